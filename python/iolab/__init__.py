@@ -75,16 +75,16 @@ class Runs:
     @functools.cached_property
     def samples(self):
         """One row per trial, warm-up and failed trials included (columns ``warmup`` and ``ok``); of a trial with several groups of
-        workers one row more per group. Columns: docs/schema/export.json."""
+        workers one row more per group. Columns: ``iolab schema export``."""
         rows = _json("export", "--format", "json", "--", *self.files)
         return _frame(rows, _schema("export")["items"])
 
     def cells(self):
-        """One row per cell: what ``iolab table --format json`` has. Columns: docs/schema/table.json."""
+        """One row per cell: what ``iolab table --format json`` has. Columns: ``iolab schema table``."""
         return _frame(self._table["cells"], _schema("table")["properties"]["cells"]["items"])
 
     def claims(self) -> list[dict]:
-        """What the runs show, in the order in which ``iolab table`` prints it; docs/schema/table.json describes the entries."""
+        """What the runs show, in the order in which ``iolab table`` prints it; ``iolab schema table`` describes the entries."""
         return self._table["claims"]
 
     def remarks(self) -> list[dict]:

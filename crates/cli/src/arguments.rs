@@ -191,7 +191,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Write every sample, interval or latency bucket, for other programs
     Export(Export),
-    /// List disk models, print one, or compare one with a measured drive
+    /// List disk models, or print one
     Model(Model),
     /// Serve a disk model as a file in real time, for any tool to measure
     #[cfg(feature = "measure")]
@@ -344,9 +344,6 @@ pub(crate) struct ReportOptions {
     /// Output format; default: by the extension of FILE, else html
     #[arg(long, value_enum)]
     pub(crate) format: Option<ReportFormat>,
-    /// Write an archive for a data repository (.zip): page, figures, data, run files, definitions, environment, citation, licence, checksums
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "format"])]
-    pub(crate) bundle: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,9 +7,7 @@ use crate::definition::{Definition, PartDefinition};
 
 use crate::disk::Drive;
 use crate::model::Model;
-use crate::parts::{
-    Cache, Latency, Memory, Noise, Raid, RateLimit, Server, Split, Stall, WriteBack,
-};
+use crate::parts::{Cache, Latency, Memory, Noise, RateLimit, Server, Split, Stall, WriteBack};
 use crate::ssd::Ssd;
 
 /// The model of a definition. `seed` decides what the definition leaves to chance.
@@ -51,15 +49,6 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
         }
         PartDefinition::Split(split) => {
             Box::new(Split::new(split.bytes, part(&split.inner, seed)?)?)
-        }
-        PartDefinition::Raid(raid) => {
-            // Equal members have different seeds, so that random parts differ.
-            let members = raid
-                .members
-                .iter()
-                .zip(0..)
-                .map(|(member, n)| part(member, seed.wrapping_add(n)));
-            Box::new(Raid::new(raid, members.collect::<Result<_, _>>()?)?)
         }
     })
 }

@@ -5,8 +5,6 @@ use std::borrow::Cow;
 
 use iolab_workload::settings::{CellSpec, Setting};
 
-use crate::SCHEMA_OLDEST;
-
 /// Highest number of bytes, requests or nanoseconds of a trial: 1 EiB, 36 years. The sum of a few numbers of a sample then fits
 /// their type.
 pub const COUNT_MAX: u64 = 1 << 60;
@@ -59,9 +57,6 @@ pub struct Column<T: 'static> {
     pub words: &'static [&'static str],
     /// When it may be NULL.
     pub null: Null,
-    /// The schema version that added it, or the oldest supported one. A file of an earlier version may have it; otherwise its
-    /// value is what holds without it.
-    pub since: i64,
     /// Whether the file has it; some columns of exports are computed.
     pub stored: bool,
     /// Whether exports include it.
@@ -81,7 +76,6 @@ impl<T> Column<T> {
             range: (f64::MIN, f64::MAX),
             words: &[],
             null: Null::Never,
-            since: SCHEMA_OLDEST,
             stored: true,
             exported: true,
             key: false,
@@ -141,17 +135,10 @@ impl<T> Column<T> {
         put: fn(&mut T) -> &mut CellSpec,
     ) -> Self {
         let mut column = Self::of(setting.column, Access::Setting(setting, get, put));
-        column.since = setting.since;
         column.null = Null::Free;
         column.exported = setting.exported;
         column.doc = setting.doc;
         column
-    }
-
-    /// Sets the schema version that added it.
-    pub const fn since(mut self, version: i64) -> Self {
-        self.since = version;
-        self
     }
 
     /// Sets the range of floating-point numbers.
@@ -223,12 +210,6 @@ pub struct Table<T: 'static> {
 }
 
 impl<T> Table<T> {
-    /// The schema version that added it: that of its first columns.
-    pub fn since(&self) -> i64 {
-        let versions = self.stored().map(|column| column.since);
-        versions.min().unwrap_or(SCHEMA_OLDEST)
-    }
-
     /// The columns that the file has.
     pub fn stored(&self) -> impl Iterator<Item = &Column<T>> {
         self.columns.iter().filter(|column| column.stored)

@@ -57,10 +57,8 @@ pub use states::{
 pub use tables::{FurtherTarget, GroupRow, PreparationStep, Rank};
 pub use tell_targets_apart::tell_targets_apart;
 
-/// Schema version that this build writes; it refuses files with a higher one.
-pub const SCHEMA_VERSION: i64 = 6;
-/// Oldest schema version this build reads.
-pub const SCHEMA_OLDEST: i64 = 5;
+/// The schema version that this build writes, and the only one that it reads.
+pub const SCHEMA_VERSION: i64 = 7;
 
 /// Table `run`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -53,7 +53,7 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
         whole!("seed", Run, seed as u64).doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it");
         word!("clock_domain", Run, clock_domain, ClockDomain).doc("`real`, or `virtual`: the time of a disk that is computed");
         real!("clock_cost_ns", Run, clock_cost_ns?).doc("cost of one time stamp");
-        real!("clock_resolution_ns", Run, clock_resolution_ns?).doc("step in which time stamps grow: no latency is known better").since(6);
+        real!("clock_resolution_ns", Run, clock_resolution_ns?).doc("step in which time stamps grow: no latency is known better");
         text!("clock_source", Run, clock_source).doc("the clock that was used, and why");
         real!("floor_ns", Run, floor_ns?)
             .doc("what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does");
@@ -164,7 +164,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
             text!("question", ExperimentRecord, question).doc(NAMED);
             word!("response", ExperimentRecord, response, Response)
                 .doc("`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `p90`, `p99`, `p99.9`, `p99.99`, `p99.999`, `max` (quantiles and the greatest of the same times), `elapsed` (the time of a whole trial), `cpu` (CPU time per request)");
-            text!("response_group", ExperimentRecord, response_group?).since(6).doc("the group whose response it is; NULL for that of whole trials");
+            text!("response_group", ExperimentRecord, response_group?).doc("the group whose response it is; NULL for that of whole trials");
             text!("toml", ExperimentRecord, toml)
                 .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");
             json_text!("factors", ExperimentRecord, factors)
@@ -293,12 +293,11 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
         ],
         Operation::Sync => vec![
             number!("sync_requests", IntervalRow, interval.done.sync.requests).doc("`fsync` and `fdatasync` calls completed in it, without the final one")
-                .null(Null::Free)
-                .since(6),
+                .null(Null::Free),
         ],
         Operation::Trim => Vec::from(table! {
-            number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free).since(6);
-            number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free).since(6);
+            number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free);
+            number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free);
         }),
     });
     let done = done.collect();
@@ -316,7 +315,7 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
             Vec::from(table! {
                 Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
                 number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?)
-                    .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius").since(6);
+                    .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
             }),
         ]
         .into_iter()

@@ -113,7 +113,7 @@ impl<'a> Answers<'a> {
         all.join("\n")
     }
 
-    /// The answers to requirements, for programs; docs/schema/fit.json describes them.
+    /// The answers to requirements, for programs; `iolab schema fit` describes them.
     pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
         self.all.iter().filter_map(|given| match given {
             Given::Fit(fitness) => Some(fitness.json()),
@@ -309,7 +309,6 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 measured: Measured::Nothing,
                 ran: String::new(),
                 written_bytes: 0,
-                ended_by_budget: false,
                 found: CellAnswer::default(),
                 file: String::new(),
             });
@@ -331,7 +330,6 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 },
                 ran: ran(run.record),
                 written_bytes: written_bytes(run.record),
-                ended_by_budget: fitness::is_ended_by_budget(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
             });

@@ -558,7 +558,7 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     writer.finish()
 }
 
-/// Writes everything as one JSON object; docs/schema/compare.json describes it.
+/// Writes everything as one JSON object; `iolab schema compare` describes it.
 ///
 /// # Errors
 /// When the output cannot be written.

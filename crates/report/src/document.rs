@@ -145,7 +145,7 @@ impl Serialize for CellFields<'_> {
     }
 }
 
-/// Writes the cells and the claims of runs, each with the name of its file, as one JSON object; docs/schema/table.json describes it.
+/// Writes the cells and the claims of runs, each with the name of its file, as one JSON object; `iolab schema table` describes it.
 ///
 /// # Errors
 /// When the output cannot be written.

@@ -5,7 +5,6 @@ mod open;
 mod short_load;
 
 pub(crate) use open::{in_line, in_words, why};
-pub(crate) use short_load::is_ended_by_budget;
 
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen,
@@ -82,8 +81,6 @@ pub struct WorkloadResult {
     pub ran: String,
     /// Bytes that its trials wrote.
     pub written_bytes: u64,
-    /// Whether a budget ended its trials.
-    pub ended_by_budget: bool,
     /// Each level, in the order of the requirement, with doubts.
     pub found: CellAnswer,
     /// The run file.
@@ -429,7 +426,7 @@ impl Fitness {
         texts
     }
 
-    /// The answer for programs; docs/schema/fit.json describes it.
+    /// The answer for programs; `iolab schema fit` describes it.
     pub fn json(&self) -> Value {
         json!(FitDocument::of(self))
     }

@@ -3,19 +3,16 @@
 use std::io::{self, Write};
 
 use iolab_analysis::latencies::RunWithLatencies;
-use iolab_record::RunRecord;
 
 use crate::prometheus::GaugeRun;
 use crate::rows::Format;
-use crate::{benchstat, fio, gbench, prometheus};
+use crate::{fio, prometheus};
 
 /// The input of a format.
 #[derive(Debug, Clone, Copy)]
 pub enum Writer {
     /// Rows of samples, histograms or series.
     Rows(Format),
-    /// Runs as they are stored.
-    Runs(fn(&[RunRecord], &mut dyn Write) -> io::Result<()>),
     /// Runs, each with the latencies of its cells.
     RunsWithLatencies(fn(&[RunWithLatencies], &mut dyn Write) -> io::Result<()>),
     /// Gauges of runs, with a time stamp or without.
@@ -54,10 +51,6 @@ formats! {
     Json = "json", "An array of objects", Writer::Rows(Format::Json);
     JsonLines = "jsonl", "JSON Lines: one object per line, for jq, logs and databases",
         Writer::Rows(Format::JsonLines);
-    Gbench = "gbench", "Google Benchmark's JSON, for its tools/compare.py",
-        Writer::Runs(gbench::runs);
-    Benchstat = "benchstat", "The Go benchmark format, for benchstat",
-        Writer::Runs(benchstat::runs);
     Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells, and the answers of runs",
         Writer::Gauges(prometheus::cells);
     Fio = "fio",

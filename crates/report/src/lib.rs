@@ -8,7 +8,6 @@
 
 pub mod agreement;
 pub mod answer;
-pub mod benchstat;
 pub mod buffer_preparation;
 pub mod causes;
 pub mod ceiling;
@@ -36,7 +35,6 @@ pub mod fitness;
 mod flag;
 pub mod forecast;
 pub mod formats;
-pub mod gbench;
 mod glance;
 mod group_settings;
 pub mod history;

@@ -2,9 +2,9 @@
 
 mod bundle;
 mod captioned;
+mod cited_method;
 mod commands;
 pub(crate) mod data;
-mod deposit;
 mod environment;
 mod evidence;
 mod file_names;
@@ -18,7 +18,6 @@ mod own_model;
 mod page_table;
 mod picture;
 mod program;
-mod references;
 mod run_sequence;
 mod section;
 mod sparkline;
@@ -42,14 +41,10 @@ pub use program::ProgramInput;
 
 use captioned::Captioned;
 use environment::Fact;
-use file_names::DefinitionPlace;
 use program::ProgramPart;
 use run_sequence::RunSequence;
 use section::Section;
 use statement::{Statement, StatementGroup};
-
-/// A file by its path in the archive.
-pub type DepositFile = (String, Vec<u8>);
 
 /// The content of a report, in the order of the run files. Text from outside contains no control characters; each format escapes
 /// it.
@@ -84,7 +79,6 @@ pub struct StudyReport<'a> {
     /// What was measured, on what machine, how: name and value, each short.
     facts: Vec<(&'static str, String)>,
     commands: Vec<String>,
-    place: DefinitionPlace,
 }
 
 impl<'a> StudyReport<'a> {
@@ -106,10 +100,6 @@ impl<'a> StudyReport<'a> {
 
     /// The same, with what was observed of programs; there may be no runs beside.
     pub fn with_programs(inputs: &'a [Input], programs: &[ProgramInput]) -> Self {
-        Self::placed(inputs, programs, DefinitionPlace::Document)
-    }
-
-    fn placed(inputs: &'a [Input], programs: &[ProgramInput], place: DefinitionPlace) -> Self {
         let sequences = RunSequence::all(inputs);
         let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
         let shown: Vec<&Input> = latest
@@ -117,7 +107,7 @@ impl<'a> StudyReport<'a> {
             .filter_map(|place| inputs.get(*place))
             .collect();
         let analyses: Vec<&Analysis> = shown.iter().map(|input| input.run.analysis()).collect();
-        let sections = section::all(inputs, &sequences, place);
+        let sections = section::all(inputs, &sequences);
         let choices = choices(&analyses);
         let bends = shown.iter().map(|input| &input.interpretation.bends);
         let runs: Vec<_> = analyses.iter().copied().zip(bends).collect();
@@ -150,7 +140,6 @@ impl<'a> StudyReport<'a> {
             latest,
             each,
             sections,
-            place,
             programs: ProgramPart::all(programs),
         }
     }
@@ -180,22 +169,6 @@ impl<'a> StudyReport<'a> {
         latex::bundle(self, prefix)
     }
 
-    /// All that the report rests on, as files for a repository of data: the page, figures, data as CSV, run files, definitions,
-    /// environment, how to cite it, a licence, checksums. `run_files` are the contents of the run files, in the order of the inputs;
-    /// `observations` those of the files of observations, in their order. The page and the data name these files by their paths in
-    /// the archive.
-    ///
-    /// # Errors
-    /// When one of them cannot be made.
-    pub fn deposit(
-        inputs: &[Input],
-        programs: &[ProgramInput],
-        run_files: Vec<Vec<u8>>,
-        observations: Vec<Vec<u8>>,
-    ) -> Result<Vec<DepositFile>> {
-        deposit::files(inputs, programs, run_files, observations)
-    }
-
     /// What was measured, as far as it is shown.
     fn subject(&self) -> String {
         let subject = self.overview.subject();
@@ -218,14 +191,6 @@ impl<'a> StudyReport<'a> {
     fn answer_lines(&self) -> Vec<String> {
         let lead = self.answers.iter().flat_map(|one| &one.lead);
         lead.cloned().collect()
-    }
-
-    /// What to do before the commands of a page that repeat it.
-    fn before_commands(&self) -> &'static str {
-        match self.place {
-            DefinitionPlace::Document => "Save each definition from the evidence above. Then run:",
-            DefinitionPlace::Archive => "Run these commands in the folder of this page:",
-        }
     }
 
     /// The commands that repeat all of it, a line each.

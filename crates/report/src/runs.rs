@@ -528,7 +528,7 @@ pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<
     writer.finish()
 }
 
-/// Writes a comparison as one JSON object; docs/schema/compare-runs.json describes it.
+/// Writes a comparison as one JSON object; `iolab schema compare-runs` describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -537,7 +537,7 @@ pub fn json(compared: &RunsComparison, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Writes the result of a gate as one JSON object; docs/schema/gate.json describes it.
+/// Writes the result of a gate as one JSON object; `iolab schema gate` describes it.
 ///
 /// # Errors
 ///

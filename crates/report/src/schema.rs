@@ -62,7 +62,7 @@ impl Document {
         format!("urn:iolab:schema:{}:{SCHEMA}", self.name())
     }
 
-    /// Its schema as text, as docs/schema has it.
+    /// Its schema as text.
     pub fn text(self) -> String {
         format!("{:#}\n", self.schema().as_value())
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use iolab_record::SCHEMA_VERSION;
 use iolab_workload::{Error, Kind};
 use rusqlite::ErrorCode;
 
@@ -106,22 +107,20 @@ pub(super) fn too_large(path: &Path, what: String) -> Error {
         .hint("split the work over several runs; if you trust the author of the file, sqlite3 reads it too")
 }
 
-/// The error for a file of a later version.
-pub(super) fn newer(path: &Path, version: i64, known: i64) -> Error {
+/// The error for a file of another schema version.
+pub(super) fn of_another_version(path: &Path, version: i64) -> Error {
+    let (age, remedy) = match version > SCHEMA_VERSION {
+        true => ("a newer", "update iolab"),
+        false => (
+            "an older",
+            "measure again; the iolab that wrote it, or sqlite3, still reads the file",
+        ),
+    };
     Error::usage(format!(
-        "{} was written by a newer iolab (schema {version}, this one knows {known})",
+        "{} was written by {age} iolab (schema {version}, this one knows {SCHEMA_VERSION})",
         path.display()
     ))
-    .hint("update iolab")
-}
-
-/// The error for a file of a version no longer supported.
-pub(super) fn older(path: &Path, version: i64, oldest: i64) -> Error {
-    Error::usage(format!(
-        "{} was written by an older iolab (schema {version}, this one reads {oldest} and later)",
-        path.display()
-    ))
-    .hint("measure again; the iolab that wrote it, or sqlite3, still reads the file")
+    .hint(remedy)
 }
 
 /// Whether SQLite could not create its files next to this one, as in a read-only folder.

@@ -24,7 +24,7 @@ pub struct Latencies {
 ///
 /// Those of [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
-    let (connection, _) = open_to_read(path)?;
+    let connection = open_to_read(path)?;
     let left = read::latency_keys(&connection, path)?.into_iter();
     Ok(Latencies {
         connection,
@@ -79,7 +79,6 @@ impl Iterator for Latencies {
 pub struct AllSeries {
     connection: Connection,
     path: PathBuf,
-    version: i64,
     left: std::vec::IntoIter<i64>,
 }
 
@@ -89,12 +88,11 @@ pub struct AllSeries {
 ///
 /// Those of [`read`].
 pub fn read_series(path: &Path) -> Result<AllSeries> {
-    let (connection, version) = open_to_read(path)?;
+    let connection = open_to_read(path)?;
     let left = series::keys(&connection, path)?.into_iter();
     Ok(AllSeries {
         connection,
         path: path.to_owned(),
-        version,
         left,
     })
 }
@@ -104,7 +102,7 @@ impl Iterator for AllSeries {
 
     fn next(&mut self) -> Option<Self::Item> {
         let sample = self.left.next()?;
-        let series = series::of_sample(&self.connection, &self.path, self.version, sample);
+        let series = series::of_sample(&self.connection, &self.path, sample);
         Some(series.map(|series| SampleSeries { sample, series }))
     }
 }

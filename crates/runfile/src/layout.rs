@@ -94,7 +94,7 @@ pub(super) fn write_cells(
 }
 
 /// Writes the initial content of a run file.
-pub(super) fn write_plan(
+fn write_plan(
     connection: &Connection,
     path: &Path,
     run: &Run,

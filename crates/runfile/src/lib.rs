@@ -4,7 +4,7 @@
 //! plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
 //! Files to begin with: `lib.rs`, `create.rs` atomic creation, `sqlite_protection.rs` protection against foreign files, `read.rs`,
-//! `upgrade.rs`, `number_list.rs` text files with one number per line.
+//! `number_list.rs` text files with one number per line.
 
 mod create;
 mod error;
@@ -26,7 +26,6 @@ mod table_reader;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trials;
-mod upgrade;
 mod witness;
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -46,7 +45,7 @@ use iolab_record::tables::{
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot,
-    PreparationStep, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
+    PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
 pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
 use layout::{laid_out, write_cells};
@@ -105,32 +104,22 @@ impl RunFile {
         created
     }
 
-    /// Opens the file of a run to be finished, with its content. A file of an earlier schema version or build is upgraded.
+    /// Opens the file of a run to be finished, with its content.
     ///
     /// # Errors
     ///
     /// Those of [`read`]; of kind [`Refused`](iolab_workload::Kind::Refused) when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
-        let (mut opened, version) = Self::open_to_write(path)?;
-        let is_complete = sqlite_protection::is_complete(&opened.connection)
-            .map_err(|error| fault(path, &error))?;
-        let is_current = version == SCHEMA_VERSION && is_complete;
-        if is_current {
-            sqlite_protection::check_ours(&opened.connection, path)?;
-        }
-        let Content::Run(record) = read::content(&opened.connection, path, version)? else {
+        let opened = Self::open_to_write(path)?;
+        sqlite_protection::check_ours(&opened.connection, path)?;
+        let Content::Run(record) = read::content(&opened.connection, path)? else {
             return Err(no_trials(path));
         };
-        let record = *record;
-        if !is_current {
-            upgrade::upgrade(&mut opened.connection, path, &record)?;
-        }
         opened.enter_wal()?;
-        Ok((opened, record))
+        Ok((opened, *record))
     }
 
-    /// Opens the file; returns the version of its schema.
-    fn open_to_write(path: &Path) -> Result<(Self, i64)> {
+    fn open_to_write(path: &Path) -> Result<Self> {
         check_regular(path)?;
         check_side_files(path)?;
         let file = OpenOptions::new()
@@ -140,8 +129,8 @@ impl RunFile {
             .map_err(|error| file_fault(path, "write", &error))?;
         let mut opened = Self::locked(path, file)?;
         sqlite_protection::distrust(&mut opened.connection).map_err(|error| fault(path, &error))?;
-        let version = check_identity(&opened.connection, path)?;
-        Ok((opened, version))
+        check_identity(&opened.connection, path)?;
+        Ok(opened)
     }
 
     fn locked(path: &Path, file: File) -> Result<Self> {
@@ -515,7 +504,7 @@ pub fn settle(path: &Path) -> Result<()> {
         .iter()
         .any(|ending| beside(path, ending).exists())
     {
-        let (mut opened, _) = RunFile::open_to_write(path)?;
+        let mut opened = RunFile::open_to_write(path)?;
         return opened.merge();
     }
     Ok(())

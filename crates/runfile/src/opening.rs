@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder};
 
 use iolab_plan::read_user_file;
-use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
+use iolab_record::SCHEMA_VERSION;
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, Transaction};
 
-use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
+use super::error::{damaged, fault, file_fault, is_unopenable, not_a_run_file, of_another_version};
 use super::system::{identity, name_count};
 use super::{schema, sqlite_protection};
 
@@ -23,24 +23,24 @@ pub(super) const CHECKED_BESIDE: u64 = 8 << 20;
 /// A reading connection looks after so many instructions of SQLite whether its file has turned out to be damaged.
 const INSTRUCTIONS: i32 = 100_000;
 
-/// Opens the file; returns the version of its schema.
-pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
+/// Opens the file.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection> {
     let connection = opened(path)?;
-    let version = check_identity(&connection, path)?;
-    Ok((connection, version))
+    check_identity(&connection, path)?;
+    Ok(connection)
 }
 
-/// Gives a function the file and the version of its schema, and returns what it has read.
+/// Gives a function the file, and returns what it has read.
 ///
 /// The pages of a large file are checked at the same time. Damage to them ends the reading: a page that is referred to more than once could
 /// lead through more rows than a file of this size has.
 pub(super) fn read_checked<T>(
     path: &Path,
-    read: impl FnOnce(&Connection, i64, Option<FileIdentity>) -> Result<T>,
+    read: impl FnOnce(&Connection, Option<FileIdentity>) -> Result<T>,
 ) -> Result<T> {
     let file = FileIdentity::of(path);
     let mut connection = opened(path)?;
-    let version = check_kind(&connection, path)?;
+    check_kind(&connection, path)?;
     let is_damaged = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&is_damaged);
     connection
@@ -64,9 +64,9 @@ pub(super) fn read_checked<T>(
         };
         let Some(check) = other.and_then(check) else {
             check_pages(&connection, path)?;
-            return read(&connection, version, file);
+            return read(&connection, file);
         };
-        let content = read(&connection, version, file);
+        let content = read(&connection, file);
         // Damage is the reason for whatever else is wrong.
         check.join().unwrap_or_else(|panic| resume_unwind(panic))?;
         content
@@ -141,19 +141,14 @@ pub(super) fn check_regular(path: &Path) -> Result<()> {
         .map_err(|why| Error::usage(why).hint("give a run file, NAME.iolab"))
 }
 
-/// Checks that the file is a complete run file with a supported schema.
-///
-/// Returns the version of its schema.
-pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
-    let version = check_kind(connection, path)?;
-    check_pages(connection, path)?;
-    Ok(version)
+/// Checks that the file is a complete run file of this schema version.
+pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
+    check_kind(connection, path)?;
+    check_pages(connection, path)
 }
 
-/// Checks that the file is a run file with a supported schema, as long as it should be, and with nothing that would run.
-///
-/// Returns the version of its schema.
-fn check_kind(connection: &Connection, path: &Path) -> Result<i64> {
+/// Checks that the file is a run file of this schema version, as long as it should be, and with nothing that would run.
+fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
     let pragma = |name: &str| -> Result<i64> {
         connection
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
@@ -163,11 +158,8 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<i64> {
         return Err(not_a_run_file(path));
     }
     let version = pragma("user_version")?;
-    if version > SCHEMA_VERSION {
-        return Err(newer(path, version, SCHEMA_VERSION));
-    }
-    if version < SCHEMA_OLDEST {
-        return Err(older(path, version, SCHEMA_OLDEST));
+    if version != SCHEMA_VERSION {
+        return Err(of_another_version(path, version));
     }
     // SQLite would read the missing part of a last page as zeros.
     let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);
@@ -176,8 +168,7 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<i64> {
         let what = format!("it has {} bytes and should have {stated}", found.len());
         return Err(damaged(path, what));
     }
-    sqlite_protection::check_plain(connection, path)?;
-    Ok(version)
+    sqlite_protection::check_plain(connection, path)
 }
 
 /// Checks that all pages and rows are as SQLite writes them. What the tables say of values is left out: each value is checked where it is

@@ -66,7 +66,6 @@ impl TrialCourse<'_> {
 pub struct LatenciesOverTime {
     connection: Connection,
     path: PathBuf,
-    version: i64,
     left: std::vec::IntoIter<(i64, u32, String)>,
 }
 
@@ -76,26 +75,18 @@ pub struct LatenciesOverTime {
 ///
 /// Those of [`super::read`].
 pub fn read_latency_over_time(path: &Path) -> Result<LatenciesOverTime> {
-    let (connection, version) = open_to_read(path)?;
+    let connection = open_to_read(path)?;
     let left = keys(&connection, path)?.into_iter();
     Ok(LatenciesOverTime {
         connection,
         path: path.to_owned(),
-        version,
         left,
     })
 }
 
-/// Sample, group and operation of each row; none in a file from before the table.
+/// Sample, group and operation of each row.
 fn keys(connection: &Connection, path: &Path) -> Result<Vec<(i64, u32, String)>> {
     let wrong = |error| fault(path, &error);
-    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
-    let tables: i64 = connection
-        .query_row(sql, [LATENCY_OVER_TIME.name], |row| row.get(0))
-        .map_err(wrong)?;
-    if tables == 0 {
-        return Ok(Vec::new());
-    }
     let sql = "SELECT sample_id, group_id, operation FROM latency_over_time
                ORDER BY sample_id, group_id, operation";
     let mut statement = connection.prepare(sql).map_err(wrong)?;
@@ -162,7 +153,7 @@ impl LatenciesOverTime {
         let sql = "SELECT * FROM latency_over_time
                    WHERE sample_id = ? AND group_id = ? AND operation = ?";
         let mut statement = self.connection.prepare_cached(sql).map_err(wrong)?;
-        let reader = Reader::new(&LATENCY_OVER_TIME, &statement, &self.path, self.version)?;
+        let reader = Reader::new(&LATENCY_OVER_TIME, &statement, &self.path)?;
         let mut rows = statement
             .query(params![sample, group, operation])
             .map_err(wrong)?;

@@ -8,17 +8,15 @@ use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
 use super::opening::{FileIdentity, read_checked, snapshot};
-use super::rows::may_lack;
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
 use super::{question, series, trials, witness};
-use iolab_plan::experiment::Experiment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
     GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
 };
 use iolab_record::witness::Witnessed;
-use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
+use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
 use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
 use iolab_workload::trial::Rate;
@@ -44,8 +42,8 @@ pub enum Content {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read_content(path: &Path) -> Result<Content> {
-    read_checked(path, |connection, version, file| {
-        content_of_snapshot(connection, path, version, file)
+    read_checked(path, |connection, file| {
+        content_of_snapshot(connection, path, file)
     })
 }
 
@@ -61,24 +59,22 @@ pub fn read(path: &Path) -> Result<RunRecord> {
     }
 }
 
-/// Reads all tables except the latencies, from a file with this schema version.
-pub(super) fn content(connection: &Connection, path: &Path, version: i64) -> Result<Content> {
+/// Reads all tables except the latencies.
+pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
     let _snapshot = snapshot(connection, path)?;
-    content_of_snapshot(connection, path, version, None)
+    content_of_snapshot(connection, path, None)
 }
 
 /// As [`content`], of which a snapshot is held; `file` is what further threads may open.
 fn content_of_snapshot(
     connection: &Connection,
     path: &Path,
-    version: i64,
     file: Option<FileIdentity>,
 ) -> Result<Content> {
     let tables = Tables {
         connection,
         path,
         file,
-        version,
         text: &AtomicU64::new(0),
     };
     if let Some(witnessed) = witness::read(&tables)? {
@@ -92,12 +88,15 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let Tables {
         connection,
         path,
-        version,
         file: _,
         text: _,
     } = *tables;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
-    experiment.asked = asked(tables, &experiment.toml)?;
+    experiment.asked = question::of_rows(
+        path,
+        tables.all(&QUESTION, "id")?,
+        tables.all(&QUESTION_LEVEL, "id")?,
+    )?;
     check_file_name(&experiment.name)
         .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
     let mut cells = cells(tables, &experiment)?;
@@ -129,7 +128,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         further_targets: tables.all(&TARGET, "id")?,
         ranks: tables.all(&RANK, "id")?,
         parts: tables.all(&PART, "sample_id, group_id, rank_id, target_id")?,
-        series: series::of_record(connection, path, version, &samples)?,
+        series: series::of_record(connection, path, &samples)?,
         experiment,
         cells,
         samples,
@@ -140,17 +139,6 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     };
     record.span_ranks();
     Ok(record)
-}
-
-/// The question of the run. Files from before its table have it in the definition only.
-fn asked(tables: &Tables<'_>, toml: &str) -> Result<Option<Question>> {
-    if may_lack(QUESTION.since(), tables.version) && !tables.has(QUESTION.name)? {
-        let experiment = Experiment::from_toml(toml, "run file").ok();
-        return Ok(experiment.as_ref().and_then(question::asked_by));
-    }
-    let questions = tables.all(&QUESTION, "id")?;
-    let levels = tables.all(&QUESTION_LEVEL, "id")?;
-    question::of_rows(tables.path, questions, levels)
 }
 
 /// All cells, in the order of their ids.

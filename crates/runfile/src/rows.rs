@@ -9,7 +9,6 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
 use super::error::{damaged, fault, invalid};
-use iolab_record::SCHEMA_VERSION;
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
 
@@ -79,12 +78,6 @@ fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlO
     Ok(ToSqlOutput::Owned(value.unwrap_or(Value::Null)))
 }
 
-/// Whether a file of this schema version may lack a column or table that version `since` added. That includes the current
-/// version, which an earlier build may have written without the column.
-pub(super) fn may_lack(since: i64, version: i64) -> bool {
-    since > version || since == SCHEMA_VERSION
-}
-
 /// The columns of a table with their positions in the rows of a query.
 pub(super) struct Reader<'a, T: 'static> {
     table: &'a Table<T>,
@@ -95,16 +88,15 @@ pub(super) struct Reader<'a, T: 'static> {
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// A reader for the rows of a query from a file of this schema version.
+    /// A reader for the rows of a query.
     ///
     /// # Errors
     ///
-    /// The file lacks a column that every file of its version has.
+    /// The file lacks a column.
     pub(super) fn new(
         table: &'a Table<T>,
         statement: &Statement<'_>,
         path: &'a Path,
-        version: i64,
     ) -> Result<Self> {
         let names = statement.column_names();
         let places_by_name: HashMap<&str, usize> = names.into_iter().zip(0..).collect();
@@ -119,7 +111,6 @@ impl<'a, T> Reader<'a, T> {
                     };
                     places.push((index, column));
                 }
-                None if may_lack(column.since, version) => {}
                 None => {
                     return Err(damaged(
                         path,

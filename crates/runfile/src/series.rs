@@ -19,14 +19,13 @@ const INTERVALS_MIN: usize = 16;
 pub(super) fn of_record(
     connection: &Connection,
     path: &Path,
-    version: i64,
     samples: &[Sample],
 ) -> Result<Vec<SampleSeries>> {
     let most = (ROWS_MAX / samples.len().max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let known = |sample: i64| samples.binary_search_by_key(&sample, |s| s.id).is_ok();
     let mut all: Vec<SampleSeries> = Vec::new();
     let sql = "SELECT * FROM series ORDER BY sample_id, start_ns";
-    each(connection, path, version, sql, None, |sample, series| {
+    each(connection, path, sql, None, |sample, series| {
         if known(sample) {
             let series = series.folded(most);
             all.push(SampleSeries { sample, series });
@@ -53,15 +52,10 @@ pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
 }
 
 /// The series of one trial; without intervals where none were recorded.
-pub(super) fn of_sample(
-    connection: &Connection,
-    path: &Path,
-    version: i64,
-    sample: i64,
-) -> Result<Series> {
+pub(super) fn of_sample(connection: &Connection, path: &Path, sample: i64) -> Result<Series> {
     let mut found = Series::default();
     let sql = "SELECT * FROM series WHERE sample_id = ? ORDER BY start_ns";
-    each(connection, path, version, sql, Some(sample), |_, series| {
+    each(connection, path, sql, Some(sample), |_, series| {
         found = series;
     })?;
     Ok(found)
@@ -71,14 +65,13 @@ pub(super) fn of_sample(
 fn each(
     connection: &Connection,
     path: &Path,
-    version: i64,
     sql: &str,
     only: Option<i64>,
     mut take: impl FnMut(i64, Series),
 ) -> Result<()> {
     let wrong = |error| fault(path, &error);
     let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
-    let reader = Reader::new(&SERIES, &statement, path, version)?;
+    let reader = Reader::new(&SERIES, &statement, path)?;
     let mut rows = statement.query(params_from_iter(only)).map_err(wrong)?;
     let mut of = None;
     let mut intervals: Vec<Interval> = Vec::new();

@@ -56,11 +56,6 @@ pub(super) fn distrust(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// Removes the authorizer of [`distrust`].
-pub(super) fn trust(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)
-}
-
 fn is_needed(step: &AuthContext<'_>) -> bool {
     // SQLite names the view or trigger on whose behalf it acts.
     if step.accessor.is_some() {
@@ -135,24 +130,6 @@ pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
         path,
         "its tables are not the ones that this iolab makes",
     ))
-}
-
-/// Whether the file has all our columns; an earlier build of the same schema version had fewer.
-pub(super) fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
-    let (found, ours) = (columns(connection)?, columns(&schema::in_memory()?)?);
-    Ok(ours.iter().all(|column| found.contains(column)))
-}
-
-/// Table and name of each column.
-fn columns(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
-    let mut columns = Vec::new();
-    for table in names(connection, TABLE_NAMES)? {
-        connection.pragma(None, "table_xinfo", &table, |column| {
-            columns.push((table.clone(), column.get("name")?));
-            Ok(())
-        })?;
-    }
-    Ok(columns)
 }
 
 type Definition = (String, String, Option<String>);

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row, Rows};
 
 use super::error::{damaged, fault, too_large};
 use super::opening::FileIdentity;
-use super::rows::{Reader, may_lack};
+use super::rows::Reader;
 use super::schema::ROWS_MAX;
 
 /// Most further targets: as many as levels of a factor.
@@ -24,7 +24,6 @@ const TEXT_MAX: u64 = 256 << 20;
 pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
-    pub(super) version: i64,
     /// What further threads may open to read it too; `None` where only this one reads.
     pub(super) file: Option<FileIdentity>,
     /// Bytes of text read so far, by all threads.
@@ -32,20 +31,17 @@ pub(super) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Calls a function for each row of a table; for none where the file is older than the table.
+    /// Calls a function for each row of a table.
     pub(super) fn each<T>(
         &self,
         table: &Table<T>,
         order: &str,
         mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
     ) -> Result<()> {
-        if may_lack(table.since(), self.version) && !self.has(table.name)? {
-            return Ok(());
-        }
         let wrong = |error| fault(self.path, &error);
         let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
-        let reader = Reader::new(table, &statement, self.path, self.version)?;
+        let reader = Reader::new(table, &statement, self.path)?;
         let rows = statement.query([]).map_err(wrong)?;
         let most = match table.name {
             "cell" => CELLS_MAX,
@@ -74,17 +70,6 @@ impl Tables<'_> {
             count += 1;
         }
         Ok(())
-    }
-
-    /// Whether there is a table with this name.
-    pub(super) fn has(&self, name: &str) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
-        let count = self
-            .connection
-            .query_row(sql, [name], |row| row.get::<_, i64>(0));
-        count
-            .map(|count| count > 0)
-            .map_err(|error| fault(self.path, &error))
     }
 
     /// All rows of a table.

@@ -7,7 +7,7 @@ mod round_trip;
 mod row_size;
 mod rows;
 mod series;
-mod upgrade;
+mod stored;
 mod witness;
 
 use std::os::unix::fs::PermissionsExt;
@@ -189,7 +189,7 @@ fn a_read_only_folder_can_be_read_from() {
     // Root can write anywhere, so the fallback is also tested directly.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable_uri(&path), flags).unwrap();
-    let Content::Run(found) = read::content(&connection, &path, SCHEMA_VERSION).unwrap() else {
+    let Content::Run(found) = read::content(&connection, &path).unwrap() else {
         panic!("it is a run");
     };
     assert_eq!(found.samples.len(), 2);

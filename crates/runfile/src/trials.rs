@@ -133,12 +133,11 @@ fn start<'scope>(
     parts: impl Iterator<Item = i64> + Send + 'scope,
 ) -> io::Result<Receiver<Part>> {
     let (sent, received) = sync_channel(AHEAD);
-    let (path, version, text) = (tables.path, tables.version, tables.text);
+    let (path, text) = (tables.path, tables.text);
     let work = move || {
         let own = Tables {
             connection: &connection,
             path,
-            version,
             file: None,
             text,
         };
@@ -161,7 +160,7 @@ fn send_parts(
     let wrong = |error| fault(tables.path, &error);
     let sql = "SELECT * FROM sample WHERE id >= ?1 AND id < ?2 ORDER BY id";
     let mut statement = tables.connection.prepare(sql).map_err(wrong)?;
-    let reader = Reader::new(&SAMPLE, &statement, tables.path, tables.version)?;
+    let reader = Reader::new(&SAMPLE, &statement, tables.path)?;
     for first in parts {
         let rows = statement.query([first, first.saturating_add(PART)]);
         let mut samples = Vec::with_capacity(PART as usize);

@@ -329,7 +329,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "errors are in the run file: iolab export FILE --format csv": "error_dump";
     // Traces.
     none "iolab writes no log of requests": "write_iolog";
-    none "iolab does not replay traces on storage yet; 'iolab model check' replays one on a modelled disk":
+    none "iolab does not replay traces":
         "read_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
             merge_blktrace_iters replay_no_stall replay_time_scale replay_redirect replay_align replay_scale \
             replay_skip";

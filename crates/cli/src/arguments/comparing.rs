@@ -218,6 +218,4 @@ pub(crate) enum CompareFormat {
     Csv,
     /// A Markdown table
     Markdown,
-    /// The Go benchmark format, one line per trial, for benchstat -col run
-    Benchstat,
 }

@@ -1,5 +1,6 @@
 //! The arguments of the commands for modelled disks: model and serve.
 
+#[cfg(feature = "measure")]
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -7,16 +8,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use iolab_serve::Speed;
 #[cfg(feature = "measure")]
 use iolab_workload::units::parse_size;
-
-const MODEL_CHECK_HELP: &str = "\
-A line of TRACE holds: R or W, what the drive's buffer did (any word), first block, \
-number of blocks, measured service time in µs, time from the end of this request to the \
-start of the next in µs. One request is outstanding at a time.
-
-rms is the root mean square distance between the distributions of measured and modelled \
-service times, at the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and \
-p95 are of the absolute error per request. Hits and misses are those of the model. All \
-times are in ms.";
 
 #[cfg(feature = "measure")]
 const SERVE_HELP: &str = "\
@@ -58,17 +49,6 @@ pub(crate) enum ModelAction {
         /// Name from 'iolab model list', or a TOML file
         #[arg(value_name = "DEFINITION")]
         definition: String,
-    },
-    /// Replay the measured requests of a drive on a model, and print how much the times differ
-    #[command(after_help = MODEL_CHECK_HELP)]
-    Check {
-        /// Name from 'iolab model list', or a TOML file
-        definition: String,
-        /// Measured requests, one per line
-        trace: PathBuf,
-        /// Output format
-        #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
-        format: ModelFormat,
     },
 }
 

@@ -8,7 +8,7 @@ use iolab_analysis::compare::{
     ALPHA, Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide, SideName,
 };
 use iolab_analysis::runs::{ReportedChanges, RunCriteria, RunsComparison};
-use iolab_report::{benchstat, compare as report, runs as runs_report};
+use iolab_report::{compare as report, runs as runs_report};
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
@@ -29,7 +29,6 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
             (CompareFormat::Json, &["json"]),
             (CompareFormat::Csv, &["csv"]),
             (CompareFormat::Markdown, &["md", "markdown"]),
-            (CompareFormat::Benchstat, &["txt"]),
         ],
     )?;
     if !options.base_runs.is_empty() {
@@ -73,11 +72,6 @@ fn write_runs(compared: &RunsComparison, format: CompareFormat, mut to: Box<dyn 
     match format {
         CompareFormat::Json => runs_report::json(compared, &mut to)?,
         CompareFormat::Csv => runs_report::csv(Some(compared), &mut to)?,
-        CompareFormat::Benchstat => {
-            return Err(Error::usage("benchstat treats the trials of two runs as independent")
-                .hint("choose another --format, or write both sides with 'iolab export --format benchstat'")
-                .into());
-        }
         CompareFormat::Markdown => write!(to, "{}", runs_report::markdown(compared))?,
         CompareFormat::Text => {
             let style = output::style();
@@ -92,7 +86,6 @@ fn write(comparison: &Comparison, format: CompareFormat, mut to: Box<dyn Write>)
     match format {
         CompareFormat::Json => report::json(comparison, &mut to)?,
         CompareFormat::Csv => report::csv(comparison, &mut to)?,
-        CompareFormat::Benchstat => benchstat::comparison(comparison, &mut to)?,
         CompareFormat::Markdown => write!(to, "{}", report::markdown(comparison))?,
         CompareFormat::Text => {
             let style = output::style();

@@ -68,7 +68,6 @@ fn write(
 ) -> Outcome {
     match format.writer() {
         Writer::Rows(format) => rows(&records, options, format, to)?,
-        Writer::Runs(write) => write(&records, to)?,
         Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, to)?,
         Writer::Gauges(write) => write(&gauges(records, options)?, options.timestamps, to)?,
     }
@@ -99,8 +98,6 @@ fn format(options: &Export) -> Result<ExportFormat> {
             (ExportFormat::Json, &["json"]),
             (ExportFormat::JsonLines, &["jsonl", "ndjson"]),
             (ExportFormat::Prometheus, &["prom", "txt"]),
-            (ExportFormat::Benchstat, &["txt"]),
-            (ExportFormat::Gbench, &["json"]),
             (ExportFormat::Fio, &["json"]),
         ],
     )

@@ -1,15 +1,15 @@
 //! `iolab report`: all that run files tell, in one document.
 
 use std::ffi::OsStr;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_record::target_paths::target_paths;
-use iolab_record::{RunRecord, TargetKind, tell_targets_apart};
+use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::input::Input;
-use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
+use iolab_report::report::{Bundle, ProgramInput, StudyReport};
 use iolab_runfile::{Content, unmade_folder};
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
 
 use crate::arguments::{ReportFormat, ReportOptions as Options};
 use crate::command::{analysed, input, without_copies};
@@ -22,9 +22,6 @@ use crate::target_names::give;
 pub(crate) fn report(options: &Options) -> Outcome {
     if let Some(path) = &options.output {
         check_not_stdout(path, "report.html")?;
-    }
-    if let Some(path) = &options.bundle {
-        return archive(&options.files, &options.names, path);
     }
     let format = format_of(
         options.output.as_deref(),
@@ -56,68 +53,6 @@ pub(crate) fn report(options: &Options) -> Outcome {
     let mut to = output::open(None)?;
     writeln!(to, "{}", path.display())?;
     Ok(to.flush()?)
-}
-
-/// Writes the report with all that it rests on to a new archive, and its name to stdout. The same run files give the same archive.
-fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
-    if path.extension().is_none_or(|extension| extension != "zip") {
-        return Err(
-            Error::usage(format!("{} is not the name of an archive", path.display()))
-                .hint("write --bundle NAME.zip")
-                .into(),
-        );
-    }
-    let (inputs, programs) = read(files, names)?;
-    for input in &inputs {
-        check_complete(input)?;
-    }
-    let contents = |paths: Vec<&PathBuf>| -> Outcome<Vec<Vec<u8>>> {
-        let contents = paths.into_iter().map(|path| Ok(std::fs::read(path)?));
-        contents.collect()
-    };
-    let runs = contents(inputs.iter().map(|input| &input.path).collect())?;
-    let observations = contents(programs.iter().map(|one| &one.path).collect())?;
-    let deposit = StudyReport::deposit(&inputs, &programs, runs, observations)?;
-    let folder = path.file_stem().unwrap_or_default().to_string_lossy();
-    let packed = zipped(&folder, &deposit)
-        .map_err(|error| Error::failed(format!("{}: {error}", path.display())))?;
-    let mut to = output::open_raw(Some(path))?;
-    to.write_all(&packed)?;
-    to.flush()?;
-    let mut to = output::open(None)?;
-    writeln!(to, "{}", path.display())?;
-    Ok(to.flush()?)
-}
-
-/// Refuses a run file whose last samples lie in another file, beside it.
-fn check_complete(input: &Input) -> Result<()> {
-    let path = &input.path;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push("-wal");
-    match std::fs::metadata(&beside) {
-        Ok(found) if found.len() > 0 => Err(Error::usage(format!(
-            "{} is incomplete: its run is still in progress, or was killed",
-            path.display()
-        ))
-        .hint(match input.run.record().run.target_kind {
-            TargetKind::Model => "wait for its end, or measure again",
-            _ => "wait for its end, or finish it with iolab resume",
-        })),
-        _ => Ok(()),
-    }
-}
-
-/// The files in a folder of an archive. All bear the same time.
-fn zipped(folder: &str, files: &[DepositFile]) -> zip::result::ZipResult<Vec<u8>> {
-    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let options = zip::write::SimpleFileOptions::default()
-        .last_modified_time(zip::DateTime::default())
-        .unix_permissions(0o644);
-    for (name, content) in files {
-        writer.start_file(format!("{folder}/{name}"), options)?;
-        writer.write_all(content)?;
-    }
-    Ok(writer.finish()?.into_inner())
 }
 
 /// The file that was asked for, by its name, or by that of a folder, which is given too.

@@ -34,7 +34,7 @@ fn the_exit_code_is_the_verdict() {
         ("wild", &["--better", "higher"], 5, "cannot tell"),
     ] {
         let line = [&["compare", "base", new], more].concat();
-        for format in ["text", "csv", "markdown", "benchstat"] {
+        for format in ["text", "csv", "markdown"] {
             run(folder, &[&line[..], &["--format", format]].concat()).expect(code);
         }
         let told = run(folder, &[&line[..], &["--format", "json"]].concat()).expect(code);

@@ -40,68 +40,10 @@ fn text_has_its_figures_beside_it() {
     assert_eq!(
         entries(&folder.path().join("paper")),
         [
-            "lab-e1-read-size.pdf", "lab.bib", "lab.tex", "report-e1-read-size.svg", "report.md"
+            "lab-e1-read-size.pdf", "lab.tex", "report-e1-read-size.svg", "report.md"
         ]
     );
     run(folder.path(), &markdown).expect(3);
-}
-
-#[test]
-fn an_archive_holds_all_that_a_report_rests_on() {
-    let folder = folder();
-    with_runs(folder.path(), &["a.iolab"]);
-    let bundle = ["report", "a.iolab", "--bundle", "out.zip"];
-    let done = run(folder.path(), &bundle).expect(0);
-    assert_eq!(done.stdout, "out.zip\n");
-    let file = fs::File::open(folder.path().join("out.zip")).unwrap();
-    zip::ZipArchive::new(file)
-        .unwrap()
-        .extract(folder.path())
-        .unwrap();
-    let out = folder.path().join("out");
-    assert_eq!(
-        entries(&out),
-        [
-            "CITATION.cff", "LICENSE", "README.txt", "SHA256SUMS", "data", "environment.csv",
-            "experiments", "figures", "report.html", "runs"
-        ]
-    );
-    // What the page says works where the archive was unpacked, and nowhere else.
-    let page = fs::read_to_string(out.join("report.html")).unwrap();
-    let (_, rest) = page.split_once("<details id=\"repeat\">").unwrap();
-    let (repeating, _) = rest.split_once("</details>").unwrap();
-    let commands = repeating
-        .lines()
-        .filter_map(|line| line.get(line.find("iolab ")?..));
-    let commands: Vec<&str> = commands.collect();
-    let (first, others) = commands.split_first().unwrap();
-    assert!(
-        first.starts_with("iolab run experiments/e1-read-size.toml "),
-        "{first}"
-    );
-    insta::assert_snapshot!(others.join("\n"), @r"
-    iolab compare runs/e1-read-size.iolab e1-read-size-again.iolab
-    iolab report runs/e1-read-size.iolab -o report-again.html
-    iolab table runs/e1-read-size.iolab
-    iolab export runs/e1-read-size.iolab --format csv -o samples.csv
-    ");
-    assert!(!page.contains("a.iolab"));
-    let again = run(&out, &["table", "runs/e1-read-size.iolab"]).expect(0);
-    let first = run(folder.path(), &["table", "a.iolab"]).expect(0);
-    assert_eq!(again.stdout, first.stdout);
-    let sums = fs::read_to_string(out.join("SHA256SUMS")).unwrap();
-    for line in sums.lines() {
-        let (_, name) = line.split_once("  ").unwrap();
-        assert!(out.join(name).is_file(), "{name}");
-    }
-    let checked = std::process::Command::new("sha256sum")
-        .args(["--quiet", "-c", "SHA256SUMS"])
-        .current_dir(&out)
-        .status();
-    assert!(checked.is_ok_and(|status| status.success()));
-    // Results are never overwritten, and a name says what it is.
-    run(folder.path(), &bundle).expect(3);
-    run(folder.path(), &["report", "a.iolab", "--bundle", "out.tar"]).expect(2);
 }
 
 #[test]

@@ -174,10 +174,6 @@ fn the_extension_of_an_output_is_its_format() {
         (&["export", "a.iolab", "-o", "e.csv"], "run,"),
         (&["export", "a.iolab", "-o", "e.json"], "["),
         (&["export", "a.iolab", "-o", "e.prom"], "# HELP"),
-        (
-            &["export", "a.iolab", "--format", "gbench", "-o", "g.json"],
-            "{",
-        ),
     ] {
         run(path, line).expect(0);
         let text = std::fs::read_to_string(path.join(line[line.len() - 1])).unwrap();
@@ -196,7 +192,7 @@ fn the_extension_of_an_output_is_its_format() {
             &["report", "a.iolab", "-o", "u.html", "--format", "latex"],
             &["history", "runs", "-o", "u.pdf"],
             &["export", "a.iolab", "-o", "u.json", "--format", "csv"],
-            &["export", "a.iolab", "-o", "u.txt"],
+            &["export", "a.iolab", "-o", "u.pdf"],
             &["export", "a.iolab"],
             &["run", "read-size", "-o", "u.csv"],
             &["study", "-o", "u.html"],

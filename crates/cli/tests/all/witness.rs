@@ -378,20 +378,6 @@ fn a_file_keeps_what_was_seen() {
     let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
     assert!(page.contains("<h2>dd</h2>"));
     run(folder.path(), &words!("plot e.iolab -o c.svg")).expect(0);
-    run(folder.path(), &words!("report e.iolab --bundle b.zip")).expect(0);
-    let files = std::fs::File::open(folder.path().join("b.zip")).unwrap();
-    let mut files = zip::ZipArchive::new(files).unwrap();
-    let mut kept = Vec::new();
-    files
-        .by_name("b/runs/p1-dd.iolab")
-        .unwrap()
-        .read_to_end(&mut kept)
-        .unwrap();
-    assert_eq!(kept, std::fs::read(folder.path().join("e.iolab")).unwrap());
-    for name in ["report.html", "data/p1-dd.json", "figures/figure-p1-dd.pdf"] {
-        assert!(files.by_name(&format!("b/{name}")).is_ok(), "{name}");
-    }
-    assert!(files.by_name("b/data/cells.csv").is_err());
     for line in [
         "table e.iolab --format csv",
         "table e.iolab e.iolab --format json",

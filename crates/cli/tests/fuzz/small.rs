@@ -287,7 +287,6 @@ fn exports_of_hardly_anything() {
                 Writer::Rows(format) => export::samples(&samples, format, to)
                     .and_then(|()| export::cells(&cells, to))
                     .and_then(|()| document::table(&cells, to)),
-                Writer::Runs(write) => write(&small.records, to),
                 Writer::RunsWithLatencies(write) => {
                     let all = small.records.iter().zip(&small.histograms);
                     let with = all.map(|(record, all)| {

@@ -12,9 +12,8 @@ use crate::definition::disk::{
     SeekCurve, Zone,
 };
 use crate::definition::parts::{
-    CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition,
-    RaidDefinition, Rate, RegionDefinition, ServerDefinition, SplitDefinition, StallDefinition,
-    WriteBackDefinition,
+    CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
+    RegionDefinition, ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
 use crate::definition::ssd::{Controller, Flash, Slc, SsdDefinition};
 
@@ -46,8 +45,6 @@ const MANY: u64 = 1 << 24;
 /// Most bytes of a buffer or a cache.
 const BUFFER_MAX: u64 = 1 << 50;
 /// Most parts of a model.
-const PARTS_MAX: usize = 128;
-/// Most nested parts.
 const DEPTH_MAX: usize = 16;
 /// Most entries in all tables of a model: cylinders, blocks of flash, and blocks by their valid slots.
 const ENTRIES_MAX: u64 = 1 << 24;
@@ -113,13 +110,6 @@ const STEP: [f64; 2] = [0.0, STEP_MS];
 /// Times of a part, microseconds.
 const PART_US: [f64; 2] = [0.0, STEP_US];
 
-/// Totals over the parts of a model.
-#[derive(Default)]
-struct Size {
-    parts: usize,
-    entries: u64,
-}
-
 impl Definition {
     /// Checks every value.
     ///
@@ -128,69 +118,64 @@ impl Definition {
     /// The first invalid value, with the valid range.
     pub fn check(&self) -> Checked {
         bounds!(self => Definition {} any [title, source] then [model]);
-        part(model, 1, &mut Size::default())
+        part(model, 1)
     }
 }
 
-fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
-    size.parts += 1;
-    if depth > DEPTH_MAX || size.parts > PARTS_MAX {
-        return Err(format!(
-            "a model has at most {PARTS_MAX} parts, of which at most {DEPTH_MAX} stand in front of each other"
-        ));
+fn part(definition: &PartDefinition, depth: usize) -> Checked {
+    if depth > DEPTH_MAX {
+        return Err(format!("a model has at most {DEPTH_MAX} parts"));
     }
     match definition {
-        PartDefinition::Disk(disk) => check_disk(disk, size)?,
-        PartDefinition::Ssd(ssd) => check_ssd(ssd, size)?,
+        PartDefinition::Disk(disk) => check_disk(disk)?,
+        PartDefinition::Ssd(ssd) => check_ssd(ssd)?,
         PartDefinition::Memory(memory) => memory.check("memory", [1, i64::MAX as u64])?,
         PartDefinition::Latency(latency) => {
             bounds!(&**latency => LatencyDefinition { read_us: PART_US, write_us: PART_US } then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Limit(limit) => {
             bounds!(&**limit => LimitDefinition {} any [request_bytes] then [requests, bytes, inner]);
             requests.iter().chain(bytes).try_for_each(check_rate)?;
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Server(server) => {
             bounds!(&**server => ServerDefinition {} any [slots] then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Cache(cache) => {
             bounds!(&**cache => CacheDefinition { bytes: [0, BUFFER_MAX], line: BLOCK, hit_us: PART_US } then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Region(region) => {
             bounds!(&**region => RegionDefinition { factor: [1.0, FACTOR_MAX], read_us: PART_US, write_us: PART_US } any [start, bytes] then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::WriteBack(cache) => {
             bounds!(&**cache => WriteBackDefinition { bytes: [1, BUFFER_MAX], hit_us: PART_US, drain_mb_s: RATE_MB_S } then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Noise(noise) => {
             bounds!(&**noise => NoiseDefinition { sigma: [0.0, SIGMA_MAX], drift_sigma: [0.0, SIGMA_MAX], drift_ms: PERIOD_MS } then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Stall(stall) => {
             bounds!(&**stall => StallDefinition { stall_ms: STEP, mean_ms: PERIOD_MS } any [every] then [inner]);
-            part(inner, depth + 1, size)?;
+            part(inner, depth + 1)?;
         }
         PartDefinition::Split(split) => {
             bounds!(&**split => SplitDefinition { bytes: BLOCK } then [inner]);
-            part(inner, depth + 1, size)?;
-        }
-        PartDefinition::Raid(raid) => {
-            bounds!(&**raid => RaidDefinition { chunk: BLOCK } any [level] then [members]);
-            for member in members {
-                part(member, depth + 1, size)?;
-            }
+            part(inner, depth + 1)?;
         }
     }
-    match size.entries > ENTRIES_MAX {
+    Ok(())
+}
+
+/// Refuses more entries in the tables of a model than fit into memory.
+fn check_entries(entries: u64) -> Checked {
+    match entries > ENTRIES_MAX {
         true => Err(format!(
-            "the tables of the model have {} entries: at most {ENTRIES_MAX} fit into memory",
-            size.entries
+            "the tables of the model have {entries} entries: at most {ENTRIES_MAX} fit into memory"
         )),
         false => Ok(()),
     }
@@ -201,10 +186,10 @@ fn check_rate(rate: &Rate) -> Checked {
     Ok(())
 }
 
-fn check_disk(disk: &DiskDefinition, size: &mut Size) -> Checked {
+fn check_disk(disk: &DiskDefinition) -> Checked {
     bounds!(disk => DiskDefinition { block: BLOCK } then [geometry, mechanics, overhead, bus, buffer, queue]);
     check_geometry(geometry)?;
-    size.entries += u64::from(geometry.cylinders);
+    check_entries(u64::from(geometry.cylinders))?;
     check_mechanics(mechanics)?;
     check_overhead(overhead)?;
     bounds!(bus => Bus { read_block_ms: [0.0, BLOCK_MS], write_block_ms: [0.0, BLOCK_MS] } any [hold_reads, hold_writes, never_disconnect]);
@@ -269,7 +254,7 @@ fn check_buffer(buffer: &Buffer) -> Checked {
     Ok(())
 }
 
-fn check_ssd(ssd: &SsdDefinition, size: &mut Size) -> Checked {
+fn check_ssd(ssd: &SsdDefinition) -> Checked {
     bounds!(ssd => SsdDefinition { slot: BLOCK, over_provisioning: [0.0, 100.0] } any [collection] then [flash, free_blocks, controller, slc]);
     check_flash(flash)?;
     free_blocks.check("free_blocks", [0, flash.blocks])?;
@@ -277,7 +262,7 @@ fn check_ssd(ssd: &SsdDefinition, size: &mut Size) -> Checked {
     let slots = flash.page * u64::from(flash.planes) / slot * u64::from(flash.pages);
     let of_die = u64::from(flash.blocks).saturating_add(slots);
     let entries = dies.saturating_mul(of_die);
-    size.entries = size.entries.saturating_add(entries);
+    check_entries(entries)?;
     bounds!(controller => Controller {
         link_mb_s: RATE_MB_S, command_us: PART_US, read_us: PART_US, long_read_us: PART_US, write_us: PART_US,
         write_slot_us: [0.0, FLASH_US], buffer: [0, BUFFER_MAX], read_ahead: [0, 1 << 30],

@@ -33,15 +33,13 @@ pub enum PartDefinition {
     Stall(Box<StallDefinition>),
     /// A bound on the length of the requests to another part; longer ones are split.
     Split(Box<SplitDefinition>),
-    /// An array.
-    Raid(Box<RaidDefinition>),
 }
 
 impl PartDefinition {
-    /// The part that it changes; `None` of a drive, of memory, and of an array, which has several.
+    /// The part that it changes; `None` of a drive and of memory.
     fn inner(&self) -> Option<&Self> {
         match self {
-            Self::Disk(_) | Self::Ssd(_) | Self::Memory(_) | Self::Raid(_) => None,
+            Self::Disk(_) | Self::Ssd(_) | Self::Memory(_) => None,
             Self::Latency(latency) => Some(&latency.inner),
             Self::Limit(limit) => Some(&limit.inner),
             Self::Server(server) => Some(&server.inner),
@@ -59,12 +57,6 @@ impl PartDefinition {
         match self {
             Self::Disk(disk) => disk.block,
             Self::Ssd(ssd) => ssd.slot,
-            // Each member takes whole blocks of its own.
-            Self::Raid(raid) => raid
-                .members
-                .iter()
-                .map(Self::block)
-                .fold(1, common_multiple),
             _ => self.inner().map_or(1, Self::block),
         }
     }
@@ -75,19 +67,9 @@ impl PartDefinition {
             Self::Disk(disk) => disk.buffer.write_back != WriteBack::Off,
             Self::Ssd(ssd) => ssd.controller.buffer > 0,
             Self::WriteBack(_) => true,
-            Self::Raid(raid) => raid.members.iter().any(Self::has_write_cache),
             _ => self.inner().is_some_and(Self::has_write_cache),
         }
     }
-}
-
-/// The least number that is a multiple of both.
-fn common_multiple(one: u64, other: u64) -> u64 {
-    let (mut divisor, mut rest) = (one, other);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    (one / divisor.max(1)).saturating_mul(other)
 }
 
 /// Adds a fixed time to another part.
@@ -246,33 +228,4 @@ pub struct SplitDefinition {
     pub bytes: u64,
     /// What serves the pieces.
     pub inner: PartDefinition,
-}
-
-/// The distribution of data in an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Chunks are distributed over the members in turn.
-    Striped,
-    /// Every member holds all data; a read goes to the one with the fewest requests.
-    Mirrored,
-    /// Chunks are distributed over the members in turn; one of each row holds the parity of the others (left-symmetric).
-    Parity,
-}
-
-/// An array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RaidDefinition {
-    /// The distribution of data.
-    pub level: Level,
-    /// Bytes of a chunk.
-    #[serde(default = "chunk_of_64k")]
-    pub chunk: u64,
-    /// The members. The smallest determines the size used of each.
-    pub members: Vec<PartDefinition>,
-}
-
-fn chunk_of_64k() -> u64 {
-    64 << 10
 }

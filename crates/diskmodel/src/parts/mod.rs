@@ -1,8 +1,7 @@
-//! Simple parts that combine: in front of other models, next to them, or below.
+//! Simple parts that combine: in front of other models.
 
 mod cache;
 mod noise;
-mod raid;
 mod rate_limit;
 mod request_split;
 mod simple;
@@ -11,7 +10,6 @@ mod write_back;
 
 pub use cache::Cache;
 pub use noise::Noise;
-pub use raid::Raid;
 pub use rate_limit::RateLimit;
 pub use request_split::Split;
 pub use simple::{Latency, Memory, Server};

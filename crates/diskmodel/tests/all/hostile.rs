@@ -14,11 +14,9 @@ const HOSTILE: [&str; 24] = [
 ];
 
 /// Parts that no disk of the catalogue has.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 5] = [
     "title = ''\nsource = []\n[model.cache]\nbytes = 65536\nline = 4096\nhit_us = 1\n[model.cache.inner.server]\nslots = 2\n[model.cache.inner.server.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.cache.inner.server.inner.latency.inner]\nmemory = 1048576\n",
     "title = ''\nsource = []\n[model.limit]\nrequest_bytes = 4096\n[model.limit.requests]\nsustained = 100\nburst = 1000\ncredits = 50\n[model.limit.bytes]\nsustained = 1000000\n[model.limit.inner]\nmemory = 1048576\n",
-    "title = ''\nsource = []\n[model.raid]\nlevel = 'parity'\nchunk = 65536\nmembers = [{ memory = 1048576 }, { memory = 1048576 }, { memory = 1048576 }]\n",
-    "title = ''\nsource = []\n[model.raid]\nlevel = 'striped'\nchunk = 65536\nmembers = [{ memory = 1048576 }, { memory = 4194304 }]\n",
     "title = ''\nsource = []\n[model.write-back]\nbytes = 65536\nhit_us = 5\ndrain_mb_s = 100\n[model.write-back.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.write-back.inner.latency.inner]\nmemory = 1048576\n",
     "title = ''\nsource = []\n[model.noise]\nsigma = 0.5\ndrift_sigma = 0.2\ndrift_ms = 100\n[model.noise.inner.stall]\nstall_ms = 10\nevery = 3\nmean_ms = 50\n[model.noise.inner.stall.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.noise.inner.stall.inner.latency.inner]\nmemory = 1048576\n",
     "title = ''\nsource = []\n[model.split]\nbytes = 65536\n[model.split.inner.region]\nstart = 65536\nbytes = 65536\nfactor = 2.0\nread_us = 10\nwrite_us = 20\n[model.split.inner.region.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.split.inner.region.inner.latency.inner]\nmemory = 1048576\n",
@@ -163,11 +161,6 @@ fn parts_without_end_are_refused() {
         format!("title = ''\nsource = []\nmodel = {opening}{{ memory = 512 }}{closing}\n")
     };
     assert!(Definition::parse(&nested(15)).is_ok());
-    assert!(Definition::parse(&nested(16)).is_err());
-    let members = "{ memory = 65536 }, ".repeat(128);
-    let text = format!(
-        "title = ''\nsource = []\n[model.raid]\nlevel = 'striped'\nmembers = [{members}]\n"
-    );
-    let error = Definition::parse(&text).expect_err("too many");
-    insta::assert_snapshot!(error, @"a model has at most 128 parts, of which at most 16 stand in front of each other");
+    let error = Definition::parse(&nested(16)).expect_err("too many");
+    insta::assert_snapshot!(error, @"a model has at most 16 parts");
 }

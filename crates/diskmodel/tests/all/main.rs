@@ -2,7 +2,6 @@
 
 mod catalogue;
 mod disk;
-mod disksim;
 mod drives;
 mod flash;
 mod hostile;

@@ -1,17 +1,13 @@
 //! Properties of every model: each request completes once, in the order of time, and the same calls give the same results.
 
-use iolab_diskmodel::definition::parts::{LatencyDefinition, Level, RaidDefinition};
-use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
+use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
 /// Combined parts, to be held to the same properties as the catalogue.
-const COMBINED: [&str; 10] = [
+const COMBINED: [&str; 7] = [
     "title = 'server'\nsource = []\nmodel.server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
     "title = 'cache'\nsource = []\nmodel.cache = { bytes = 65536, line = 4096, hit_us = 5, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
-    "title = 'raid 0'\nsource = []\nmodel.raid = { level = 'striped', chunk = 8192, members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }] }",
-    "title = 'raid 1'\nsource = []\nmodel.raid = { level = 'mirrored', members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }] }",
-    "title = 'raid 5'\nsource = []\nmodel.raid = { level = 'parity', chunk = 8192, members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }, { server = { slots = 1, inner = { latency = { read_us = 5, write_us = 9, inner = { memory = 500_000 } } } } }] }",
     "title = 'region'\nsource = []\nmodel.region = { start = 300_000, bytes = 100_000, factor = 3, read_us = 7, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
     "title = 'write-back'\nsource = []\nmodel.write-back = { bytes = 65536, hit_us = 5, drain_mb_s = 50, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
     "title = 'noise'\nsource = []\nmodel.noise = { sigma = 0.5, drift_sigma = 0.2, drift_ms = 2, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
@@ -107,38 +103,5 @@ fn combined_parts_survive_being_written() {
     for definition in definitions() {
         let again = Definition::parse(&definition.to_toml().unwrap());
         assert_eq!(again.as_ref(), Ok(&definition));
-    }
-}
-
-#[test]
-fn the_block_of_an_array_suits_all_of_its_members() {
-    let disk = |block: u64| {
-        let found = catalogue::find("hp-97560").unwrap().unwrap();
-        let PartDefinition::Disk(mut disk) = found.model else {
-            panic!("a disk")
-        };
-        disk.block = block;
-        PartDefinition::Disk(disk)
-    };
-    let behind = |inner| {
-        PartDefinition::Latency(Box::new(LatencyDefinition {
-            read_us: 1.0,
-            write_us: 1.0,
-            inner,
-        }))
-    };
-    let memory = PartDefinition::Memory(1 << 30);
-    for (members, block) in [
-        ([disk(512), memory.clone()], 512),
-        ([memory, behind(disk(512))], 512),
-        ([disk(4096), disk(512)], 4096),
-        ([disk(520), disk(512)], 33_280),
-    ] {
-        let array = PartDefinition::Raid(Box::new(RaidDefinition {
-            level: Level::Striped,
-            chunk: 64 << 10,
-            members: members.to_vec(),
-        }));
-        assert_eq!(array.block(), block, "{array:?}");
     }
 }

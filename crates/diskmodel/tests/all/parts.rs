@@ -173,71 +173,6 @@ fn burst_credits_last_as_long_as_they_are_said_to() {
 }
 
 #[test]
-fn stripes_share_the_work() {
-    let members = [disk(1 << 20), disk(1 << 20)].join(", ");
-    let mut raid = build(&format!(
-        "raid = {{ level = 'striped', chunk = 4096, members = [{members}] }}"
-    ));
-    assert_eq!(raid.capacity(), 2 << 20);
-    // Chunks 0 and 1 lie on different members, 0 and 2 on the same one; four chunks are one request to each.
-    let chunk = |n: u64| Request::read(n * 4096, 4096);
-    assert_eq!(
-        batch(&mut *raid, 0, &[chunk(0), chunk(1)]),
-        [(0, 100), (1, 100)]
-    );
-    assert_eq!(
-        batch(&mut *raid, 1_000_000, &[chunk(0), chunk(2)]),
-        [(0, 100), (1, 200)]
-    );
-    assert_eq!(
-        batch(&mut *raid, 2_000_000, &[Request::read(0, 4 * 4096)]),
-        [(0, 100)]
-    );
-}
-
-#[test]
-fn mirrors_share_reads_and_repeat_writes() {
-    let members = [disk(1 << 20), disk(1 << 20)].join(", ");
-    let mut raid = build(&format!(
-        "raid = {{ level = 'mirrored', members = [{members}] }}"
-    ));
-    assert_eq!(raid.capacity(), 1 << 20);
-    let reads = [Request::read(0, 512); 4];
-    assert_eq!(
-        batch(&mut *raid, 0, &reads),
-        [(0, 100), (1, 100), (2, 200), (3, 200)]
-    );
-    assert_eq!(
-        batch(
-            &mut *raid,
-            1_000_000,
-            &[Request::write(0, 512), Request::read(0, 512)]
-        ),
-        [(0, 200), (1, 300)]
-    );
-}
-
-#[test]
-fn parity_makes_small_writes_read_first() {
-    let members = [disk(1 << 20), disk(1 << 20), disk(1 << 20)].join(", ");
-    let mut raid = build(&format!(
-        "raid = {{ level = 'parity', chunk = 4096, members = [{members}] }}"
-    ));
-    assert_eq!(raid.capacity(), 2 << 20);
-    // A part of a row: old data and old parity at the same time, then both are written. A whole row is written at once.
-    assert_eq!(batch(&mut *raid, 0, &[Request::write(0, 4096)]), [(0, 300)]);
-    assert_eq!(
-        batch(&mut *raid, 1_000_000, &[Request::write(0, 8192)]),
-        [(0, 200)]
-    );
-    // Rows put their parity on different members: two small writes to two rows still share one.
-    assert_eq!(
-        batch(&mut *raid, 2_000_000, &[Request::read(0, 3 * 4096)]),
-        [(0, 100)]
-    );
-}
-
-#[test]
 fn a_region_slows_down_what_touches_it() {
     let mut region = build(&format!(
         "region = {{ start = 4096, bytes = 4096, factor = 3, read_us = 7, inner = {} }}",
@@ -510,6 +445,5 @@ fn parts_that_make_no_model_say_why() {
     insta::assert_snapshot!(error("server = { slots = 0, inner = { memory = 1 } }"), @"a server needs at least one slot");
     insta::assert_snapshot!(error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }"), @"a cache with bytes = 1 has no room for a line of 512 bytes: raise bytes, or lower line");
     insta::assert_snapshot!(error("write-back = { bytes = 1, hit_us = 0, inner = { server = { slots = 0, inner = { memory = 1 } } } }"), @"a server needs at least one slot");
-    insta::assert_snapshot!(error("raid = { level = 'parity', members = [{ memory = 1 }] }"), @"an array needs chunks and at least 3 members; it has 1");
     insta::assert_snapshot!(error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }"), @"a rate of 2 per second with bursts of 1: no rate");
 }

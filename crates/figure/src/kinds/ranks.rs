@@ -68,9 +68,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         })
         .collect();
     if lines.iter().all(Vec::is_empty) {
-        return Err(Error::usage("the run file has no latencies of hosts").hint(
-            "an earlier version of iolab wrote it, or latency=false was set; set --y throughput",
-        ));
+        return Err(Error::usage("the run file has no latencies of hosts")
+            .hint("latency=false was set; set --y throughput"));
     }
     let values: Vec<f64> = lines
         .iter()

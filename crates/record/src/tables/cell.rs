@@ -19,7 +19,6 @@ macro_rules! byte_rate {
         )
         .between(1, i64::MAX as u64)
         .null(Null::Free)
-        .since(6)
         .hidden()
         .doc("the rate in bytes per second where it is given so; `rate` is NULL then")
     };
@@ -59,12 +58,11 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         )
         .between(1, u32::MAX.into())
         .null(Null::Free)
-        .since(6)
         .hidden()
         .doc("visits of each block after the pilot to the cell; NULL without a pilot");
         number!("short_time_ns", CellRow, cell.pilot?.time_ns?)
             .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`")
-            .between(1, COUNT_MAX).since(6).hidden();
+            .between(1, COUNT_MAX).hidden();
     });
     Table {
         name: "cell",

@@ -31,16 +31,16 @@ pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::ne
     doc: "one row per operation of a sample, or of each of its groups, with `latency_over_time=true`",
     exported: false,
     columns: Vec::from(table! {
-        whole!("sample_id", LatencyOverTimeRow, sample as i64).since(6).doc("the sample");
-        whole!("group_id", LatencyOverTimeRow, group as u32).since(6).doc("the group; 0 where the cell has none");
-        word!("operation", LatencyOverTimeRow, operation, Operation).since(6).doc("what the requests did: `read`, `write`, `sync`, `trim`");
-        word!("quantity", LatencyOverTimeRow, quantity, RequestTime).since(6)
+        whole!("sample_id", LatencyOverTimeRow, sample as i64).doc("the sample");
+        whole!("group_id", LatencyOverTimeRow, group as u32).doc("the group; 0 where the cell has none");
+        word!("operation", LatencyOverTimeRow, operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`");
+        word!("quantity", LatencyOverTimeRow, quantity, RequestTime)
             .doc("`response`: response times, of requests at a rate; else `service`: service times");
-        whole!("interval_ns", LatencyOverTimeRow, interval_ns as u64).between(1, COUNT_MAX).since(6)
+        whole!("interval_ns", LatencyOverTimeRow, interval_ns as u64).between(1, COUNT_MAX)
             .doc("length of every interval but the last");
-        whole!("span_ns", LatencyOverTimeRow, span_ns as u64).between(0, COUNT_MAX).since(6)
+        whole!("span_ns", LatencyOverTimeRow, span_ns as u64).between(0, COUNT_MAX)
             .doc("end of the last interval, from the start of the timed span");
-        Column::bytes("intervals", |row: &LatencyOverTimeRow| &row.intervals, |row, bytes| row.intervals = bytes.to_vec()).since(6)
+        Column::bytes("intervals", |row: &LatencyOverTimeRow| &row.intervals, |row, bytes| row.intervals = bytes.to_vec())
             .doc("a histogram per interval, encoded as below");
     }),
     constraints: &[

@@ -62,7 +62,6 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
                 .doc("its first worker's start to its last worker's end; a shorter last request counts its own");
         }
         .into_iter()
-        .map(|column| column.since(6))
         .collect(),
         constraints: &[],
     }

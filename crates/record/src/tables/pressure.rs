@@ -12,13 +12,13 @@ macro_rules! pressure_columns {
             io_stall_ns = $crate::tables::pressure::STALL,
             memory_stall_ns = $crate::tables::pressure::STALL,
             steal_ns = "CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms",
-            interrupts 6 = "interrupts that CPUs served, of devices, timers and other CPUs, of the whole machine; polling for completions causes fewer than one per request",
+            interrupts = "interrupts that CPUs served, of devices, timers and other CPUs, of the whole machine; polling for completions causes fewer than one per request",
             suspended_ns = "time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)",
-            throttled_ns 6 = "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together",
+            throttled_ns = "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together",
             cpu_khz = "greatest frequency among up to eight groups of CPUs (cpufreq) at the end, where cpufreq tells",
         )
     };
-    ($row:ty, $of:ident => $place:expr; $($field:ident $($since:literal)? = $doc:expr,)+) => {{
+    ($row:ty, $of:ident => $place:expr; $($field:ident = $doc:expr,)+) => {{
         use iolab_workload::counters::Pressure;
         // Names a field that has no column.
         let _: fn(Pressure) -> Pressure = |of| Pressure { $($field: of.$field,)+ };
@@ -29,8 +29,7 @@ macro_rules! pressure_columns {
                 |$of, n| $place.$field = Some(n),
             )
             .null($crate::column::Null::Free)
-            .doc($doc)
-            $(.since($since))?,
+            .doc($doc),
         )+]
     }};
 }

@@ -51,7 +51,6 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
         json_text!("limits", QuestionRow, fit?.limits).doc("what else it does not cover on this target, a JSON array");
     }
     .into_iter()
-    .map(|column| column.since(6))
     .collect(),
     constraints: &["CHECK (id = 1)"],
 }
@@ -94,7 +93,6 @@ pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
         text!("remedy", LevelRow, remedy).doc("what would make a no a yes"),
     ]
     .into_iter()
-    .map(|column| column.since(6))
     .collect(),
     constraints: &[],
 }

@@ -21,8 +21,8 @@ macro_rules! latency {
             number!(concat!($prefix, "_p99_ns"), Sample, $($at).+?.p99_ns).doc($doc);
             number!(concat!($prefix, "_p999_ns"), Sample, $($at).+?.p999_ns).doc($doc);
             number!(concat!($prefix, "_max_ns"), Sample, $($at).+?.max_ns).doc($doc);
-            number!(concat!($prefix, "_p9999_ns"), Sample, $($at).+?.p9999_ns?).doc(TAIL).hidden().since(6);
-            number!(concat!($prefix, "_p99999_ns"), Sample, $($at).+?.p99999_ns?).doc(TAIL).hidden().since(6);
+            number!(concat!($prefix, "_p9999_ns"), Sample, $($at).+?.p9999_ns?).doc(TAIL).hidden();
+            number!(concat!($prefix, "_p99999_ns"), Sample, $($at).+?.p99999_ns?).doc(TAIL).hidden();
         }
     }};
 }
@@ -107,7 +107,6 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         .into_iter()
         .flatten()
         .filter(|column| !OF_TRIAL.contains(&column.name))
-        .map(|column| column.since(6))
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id)",
@@ -145,7 +144,6 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         ]
         .into_iter()
         .flatten()
-        .map(|column| column.since(6))
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, rank_id)",
@@ -186,9 +184,9 @@ fn timing() -> Columns {
         number!("all_active_ns", Sample, all_active_ns).doc("span in which every worker was active");
         real!("in_flight", Sample, in_flight?)
             .doc("requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded")
-            .within(0.0, f64::MAX).since(6);
+            .within(0.0, f64::MAX);
         number!("end_sync_ns", Sample, end_sync_ns).doc("the part of `elapsed_ns` in the final `fsync` of policy `end`");
-        number!("paused_ns", Sample, paused_ns).doc("time in pauses (`thinktime`, `bursts`), summed over all threads").null(Null::Free).since(6);
+        number!("paused_ns", Sample, paused_ns).doc("time in pauses (`thinktime`, `bursts`), summed over all threads").null(Null::Free);
         number!("wall_ns", Sample, wall_ns).doc("idle time, preparation, trial and bookkeeping: what it took from the budget");
         real!("clock_drift_ppm", Sample, clock_drift_ppm?).doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial");
         number!("seed", Sample, seed).doc("seed of the trial").any();
@@ -224,7 +222,7 @@ fn rank_activity() -> Columns {
             together?.all_active_most_bytes)
             .doc(ALL),
     ];
-    columns.map(|column| column.since(6).hidden()).into()
+    columns.map(|column| column.hidden()).into()
 }
 
 fn sizes() -> Columns {
@@ -239,7 +237,6 @@ fn sizes() -> Columns {
             |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok(),
         )
         .null(Null::Free)
-        .since(6)
         .doc("requests by direction and size, if `bs_mix` is set: `read 4096 601,read 65536 299`; NULL otherwise"),
     ]
 }
@@ -247,9 +244,9 @@ fn sizes() -> Columns {
 fn cpus() -> Columns {
     Vec::from(table! {
         number!("waited_requests", Sample,
-            waited?).doc("requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`").since(6);
+            waited?).doc("requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`");
         number!("run_delay_ns", Sample,
-            run_delay_ns?).doc("time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks").since(6);
+            run_delay_ns?).doc("time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks");
         Column::text(
             "cpus_used",
             |s: &Sample| {
@@ -259,7 +256,6 @@ fn cpus() -> Columns {
             |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok(),
         )
         .null(Null::Free)
-        .since(6)
         .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled");
     })
 }

@@ -52,7 +52,7 @@ fn witness_table<T>(
         name,
         doc,
         exported: false,
-        columns: columns.map(|column| column.since(6)).collect(),
+        columns: columns.collect(),
         constraints,
     }
 }

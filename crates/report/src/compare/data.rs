@@ -1,4 +1,4 @@
-//! A comparison as data: the object of `--format json`, whose cells are the rows of CSV. docs/schema/compare.json describes it.
+//! A comparison as data: the object of `--format json`, whose cells are the rows of CSV. `iolab schema compare` describes it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -2,18 +2,10 @@
 
 use std::time::Duration;
 
-use iolab_record::{EndedBy, RunRecord};
-
 use super::{Measured, WorkloadResult, load_in_words};
 
 /// From this share of the wanted load on it counts as made: trials end a little early or late.
 const LOADED_AS_ASKED: f64 = 0.9;
-
-/// Whether the budget ended the trials of a run, as it could in earlier versions.
-pub(crate) fn is_ended_by_budget(record: &RunRecord) -> bool {
-    let mut cells = record.cells.iter();
-    cells.any(|cell| cell.ended_by == Some(EndedBy::Budget))
-}
 
 impl WorkloadResult {
     /// Whether its run is done, and loaded the storage for less than `hold`.
@@ -24,17 +16,9 @@ impl WorkloadResult {
 
     /// `w: 29 s of load instead of 10 min, because ...`, and what helps; `None` where the load is as long as asked.
     pub(super) fn short_load(&self, hold: Duration) -> Option<String> {
-        let why = match self.ended_by_budget {
-            true => {
-                "the time for writing out caches between trials used up the budget. Measure again: this version of iolab does not count it"
-            }
-            false => {
-                "trials ended with their region before their time. A larger region in the requirement makes them longer"
-            }
-        };
         self.is_short_of(hold).then(|| {
             format!(
-                "{}: {} of load instead of {}, because {why}.",
+                "{}: {} of load instead of {}, because trials ended with their region before their time. A larger region in the requirement makes them longer.",
                 self.workload,
                 load_in_words(Duration::from_nanos(self.found.load_ns)),
                 load_in_words(hold),

@@ -14,7 +14,7 @@ use iolab_figure::Figure;
 pub struct Bundle {
     /// The text.
     pub text: String,
-    /// Name and content of each figure, and of the bibliography.
+    /// Name and content of each figure.
     pub figures: Vec<(String, Vec<u8>)>,
 }
 
@@ -110,12 +110,6 @@ pub(super) fn chapters<'a>(
 }
 
 impl Bundle {
-    /// The bundle with one more file.
-    pub(super) fn with(mut self, name: String, content: Vec<u8>) -> Self {
-        self.figures.push((name, content));
-        self
-    }
-
     /// Adds the text and the files of another one.
     pub(super) fn append(&mut self, other: Self) {
         self.text.push_str(&other.text);

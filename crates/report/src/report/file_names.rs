@@ -2,15 +2,6 @@
 
 use super::Input;
 
-/// Where a reader finds the definitions that commands name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DefinitionPlace {
-    /// In the document: they must be saved first.
-    Document,
-    /// In the archive that the document is a file of.
-    Archive,
-}
-
 /// The id of the section of a run.
 pub(super) fn id(index: usize) -> String {
     format!("e{}", index + 1)
@@ -20,16 +11,6 @@ pub(super) fn id(index: usize) -> String {
 pub(super) fn stem(index: usize, input: &Input) -> String {
     let name = file_name(&input.run.record().experiment.name);
     format!("{}-{name}", id(index))
-}
-
-/// The file of a run or an observation in an archive.
-pub(super) fn archived_run(stem: &str) -> String {
-    format!("runs/{stem}.iolab")
-}
-
-/// The file of a definition in an archive.
-pub(super) fn archived_definition(stem: &str) -> String {
-    format!("experiments/{stem}.toml")
 }
 
 /// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.

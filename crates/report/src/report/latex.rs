@@ -1,4 +1,4 @@
-//! The report in LaTeX: the draft of a paper in two columns, for pdflatex with its usual packages, with a .bib file.
+//! The report in LaTeX: the draft of a paper in two columns, for pdflatex with its usual packages.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,8 @@ use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::captioned::Captioned;
-use super::file_names::file_name;
+use super::cited_method;
 use super::latex_table::table;
-use super::references;
 use super::section::{Event, Section};
 use super::statement::{Statement, statements};
 use super::{AnswerPart, StudyReport, clean, program};
@@ -30,7 +29,7 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \emergencystretch=3em
 \sloppy
 ";
-/// The text, with its figures as PDF and its references.
+/// The text, with its figures as PDF.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
     let programs = report.programs.iter();
     let programs = programs.map(|part| part.latex(prefix));
@@ -39,9 +38,8 @@ pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
         return Ok(alone(report, programs));
     }
     let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
-    let bib = format!("{}.bib", file_name(prefix));
-    let text = text(report, &chapters, &programs, &file_name(prefix));
-    let mut all = Bundle::new(text, chapters).with(bib, references::bib());
+    let text = text(report, &chapters, &programs);
+    let mut all = Bundle::new(text, chapters);
     let figures = programs.into_iter().flat_map(|part| part.figures);
     all.figures.extend(figures);
     Ok(all)
@@ -68,12 +66,7 @@ fn head(title: &str) -> String {
     )
 }
 
-fn text(
-    report: &StudyReport<'_>,
-    chapters: &[Chapter<'_>],
-    programs: &[Bundle],
-    bib: &str,
-) -> String {
+fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], programs: &[Bundle]) -> String {
     let mut text = head(&title(report));
     text.push_str(&summary(report));
     text.push_str(&method(report, chapters));
@@ -98,10 +91,7 @@ fn text(
     text.extend(programs.iter().map(|part| part.text.as_str()));
     text.push_str(&threats(report));
     text.push_str("\\section{Discussion}\n% Write this section.\n\n");
-    let _ = writeln!(
-        text,
-        "\\bibliographystyle{{plain}}\n\\bibliography{{{bib}}}\n\\clearpage\n\\appendix"
-    );
+    text.push_str("\\clearpage\n\\appendix\n");
     text.push_str(&appendix(report, chapters));
     text.push_str("\\end{document}\n");
     text
@@ -171,7 +161,7 @@ fn method(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     format!(
         "\\section{{Questions}}\n{}\n\\section{{Method}}\n{}\n\n{}\n\n",
         items(questions.into_iter()),
-        references::method(&report.orders(), |rule| {
+        cited_method::method(&report.orders(), |rule| {
             let mut found = report.each.iter().flatten();
             found.any(|finding| finding.rule.name == rule)
         }),

@@ -7,7 +7,7 @@ use iolab_record::environment::KEYS;
 use iolab_workload::escape_control::escape_control;
 
 use super::Input;
-use super::file_names::{DefinitionPlace, file_name, id};
+use super::file_names::{file_name, id};
 use super::run_sequence::RunSequence;
 
 /// How the target of a run on a model begins.
@@ -39,11 +39,7 @@ impl OwnModel {
 }
 
 /// The model of each run; `None` of a built-in one, of storage, and of a run file without the definition.
-pub(super) fn all(
-    inputs: &[Input],
-    sequences: &[RunSequence],
-    place: DefinitionPlace,
-) -> Vec<Option<OwnModel>> {
+pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Option<OwnModel>> {
     // A text shows the latest run of each experiment.
     let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
     let text = |index: usize| definition(inputs.get(index)?.run.record());
@@ -55,14 +51,10 @@ pub(super) fn all(
         let target = &inputs.get(shown)?.run.record().run.target;
         let path = Path::new(target.trim_start_matches(PREFIX));
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        // The name in a report or archive from which this run was repeated.
+        // The name in a report from which this run was repeated.
         let name = file_name(stem.strip_suffix(".model").unwrap_or(&stem));
-        let folder = match place {
-            DefinitionPlace::Document => "",
-            DefinitionPlace::Archive => "models/",
-        };
         Some(OwnModel {
-            file: format!("{folder}{}-{name}.model.toml", id(shown)),
+            file: format!("{}-{name}.model.toml", id(shown)),
             text: own,
             is_shown: shown == index,
         })

@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 use askama::Template;
 use iolab_analysis::witness::{Evidence, OtherCommand};
 use iolab_figure::Figure;
-use iolab_record::environment::Environment;
 use iolab_record::witness::Witnessed;
 use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::witness::Subject;
 use iolab_workload::{Error, Result};
 
-use super::DepositFile;
 use super::bundle::Bundle;
 use super::captioned::Captioned;
-use super::file_names::{archived_run, file_name};
+use super::file_names::file_name;
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
 use super::summary::moment;
@@ -54,9 +52,6 @@ pub(super) struct ProgramPart {
     /// What else did I/O meanwhile.
     others: Captioned,
     evidence: Evidence,
-    /// Start, RFC 3339, and version of iolab.
-    made: (String, String),
-    facts: Environment,
     /// Name and value.
     pub(super) environment: Vec<(String, String)>,
     /// The command that repeats it.
@@ -93,11 +88,6 @@ impl ProgramPart {
                 .collect(),
             command: clean(&witness::command(&evidence.observed)),
             evidence,
-            made: (
-                witnessed.started_utc.clone(),
-                witnessed.tool_version.clone(),
-            ),
-            facts: witnessed.environment.clone(),
         }
     }
 
@@ -110,37 +100,10 @@ impl ProgramPart {
         format!("{}-{}", self.id, file_name(&self.name))
     }
 
-    /// Start, RFC 3339, and version of iolab.
-    pub(super) fn made(&self) -> (&str, &str) {
-        (&self.made.0, &self.made.1)
-    }
-
-    /// Name and value of each property of the machine and the devices, as they are stored.
-    pub(super) fn facts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.facts.iter()
-    }
-
     /// The figure for paper with the name of its file.
     fn on_paper(&self, prefix: &str, extension: &str) -> Result<(String, Figure)> {
         let name = format!("{}-{}.{extension}", file_name(prefix), self.file_name());
         Ok((name, self.figure(&paper_options())?))
-    }
-
-    /// Its files in an archive; `content` is that of its own file.
-    pub(super) fn deposited(&self, content: Vec<u8>) -> Result<Vec<DepositFile>> {
-        let (svg, figure) = self.on_paper("figure", "svg")?;
-        let (pdf, _) = self.on_paper("figure", "pdf")?;
-        let mut data = Vec::new();
-        witness::json(&self.evidence, &mut data).map_err(|error| {
-            Error::failed(format!("the archive cannot be put together: {error}"))
-        })?;
-        let name = self.file_name();
-        Ok(vec![
-            (format!("figures/{svg}"), figure.svg().into_bytes()),
-            (format!("figures/{pdf}"), figure.pdf()?),
-            (format!("data/{name}.json"), data),
-            (archived_run(&name), content),
-        ])
     }
 
     /// What to say where there is nothing for the table of others.

@@ -11,7 +11,7 @@ use iolab_workload::quantity::{exact_duration, format_percent};
 use iolab_workload::settings::{Value, cell_label};
 
 use super::captioned::Captioned;
-use super::file_names::{DefinitionPlace, archived_definition, id, stem};
+use super::file_names::{id, stem};
 use super::own_model::{self, OwnModel};
 use super::run_sequence::RunSequence;
 use super::summary::moment;
@@ -72,24 +72,17 @@ impl Event {
 }
 
 /// The sections of all run files, in the same order.
-pub(super) fn all(
-    inputs: &[Input],
-    sequences: &[RunSequence],
-    place: DefinitionPlace,
-) -> Vec<Section> {
-    let toml_name = |index: usize, input: &Input| match place {
-        DefinitionPlace::Archive => archived_definition(&stem(index, input)),
-        DefinitionPlace::Document => {
-            let latest = sequences.iter().filter(|one| one.0.contains(&index));
-            let latest = latest.filter_map(RunSequence::latest);
-            let mut latest = latest.filter_map(|index| Some((index, inputs.get(index)?)));
-            let toml = |input: &Input| input.run.record().experiment.toml.clone();
-            let same = latest.find(|(_, latest)| toml(latest) == toml(input));
-            let (index, input) = same.unwrap_or((index, input));
-            format!("{}.toml", stem(index, input))
-        }
+pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Section> {
+    let toml_name = |index: usize, input: &Input| {
+        let latest = sequences.iter().filter(|one| one.0.contains(&index));
+        let latest = latest.filter_map(RunSequence::latest);
+        let mut latest = latest.filter_map(|index| Some((index, inputs.get(index)?)));
+        let toml = |input: &Input| input.run.record().experiment.toml.clone();
+        let same = latest.find(|(_, latest)| toml(latest) == toml(input));
+        let (index, input) = same.unwrap_or((index, input));
+        format!("{}.toml", stem(index, input))
     };
-    let models = own_model::all(inputs, sequences, place);
+    let models = own_model::all(inputs, sequences);
     let named = names(inputs).into_iter().zip(models).zip(inputs);
     named
         .enumerate()

@@ -1,4 +1,4 @@
-//! The evidence of a program as data for other programs: docs/schema/witness.json describes it.
+//! The evidence of a program as data for other programs: `iolab schema witness` describes it.
 
 use std::io::{self, Write};
 

@@ -8,7 +8,7 @@ use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::runs::conclusion;
-use iolab_report::{benchstat, compare, series};
+use iolab_report::{compare, series};
 use iolab_stats::summary;
 
 use iolab_synthetic::{Scenario, around, serve, size_curve};
@@ -129,19 +129,6 @@ fn json_and_csv_have_the_same_figures() {
     let at = header.iter().position(|name| *name == "welch_p").unwrap();
     let value = csv.lines().nth(1).unwrap().split(',').nth(at).unwrap();
     assert_eq!(value.parse(), Ok(exact));
-}
-
-#[test]
-fn benchstat_lines_carry_every_trial_once() {
-    let mut bytes = Vec::new();
-    benchstat::comparison(&compared(&base(), &new()), &mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
-    assert_eq!(
-        text.lines().filter(|l| l.starts_with("Benchmark")).count(),
-        64
-    );
-    let first: Vec<&str> = text.lines().take(6).collect();
-    insta::assert_snapshot!("benchstat_head", first.join("\n"));
 }
 
 #[test]

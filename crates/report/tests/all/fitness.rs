@@ -6,7 +6,7 @@ use std::time::Duration;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{EndedBy, RunRecord, RunStatus, Sample, TargetKind};
+use iolab_record::{RunRecord, RunStatus, Sample, TargetKind};
 use iolab_report::answer::Answers;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
@@ -116,19 +116,6 @@ fn loads_that_are_not_covered_begin_where_the_trials_ended() {
     };
     insta::assert_snapshot!(limits(1_000_000_000), @"complete: true; for 8 s. - Not covered: the rest; loads longer than 300 ms per workload, which use up burst credits and caches (--for 10min). - Sources of the levels: iolab show mine");
     insta::assert_snapshot!(limits(1_000_000), @"complete: false; for 8.00 ms. - log: 8.00 ms of load instead of 300 ms, because trials ended with their region before their time. A larger region in the requirement makes them longer. - Not covered: the rest; loads longer than 8.00 ms per workload, which use up burst credits and caches. - Sources of the levels: iolab show mine");
-}
-
-/// Run files of earlier versions, which count writing out between trials against the budget.
-#[test]
-fn a_load_that_the_budget_cut_short_says_so() {
-    let happens: fn(&mut Sample) = |sample| sample.elapsed_ns = 1_000_000;
-    let (file, one) = run_while(happens, "log", "reads.p99<10min", RunStatus::Done);
-    let mut record = one.record().clone();
-    record.cells[0].ended_by = Some(EndedBy::Budget);
-    let shown = unwrapped(&text(&[(file, timed::analysed(record))]));
-    let (_, after) = shown.split_once("- log: ").expect("a remark");
-    let (told, _) = after.split_once(" - ").expect("further remarks");
-    insta::assert_snapshot!(told, @"8.00 ms of load instead of 300 ms, because the time for writing out caches between trials used up the budget. Measure again: this version of iolab does not count it.");
 }
 
 /// Documents have it beside the answer, and tables in Markdown and LaTeX have no other remark.

@@ -12,7 +12,7 @@ use iolab_report::document;
 use iolab_report::export::{self, ExportedLatency};
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
-use iolab_report::{benchstat, gbench, prometheus, table};
+use iolab_report::{prometheus, table};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::response::Response;
@@ -384,21 +384,10 @@ fn prometheus_tells_the_cells_of_several_files_apart_and_keeps_the_newest_of_eac
 }
 
 #[test]
-fn other_tools_get_their_own_formats() {
-    let records = [two_cells()];
-    let mut json = Vec::new();
-    gbench::runs(&records, &mut json).unwrap();
-    let mut lines = Vec::new();
-    benchstat::runs(&records, &mut lines).unwrap();
+fn prometheus_gets_its_own_format() {
     let mut gauges = Vec::new();
-    prometheus::cells(&[gauges_of(records[0].clone())], false, &mut gauges).unwrap();
-    for (name, text) in [
-        ("gbench", json),
-        ("benchstat_runs", lines),
-        ("prometheus", gauges),
-    ] {
-        insta::assert_snapshot!(name, String::from_utf8(text).unwrap());
-    }
+    prometheus::cells(&[gauges_of(two_cells())], false, &mut gauges).unwrap();
+    insta::assert_snapshot!("prometheus", String::from_utf8(gauges).unwrap());
 }
 
 #[test]

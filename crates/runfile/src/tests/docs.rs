@@ -30,9 +30,7 @@ fn rows<T>(table: &Table<T>) -> String {
     let mut rows: Vec<(Vec<&Column<T>>, &str)> = Vec::new();
     for column in table.stored().filter(|column| !of_cell(column)) {
         let same = |(columns, doc): &&mut (Vec<&Column<T>>, &str)| {
-            *doc == column.doc
-                && columns[0].since == column.since
-                && kind(columns[0]) == kind(column)
+            *doc == column.doc && kind(columns[0]) == kind(column)
         };
         match rows.iter_mut().find(same) {
             Some((columns, _)) => columns.push(column),
@@ -40,15 +38,14 @@ fn rows<T>(table: &Table<T>) -> String {
         }
     }
     let mut text = match table.exported {
-        true => "| column | type | since | exported | meaning |\n|---|---|---|---|---|\n",
-        false => "| column | type | since | meaning |\n|---|---|---|---|\n",
+        true => "| column | type | exported | meaning |\n|---|---|---|---|\n",
+        false => "| column | type | meaning |\n|---|---|---|\n",
     }
     .to_owned();
     for (columns, doc) in rows {
         assert!(!doc.is_empty(), "{} has no meaning", columns[0].name);
         let names: Vec<String> = columns.iter().map(|c| format!("`{}`", c.name)).collect();
         let kind = kind(columns[0]);
-        let since = columns[0].since;
         let shown = match (table.exported, columns[0].exported) {
             (false, _) => "",
             (true, false) => " |",
@@ -56,7 +53,7 @@ fn rows<T>(table: &Table<T>) -> String {
         };
         let doc = doc.replace('|', "\\|");
         let names = names.join(", ");
-        let _ = writeln!(text, "| {names} | {kind} | {since} |{shown} {doc} |");
+        let _ = writeln!(text, "| {names} | {kind} |{shown} {doc} |");
     }
     text
 }

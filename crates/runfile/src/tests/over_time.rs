@@ -45,20 +45,6 @@ fn all_at_once_take_no_more_memory_than_there_is_room_for() {
 }
 
 #[test]
-fn a_file_from_before_the_table_has_none_and_is_resumed_with_it() {
-    let bench = Fixture::new();
-    let path = bench.finished("a.iolab");
-    let before = read(&path).unwrap();
-    alter(&path, "DROP TABLE latency_over_time");
-    assert_eq!(all(&path).unwrap(), []);
-    assert_eq!(read(&path).unwrap(), before);
-    let (mut file, _) = RunFile::open_resume(&path).unwrap();
-    add(&mut file, &bare_sample(0, 1));
-    drop(file);
-    assert_eq!(all(&path).unwrap().len(), 1);
-}
-
-#[test]
 fn what_cannot_be_is_told() {
     let bench = Fixture::new();
     let mut told = String::new();

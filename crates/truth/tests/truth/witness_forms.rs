@@ -29,7 +29,7 @@ fn claims<'a>(evidence: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Va
     all.filter(move |claim| claim["kind"] == kind)
 }
 
-/// A run file, its JSON, its course, its figure, its page and its bundle.
+/// A run file, its JSON, its course, its figure and its page.
 #[test]
 fn what_was_seen_is_the_same_in_every_form() {
     if needs::tool(Need::Fio).is_none() {
@@ -79,7 +79,6 @@ fn what_was_seen_is_the_same_in_every_form() {
     for (line, file) in [
         ("plot seen.iolab -o course.svg", "course.svg"),
         ("report seen.iolab -o page.html", "page.html"),
-        ("report seen.iolab --bundle kept.zip", "kept.zip"),
     ] {
         iolab(&scene, line);
         let made = std::fs::metadata(scene.folder().join(file)).expect("a file");

@@ -11,33 +11,33 @@ use crate::trial::{NICE, REALTIME};
 use crate::{Error, Result};
 
 pub(super) const ROWS: &[Setting] = rows! { Processors:
-    { name: "cpus", aliases: ["cpus_allowed"], kind: List, since: 6, exported: true,
+    { name: "cpus", aliases: ["cpus_allowed"], kind: List, exported: true,
       doc: "CPUs that threads may run on: 0-3,8; none: all that the process may use",
       word_or_none: trial.cpus }
-    { name: "placement", kind: Word, since: 6, exported: true,
+    { name: "placement", kind: Word, exported: true,
       doc: "which CPU a thread runs on: float (any of them), spread (one per thread, far apart: packages, then cores, then hardware threads) or packed (one per thread, close together)",
       word: trial.placement }
-    { name: "memory_node", kind: Count, since: 6, exported: true,
+    { name: "memory_node", kind: Count, exported: true,
       doc: "NUMA node of the threads' memory, buffers included; none: any",
       value_or_none: trial.memory_node, put_number_or_none }
-    { name: "buffer_init", kind: Word, since: 5, exported: true,
+    { name: "buffer_init", kind: Word, exported: true,
       doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
       word: trial.buffer_init }
-    { name: "buffer_memory", kind: Word, since: 6, exported: true,
+    { name: "buffer_memory", kind: Word, exported: true,
       doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly single small pages)",
       word: trial.buffer_memory }
-    { name: "ioprio", kind: Word, since: 6, exported: true,
+    { name: "ioprio", kind: Word, exported: true,
       doc: "I/O priority of the threads: rt:0 to rt:7, be:0 to be:7 (0 is the highest) or idle; none: that of the process",
       word_or_none: trial.ioprio }
-    { name: "nice", kind: Word, since: 6, exported: false,
+    { name: "nice", kind: Word, exported: false,
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below that of the process as root); none: that of the process",
       set_or_none: put_nice,
       get: |cell| Value::word(cell.trial.nice) }
-    { name: "realtime", kind: Word, since: 6, exported: false,
+    { name: "realtime", kind: Word, exported: false,
       doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root and --change-system; none: scheduled as the process is",
       set_or_none: put_realtime,
       get: |cell| Value::word(cell.trial.realtime) }
-    { name: "system", kind: Word, since: 6, exported: true,
+    { name: "system", kind: Word, exported: true,
       doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
       set_or_none: put_system,
       get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)) }

@@ -86,8 +86,6 @@ pub struct Setting {
     pub kind: ValueKind,
     /// Its column in run files and exports; the name carries the unit.
     pub column: &'static str,
-    /// The schema version that added the column.
-    pub since: i64,
     /// Whether exports include the column.
     pub exported: bool,
     /// Whether it takes `none`: no such value.
@@ -106,7 +104,7 @@ pub(super) type Access = (Set, fn(&CellSpec) -> Value, bool);
 macro_rules! rows {
     ($topic:ident: $({
         name: $name:literal, $(aliases: [$($alias:literal),+],)? kind: $kind:ident, $(unit: $unit:literal,)? $(column: $column:literal,)?
-        since: $since:literal, exported: $exported:literal,
+        exported: $exported:literal,
         doc: $doc:expr,
         $($access:tt)+
     })+) => {
@@ -120,7 +118,6 @@ macro_rules! rows {
                 doc: $doc,
                 kind: $crate::settings::ValueKind::$kind,
                 column: $crate::settings::setting::or!($name $(, $column)?),
-                since: $since,
                 exported: $exported,
                 is_optional,
                 set,

@@ -26,8 +26,8 @@ pub(super) fn process() -> Columns {
         STORED
     );
     let nfs = table! {
-        number!("nfs_read_bytes", Sample, counters.nfs?.read_bytes).doc(NFS).since(6);
-        number!("nfs_write_bytes", Sample, counters.nfs?.write_bytes).doc(NFS).since(6);
+        number!("nfs_read_bytes", Sample, counters.nfs?.read_bytes).doc(NFS);
+        number!("nfs_write_bytes", Sample, counters.nfs?.write_bytes).doc(NFS);
     };
     usage.into_iter().chain(io).chain(nfs).collect()
 }
@@ -69,7 +69,6 @@ pub(super) fn bottom() -> Columns {
     )
     .between(0, 1)
     .null(Null::Account)
-    .since(6)
     .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
     let stat = device_stat!("bottom_", Sample, [counters.bottom?.stat], DOC);
     stat.chain([in_file, passes_on]).collect()
@@ -114,13 +113,11 @@ pub(super) fn machine() -> Columns {
         number!(
             "buffer_piece_bytes", Sample,
             counters.buffer_piece_bytes?)
-            .doc("mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN")
-        .since(6),
+            .doc("mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN"),
         number!(
             "drive_millidegrees", Sample,
             counters.drive_millidegrees?)
-            .doc("temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius")
-        .since(6),
+            .doc("temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius"),
     ];
     // Files and exports have them before the frequency.
     let frequency = columns.iter().position(|column| column.name == "cpu_khz");

@@ -55,9 +55,7 @@ pub(super) fn operations() -> Columns {
 
 /// The column `syncs` says whether there were any.
 fn syncs() -> Columns {
-    latency!("sync_latency", operations.sync.latency, SYNC)
-        .map(|c| c.since(6))
-        .into()
+    latency!("sync_latency", operations.sync.latency, SYNC).into()
 }
 
 fn trims() -> Columns {
@@ -71,5 +69,5 @@ fn trims() -> Columns {
             .null(Null::Free),
     ];
     columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
-    columns.into_iter().map(|c| c.since(6)).collect()
+    columns.into_iter().collect()
 }
