@@ -1,6 +1,8 @@
 //! Bends of curves over I/O sizes, and the thresholds of the machine at these sizes.
 
 use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::analysis::{Analysis, Response};
 use crate::claim::effect::{confidence, median_within};
@@ -22,7 +24,7 @@ const INTERVAL_RATIO_MAX: f64 = 4.0;
 const MODEL_ERROR_MAX: f64 = 0.25;
 
 /// A size at which a curve changes its slope.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bend {
     /// Its position, bytes.
     pub size: f64,

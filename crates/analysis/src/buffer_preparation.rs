@@ -2,6 +2,8 @@
 
 use iolab_stats::{CONFIDENCE, welch};
 use iolab_workload::trial::BufferInit;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::{Difference, Estimate, MARGIN_UP, confidence, difference, within_run};
@@ -9,7 +11,7 @@ use crate::curve::held_levels;
 use crate::equivalence::FIRST_TRIALS;
 
 /// Both preparations in one setting.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PreparationPoint {
     /// Size of the buffer, bytes.
     pub bs: u64,

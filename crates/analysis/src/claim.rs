@@ -56,10 +56,12 @@ pub use overhead::{Overhead, overhead};
 pub use phenomena::{Unexplainable, phenomena};
 pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
+use schemars::JsonSchema;
+use serde::Serialize;
 pub use series::{Course, Groups, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use signs::signs;
-pub use stages::{Largest, TimeByLayer};
+pub use stages::{JournalledSyncs, Largest, TimeByLayer};
 pub use standard::{Conformance, StageThroughput};
 use tail::long_tail;
 pub use tail::{LongTail, TailObstacle, leaves_tails_open};
@@ -68,7 +70,8 @@ use crate::analysis::Analysis;
 use crate::bends::Bends;
 
 /// A statement about cells of one or more runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub enum Claim {
     /// Whether the data read back is the data written.
     Verified(Verified),

@@ -9,6 +9,8 @@
 mod kind;
 mod sides;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -20,6 +22,7 @@ use iolab_workload::trial::SyncPolicy;
 use crate::disturbance::{CellDisturbance, Surroundings};
 use crate::imbalance::{Disturber, Imbalance};
 use crate::io_limit::{Measured, ReachedLimit, limit};
+use crate::json;
 
 pub use kind::ReasonKind;
 pub use sides::{ComparedSide, RatioBound, SideDoubt, SideDoubts};
@@ -39,11 +42,14 @@ pub enum Direction {
 }
 
 /// A reason against a claim.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "doubt", rename_all = "snake_case")]
 pub enum Reason {
     /// Nothing makes writes durable, or only a sync at the end of a trial, which the times of requests do not include.
     NotSynced {
         /// The policy.
+        #[serde(serialize_with = "json::name")]
+        #[schemars(with = "String")]
         sync: SyncPolicy,
         /// The group whose writes they are; `None` without groups.
         group: Option<String>,
@@ -56,6 +62,8 @@ pub enum Reason {
     /// The bytes may not have come from the storage, or not gone to it.
     ServedBy {
         /// The verdict of the first trial concerned.
+        #[serde(serialize_with = "json::name")]
+        #[schemars(with = "String")]
         served_by: ServedBy,
         /// Its reason.
         reason: String,
@@ -70,6 +78,8 @@ pub enum Reason {
     /// Other processes used the device or the CPUs.
     Disturbed {
         /// The disturber.
+        #[serde(serialize_with = "json::name")]
+        #[schemars(with = "String")]
         by: Disturber,
         /// Its highest value over the trials, as in [`Disturber::value`].
         worst: f64,

@@ -6,6 +6,8 @@
 //! well.
 
 use iolab_stats::{student, tost_log, welch};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::{Difference, Estimate, confidence, difference, within_run};
@@ -26,7 +28,7 @@ const CONFIDENCE: f64 = 0.95;
 const FACTORS: [&str; 2] = ["linkage", "command"];
 
 /// The p-values of the t tests on the first trials of both programs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct FirstTrials {
     /// Welch's test.
     pub welch: f64,
@@ -35,7 +37,7 @@ pub struct FirstTrials {
 }
 
 /// Both programs at one size.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
     /// Size of the file, bytes.
     pub size: u64,
@@ -56,7 +58,7 @@ pub struct SizePoint {
 }
 
 /// Two programs over all sizes, with every other factor fixed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ProgramPair {
     /// The factor that names them: `linkage` or `command`.
     pub factor: String,
@@ -71,6 +73,7 @@ pub struct ProgramPair {
     /// Whether the run compares further programs.
     pub is_one_of_several: bool,
     /// What gives its cells more trials.
+    #[serde(skip)]
     pub more_trials: MoreTrials,
 }
 

@@ -2,32 +2,38 @@
 
 use crate::analysis::CellAnalysis;
 use crate::disturbance::CellDisturbance;
+use crate::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// Something outside that disturbs trials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Disturber {
-    /// CPU time used by other guests of the hypervisor.
-    Steal,
-    /// Tasks that waited for a CPU.
-    CpuPressure,
-    /// Workers that were ready to run and waited for a CPU.
-    WorkerWait,
-    /// Tasks that waited for memory.
-    MemoryPressure,
-    /// Bytes that the device transferred for others.
-    OtherTraffic,
-    /// Time in which the CPU quota of the control group was used up.
-    Quota,
-    /// Requests that reached the device in pieces, depending on the memory of the buffers.
-    Splitting,
-    /// Buffers in several pieces of memory, whether or not the device received them in one.
-    Fragmentation,
+iolab_workload::named! {
+    /// Something outside that disturbs trials.
+    pub enum Disturber: "disturber" {
+        /// CPU time used by other guests of the hypervisor.
+        Steal = "steal",
+        /// Tasks that waited for a CPU.
+        CpuPressure = "cpu_stall",
+        /// Workers that were ready to run and waited for a CPU.
+        WorkerWait = "worker_wait",
+        /// Tasks that waited for memory.
+        MemoryPressure = "memory_stall",
+        /// Bytes that the device transferred for others.
+        OtherTraffic = "other_traffic",
+        /// Time in which the CPU quota of the control group was used up.
+        Quota = "cpu_quota_wait",
+        /// Requests that reached the device in pieces, depending on the memory of the buffers.
+        Splitting = "device_ios_per_request",
+        /// Buffers in several pieces of memory, whether or not the device received them in one.
+        Fragmentation = "buffer_pieces_per_request",
+    }
 }
 
 /// A disturbance in which two sides differ: the lowest and the highest value among the runs of each.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Imbalance {
     /// The disturber.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub what: Disturber,
     /// Values of the base's runs.
     pub base: (f64, f64),
@@ -36,32 +42,6 @@ pub struct Imbalance {
 }
 
 impl Disturber {
-    /// Every disturber.
-    pub const ALL: [Self; 8] = [
-        Self::Steal,
-        Self::CpuPressure,
-        Self::WorkerWait,
-        Self::MemoryPressure,
-        Self::OtherTraffic,
-        Self::Quota,
-        Self::Splitting,
-        Self::Fragmentation,
-    ];
-
-    /// Its name in columns of exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Steal => "steal",
-            Self::CpuPressure => "cpu_stall",
-            Self::WorkerWait => "worker_wait",
-            Self::MemoryPressure => "memory_stall",
-            Self::OtherTraffic => "other_traffic",
-            Self::Quota => "cpu_quota_wait",
-            Self::Splitting => "device_ios_per_request",
-            Self::Fragmentation => "buffer_pieces_per_request",
-        }
-    }
-
     /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
     pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());
@@ -140,7 +120,11 @@ pub fn imbalances(base: &[&CellDisturbance], new: &[&CellDisturbance]) -> Vec<Im
             || new.1 < base.0 && what.differs(new.1, base.0);
         apart.then_some(Imbalance { what, base, new })
     };
-    Disturber::ALL.into_iter().filter_map(differing).collect()
+    Disturber::ALL
+        .iter()
+        .copied()
+        .filter_map(differing)
+        .collect()
 }
 
 /// The lowest and the highest value; `None` where no run has one.

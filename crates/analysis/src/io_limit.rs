@@ -1,5 +1,7 @@
 //! The limits of control groups, and which of them trials reached.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::borrow::Cow;
 
 use iolab_record::environment::{Environment, KEYS};
@@ -8,15 +10,18 @@ use iolab_workload::counters::{DeviceStat, Traffic};
 use iolab_workload::trial::{CacheState, TrialSpec};
 
 use crate::disturbance::{CellDisturbance, Surroundings};
+use crate::json;
 
 /// From this share of a limit of control groups on, the limit determines a trial's rate. Below 1, because they count in steps of
 /// time, and some requests at the edges of the timed span are outside.
 const LIMIT_REACHED: f64 = 0.7;
 
 /// A limit of control groups that the trials reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReachedLimit {
     /// The limited kind of traffic.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub what: Traffic,
     /// The limit per second.
     pub per_second: u64,

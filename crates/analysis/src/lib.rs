@@ -30,6 +30,7 @@ pub mod history;
 pub mod imbalance;
 mod in_threads;
 pub mod io_limit;
+mod json;
 pub mod latencies;
 pub mod level_value;
 pub mod machine_thresholds;

@@ -1,9 +1,11 @@
 //! Sizes at which a machine changes its behaviour, from a run's environment; compared with the bends of curves.
 
 use iolab_record::environment::{Cache, Environment, Holds, KEYS};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// One such size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MachineThreshold {
     /// Its name in sentences: `L2 cache`.
     pub name: &'static str,

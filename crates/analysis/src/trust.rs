@@ -194,7 +194,7 @@ impl Trust {
                 .max_by(f64::total_cmp),
             disturbed: weakened(doubt::Reason::is_disturbance),
             suspended: cells.iter().filter(|cell| cell.is_suspended()).count(),
-            disturbers: Disturber::ALL.into_iter().filter(is_by).collect(),
+            disturbers: Disturber::ALL.iter().copied().filter(is_by).collect(),
             after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
             ruined: ruins.len(),
             undecided: against.iter().filter(|doubts| !doubts.is_empty()).count(),

@@ -1,9 +1,10 @@
 //! Why an inquiry leaves a suspect alone, as data; `iolab-report` has the words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What keeps a suspect from being tried; a name in the definition of a run, with its numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Obstacle {
     /// The two sides differ in its mechanism and in nothing else.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
+use iolab_analysis::claim::Claim;
 use iolab_analysis::runs::RunName;
 use iolab_workload::escape_control::escape_control;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -34,8 +35,10 @@ pub(crate) struct TableDocument {
     trust: TrustData,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
     cells: CellRows,
+    /// Ids of the runs that claims are about, as the cells of these number them, from 0.
+    claimed_runs: Vec<String>,
     /// What each run shows, and then what several of them show together, in the order in which it is printed.
-    claims: Vec<ClaimData>,
+    claims: Vec<ClaimData<Claim>>,
     /// What limits the numbers of each run, in the order in which it is printed; of several runs, last, which settings to choose.
     remarks: Vec<RemarkData>,
 }
@@ -171,6 +174,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             summaries: summaries.collect(),
             trust: TrustData::of(&digest.trust),
             cells: CellRows(cells::rows(runs)),
+            claimed_runs: identified.iter().map(|run| run.id.clone()).collect(),
             claims: claims::of_runs(&identified),
             remarks: claims::remarks(&identified),
         },

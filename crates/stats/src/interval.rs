@@ -4,9 +4,11 @@ use crate::binomial::lower_tail;
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
 use crate::normal;
 use crate::t_distribution;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// Lower end, in the unit of the data.
     pub low: f64,

@@ -1,7 +1,10 @@
 //! A model of the time of a request: a fixed cost plus a cost per byte.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// The model `T(s) = t0 + s / bandwidth`, fitted to times of requests.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyBandwidth {
     /// The fixed cost of a request, in the unit of the times; at least 0.
     pub t0: f64,

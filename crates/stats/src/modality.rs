@@ -3,6 +3,8 @@
 mod shape;
 
 use crate::describe::{median_of_sorted, sorted};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The fewest values in which groups can be distinguished.
 const N_MIN: usize = 8;
@@ -24,7 +26,7 @@ const GAP_MIN: f64 = 8.0;
 const GAP_N_MIN: usize = 6;
 
 /// Two groups that lie far apart for their widths.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TwoLevels {
     /// The share of the values in the lower group.
     pub low_share: f64,

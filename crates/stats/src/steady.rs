@@ -1,6 +1,8 @@
 //! Whether a series of rounds has reached a steady state.
 
 use crate::describe::mean;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What a window of rounds has to keep to be steady.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +26,7 @@ impl SteadyLimits {
 }
 
 /// The steadiness of the last window of rounds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Steadiness {
     /// Range of the window, over its mean.
     pub range: f64,

@@ -1,5 +1,7 @@
 //! Requests in flight compared with those requested. METHODS.md has the rules.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::HashMap;
 
 use super::CellAnalysis;
@@ -35,7 +37,7 @@ pub struct Concurrency {
 }
 
 /// Another cell of the run with the same requested concurrency that is much faster.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct FasterCell {
     /// The only factor in which it differs: the resource that the threads share.
     pub factor: &'static str,
@@ -55,7 +57,8 @@ const RELIEFS: [(&str, &str); 3] = [
 const RELIEF_MIN: f64 = 1.5;
 
 /// Where the requested concurrency was not reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Shortfall {
     /// In the threads: the trials did not issue enough requests.
     Issued,

@@ -5,6 +5,8 @@ use iolab_stats::{mean, median};
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageSummary, SyncCounts, TraceSummary,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Where the time of a cell's requests went.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +38,8 @@ pub struct CellStages {
 }
 
 /// What is split by layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Timed {
     /// Requests, without the syncs that follow them.
     Requests,

@@ -1,5 +1,8 @@
 //! The test of a standard that a run follows, and where the run deviates from it.
 
+use crate::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,13 +16,18 @@ use super::CellAnalysis;
 use super::steady_rounds::{SteadyAnalysis, since_prepared};
 
 /// The test of a standard that a run follows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StandardFollowed {
     /// The test.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub test: Standard,
     /// The edition of the standard.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub edition: Edition,
     /// Where the run deviates from it.
+    #[serde(skip)]
     pub deviations: Vec<Deviation>,
 }
 

@@ -1,9 +1,12 @@
 //! The result of reading back what a cell's trials wrote.
 
 use iolab_record::{Cell, FaultKind, Sample};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// The sum over all trials of a cell whose data was read back, including failed ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct CellVerified {
     /// Number of trials whose data was read back, or a part of it.
     pub trials: u64,
@@ -20,7 +23,19 @@ pub struct CellVerified {
     /// Number of trials of which that is not known.
     pub cache_unknown: u64,
     /// Number of faulty blocks, in the order of [`FaultKind::ALL`].
+    #[serde(serialize_with = "by_kind")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub faults: [u64; FaultKind::ALL.len()],
+}
+
+/// The faults that were found, by the names of their kinds.
+fn by_kind<S: Serializer>(faults: &[u64; FaultKind::ALL.len()], to: S) -> Result<S::Ok, S::Error> {
+    let found = FaultKind::ALL.into_iter().zip(faults);
+    to.collect_map(
+        found
+            .filter(|(_, blocks)| **blocks > 0)
+            .map(|(kind, blocks)| (kind.name(), blocks)),
+    )
 }
 
 impl CellVerified {

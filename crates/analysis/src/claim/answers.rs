@@ -2,6 +2,8 @@
 
 use iolab_stats::{Interval, LatencyBandwidth};
 use iolab_workload::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::effect::MARGIN_UP;
 use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, Flag};
@@ -9,11 +11,13 @@ use crate::bends::{self, Bend, Bends};
 use crate::buffer_preparation::{PreparationPoint, preparation};
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
+use crate::json;
 
 /// Result of reading back data that was written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verified {
     /// Index of the run.
+    #[serde(skip)]
     pub run: usize,
     /// Counts over all cells.
     pub all: CellVerified,
@@ -26,9 +30,10 @@ pub struct Verified {
 }
 
 /// How the response time depends on the given load.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
     /// Index of the run.
+    #[serde(skip)]
     pub run: usize,
     /// What was reached at the requested rates.
     pub rates: Rates,
@@ -37,7 +42,8 @@ pub struct Load {
 }
 
 /// Which of the requested rates of a run were reached.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Rates {
     /// At least one rate was reached.
     Held {
@@ -60,7 +66,7 @@ pub enum Rates {
 }
 
 /// Response times at a rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RateTimes {
     /// Requests per second.
     pub rate: f64,
@@ -76,9 +82,10 @@ pub struct RateTimes {
 }
 
 /// Two programs compared over the sizes of the file that they read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Programs {
     /// Index of the run.
+    #[serde(skip)]
     pub run: usize,
     /// The results of both programs.
     pub pair: ProgramPair,
@@ -87,7 +94,8 @@ pub struct Programs {
 }
 
 /// What a claim about two programs says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Aspect {
     /// The ratio of their times.
     Ratio,
@@ -98,9 +106,10 @@ pub enum Aspect {
 }
 
 /// The cost of page faults in buffers that were not touched before.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Preparation {
     /// Index of the run.
+    #[serde(skip)]
     pub run: usize,
     /// Of the settings with a cost the one with the highest.
     pub most: PreparationPoint,
@@ -111,20 +120,21 @@ pub struct Preparation {
 }
 
 /// The time of a request, modelled as a fixed cost plus its bytes over a bandwidth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FixedCosts {
     /// Index of the run.
+    #[serde(skip)]
     pub run: usize,
     /// The curves that the model describes.
     pub curves: Vec<FixedCost>,
 }
 
 /// A curve that a fixed cost and a rate describe.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FixedCost {
     /// The levels that it holds.
     pub held: Vec<String>,
-    /// The model, in ns and bytes.
+    /// The model: times in ns, sizes in bytes, the rate in bytes per ns.
     pub model: LatencyBandwidth,
     /// The size at which half of the rate is reached, bytes: where the sizes that were measured lie on both sides of it, with
     /// throughput below half of the rate at all smaller ones and above it at all greater ones.
@@ -132,11 +142,14 @@ pub struct FixedCost {
 }
 
 /// Breakpoints of curves over I/O sizes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bent {
     /// Index of the run.
+    #[serde(skip)]
     pub run: usize,
     /// The quantity.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub response: Response,
     /// For each curve with a bend: its fixed levels, and its bends in ascending order of size.
     pub curves: Vec<(Vec<String>, Vec<Bend>)>,

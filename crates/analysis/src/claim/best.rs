@@ -1,7 +1,11 @@
 //! The best I/O size of a curve: which sizes may be the best, which are equivalent to it within the margin, and which are worse.
 
+use std::collections::BTreeMap;
+
 use iolab_plan::experiment::trials_to_compare;
 use iolab_workload::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::comparison::is_rate;
 use super::effect::{
@@ -12,6 +16,7 @@ use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
 use crate::in_threads;
+use crate::json;
 
 /// Above this number of possibly best sizes, equivalence is not tested: the cost grows with the square.
 const OPEN_MAX: usize = 40;
@@ -20,7 +25,8 @@ const OPEN_MAX: usize = 40;
 const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 
 /// How a size compares with the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, though it may be shown to be worse.
     Near,
@@ -35,7 +41,7 @@ pub enum Standing {
 }
 
 /// One size of a curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
     /// The cell of this size.
     pub cell: CellId,
@@ -56,11 +62,15 @@ pub struct Candidate {
 }
 
 /// The best sizes of one curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Best {
     /// The quantity.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub response: Response,
     /// Factor and level of what is constant along the curve.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
     /// Its sizes in ascending order.
     pub candidates: Vec<Candidate>,

@@ -7,6 +7,8 @@ mod doubts;
 mod variants;
 mod verdict;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 use iolab_plan::experiment::{Inquiry, Variant};
@@ -35,7 +37,8 @@ const CPU_WAIT_KEPT: f64 = 0.5;
 const VOLUME_KEPT: f64 = 0.95;
 
 /// Whether a phenomenon is there again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Again {
     /// It is.
     Reproduced,
@@ -46,7 +49,7 @@ pub enum Again {
 }
 
 /// A part of the phenomenon, of the logarithm of its ratio.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Share {
     /// The estimate.
     pub share: f64,
@@ -55,9 +58,10 @@ pub struct Share {
 }
 
 /// A phenomenon in the run that was made to explain it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reproduction {
     /// The run.
+    #[serde(skip)]
     pub run: usize,
     /// What was seen in another run, in words.
     pub phenomenon: String,
@@ -78,6 +82,7 @@ pub struct Reproduction {
     /// Whether the level of a side, or of the run, changed in spite of the idle time: then a phenomenon that is not seen may only be hidden.
     pub level_changed: bool,
     /// Whether it is there again.
+    #[serde(rename = "state")]
     pub again: Again,
     /// What is left of it without all suspects that were tried, or without one; `None` where it is not there, or no suspect was tried.
     pub unexplained: Option<Share>,
@@ -108,7 +113,8 @@ impl Reproduction {
 }
 
 /// What interventions showed of a suspect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CauseVerdict {
     /// Without it half of the phenomenon or more is gone.
     Cause,
@@ -125,7 +131,8 @@ pub enum CauseVerdict {
 }
 
 /// Why nothing is known of a suspect.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum WhyUntried {
     /// It was not taken away in this run, for the reason that its plan has.
     Planned(Obstacle),
@@ -184,9 +191,10 @@ pub enum WhyUntried {
 }
 
 /// What is known of a suspect.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Suspected {
     /// Its name.
+    #[serde(rename = "name")]
     pub suspect: String,
     /// What part of the phenomenon goes with it; of joint causes with all of them.
     pub share: Option<Share>,
@@ -208,9 +216,10 @@ pub struct Suspected {
 }
 
 /// Suspects of one verdict: one cause, one that contributes, or all of any other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Suspects {
     /// The run.
+    #[serde(skip)]
     pub run: usize,
     /// The verdict.
     pub verdict: CauseVerdict,

@@ -6,12 +6,14 @@ use crate::timeline::{
     Access, Beginning, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift,
     Unchanged,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// At most this many changes over a run are claimed, the largest ones.
 const OVER_RUN_MAX: usize = 3;
 
 /// A change of the level of throughput.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// The cell whose levels are given.
     pub cell: CellId,
@@ -35,7 +37,8 @@ pub struct Change {
 }
 
 /// When a change of level happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ChangePlace {
     /// In the course of the run.
     OverRun {
@@ -62,7 +65,7 @@ pub enum ChangePlace {
 }
 
 /// An only trial from its beginning that is not constant, though no step is found in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GradualChange {
     /// The cell in which it is greatest.
     pub cell: CellId,
@@ -75,7 +78,7 @@ pub struct GradualChange {
 }
 
 /// Trials from their beginning without a change of their level.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NoChange {
     /// The cells, of which each has one trial.
     pub cells: Vec<CellId>,

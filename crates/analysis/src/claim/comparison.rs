@@ -1,5 +1,7 @@
 //! Comparisons of two levels of a factor, over all settings in which both were measured.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 use iolab_workload::response::Response;
@@ -12,6 +14,7 @@ use super::effect::{
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 use crate::in_threads;
+use crate::json;
 
 /// Factors whose levels are counts or sizes: each level is compared with the lowest.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
@@ -33,7 +36,8 @@ const POLICIES: [SyncPolicy; 7] = [
 ];
 
 /// What is compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Contrast {
     /// Random accesses compared with sequential ones.
     Pattern {
@@ -43,6 +47,8 @@ pub enum Contrast {
     /// Writes compared with reads.
     Direction {
         /// Their pattern.
+        #[serde(serialize_with = "json::name")]
+        #[schemars(with = "String")]
         pattern: Pattern,
     },
     /// Each level of an ordered factor compared with its lowest level.
@@ -62,11 +68,13 @@ pub enum Contrast {
 }
 
 /// The effects of one contrast in all settings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// What is compared.
     pub contrast: Contrast,
     /// The quantity.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub response: Response,
     /// Whether this is what the experiment asks first: the first factor compared, or accesses across runs.
     pub leads: bool,

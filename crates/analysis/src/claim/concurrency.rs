@@ -2,6 +2,8 @@
 
 use iolab_workload::response::Response;
 use iolab_workload::trial::{Backend, CountedBound, Descriptors, TrialSpec};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
 use super::series::id;
@@ -17,7 +19,7 @@ const GAIN: f64 = 0.5;
 const ONE_BY_ONE: f64 = 1.25;
 
 /// Fewer requests in flight than requested.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TooFew {
     /// The cells affected.
     pub cells: Vec<CellId>,
@@ -34,7 +36,8 @@ pub struct TooFew {
 }
 
 /// Why fewer requests than requested were in flight.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The region holds too few requests of this size.
     Region {
@@ -44,6 +47,7 @@ pub enum Cause {
     /// A trial has fewer requests than should be in flight.
     FewRequests {
         /// What limits their number.
+        #[serde(skip)]
         by: CountedBound,
         /// Number of requests of a trial.
         requests: u64,
@@ -51,6 +55,7 @@ pub enum Cause {
     /// The threads did not issue the requests in time, or the trials had too few requests.
     Late {
         /// What ended the trials before their time; `None` where time did.
+        #[serde(skip)]
         by: Option<CountedBound>,
     },
     /// Another cell, without the resource that the threads share, is faster.
@@ -75,7 +80,7 @@ pub enum Cause {
 }
 
 /// The gain of more requests in flight.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Queued {
     /// The cell.
     pub cell: CellId,
@@ -88,7 +93,8 @@ pub struct Queued {
 }
 
 /// What keeps requests in flight from gaining IOPS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum QueueLimit {
     /// The CPUs, or iolab, may be the limit.
     Cpus,

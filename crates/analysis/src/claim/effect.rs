@@ -1,5 +1,7 @@
 //! Two cells: the ratio of their responses, its uncertainty, and what in the evidence could reverse it.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 use iolab_stats::{effective_sample_size, mean_interval, median, median_interval, two_levels};
@@ -7,6 +9,7 @@ use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, RatioBound, Reason, SideDoubt, SideDoubts};
+use crate::json;
 use crate::series_tests::two_groups;
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
@@ -19,16 +22,17 @@ const ALPHA: f64 = 0.05;
 const BEYOND_FEW: f64 = 0.3;
 
 /// Identifies a cell among several runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct CellId {
-    /// Index of the run.
+    /// The place of its run, from 0; of a document in `claimed_runs`.
     pub run: usize,
     /// Id of the cell in its run.
     pub cell: i64,
 }
 
 /// The conclusion about one response relative to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Difference {
     /// It is higher.
     Higher,
@@ -43,7 +47,7 @@ pub enum Difference {
 }
 
 /// A ratio with the simultaneous interval that decides about it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The other cell's response over that of the base: the median over the shared blocks, or the ratio of the medians.
     pub ratio: f64,
@@ -64,7 +68,7 @@ pub struct Estimate {
 }
 
 /// Two cells that differ only in the factor asked about.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The base.
     pub base: CellId,
@@ -73,6 +77,8 @@ pub struct Effect {
     /// The levels in which they differ: of the base, then of the other.
     pub levels: (String, String),
     /// Factor and level of what both share and other pairs do not.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
     /// The median response of the base, then of the other, in the unit of the response.
     pub medians: (f64, f64),

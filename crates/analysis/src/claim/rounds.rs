@@ -5,14 +5,17 @@ use iolab_plan::standard::Deviation;
 use iolab_record::EndedBy;
 use iolab_stats::Steadiness;
 use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::effect::CellId;
 use crate::analysis::{Analysis, CellAnalysis, RoundsEnd, SteadyAnalysis, TrackedOf};
 
 /// Rounds that were repeated until the last of them were steady, or until there were no more.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Rounds {
     /// The run.
+    #[serde(skip)]
     pub run: usize,
     /// What was asked: what a round is, the window, its limits, the most rounds.
     pub asked: SteadyRounds,
@@ -25,6 +28,7 @@ pub struct Rounds {
     /// What they came to.
     pub state: RoundsState,
     /// What ended the rounds of cells; `None` of rounds of writes, which end by their number.
+    #[serde(skip)]
     pub ended_by: Option<EndedBy>,
     /// The place in `tracked` of what is least steady; `None` where no window is complete.
     pub worst: Option<usize>,
@@ -35,7 +39,7 @@ pub struct Rounds {
 }
 
 /// A cell whose trials make the same writes as the rounds before them, one at a time, at another level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Outside {
     /// The cell.
     pub cell: CellId,
@@ -46,7 +50,8 @@ pub struct Outside {
 }
 
 /// What rounds came to, and whether it can be relied on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RoundsState {
     /// The last window is steady.
     Steady,
@@ -63,7 +68,7 @@ pub enum RoundsState {
 }
 
 /// What speaks against a steady state though the rounds of the last window are alike.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct RoundsDoubts {
     /// The lowest share of the region that was written before the window; `None` where all of it was.
     pub written: Option<f64>,
@@ -117,7 +122,7 @@ impl RoundsDoubts {
 }
 
 /// What is tracked over the rounds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TrackedState {
     /// The cell whose response it is; `None` of writes before the first trial.
     pub cell: Option<CellId>,

@@ -1,6 +1,8 @@
 //! What the order and the distribution of a cell's trials show: drift, dependence, two groups, a steady state.
 
 use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::effect::{CellId, MARGIN};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
@@ -17,7 +19,7 @@ const DRIFT_ALPHA: f64 = 0.04;
 const DEPENDENCE_ALPHA: f64 = 0.01;
 
 /// An assumption of the intervals that trials violate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Course {
     /// The cells affected, in the order of the definition.
     pub cells: Vec<CellId>,
@@ -31,7 +33,8 @@ pub struct Course {
 }
 
 /// How the order or the distribution of trials violates the assumptions.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// They drift with time (Mann and Kendall's test, Holm's correction over the cells).
     Drifting {
@@ -56,7 +59,7 @@ pub struct Groups {
 }
 
 /// The state of cells that write, each trial being a round of the SNIA's rule for a steady state.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Steady {
     /// The cells in this state, in the order of the definition.
     pub cells: Vec<CellId>,
@@ -67,7 +70,8 @@ pub struct Steady {
 }
 
 /// Whether a steady state was reached.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// Yes, after the whole region was written.
     Reached,

@@ -1,7 +1,11 @@
 //! What groups reach at once, against each alone.
 
+use std::collections::BTreeMap;
+
 use iolab_workload::group::ALL;
 use iolab_workload::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::effect::{
     CellId, Difference, Estimate, MARGIN_UP, confidence, judge, log_ratios_to_sum, of_blocks,
@@ -10,17 +14,22 @@ use super::effect::{
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{SideDoubt, SideDoubts};
+use crate::json;
 
 /// What groups reach while all of them are active, compared with the sum of what each reaches alone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Together {
     /// The cell in which all groups are active.
     pub cell: CellId,
     /// The cell of each group alone, in the order of the groups.
     pub alone_cells: Vec<CellId>,
     /// Factor and level of the other factors.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub at: Vec<(String, String)>,
     /// The quantity.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub response: Response,
     /// The median while all are active, in the unit of the response.
     pub at_once: f64,
@@ -35,7 +44,8 @@ pub struct Together {
 }
 
 /// Whether groups share a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum SharedLimit {
     /// They do: at once they reach less than one at a time.
     Shared(ReachedBy),
@@ -48,7 +58,8 @@ pub enum SharedLimit {
 }
 
 /// Which groups suffice to reach a limit that all of them share.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ReachedBy {
     /// These, as the level of the factor names them: the fewest that are shown to reach what all do.
     Groups(String),

@@ -1,19 +1,26 @@
 //! Where the time of requests and of syncs goes, and where the slowest ones come from.
 
+use std::collections::BTreeMap;
+
 use iolab_stats::{Interval, median_interval};
-use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
+use iolab_workload::stages::{CarriedBy, Journal, Stage};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::effect::{CellId, confidence};
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, Timed};
+use crate::json;
 
 /// Fewest requests of a trial whose slowest 1 % are looked at.
 const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
 
 /// The stage that takes most of the time of requests.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Largest {
     /// The stage.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub stage: Stage,
     /// Its share: the median over the trials.
     pub share: f64,
@@ -22,7 +29,7 @@ pub struct Largest {
 }
 
 /// Where the time of a cell's requests goes, or that of its syncs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TimeByLayer {
     /// Whose time it is.
     pub timed: Timed,
@@ -31,6 +38,8 @@ pub struct TimeByLayer {
     /// Trials that it rests on.
     pub trials: usize,
     /// What carried the requests out.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub carried_by: CarriedBy,
     /// The mean time of one: the median over the trials of the sum of the stages, ns.
     pub mean_ns: f64,
@@ -39,10 +48,27 @@ pub struct TimeByLayer {
     /// What takes most of the time of the slowest 1 % of them; `None` where trials have too few.
     pub tail: Option<Largest>,
     /// The share of each stage of the mean, largest first.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub shares: Vec<(Stage, f64)>,
     /// What was counted of the syncs of the cell, over its trials, and how the journal shows; `None` for a cell without traced
     /// syncs.
-    pub syncs: Option<(SyncCounts, Journal)>,
+    pub syncs: Option<JournalledSyncs>,
+}
+
+/// What was counted of the syncs of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct JournalledSyncs {
+    /// Syncs.
+    pub syncs: u64,
+    /// Journal commits that they waited for.
+    pub commits: u64,
+    /// Journal commits that several syncs waited for.
+    pub shared_commits: u64,
+    /// How the journal shows.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
+    pub journal: Journal,
 }
 
 /// Where the time goes of the traced cell with the greatest 99th percentile, and of the syncs of the one with the longest; of each where
@@ -92,7 +118,12 @@ fn longest(
             .then(|| largest(stages, timed, confidence, |numbers| &numbers.tail_shares))
             .flatten(),
         shares,
-        syncs: stages.journal.map(|journal| (stages.syncs, journal)),
+        syncs: stages.journal.map(|journal| JournalledSyncs {
+            syncs: stages.syncs.syncs,
+            commits: stages.syncs.commits,
+            shared_commits: stages.syncs.shared_commits,
+            journal,
+        }),
     })
 }
 

@@ -1,22 +1,26 @@
 //! How far a run is the test of a standard that it follows.
 
 use iolab_plan::standard::Deviation;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::analysis::{Analysis, GroupAnalysis, StandardFollowed};
 
 /// A run that follows a test of a standard.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Conformance {
     /// The run.
+    #[serde(skip)]
     pub run: usize,
     /// The test, and where the run deviates from it.
+    #[serde(flatten)]
     pub followed: StandardFollowed,
     /// The throughput of the stages of its only cell, which follow one another as in the test; empty without any.
     pub stages: Vec<StageThroughput>,
 }
 
 /// The throughput of a stage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StageThroughput {
     /// Its name.
     pub name: String,

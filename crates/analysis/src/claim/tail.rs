@@ -1,5 +1,9 @@
 //! Slow requests: the ratio of the 99th percentile of latency to the median.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::time::Duration;
 
 use iolab_plan::suspect::QUANTILE_REQUESTS;
@@ -8,16 +12,19 @@ use iolab_stats::{mean, mean_interval};
 use super::effect::{CellId, confidence};
 use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
 use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
+use crate::json;
 
 /// A tail is long where the interval of p99 over p50 lies above this ratio.
 const LONG: f64 = 3.0;
 
 /// The longest tail of a run that is shown to be long.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LongTail {
     /// The cell.
     pub cell: CellId,
     /// Factor and level of the cell, where other cells differ in them.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub at: Vec<(String, String)>,
     /// p99 over p50, geometric mean over the trials.
     pub ratio: f64,

@@ -27,7 +27,11 @@ pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec
             new: SideValue::Disturbed(what, new),
         })
     };
-    Disturber::ALL.into_iter().filter_map(difference).collect()
+    Disturber::ALL
+        .iter()
+        .copied()
+        .filter_map(difference)
+        .collect()
 }
 
 #[cfg(test)]

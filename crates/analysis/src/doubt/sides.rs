@@ -2,6 +2,8 @@
 
 use iolab_record::ServedBy;
 use iolab_workload::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Direction, Reason};
 use crate::analysis::{CLOCK_SHOWS, CellAnalysis, Flag};
@@ -11,7 +13,8 @@ use crate::imbalance::{Disturber, Imbalance, between};
 const SLICE_S: f64 = 3e-3;
 
 /// A side of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ComparedSide {
     /// The base.
     Base,
@@ -20,16 +23,18 @@ pub enum ComparedSide {
 }
 
 /// A reason with the side that it is about.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SideDoubt {
     /// The side; `None` for both together.
     pub side: Option<ComparedSide>,
     /// The reason.
+    #[serde(flatten)]
     pub reason: Reason,
 }
 
 /// What is known of a ratio, new over base, of which one side grows with the length of a trial: which of its ends holds for longer ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RatioBound {
     /// The new side grows: the ratio is at least as great.
     AtLeast,

@@ -1,6 +1,8 @@
 //! Throughput that changes within a trial without a step: a drift, or tenths that differ by far more than the values within them.
 
 use iolab_stats::{mann_kendall, mean, median};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::FACTOR_MIN;
 
@@ -16,7 +18,8 @@ const TREND_SEPARATION: f64 = 4.0;
 const RANGE_SEPARATION: f64 = 8.0;
 
 /// How the tenths of a trial follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// The test of Mann and Kendall shows a fall, or the first tenth is the highest and the last one the lowest.
     Falls,
@@ -27,7 +30,7 @@ pub enum Direction {
 }
 
 /// Throughput that is not constant over a trial, though no step is found in it: medians of tenths.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Gradual {
     /// That of the first tenth, MB/s.
     pub first_mb_s: f64,

@@ -1,5 +1,7 @@
 //! Changes of the level within the trials of a cell, at the same point in each.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_stats::{Lasting, lasting_shifts, median};
@@ -52,7 +54,7 @@ pub struct TrialShift {
 }
 
 /// One level of throughput within a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TrialLevel {
     /// Since when, from the start of the trial, ns.
     pub from_ns: u64,

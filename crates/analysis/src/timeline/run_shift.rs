@@ -1,5 +1,7 @@
 //! A change of the level of throughput over a run.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 use iolab_record::{Cell, RunRecord, Sample};
@@ -38,7 +40,7 @@ pub struct RunShift {
 }
 
 /// How many of some trials were disturbed from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DisturbedTrials {
     /// Those that were.
     pub disturbed: usize,
@@ -78,7 +80,8 @@ impl DisturbedTrials {
 pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 
 /// For how long the levels before and after a change over a run were seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Levels {
     /// In so many trials; the change lies between two of them, or in one.
     Trials {
@@ -97,7 +100,8 @@ pub enum Levels {
 }
 
 /// Which cells change their level together. What is written changes a device for good; both can use up a credit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Cells that write.
     Writes,

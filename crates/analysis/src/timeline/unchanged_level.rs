@@ -3,6 +3,8 @@
 //!
 //! A change is added to the trial itself, so that its own scatter and dependence decide what is found: no model of them is needed.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 use iolab_stats::median;
@@ -34,7 +36,7 @@ pub struct Unchanged {
 }
 
 /// The first interval of a trial, alone at another level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Beginning {
     /// Its throughput over that of the rest.
     pub ratio: f64,

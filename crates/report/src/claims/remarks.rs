@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{IdentifiedRun, Purpose, analyses, clean, purpose};
-use crate::findings::{self, Finding};
+use super::{IdentifiedRun, analyses, clean};
+use crate::findings::{self, Finding, FindingKind};
 use crate::notation::in_text;
 
 /// What limits the numbers of each run, and which settings to choose.
@@ -31,7 +31,7 @@ pub(crate) struct RemarkData {
     /// The rule that makes it: `other-traffic`, `below-precision`, `choice`.
     rule: String,
     /// What it is for.
-    purpose: Purpose,
+    purpose: FindingKind,
     /// Runs that it is about, as `run` of the cells names them.
     runs: Vec<String>,
     /// What iolab prints.
@@ -44,7 +44,7 @@ impl RemarkData {
     fn of(finding: &Finding, runs: Vec<String>) -> Self {
         Self {
             rule: finding.rule.name.to_owned(),
-            purpose: purpose(finding.rule.kind),
+            purpose: finding.rule.kind,
             runs,
             sentence: clean(&in_text(&finding.text)),
             basis: finding.rule.basis.to_owned(),

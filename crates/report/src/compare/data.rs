@@ -7,6 +7,7 @@ use iolab_analysis::claim;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, Overall, Side, SideValue,
 };
+use iolab_analysis::doubt::SideDoubt;
 use iolab_figure::result_names;
 use iolab_stats::{RankMethod, Summary, TTest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,7 +15,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{served_in_words, whole};
-use crate::claims::{Against, Relation};
 use crate::disturber;
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 use crate::ratio_data::Ratio;
@@ -53,7 +53,7 @@ pub(crate) struct Compared<'a> {
     /// Cells, in words, that are not compared, because neither side makes requests there that are asked about.
     without_requests: &'a [String],
     /// All cells together, where both sides went through the same blocks; `null` otherwise.
-    overall: Option<OverallData>,
+    overall: Option<OverallData<'a>>,
     /// Conclusions, in sentences.
     remarks: Vec<String>,
     /// The cells that both have.
@@ -74,17 +74,17 @@ pub(crate) struct Differing<'a> {
 /// All cells together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Overall")]
-struct OverallData {
+struct OverallData<'a> {
     #[serde(flatten)]
     ratio: Ratio,
     /// Blocks that both sides share; `null` where they share too few.
     blocks: Option<usize>,
     /// What is claimed of the new side against the base.
-    relation: Relation,
+    relation: claim::Difference,
     /// Whether they are shown to be equivalent.
     equivalent: bool,
     /// Doubts of any cell that could reverse it; then `relation` is `cannot_tell`.
-    doubts: Vec<Against>,
+    doubts: &'a [SideDoubt],
 }
 
 /// A cell with its values.
@@ -97,7 +97,7 @@ struct Cell<'a> {
     /// Values of the trials of the new side in the order of time, in `unit`.
     new_values: &'a [f64],
     /// What in the evidence could turn the verdict round.
-    doubts: Vec<Against>,
+    doubts: &'a [SideDoubt],
 }
 
 /// A cell with every figure.
@@ -263,7 +263,7 @@ impl<'a> Compared<'a> {
                     row: ComparisonRow::of(comparison, cell),
                     base_values: &pair.base,
                     new_values: &pair.new,
-                    doubts: cell.doubts.iter().map(Against::of).collect(),
+                    doubts: &cell.doubts,
                 })
                 .collect(),
         }
@@ -296,8 +296,8 @@ fn exported(value: &SideValue) -> Cow<'_, str> {
     }
 }
 
-impl OverallData {
-    fn of(overall: &Overall) -> Self {
+impl<'a> OverallData<'a> {
+    fn of(overall: &'a Overall) -> Self {
         let Overall {
             estimate,
             difference,
@@ -306,9 +306,9 @@ impl OverallData {
         Self {
             ratio: Ratio::of(Some(estimate)),
             blocks: estimate.blocks,
-            relation: Relation::of(*difference),
+            relation: *difference,
             equivalent: *difference == claim::Difference::Equivalent,
-            doubts: doubts.iter().map(Against::of).collect(),
+            doubts,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Rules: what a finding is for, and what it rests on.
 
 use iolab_analysis::analysis::Analysis;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Finding;
 
@@ -9,7 +11,9 @@ pub(crate) const DEVICE_REQUESTS: &str =
     "the device's count of requests over iolab's, in each trial";
 
 /// What a sentence is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Purpose")]
 pub enum FindingKind {
     /// It answers a question.
     Result,

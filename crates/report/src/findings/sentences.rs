@@ -39,9 +39,9 @@ pub(crate) use comparison::accesses;
 pub(crate) use equivalent_levels::written_out;
 pub(crate) use rounds::state_in_short;
 pub(crate) use series::median_of_groups;
-pub(crate) use standard::{deviation, foreseen, in_words_of_standard};
+pub(crate) use standard::{foreseen, in_words_of_standard};
 use undecided::nothings;
-pub(crate) use why_untried::{obstacle, why_untried};
+pub(crate) use why_untried::obstacle;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use iolab_analysis::claim::Claim;
 use iolab_record::{Sample, ServedBy, ShownLatency};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -35,8 +36,10 @@ pub(crate) struct ReportDocument {
     trust: TrustData,
     /// The runs, with all their samples.
     runs: Vec<RunData>,
+    /// Ids of the runs that claims are about, as the cells of these number them, from 0.
+    claimed_runs: Vec<String>,
     /// The claims about the latest run of each experiment, then those about several of them together, in the order of the page.
-    claims: Vec<ClaimData>,
+    claims: Vec<ClaimData<Claim>>,
     /// The limits of the numbers of each run, in the order of the page; then, for several runs, the settings to choose.
     remarks: Vec<RemarkData>,
 }
@@ -127,6 +130,7 @@ pub(super) fn json(report: &StudyReport<'_>) -> String {
             .collect(),
         trust: TrustData::of(&report.overview.digest.trust),
         runs: runs.collect(),
+        claimed_runs: shown.iter().map(|run| run.id.clone()).collect(),
         claims: claims::of_runs(&shown),
         remarks: claims::remarks(&shown),
     };

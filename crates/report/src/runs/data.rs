@@ -1,5 +1,6 @@
 //! Runs against runs, and what a gate says, as data: the objects of `--format json`, whose cells are the rows of CSV.
 
+use iolab_analysis::doubt::SideDoubt;
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{Judged, RunName, RunsCell, RunsComparison, ratio};
 use iolab_figure::result_names;
@@ -7,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{conclusion, gate_remarks, gate_summary, geometric_mean, predicted, remarks};
-use crate::claims::Against;
 use crate::compare::Differing;
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 use crate::exclusion::excluded;
@@ -130,7 +130,7 @@ struct Cell<'a> {
     /// Median of each new run in their order, in `unit`; `null` where a run has none.
     new_medians: &'a [Option<f64>],
     /// What in the evidence could turn the verdict round.
-    doubts: Vec<Against>,
+    doubts: &'a [SideDoubt],
 }
 
 /// A cell with every figure.
@@ -226,7 +226,7 @@ impl<'a> Compared<'a> {
             row: RunsRow::of(compared, cell),
             base_medians: &cell.base,
             new_medians: &cell.new,
-            doubts: cell.judged.doubts.iter().map(Against::of).collect(),
+            doubts: &cell.judged.doubts,
         });
         Self {
             experiment: &compared.experiment,

@@ -6,13 +6,14 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_bytes;
 
 use super::sentences;
-use crate::claims::{self, ClaimData, Purpose};
 use crate::claims::{
-    ClaimedData, DeviceLoadData, DirectionData, OtherUseData, OverstatedData, ServedData, SyncsData,
+    ClaimData, ClaimedData, DeviceLoadData, DirectionData, Observed, OtherUseData, OverstatedData,
+    ServedData, SyncsData,
 };
+use crate::findings::FindingKind;
 
 /// All of them, in the order in which they are printed.
-pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData> {
+pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData<Observed>> {
     let claims = evidence.claims();
     let data = |claim: &WitnessClaim<'_>| ClaimData {
         kind: claim.kind().to_owned(),
@@ -21,6 +22,7 @@ pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData> {
         // The first line has all of them.
         headline: true,
         runs: Vec::new(),
+        quantity: None,
         sentence: escape_control(&sentences::sentence(claim, evidence)).into_owned(),
         basis: basis(claim),
         evidence: rests_on(claim, evidence),
@@ -28,22 +30,24 @@ pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData> {
     claims.iter().map(data).collect()
 }
 
-fn purpose(claim: &WitnessClaim<'_>) -> Purpose {
+fn purpose(claim: &WitnessClaim<'_>) -> FindingKind {
     match claim {
         WitnessClaim::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => {
-            Purpose::Limit
+            FindingKind::Limit
         }
-        WitnessClaim::OtherUse(OtherUse::Unknown) | WitnessClaim::Load(_, None) => Purpose::Limit,
+        WitnessClaim::OtherUse(OtherUse::Unknown) | WitnessClaim::Load(_, None) => {
+            FindingKind::Limit
+        }
         WitnessClaim::OtherUse(
             OtherUse::None | OtherUse::Little { .. } | OtherUse::Some { .. },
         )
-        | WitnessClaim::Overstated { .. } => Purpose::Doubt,
+        | WitnessClaim::Overstated { .. } => FindingKind::Doubt,
         WitnessClaim::Nothing
         | WitnessClaim::Served { .. }
         | WitnessClaim::Flushes(_)
         | WitnessClaim::Syncs(_)
         | WitnessClaim::Load(..)
-        | WitnessClaim::MostIo(_) => Purpose::Result,
+        | WitnessClaim::MostIo(_) => FindingKind::Result,
     }
 }
 
@@ -72,37 +76,35 @@ fn basis(claim: &WitnessClaim<'_>) -> String {
     }
 }
 
-fn rests_on(claim: &WitnessClaim<'_>, evidence: &Evidence) -> claims::Evidence {
+fn rests_on(claim: &WitnessClaim<'_>, evidence: &Evidence) -> Observed {
     match claim {
-        WitnessClaim::Nothing => claims::Evidence::NothingOfNote,
+        WitnessClaim::Nothing => Observed::NothingOfNote,
         WitnessClaim::Served {
             transfer,
             direction,
             verdict: _,
-        } => claims::Evidence::Served(ServedData {
+        } => Observed::Served(ServedData {
             transfer: transfer.name(),
             devices: evidence.devices_of(*transfer),
             direction: DirectionData::of(direction),
         }),
-        WitnessClaim::Flushes(flushes) => claims::Evidence::Flushes {
+        WitnessClaim::Flushes(flushes) => Observed::Flushes {
             devices: flushes.disks.clone(),
             flushes: flushes.completed,
         },
-        WitnessClaim::Syncs(trace) => claims::Evidence::Syncs(SyncsData::of(&trace.syncs)),
-        WitnessClaim::OtherUse(other) => claims::Evidence::OtherUse(OtherUseData::from(*other)),
+        WitnessClaim::Syncs(trace) => Observed::Syncs(SyncsData::of(&trace.syncs)),
+        WitnessClaim::OtherUse(other) => Observed::OtherUse(OtherUseData::from(*other)),
         WitnessClaim::Overstated {
             tool,
             transfer,
             claimed,
             carried,
-        } => claims::Evidence::Overstated(OverstatedData {
+        } => Observed::Overstated(OverstatedData {
             tool: (*tool).to_owned(),
             transfer: transfer.name(),
             claimed: ClaimedData::of(*claimed, Some(*carried)),
         }),
-        WitnessClaim::Load(device, load) => {
-            claims::Evidence::DeviceLoad(DeviceLoadData::of(device, *load))
-        }
-        WitnessClaim::MostIo(command) => claims::Evidence::MostIo(command.into()),
+        WitnessClaim::Load(device, load) => Observed::DeviceLoad(DeviceLoadData::of(device, *load)),
+        WitnessClaim::MostIo(command) => Observed::MostIo(command.into()),
     }
 }

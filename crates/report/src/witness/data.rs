@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::claims;
 use crate::claims::{
-    ClaimData, ClaimedData, DirectionData, OtherProcessData, OtherUseData, SyncsData,
+    ClaimData, ClaimedData, DirectionData, Observed, OtherProcessData, OtherUseData, SyncsData,
 };
 use crate::document::write;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
@@ -34,7 +34,7 @@ pub(crate) struct WitnessDocument<'a> {
     /// The result of the evidence, in one sentence.
     text: String,
     /// What it shows, in the order in which it is printed: the parts of `text`, each with the numbers that it rests on.
-    claims: Vec<ClaimData>,
+    claims: Vec<ClaimData<Observed>>,
     /// Its exit code; `null` where it did not end by itself, or iolab did not start it.
     exit_code: Option<i32>,
     /// The signal that ended it; `null` where none did.

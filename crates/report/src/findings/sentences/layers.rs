@@ -1,9 +1,9 @@
 //! Where the time of requests goes, in words.
 
 use iolab_analysis::analysis::{Analysis, Timed};
-use iolab_analysis::claim::{Largest, TimeByLayer};
+use iolab_analysis::claim::{JournalledSyncs, Largest, TimeByLayer};
 use iolab_workload::quantity::{counted, format_ns, format_percent};
-use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
+use iolab_workload::stages::{CarriedBy, Journal, Stage};
 
 use super::at_cell;
 
@@ -22,7 +22,7 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
         )
     });
     let journal = match (time.timed, time.syncs) {
-        (Timed::Syncs, Some((counts, journal))) => journal_of(counts, journal),
+        (Timed::Syncs, Some(syncs)) => journal_of(syncs),
         (Timed::Syncs, None) | (Timed::Requests, _) => String::new(),
     };
     format!(
@@ -35,8 +35,8 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
 }
 
 /// What the journal has to do with syncs.
-fn journal_of(counts: SyncCounts, journal: Journal) -> String {
-    match journal {
+fn journal_of(counts: JournalledSyncs) -> String {
+    match counts.journal {
         Journal::Absent => " There is no journal.".to_owned(),
         Journal::Commits => format!(
             " {} waited for {}; of these, {} served several syncs at once.",

@@ -9,6 +9,33 @@ use iolab_workload::witness::{ObservedDevice, OtherProcess, TracedSyncs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// What a claim on an observation rests on, by its type.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
+pub(crate) enum Observed {
+    /// An observed program moved nothing of note.
+    NothingOfNote,
+    /// Where the bytes of an observed program came from, or went to.
+    Served(ServedData),
+    /// Flushes of a write cache while an observed program wrote.
+    Flushes {
+        /// The disks that completed any, by name.
+        devices: Vec<String>,
+        /// Flushes that they completed, of all processes.
+        flushes: u64,
+    },
+    /// Syncs of an observed program.
+    Syncs(SyncsData),
+    /// What others did with the devices of an observed program.
+    OtherUse(OtherUseData),
+    /// A program says that it moved more than devices can have carried.
+    Overstated(OverstatedData),
+    /// What a device that was watched alone did.
+    DeviceLoad(DeviceLoadData),
+    /// The processes of one name that did most I/O meanwhile.
+    MostIo(OtherCommandData),
+}
+
 /// A number of bytes that lies between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Bounds")]

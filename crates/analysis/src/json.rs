@@ -1,0 +1,18 @@
+//! How claims write values of other crates in JSON.
+
+use std::fmt::Display;
+
+use serde::{Serialize, Serializer};
+
+/// A value by its name.
+pub(crate) fn name<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+/// Pairs of a name and a value as an object.
+pub(crate) fn object<K: Display, V: Serialize, S: Serializer>(
+    pairs: &[(K, V)],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, value)| (name.to_string(), value)))
+}
