@@ -45,8 +45,13 @@ fn exists(process: u32) -> bool {
 /// When a task of a process started, in ticks since the machine did: with its number it tells it from others, as a number is given
 /// again. `None` where it is gone. The main one has the number of the process.
 pub(super) fn started(process: u32, task: u32) -> Option<u64> {
+    start_and_parent(process, task).map(|(started, _)| started)
+}
+
+/// When a task of a process started, and the parent of the process.
+pub(super) fn start_and_parent(process: u32, task: u32) -> Option<(u64, u32)> {
     let stat = lossy_text_of(format!("/proc/{process}/task/{task}/stat")).ok()?;
-    identity(&stat).map(|identity| identity.started)
+    identity(&stat).map(|identity| (identity.started, identity.parent))
 }
 
 /// The threads of a process.

@@ -13,7 +13,8 @@ use iolab_workload::{Error, Result};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::accounts::{
-    ignores_children, major_faults, run_delay_ns, started, tasks, with_descendants,
+    ignores_children, major_faults, run_delay_ns, start_and_parent, started, tasks,
+    with_descendants,
 };
 use super::descriptors::Descriptors;
 use super::exits::{Exit, Exits, family};
@@ -52,6 +53,8 @@ struct Task {
 #[derive(Debug)]
 struct Member {
     started: u64,
+    /// The process that collects its end, as of the last look.
+    parent: u32,
     /// What it waited for CPUs, ns.
     delay: Seen<u64>,
 }
@@ -60,6 +63,8 @@ struct Member {
 #[derive(Debug, Default)]
 struct Gone {
     processes: u64,
+    /// Those among them that no observed process has collected, so that their accounts are in no other one.
+    orphans: u64,
     /// What all tasks did, as of the last looks at them.
     io: Account,
     run_delay_ns: u64,
@@ -107,11 +112,12 @@ impl RunningProcess {
             .hint("watch the device instead: iolab witness --device NAME"),
             _ => Error::usage(format!("there is no process {process}")).hint(hint),
         })?;
-        let Some(started) = started(process, process) else {
+        let Some((started, parent)) = start_and_parent(process, process) else {
             return Err(Error::usage(format!("there is no process {process}")).hint(hint));
         };
         let member = Member {
             started,
+            parent,
             delay: Seen::default(),
         };
         let mut joined = Self {
@@ -178,15 +184,15 @@ impl RunningProcess {
         living.chain(&self.gone.numbers).copied().collect()
     }
 
-    /// The processes that live, with their starts.
-    fn living(&self) -> Vec<(u32, u64)> {
+    /// The processes that live, with their starts and parents.
+    fn living(&self) -> Vec<(u32, (u64, u32))> {
         let own = std::process::id();
         let known = self.members.iter();
         let known = known.filter(|(number, member)| is_there(**number, **number, member.started));
         let found = with_descendants(known.map(|(number, _)| *number));
         let found = found.into_iter().filter(|process| *process != own);
         found
-            .filter_map(|process| Some((process, started(process, process)?)))
+            .filter_map(|process| Some((process, start_and_parent(process, process)?)))
             .collect()
     }
 
@@ -214,15 +220,17 @@ impl RunningProcess {
     fn read_accounts(&mut self, is_first: bool) -> Vec<u32> {
         self.bury();
         let living = self.living();
-        for (process, started_at) in &living {
-            let (process, started_at) = (*process, *started_at);
+        for (process, (started_at, parent)) in &living {
+            let (process, started_at, parent) = (*process, *started_at, *parent);
             if is_first && let Some(account) = account_of(process) {
                 self.before = plus(self.before, account);
             }
             let member = self.members.entry(process).or_insert(Member {
                 started: started_at,
+                parent,
                 delay: Seen::default(),
             });
+            member.parent = parent;
             if let Some(delay) = run_delay_ns(process) {
                 member.delay.last = delay;
                 if is_first {
@@ -278,11 +286,19 @@ impl RunningProcess {
             }
         }
         let ended = |number: &u32, one: &mut Member| !is_there(*number, *number, one.started);
-        for (number, Member { started: _, delay }) in self.members.extract_if(.., ended) {
+        let ended: BTreeMap<u32, Member> = self.members.extract_if(.., ended).collect();
+        for (number, member) in &ended {
+            let delay = member.delay;
             let waited = delay.last.saturating_sub(delay.before);
             gone.run_delay_ns = gone.run_delay_ns.saturating_add(waited);
             gone.processes += 1;
-            gone.numbers.insert(number);
+            gone.numbers.insert(*number);
+            // One whose parent ended since the last look too was collected by it, as far as that look shows.
+            let mut ancestors =
+                std::iter::successors(Some(*number), |one| ended.get(one).map(|one| one.parent));
+            let is_collected =
+                ancestors.any(|one| one == self.process || self.members.contains_key(&one));
+            gone.orphans += u64::from(!is_collected);
         }
     }
 
@@ -319,8 +335,7 @@ impl RunningProcess {
     }
 
     /// What the processes that live have done and collected, less all that was there at the beginning.
-    fn of_processes(&self, living: &[(u32, u64)]) -> Account {
-        let last = self.account.as_ref().and_then(OpenAccount::read);
+    fn of_processes(&self, last: Option<Account>, living: &[(u32, (u64, u32))]) -> Account {
         let others = living.iter().map(|(process, _)| *process);
         let others = others.filter(|process| *process != self.process);
         let now = others.filter_map(account_of).chain(last);
@@ -330,20 +345,22 @@ impl RunningProcess {
     fn totals(&self, ended: Option<&[Exit]>) -> ProcessTotals {
         let living = self.living();
         let of_tasks = self.of_tasks(ended);
-        let of_processes = self.of_processes(&living);
+        // Unreadable once its own parent has collected the process.
+        let own = self.account.as_ref().and_then(OpenAccount::read);
+        let of_processes = self.of_processes(own, &living);
         let io = of_tasks.0.with(of_processes.0, |a, b| a.max(b));
         let is_living = |number: &u32| living.iter().any(|(process, _)| process == number);
         let unburied = self.members.keys().filter(|one| !is_living(one)).count() as u64;
-        // What was collected by one whose account can be read is whole.
-        let is_whole = ended.is_some() || of_processes.0 == io;
+        // What was collected by one whose account can be read is whole. Equal sums alone prove nothing: both may be those of the last look.
+        let cut_short = match (ended, own) {
+            (Some(_), _) => 0,
+            (None, Some(_)) if of_processes.0 == io => self.gone.orphans + unburied,
+            (None, _) => self.gone.processes + unburied,
+        };
         let delays = self.members.values();
         ProcessTotals {
             collected: 0,
-            cut_short: if is_whole {
-                0
-            } else {
-                self.gone.processes + unburied
-            },
+            cut_short,
             unread: self.unread,
             running: living.len() as u64,
             ignores_children: self.ignores_children,
@@ -471,6 +488,7 @@ mod tests {
         let number = stranger.child.id();
         let of_another = Member {
             started: started(number, number).expect("it runs") + 1,
+            parent: shell.child.id(),
             delay: Seen::default(),
         };
         joined.members.insert(number, of_another);
@@ -483,6 +501,45 @@ mod tests {
         }
         let read = totals.io.expect("read").rchar;
         assert!(((3 << 20)..(7 << 19)).contains(&read), "{totals:?}");
+    }
+
+    /// Its parent has collected it, and both sums are those of the look before the read.
+    #[test]
+    fn a_collected_process_is_cut_short() {
+        let script = "read go; dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready";
+        let mut shell = Shell::run(script);
+        let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
+        shell.go_on();
+        drop(shell);
+        joined.read_accounts(false);
+        let totals = joined.totals(None);
+        assert_eq!((totals.running, totals.cut_short), (0, 1), "{totals:?}");
+    }
+
+    /// Its account is in that of the process that collects orphans, which is not observed.
+    #[test]
+    fn an_orphan_that_has_ended_is_cut_short() {
+        let shell = Shell::run("read end");
+        let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
+        // Numbers that no process has: an orphan, a child, and a child of that.
+        let [orphan, child, of_child] = [1 << 29, 2 << 29, 3 << 29];
+        for (number, parent) in [(orphan, 1), (child, shell.child.id()), (of_child, child)] {
+            let member = Member {
+                started: 1,
+                parent,
+                delay: Seen::default(),
+            };
+            joined.members.insert(number, member);
+        }
+        joined.bury();
+        assert_eq!((joined.gone.processes, joined.gone.orphans), (3, 1));
+        joined.read_accounts(false);
+        let totals = joined.totals(None);
+        if !joined.is_read {
+            needs::skip(needs::Need::IoAccount, "that of a child cannot be read");
+            return;
+        }
+        assert_eq!(totals.cut_short, 1, "{totals:?}");
     }
 
     #[test]
