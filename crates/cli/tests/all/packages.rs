@@ -176,6 +176,8 @@ impl Packages {
             "usr/share/zsh/vendor-completions/_iolab",
             "usr/share/fish/vendor_completions.d/iolab.fish",
             "usr/share/doc/iolab/SAFETY.md",
+            "usr/share/doc/iolab/COPYING",
+            "usr/share/doc/iolab/COPYRIGHT",
         ] {
             let mut forms = [file.to_owned(), format!("{file}.gz")].into_iter();
             let there = forms.any(|form| root.join(form).exists());
@@ -195,7 +197,7 @@ impl Packages {
         for file in [
             "man/iolab-run.1", "completions/iolab.bash", "completions/_iolab",
             "completions/iolab.fish", "docs/SAFETY.md", "iolab.cdx.json", "LICENSE-MIT",
-            "LICENSE-APACHE",
+            "LICENSE-APACHE", "COPYING", "COPYRIGHT",
         ] {
             assert!(top.join(file).exists(), "{file} is missing");
         }

@@ -160,6 +160,28 @@ fn tests_among_sources_are_run() {
     }
 }
 
+/// Cargo packs what a link points to.
+#[test]
+fn every_link_of_the_tree_has_a_target() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut dangling = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+        for entry in entries.map(|entry| entry.expect("an entry")) {
+            let kind = entry.file_type().expect("a type");
+            // What Git and Cargo make belongs to no tree, and goes away while tests run.
+            let is_made = folder == root && [".git", "target"].map(Into::into).contains(&entry.file_name());
+            if kind.is_dir() && !is_made {
+                folders.push(entry.path());
+            } else if kind.is_symlink() && !entry.path().exists() {
+                dangling.push(entry.path());
+            }
+        }
+    }
+    assert!(dangling.is_empty(), "no target: {dangling:?}");
+}
+
 /// Whether documentation comments hold code that would be run: any but plain text.
 fn has_example(source: &str) -> bool {
     let lines = source.lines().map(str::trim_start);
