@@ -1,4 +1,4 @@
-"""How far iolab and fio agree over several runs of the disk grid with `--peer fio` (docs/METHODS.md, "How far they agree").
+"""How far iolab and fio agree over several runs of the disk grid with `--peer fio` (docs/FIO.md, "fio as a peer").
 
     iolab export --format csv run1.iolab -o run1.csv       # for each run
     python3 docs/agreement.py run1.csv run2.csv ...        # needs pandas and SciPy

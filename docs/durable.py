@@ -1,4 +1,4 @@
-"""How far iolab agrees with pg_test_fsync, and with fio on the recipe for etcd (docs/METHODS.md, "Durable writes").
+"""How far iolab agrees with pg_test_fsync, and with fio on the recipe for etcd (docs/VALIDATION.md, "Other tools").
 
     python3 docs/durable.py FOLDER ROUNDS [IOLAB [PG_TEST_FSYNC]]     # needs fio and pg_test_fsync; 3 to 16 rounds
 

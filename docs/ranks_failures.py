@@ -1,5 +1,5 @@
 """What becomes of a run by four ranks when one of them is killed, is stopped, or runs out of space at a random moment
-(docs/CLUSTER.md, "Failures").
+(docs/CLUSTER.md, "Errors").
 
     python3 docs/ranks_failures.py FOLDER MOMENTS IOLAB     # IOLAB built with the feature mpi; as root, for the full file system
 

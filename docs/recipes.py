@@ -1,4 +1,4 @@
-"""How far iolab and fio agree on widely used recipes (docs/METHODS.md, "Recipes").
+"""How far iolab and fio agree on widely used recipes (docs/FIO.md, "What differs on purpose").
 
     python3 docs/recipes.py FOLDER ROUNDS [IOLAB [alike]]     # needs fio; 2 to 16 rounds
 

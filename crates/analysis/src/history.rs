@@ -256,7 +256,7 @@ fn trajectory(levels: Vec<String>, points: Vec<Option<RunPoint>>, series: usize)
 /// The positions of shifts: of those that PELT proposes, the significant ones. As long as one is not, the weakest is dropped and
 /// the levels next to it are merged.
 fn shifts(logs: &[f64], series: usize) -> Vec<usize> {
-    // Each series and each position is a test: METHODS.md, "Runs over time".
+    // Each series and each position is a test: METHODS.md, "Median, ratio, equivalence".
     let questions = (series * logs.len()) as f64;
     let penalty = changepoint_penalty(logs.len()) + 2.0 * (series as f64).ln();
     let mut changes = changepoints(logs, Some(penalty)).unwrap_or_default();

@@ -368,7 +368,7 @@ fn rows_of((place, line): (usize, &ExperimentLine)) -> impl Iterator<Item = Vec<
     })
 }
 
-/// Writes everything as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes everything as one JSON object; the type names its parts.
 ///
 /// # Errors
 /// When the output cannot be written.

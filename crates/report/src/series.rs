@@ -190,7 +190,7 @@ impl Bins {
     }
 }
 
-/// All figures at full precision; docs/OUTPUT.md names the parts.
+/// All figures at full precision; `iolab schema` names the parts.
 pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
     let low = |i: Option<Interval>| i.map(|i| i.low);
     let high = |i: Option<Interval>| i.map(|i| i.high);

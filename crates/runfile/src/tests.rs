@@ -1,5 +1,4 @@
 mod damage;
-mod docs;
 mod malicious_files;
 mod many_trials;
 mod over_time;

@@ -1,5 +1,5 @@
-//! Methods that were compared with those in use and decide nothing: docs/METHODS.md, "Which interval for a ratio" and
-//! "Interpolated intervals and the stopping rule", says why. For the examples of `iolab-synthetic` that make its tables.
+//! Methods that were compared with those in use and decide nothing: docs/VALIDATION.md, "Intervals",
+//! says why. For the examples of `iolab-synthetic` that compare them.
 
 use crate::describe::sorted;
 use crate::interpolated::median_interpolated_of_sorted;

@@ -7,7 +7,7 @@ use crate::interval::{Interval, coverage, greatest_rank, is_confidence};
 /// With `k` as there, `c_k` the coverage of rank `k` and `c` the confidence asked for, `i = (c_k - c) / (c_k - c_(k+1))` and
 /// `w = (n - k) i / (k + (n - 2k) i)`, it runs from `(1 - w) x_(k) + w x_(k+1)` to `(1 - w) x_(n+1-k) + w x_(n-k)`. The coverage is
 /// exact for the Laplace distribution and within 0.6 % for other symmetric distributions of one hump; between two groups of
-/// values it is not (docs/METHODS.md has numbers). Source: Hettmansperger and Sheather, "Confidence intervals based on
+/// values it is not (docs/VALIDATION.md, "Intervals"). Source: Hettmansperger and Sheather, "Confidence intervals based on
 /// interpolated order statistics", Statistics and Probability Letters 4 (1986) 75-79.
 ///
 /// The data is ascending. `None` as there; the ends are at least as far apart as those of the next rank.

@@ -1,4 +1,13 @@
 //! What tells an existing target from another one that has its name later. A run that destroys data goes on only where this is the same.
+//!
+//! A file is the same by inode, time of birth (or file handle), size, id of the file system, and size and id of the devices below. A device
+//! is the same by size, vendor, model and id of the disk, and by size and id of each layer; a partition also by first byte, size and UUID
+//! of its entry; a loop device by its file with offset and limit; a mapped device by its table with ids in place of numbers; a RAID by
+//! UUID, level, chunk size, layout and members.
+//!
+//! An id is a WWID, a UUID of device mapper or md, or a serial number (of NVMe with the number of the namespace). Text that is empty, blank,
+//! zero, all `f`, or that another disk of the same size has too, is not an id unless it is worldwide. A layer without an id is the same
+//! only until it is attached anew or the machine restarts (`boot_id`, `diskseq`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

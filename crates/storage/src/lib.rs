@@ -2,7 +2,8 @@
 //!
 //! Files to begin with: `lib.rs` the `Target`, `open_existing.rs` and `scratch.rs` the two ways to get one, `lent_descriptor.rs` what other
 //! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `target_size.rs`, `space.rs` and `space_sources.rs`
-//! how much and where it is taken from; all checks are in docs/SAFETY.md.
+//! how much and where it is taken from; docs/SAFETY.md has the promise; the doc
+//! comments of `users.rs`, `lasting_identity.rs`, `signature.rs` and `space_sources.rs` have the rules.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 

@@ -1,6 +1,10 @@
 //! Signatures of file systems, partition tables, volume managers and disk images: one table, one matcher, and blkid's word
 //! where it is installed.
 //!
+//! Partitions are looked for in the kernel's list and in the tables on the disk (GPT, MBR, Apple, BSD, Sun, SGI), in every plausible
+//! reading: sectors of 512 to 4096 bytes, an MBR next to a GPT, a partition that ends beyond the disk, tables within partitions. The
+//! user has to name every format that any of these finds.
+//!
 //! Offsets and magic numbers are those of the formats' own headers, as libblkid probes them too.
 
 use std::collections::BTreeSet;

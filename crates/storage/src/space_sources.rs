@@ -1,5 +1,9 @@
 //! What writes take space of: the file system of a file, and those of the files that it stands on by way of loop devices.
-//! Rules in docs/SAFETY.md.
+//!
+//! Counted are: scratch files of all targets on one file system; of an existing file its holes and shared extents, on a copy-on-write file
+//! system the whole range; of a file in the lower layer of an overlay the whole file, which is copied; of the pool of a thin volume
+//! what is written; of the file below a loop device the same, down to the lowest disk. 5 % of a file system stay free, at least 64 MiB
+//! and at most 2 GiB; of a pool 5 % and a tenth of its metadata.
 
 use std::fs::File;
 use std::ops::Range;

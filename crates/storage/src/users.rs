@@ -1,5 +1,24 @@
 //! Who else uses the bytes of a target. It is resolved down to the ranges of files and devices that it stands on, and from
-//! each of them up to everything else that stands on an overlapping range. Rules in docs/SAFETY.md.
+//! each of them up to everything else that stands on an overlapping range.
+//!
+//! **Down.** A partition leads to its disk; a loop device to its file, which the driver names by device and inode, with offset and
+//! length; a mapped device to the pieces of its table, or to all members if the mapping is unknown; a thin volume to its pool; a
+//! device connected to an export of this machine (nvmet, LIO), known by UUID, NGUID or NAA identifier, to what is exported; a file of
+//! an overlay to the file in the upper layer.
+//!
+//! **Paths.** Two SCSI devices or NVMe namespaces are paths to one disk if they share a worldwide id (`naa`, `eui`, `uuid`), or
+//! another WWID and the size. A SCSI disk without a WWID is known by vendor, model and serial number. Ids that are empty, blank, zero or
+//! without a serial number do not count.
+//!
+//! **Up.** A use is: a mount, swap, an export, a driver without a claim, a loop device, a mapped device, a RAID, a claim of the kernel
+//! (`O_EXCL` fails with `EBUSY`), a process that has it open for writing or mapped, also by a device that sends commands to the disk,
+//! a process that serves a file system or block device from it, a layer of a mounted overlay. The search covers all mount namespaces
+//! that can be seen, `/proc/*/task/*/fd` and `/proc/*/maps`. What it finds is searched for again during one second, because udev
+//! opens devices for a moment. Then the device and its other paths are claimed with `O_EXCL` for the whole run.
+//!
+//! **Files.** The kernel grants a write lease (`F_SETLEASE`) only for a file that is not open anywhere else. A client of NFSv4 or SMB gets
+//! one only with a delegation or oplock. Without one, a refused lease proves nothing, and processes, locks, loop devices, swap
+//! and exports are searched under every number and handle that mounts of the same server give the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

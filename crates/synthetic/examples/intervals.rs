@@ -1,5 +1,5 @@
 //! How often intervals of a ratio hold what is true, all of a family at once, and how wide they are: for two cells measured in
-//! the same blocks, and for separate runs. Prints the tables of docs/METHODS.md, "Which interval for a ratio".
+//! the same blocks, and for separate runs. Prints the tables behind docs/VALIDATION.md, "Intervals".
 //!
 //! `cargo run --release -p iolab-synthetic --example intervals [SAMPLES]`
 

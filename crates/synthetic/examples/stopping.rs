@@ -1,5 +1,5 @@
 //! How often the interval of a median that a run ends with holds the true median, by the rule that ends it. Prints the table of
-//! docs/METHODS.md, "Interpolated intervals and the stopping rule".
+//! docs/VALIDATION.md, "Intervals".
 //!
 //! `cargo run --release -p iolab-synthetic --example stopping [RUNS]`
 

@@ -39,13 +39,20 @@ fn main() {
         ];
         iolab(work.path(), &study);
     }
-    let mut text = format!(
-        "{BEGIN}\n\n    iolab study model:{HDD} --suite micro --seed 1 -o hdd\n    \
+    let mut commands = format!(
+        "    iolab study model:{HDD} --suite micro --seed 1 -o hdd\n    \
          iolab study model:{SSD} --suite micro --seed 1 -o ssd\n"
     );
+    let (mut pictures, mut rows) = (String::new(), String::new());
     for (name, title, by) in FIGURES {
-        text.push_str(&figure(&root, work.path(), name, title, by));
+        let [command, picture, row] = figure(&root, work.path(), name, title, by);
+        commands.push_str(&command);
+        pictures.push_str(&picture);
+        rows.push_str(&row);
     }
+    let mut text = format!(
+        "{BEGIN}\n\n{commands}\n{pictures}\n| experiment | throughput, {SSD} over {HDD} | cells |\n|---|---|---|\n{rows}"
+    );
     text.push_str(&answers(work.path()));
     text.push_str(&format!("\n{END}"));
     let path = root.join("docs/GALLERY.md");
@@ -71,8 +78,8 @@ fn files(name: &str) -> [String; 2] {
     ["hdd", "ssd"].map(|folder| format!("{folder}/{name}.iolab"))
 }
 
-/// One figure with both disks, and how they compare.
-fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> String {
+/// One figure with both disks: its command, its image, and a row that compares the disks.
+fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> [String; 3] {
     let [hdd, ssd] = files(name);
     let picture: PathBuf = root.join(format!("docs/gallery/disks-{name}.svg"));
     let _ = fs::remove_file(&picture);
@@ -94,14 +101,16 @@ fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> String
     }
     let verdicts = verdicts.iter().map(|(verdict, n)| format!("{n} {verdict}"));
     let tally = verdicts.collect::<Vec<_>>().join(", ");
-    format!(
-        "\n### {title}\n\n    {}\n    iolab compare {hdd} {ssd}\n\n![{title} on a hard disk and a solid-state disk](gallery/disks-{name}.svg)\n\n\
-         {SSD} against {HDD}: {} to {} times the throughput. Of {} cells: {tally}.\n",
-        format_args!("iolab {} -o disks-{name}.svg", plot.join(" ")),
-        short(least),
-        short(most),
-        cells.len(),
-    )
+    [
+        format!("    iolab {} -o disks-{name}.svg\n", plot.join(" ")),
+        format!("![{title} on a hard disk and a solid-state disk](gallery/disks-{name}.svg)\n"),
+        format!(
+            "| {title} | {} to {} times | {tally} of {} |\n",
+            short(least),
+            short(most),
+            cells.len(),
+        ),
+    ]
 }
 
 /// Throughputs of a run by I/O size and skip, MB/s.
@@ -140,9 +149,7 @@ fn answers(work: &Path) -> String {
     let (reads, writes) = (both("read-size"), both("write-size"));
     let (strides, write_strides) = (both("read-stride"), both("write-stride"));
     let (random, random_writes) = (both("read-random"), both("write-random"));
-    let mut text = format!(
-        "\n### What was guessed\n\nRatios of medians.\n\n| guess | {HDD} | {SSD} |\n|---|---|---|\n"
-    );
+    let mut text = format!("\n| guess; ratio of medians | {HDD} | {SSD} |\n|---|---|---|\n");
     let mut row = |guess: &str, cells: [String; 2]| {
         text.push_str(&format!("| {guess} | {} | {} |\n", cells[0], cells[1]));
     };

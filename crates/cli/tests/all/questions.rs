@@ -1,4 +1,4 @@
-//! Commands that README and docs/QUESTIONS.md name as the answer to a question: each answer fits on a screen.
+//! Commands that README and docs/COOKBOOK.md name as the answer to a question: each answer fits on a screen.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const LINES_MAX: usize = 20;
 fn commands(beginning: &str) -> BTreeSet<String> {
     let documents = [
         include_str!("../../../../README.md"),
-        include_str!("../../../../docs/QUESTIONS.md"),
+        include_str!("../../../../docs/COOKBOOK.md"),
     ];
     let quoted = documents.iter().flat_map(|text| text.split('`'));
     let commands = quoted.filter_map(|text| text.strip_prefix("iolab "));
@@ -53,8 +53,8 @@ fn answers_about_durable_writes_have_at_most_20_lines() {
         "--size", "1MiB", "--time", "5ms", "--budget", "300ms", "--seed", "7",
     ];
     let all = commands("run durable-log ");
-    // One cell, one factor, the sync methods, and the whole grid.
-    assert!(all.len() >= 4, "{all:?}");
+    // One cell, and the sync methods.
+    assert!(all.len() >= 2, "{all:?}");
     for command in &all {
         let done = answer(command, ".", &tiny).expect(0);
         assert_short(command, &done);

@@ -16,7 +16,7 @@ const SLACKS: [Duration; 2] = [Duration::ZERO, Duration::from_micros(40)];
 /// Odd, so that the median is one of them.
 const ROUNDS: usize = 3;
 
-/// Prints the costs. Low lateness is bought with CPU time, which `rate_slack` saves (METHODS.md, "Open loop").
+/// Prints the costs. Low lateness is bought with CPU time, which `rate_slack` saves (METHODS.md, "Service time and response time").
 pub(crate) fn costs(clock: &Clock) {
     println!("4 KiB O_DIRECT random reads at a rate, io_uring, depth 32, on a zram device");
     let zram = match Zram::create(HOT_FILE) {

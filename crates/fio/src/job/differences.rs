@@ -133,7 +133,7 @@ impl Asked<'_> {
              "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio");
             (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
             (self.has_option(&batches),
-             "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/METHODS.md, Recipes)");
+             "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/FIO.md)");
             (self.any(|trial| trial.steady.is_some()),
              "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial");
         }

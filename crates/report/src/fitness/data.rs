@@ -63,7 +63,7 @@ struct Workload<'a> {
 #[schemars(rename = "Doubt")]
 struct DoubtData<'a> {
     /// `served_by`, `not_synced`, `unsynced`, `never_flushed`, `other_traffic`, `cpu_stall`, `worker_wait`, `cpu_quota_wait`, `steal`, `preempted` or
-    /// `suspended`: METHODS.md, "Service levels", has the rules.
+    /// `suspended`: METHODS.md, "Doubts", has the rules.
     doubt: &'a str,
     /// The doubt as a sentence.
     text: String,

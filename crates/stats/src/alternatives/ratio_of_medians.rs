@@ -16,7 +16,7 @@ use crate::ratio::{Ratio, sorted_positive};
 /// medians", J. Statist. Comput. Simul. 72 (2002); rank `c` as in Bonett and Price,
 /// "Confidence intervals for ratios of means and medians", J. Educ. Behav. Stat. 45 (2020).
 ///
-/// Between two groups of values it fails: it covers 50 to 75 % (docs/METHODS.md, "Which interval for a ratio").
+/// Between two groups of values it fails: it covers 50 to 75 % (docs/VALIDATION.md, "Intervals").
 ///
 /// There is an interval from six values in each sample. Simulated coverage of the nominal 95 %
 /// (100,000 pairs of samples of equal size; tests/all/coverage_ratio.py):
@@ -48,7 +48,7 @@ pub fn ratio_of_medians(base: &[f64], new: &[f64], confidence: f64) -> Option<Ra
 ///
 /// With `m`, `l`, `u` the logarithms of a sample's median and of the ends of its [`median_interval`](crate::median_interval):
 /// from `m2 - m1 - sqrt((m2 - l2)^2 + (u1 - m1)^2)` to `m2 - m1 + sqrt((u2 - m2)^2 + (m1 - l1)^2)`. It assumes independent
-/// values of continuous distributions of any shape; docs/METHODS.md has its simulated coverage. Source: Zou and Donner,
+/// values of continuous distributions of any shape; the example `intervals` of `iolab-synthetic` simulates its coverage. Source: Zou and Donner,
 /// "Construction of confidence limits about effect measures: a general approach", Statist. Med. 27 (2008) 1693-1702.
 ///
 /// There is an interval where both samples have one. `None` as for [`ratio_of_medians`].

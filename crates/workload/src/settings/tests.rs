@@ -89,27 +89,6 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn methods_say_what_each_setting_does() {
-    let methods = include_str!("../../../../docs/METHODS.md");
-    let is_named = |name: &str| {
-        ["`", "=", ":"]
-            .map(|end| format!("`{name}{end}"))
-            .iter()
-            .any(|name| methods.contains(name.as_str()))
-            || methods.contains(&format!("--set {name}="))
-    };
-    let unnamed = SETTINGS
-        .iter()
-        .map(|setting| setting.name)
-        .filter(|name| !is_named(name));
-    let unnamed: Vec<&str> = unnamed.collect();
-    assert!(
-        unnamed.is_empty(),
-        "docs/METHODS.md does not name {unnamed:?}"
-    );
-}
-
-#[test]
 fn every_setting_sets_what_it_says() {
     for setting in SETTINGS {
         let of_setting = EXAMPLES.iter().find(|(name, ..)| *name == setting.name);

@@ -329,7 +329,7 @@ pub(super) fn shell(folder: &Path, line: &str) -> Done {
     let paths = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{paths}", binary.parent().unwrap().display());
     let mut command = Command::new("bash");
-    // The script of docs/GATE.md has a folder as its argument, and two variables.
+    // The script of docs/COOKBOOK.md has a folder as its argument, and two variables.
     command
         .args(["-c", line, "script", "disk"])
         .current_dir(folder)
