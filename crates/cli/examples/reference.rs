@@ -104,7 +104,7 @@ fn command_of(text: &mut String, command: &Command, before: &str) {
     let about = command.get_about().map(ToString::to_string);
     let _ = write!(
         text,
-        "\n### `{before} {}`\n\n{}.\n",
+        "\n### {before} {}\n\n{}.\n",
         command.get_name(),
         about.unwrap_or_default()
     );

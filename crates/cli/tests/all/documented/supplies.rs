@@ -92,6 +92,10 @@ const FILES: &[(&str, &str)] = &[
         "ssd/read-size.iolab",
         "study model:sata-ssd --suite micro --seed 1 TINY -o ssd",
     ),
+    (
+        "r.json",
+        "run read-size model:sata-ssd --set bs=64k TINY -o fio-source.iolab && iolab export fio-source.iolab --format fio -o r.json",
+    ),
     ("evidence.iolab", "witness -o evidence.iolab -- true"),
     ("requirement.toml", "show etcd > requirement.toml"),
     ("suite.toml", "show quick > suite.toml"),
