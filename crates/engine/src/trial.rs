@@ -18,6 +18,7 @@ use std::thread;
 use rustix::fs::FileType;
 
 use crate::arena;
+use crate::backend::io_uring::registers_buffers;
 use crate::backend::trim;
 use crate::crew::{Crew, Kit, Shift};
 use crate::flag_support;
@@ -424,9 +425,26 @@ struct Carried {
     traced: TracedJobs,
 }
 
+/// Carries a trial out, a second time where the buffers that threads registered left no locked memory for the ring of another.
+fn carry_out(
+    jobs: &[Job<'_>],
+    stop: &AtomicBool,
+    halt: &AtomicBool,
+    meeting: &mut dyn RankBarrier,
+    memory: &TrialMemory,
+    crew: &mut Crew<Option<WorkerOutcome>>,
+) -> Result<Carried> {
+    let registers = registers_buffers();
+    let carried = carry_out_once(jobs, stop, halt, meeting, memory, crew);
+    match registers && !registers_buffers() && carried.is_err() {
+        true => carry_out_once(jobs, stop, halt, meeting, memory, crew),
+        false => carried,
+    }
+}
+
 /// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead, or a
 /// worker of one that ends the trial; then also when `stop` is.
-fn carry_out(
+fn carry_out_once(
     jobs: &[Job<'_>],
     stop: &AtomicBool,
     halt: &AtomicBool,

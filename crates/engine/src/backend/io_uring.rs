@@ -5,6 +5,7 @@ mod ring;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
@@ -36,6 +37,14 @@ const LOOK_AGAIN_MAX: u32 = 1 << 20;
 
 /// The longest single wait for what is in flight after a failure: where the ring has to be polled, none is long anyway.
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
+
+/// Whether buffers are registered with rings: no longer once those of some threads left no locked memory for the ring of another.
+static REGISTERS_BUFFERS: AtomicBool = AtomicBool::new(true);
+
+/// Whether trials of this process register their buffers with rings. A trial that failed when this changed can be carried out without.
+pub(crate) fn registers_buffers() -> bool {
+    REGISTERS_BUFFERS.load(Ordering::Relaxed)
+}
 
 pub(crate) struct Uring<O> {
     /// Goes to `spare` or is dropped at the end.
@@ -157,7 +166,8 @@ impl<O: Opened> Uring<O> {
         if spec.registered {
             uring.register(buffers);
             // What the kernel refused may be had in the next trial.
-            uring.is_kept &= uring.effective.fixed_file && uring.effective.fixed_buffers;
+            uring.is_kept &= uring.effective.fixed_file
+                && (uring.effective.fixed_buffers || !registers_buffers());
         }
         Ok(uring)
     }
@@ -172,6 +182,12 @@ impl<O: Opened> Uring<O> {
         }
         if self.ring.buffers.is_some() {
             self.effective.fixed_buffers = true;
+            return;
+        }
+        if !registers_buffers() {
+            self.effective.note =
+                "buffers not registered: those of all threads exceed the locked-memory limit (ulimit -l)"
+                    .to_owned();
             return;
         }
         let vectors: Vec<libc::iovec> = buffers.home().iter().map(Slot::as_iovec).collect();
@@ -307,6 +323,7 @@ impl<O> Drop for Uring<O> {
         if self.effective.fixed_file {
             self.is_kept &= ring.ring.submitter().unregister_files().is_ok();
         }
+        self.is_kept &= ring.buffers.is_none() || registers_buffers();
         if self.is_kept {
             self.spare.set(Some(ring));
         }

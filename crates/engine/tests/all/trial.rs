@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use iolab_workload::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 use iolab_workload::{Kind, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::files::{self, clock, folder, requests, scratch};
 
@@ -324,6 +326,44 @@ fn completion_strategies_and_depths_all_finish() {
             }
         }
     }
+}
+
+/// Those of the first threads leave no locked memory for the rings of the others. The limit is that of a process: this test runs
+/// itself in one of its own.
+#[test]
+fn buffers_beyond_the_locked_memory_are_not_registered() {
+    const IS_CHILD: &str = "IOLAB_TEST_LOCKED_MEMORY";
+    if std::env::var_os(IS_CHILD).is_none() {
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        let own = "trial::buffers_beyond_the_locked_memory_are_not_registered";
+        child.args(["--exact", own]).env(IS_CHILD, "");
+        let done = child.output().expect("it starts");
+        assert!(done.status.success(), "{done:?}");
+        return;
+    }
+    needs::ordinary_user(|folder| {
+        let maximum = getrlimit(Resource::Memlock).maximum;
+        let current = Some(2 << 20);
+        setrlimit(Resource::Memlock, Rlimit { current, maximum }).expect("a lower limit");
+        let path = folder.join("data");
+        fs::write(&path, vec![7; SIZE as usize]).expect("room");
+        let target = Target::open(&path, &Need::reading(SIZE)).expect("an own file");
+        let spec = TrialSpec {
+            backend: Backend::IoUring,
+            threads: 64,
+            depth: 64,
+            ..spec()
+        };
+        match run(&spec, &target) {
+            Ok(outcome) => {
+                assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0));
+                assert!(!outcome.effective.fixed_buffers);
+                insta::assert_snapshot!(outcome.effective.note, @"buffers not registered: those of all threads exceed the locked-memory limit (ulimit -l)");
+            }
+            Err(error) if iolab_engine::asynchronous() == Backend::IoUring => panic!("{error}"),
+            Err(error) => needs::skip(needs::Need::IoUring, error),
+        }
+    });
 }
 
 #[test]

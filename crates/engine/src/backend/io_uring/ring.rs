@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use io_uring::IoUring;
 
-use super::refused;
+use super::{REGISTERS_BUFFERS, refused};
 use crate::buffer::{Buffers, Slot};
 use iolab_workload::outcome::RingFlag;
 use iolab_workload::trial::TrialSpec;
@@ -98,6 +99,9 @@ pub(super) fn build(spec: &TrialSpec) -> Result<Ring> {
         }
     }
     let error = last.expect("at least one mode was tried");
+    if error.raw_os_error() == Some(libc::ENOMEM) && spec.registered {
+        REGISTERS_BUFFERS.store(false, Ordering::Relaxed);
+    }
     Err(match spec.sqpoll_cpu {
         Some(cpu) if error.raw_os_error() == Some(libc::EINVAL) => Error::usage(format!(
             "the polling thread of io_uring cannot run on CPU {cpu}: {error}"
