@@ -18,6 +18,13 @@ pub(crate) const LINES_MAX: usize = 20;
 /// Most of these lines for doubts about the times.
 pub(crate) const DOUBT_LINES_MAX: usize = 3;
 
+/// The commands of iolab, which no line breaks.
+pub const COMMANDS: [&str; 23] = [
+    "compare", "completions", "doctor", "export", "fit", "gate", "help", "history", "import",
+    "list", "model", "plot", "report", "resume", "run", "schema", "serve", "show", "stats",
+    "study", "table", "why", "witness",
+];
+
 /// Gap between two columns of a table, characters.
 const GAP: usize = 2;
 
@@ -267,11 +274,11 @@ fn filled(columns: &[Column]) -> Table {
 }
 
 /// Breaks a text, in the notation of a terminal, between words into lines of at most `width` characters; a longer word has its own
-/// line, and a number stays with its unit.
+/// line, a number stays with its unit, and a command is a word.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let text = notation::bound(text);
-    for word in text.split(' ') {
+    for word in words_and_commands(&text) {
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= width => {
                 line.push(' ');
@@ -281,6 +288,57 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines.iter().map(|line| notation::broken(line)).collect()
+}
+
+/// The words of a text, with each command of iolab as one word, and what follows `remedy:`: broken into lines they could not be pasted.
+fn words_and_commands(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut rest = text;
+    loop {
+        let end = match words.last() {
+            Some(&"remedy:") => rest.len(),
+            _ => command_end(rest).unwrap_or_else(|| rest.find(' ').unwrap_or(rest.len())),
+        };
+        words.push(&rest[..end]);
+        match rest[end..].strip_prefix(' ') {
+            Some(more) => rest = more,
+            None => return words,
+        }
+    }
+}
+
+/// Where the command ends with which a text begins: after its closing quotation mark, or else at the first punctuation that nothing
+/// quotes.
+fn command_end(text: &str) -> Option<usize> {
+    let command = text.trim_start_matches(['(', '\'', '`']);
+    let mark = &text[..text.len() - command.len()];
+    let is_launched = ["mpirun -n ", "srun -n ", "sudo "]
+        .iter()
+        .any(|launcher| command.starts_with(launcher));
+    let mut words = command.splitn(6, ' ');
+    let is_own = words.find(|word| !is_launched || *word == "iolab") == Some("iolab");
+    let name = words
+        .next()?
+        .trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+    if !is_own || !(COMMANDS.contains(&name) || name.starts_with("--")) {
+        return None;
+    }
+    let quote = mark.chars().last().filter(|mark| *mark != '(');
+    let (mut is_quoted, mut end) = (false, mark.len());
+    for word in command.split(' ') {
+        end += word.len();
+        is_quoted ^= word.matches('\'').count() % 2 == 1;
+        let is_marked = word.ends_with([',', ';', ':', ')', '.']) && !word.ends_with("...");
+        let is_last = match quote {
+            Some(quote) => word.contains(quote),
+            None => is_marked && word != "." && !is_quoted,
+        };
+        if is_last {
+            return Some(end);
+        }
+        end += 1;
+    }
+    Some(text.len())
 }
 
 /// A text in lines that fit, indented by the width of the mark after the first.
@@ -377,5 +435,36 @@ mod tests {
         assert_eq!(wrap("a bb ccc dddd", 6), ["a bb", "ccc", "dddd"]);
         assert_eq!(wrap("averylongword x", 4), ["averylongword", "x"]);
         assert_eq!(wrap("a 4KiB at 12 us", 8), ["a 4 KiB", "at 12 µs"]);
+    }
+
+    #[test]
+    fn no_command_is_broken_into_lines() {
+        for command in [
+            "iolab resume iolab-results,",
+            "mpirun -n 4 iolab resume 'old; run.iolab' --destroy-data,",
+            "sudo iolab run read-random . --set bs=4k,64k)",
+            "'iolab run x --set command=\"a; b\"'",
+            "(iolab doctor)",
+            "`iolab study --dry-run`",
+        ] {
+            let text = ["finish it with", command, "or not"].join(" ");
+            let lines = wrap(&text, 10);
+            assert!(lines.iter().any(|line| line == command), "{lines:?}");
+            assert_eq!(lines.last().map(String::as_str), Some("or not"));
+        }
+        let text = "slow; remedy: top -b -n 1 | head -20";
+        assert_eq!(
+            wrap(text, 8),
+            ["slow;", "remedy:", "top -b -n 1 | head -20"]
+        );
+        assert_eq!(
+            wrap("with: iolab table FILE", 5),
+            ["with:", "iolab table FILE"]
+        );
+        // The program itself is no command.
+        assert_eq!(
+            wrap("iolab makes it smaller", 11),
+            ["iolab makes", "it smaller"]
+        );
     }
 }

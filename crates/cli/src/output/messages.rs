@@ -128,14 +128,15 @@ pub(crate) fn told(text: &str) {
     }
 }
 
-/// A text in lines of at most `width` columns, indented after `note:` and the like.
+/// A text in lines of at most `width` columns, indented after `note:` and the like. A line that is indented is a remedy, to be pasted as it
+/// stands.
 fn within(text: &str, width: u16) -> String {
-    const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
+    const MARKS: [&str; 2] = ["note: ", "error: "];
     let lines = text.split('\n').map(|line| {
         let mark = MARKS.into_iter().find(|mark| line.starts_with(mark));
         let mark = mark.unwrap_or_default();
-        match line.is_empty() {
-            true => "\n".to_owned(),
+        match line.is_empty() || line.starts_with("  ") {
+            true => format!("{line}\n"),
             false => paragraph(&line[mark.len()..], mark, width),
         }
     });
@@ -144,7 +145,19 @@ fn within(text: &str, width: u16) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+    use iolab_report::layout::COMMANDS;
+
     use super::*;
+
+    #[test]
+    fn no_line_breaks_any_command() {
+        let command = crate::arguments::Arguments::command();
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        let mut names: Vec<&str> = names.chain(["help"]).collect();
+        names.sort_unstable();
+        assert_eq!(names, COMMANDS);
+    }
 
     #[test]
     fn messages_are_wrapped_between_words() {
@@ -153,5 +166,7 @@ mod tests {
             within(text, 40),
             "note: one two three four five six seven\n      eight nine ten\n\nrun file: a/b\n"
         );
+        let remedy = "  finish the runs with: iolab resume a.iolab b.iolab c.iolab\n";
+        assert_eq!(within(remedy.trim_end_matches('\n'), 40), remedy);
     }
 }

@@ -82,8 +82,8 @@ fn slow_requests_are_explained_without_a_rate_and_named_with_one() {
     run(folder.path(), &rate).expect(0);
     let told = run(folder.path(), &words!("why rate.iolab")).expect(5);
     insta::assert_snapshot!(told.stdout, @r"
-    Cannot explain slow requests, whose p99 is 51.0 times the median (5.21 ms against 102 µs). 'iolab
-      why' explains slow requests of cells without a rate (--set rate=none).
+    Cannot explain slow requests, whose p99 is 51.0 times the median (5.21 ms against 102 µs).
+      'iolab why' explains slow requests of cells without a rate (--set rate=none).
     ");
     // The longest tail is that at a rate.
     let both = words!(
