@@ -26,16 +26,17 @@ fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
-/// The command that finishes the runs of these files; `None` where each is on a model, whose state is not kept. Of several files each is of
+/// The command that finishes the runs of these files, or of the folder that stands for each of them; `None` where each is on a model, whose state is not kept. Of several files each is of
 /// one process, as the runs of one command are.
 pub fn command_to_finish<'a>(
     runs: impl IntoIterator<Item = (&'a RunRecord, &'a str)>,
 ) -> Option<String> {
     let runs = runs.into_iter();
     let kept = runs.filter(|(record, _)| record.run.target_kind != TargetKind::Model);
-    let (needed, files): (Vec<_>, Vec<_>) = kept
+    let (needed, mut files): (Vec<_>, Vec<_>) = kept
         .map(|(record, file)| ((NeededConsent::of(record), record.ranks.len()), file))
         .unzip();
+    files.dedup();
     let both = |(consent, processes): (NeededConsent, usize), (other, others)| {
         (consent.and(other), processes.max(others))
     };

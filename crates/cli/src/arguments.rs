@@ -257,7 +257,7 @@ pub(crate) enum ShowFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Table {
-    /// Run files
+    /// Run files, or a folder of them
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Quantity to show: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
@@ -332,7 +332,7 @@ pub(crate) enum DoctorFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// Run files
+    /// Run files, or a folder of them
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Call a target of the runs by a name: /mnt/a=WD-Red

@@ -11,7 +11,9 @@ pub(crate) use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
 
 #[cfg(feature = "measure")]
-pub(crate) use measuring::{answered, at_once, command_to_merge, interrupted, with_kept};
+pub(crate) use measuring::{
+    answered, at_once, command_to_merge, interrupted, unfinished, with_kept,
+};
 
 /// Prints the last message; returns the exit code documented in `iolab --help`.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
@@ -19,6 +21,8 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
         Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,
         Err(Failure::No) => ExitCode::from(4),
         Err(Failure::CannotTell) => ExitCode::from(5),
+        #[cfg(feature = "measure")]
+        Err(Failure::Refused) => ExitCode::from(3),
         // An exit code has 8 bits.
         #[cfg(feature = "measure")]
         Err(Failure::Program(code)) => ExitCode::from(code as u8),

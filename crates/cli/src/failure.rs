@@ -13,6 +13,9 @@ pub(crate) enum Failure {
     No,
     /// The answer is unknown; everything is printed.
     CannotTell,
+    /// What a dry run describes would be refused; the reason is printed.
+    #[cfg(feature = "measure")]
+    Refused,
     /// A program that was observed has failed with this code; all is said.
     #[cfg(feature = "measure")]
     Program(i32),

@@ -334,7 +334,7 @@ fn suspects() -> impl TypedValueParser<Value = &'static str> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// Run files, one after the other; those of one 'iolab fit' give one answer
+    /// Run files, one after the other, or a folder whose interrupted runs are finished; those of one 'iolab fit' give one answer
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Print the rest of the plan (trials, time, bytes written, free space) and touch nothing

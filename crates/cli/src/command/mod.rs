@@ -283,8 +283,34 @@ fn named_runs(paths: &[PathBuf], metric: Option<&Metric>) -> Result<Vec<NamedRun
     paths.iter().map(run).collect()
 }
 
-/// All run files of a folder, in the order of their names. One that cannot be read is left out, and the user told so.
-fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
+/// The files that are named, with all run files of a folder in its place.
+///
+/// # Errors
+/// A folder cannot be read, or has none.
+fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let found = files_of_folder(path)?;
+        if found.is_empty() {
+            return Err(no_run_file(path));
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+/// A folder holds no run file.
+fn no_run_file(folder: &Path) -> Error {
+    Error::usage(format!("no run file (*.iolab) in {}", folder.display()))
+        .hint("iolab study and iolab run keep theirs in iolab-results, or where -o says")
+}
+
+/// The run files of a folder, in the order of their names.
+pub(crate) fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let unreadable = |error: std::io::Error| {
         Error::usage(format!(
             "cannot read the folder {}: {error}",
@@ -303,8 +329,13 @@ fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun
         }
     }
     paths.sort();
+    Ok(paths)
+}
+
+/// All runs of a folder. A file that cannot be read is left out, and the user told so.
+fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
     let mut runs = Vec::new();
-    for path in paths {
+    for path in files_of_folder(folder)? {
         match read_run_by(&path, metric) {
             Ok(run) => runs.push((path.display().to_string(), run)),
             Err(error) => output::note(format_args!("note: left out: {error}")),

@@ -10,11 +10,12 @@ use iolab_report::input::Input;
 use iolab_report::report::{Bundle, ProgramInput, StudyReport};
 use iolab_runfile::{Content, unmade_folder};
 use iolab_workload::Result;
+use iolab_workload::quantity::counted;
 
 use crate::arguments::{ReportFormat, ReportOptions as Options};
-use crate::command::{analysed, input, without_copies};
+use crate::command::{analysed, files_of, input, without_copies};
 use crate::exit::Outcome;
-use crate::output;
+use crate::output::{self, note};
 use crate::output_format::{check_not_stdout, format_of, is_folder};
 use crate::target_names::give;
 
@@ -23,6 +24,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
     if let Some(path) = &options.output {
         check_not_stdout(path, "report.html")?;
     }
+    let files = files_of(&options.files)?;
     let format = format_of(
         options.output.as_deref(),
         options.format,
@@ -33,7 +35,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
             (ReportFormat::Latex, &["tex"]),
         ],
     )?;
-    let (inputs, programs) = read(&options.files, &options.names)?;
+    let (inputs, programs) = read(&files, &options.names)?;
     let (folder, path) = place(options.output.as_deref(), format);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let report = StudyReport::with_programs(&inputs, &programs);
@@ -50,6 +52,17 @@ pub(crate) fn report(options: &Options) -> Outcome {
             .map_err(|error| unmade_folder(folder, "the report", &error))?;
     }
     write(&bundle, &path)?;
+    if !bundle.figures.is_empty() {
+        let beside = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let names = beside.unwrap_or(Path::new(".")).join(format!("{stem}-*"));
+        note(format_args!(
+            "note: {}: {}",
+            counted(bundle.figures.len() as u64, "figure"),
+            names.display()
+        ));
+    }
     let mut to = output::open(None)?;
     writeln!(to, "{}", path.display())?;
     Ok(to.flush()?)

@@ -24,7 +24,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Resume;
 use crate::command::{EndedRun, answers, closed, read_run};
 use crate::dry_run::Made;
-use crate::exit::{Outcome, answered, interrupted};
+use crate::exit::{Outcome, answered, interrupted, unfinished};
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
 use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, watched};
@@ -67,28 +67,52 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
     RunFile::open_resume(file).map(drop)
 }
 
+/// The files that are named, with the interrupted runs of a folder in its place.
+fn files_to_finish(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let open = unfinished(path)?;
+        if open.is_empty() {
+            note(format_args!(
+                "note: no run in {} has to be finished",
+                path.display()
+            ));
+        }
+        files.extend(open);
+    }
+    Ok(files)
+}
+
 /// Finishes the runs one after the other. What they measured together is answered together.
 pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
-    if ranks.is_some() && options.files.len() > 1 {
+    let files = files_to_finish(&options.files)?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    if ranks.is_some() && files.len() > 1 {
         return Err(Error::usage("several runs, and several processes")
             .hint("resume one run after the other")
             .into());
     }
     if options.dry_run {
-        return options
-            .files
+        return files
             .iter()
-            .try_for_each(|file| print_rest(file, options));
+            .map(|file| print_rest(file, options))
+            .fold(Ok(()), Outcome::and);
     }
-    for file in &options.files {
+    for file in &files {
         check(file, ranks.as_ref())?;
     }
-    let with_all = |failure| match options.files.as_slice() {
+    let with_all = |failure| match files.as_slice() {
         [_] => failure,
         all => interrupted(failure, all),
     };
     let (mut paths, mut interrupt) = (Vec::new(), None);
-    for file in &options.files {
+    for file in &files {
         let (path, by_user) = finish(file, options, ranks.clone()).map_err(with_all)?;
         paths.push(path);
         interrupt = by_user.map(with_all);
@@ -118,7 +142,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         note(format_args!(
             "note: {} keeps its content; a new report: iolab report {} -o {}",
             of(REPORT),
-            of("*.iolab"),
+            folder.display(),
             of("resumed.html")
         ));
     }

@@ -13,7 +13,7 @@ use iolab_runfile::Content;
 use iolab_workload::Error;
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::{analysed, answers, without_copies};
+use crate::command::{analysed, answers, files_of, without_copies};
 use crate::exit::Outcome;
 use crate::output;
 use crate::output_format::format_of;
@@ -34,7 +34,8 @@ pub(crate) fn table(options: &Table) -> Outcome {
     )?;
     let mut records: Vec<(&Path, RunRecord)> = Vec::new();
     let mut observations: Vec<Evidence> = Vec::new();
-    for path in &options.files {
+    let paths = files_of(&options.files)?;
+    for path in &paths {
         match iolab_runfile::read_content(path)? {
             Content::Run(record) => records.push((path, *record)),
             Content::Witness(witnessed) => observations.push(Evidence::of(*witnessed)),

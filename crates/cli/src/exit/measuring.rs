@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
-use iolab_record::{RunRecord, RunStatus};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_runfile::Content;
 use iolab_workload::quantity::counted;
 use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Kind};
 
 use super::{Failure, Outcome, tell};
+use crate::command::files_of_folder;
+use crate::output::note;
 
 impl Failure {
     /// Whether the user ended it.
@@ -46,20 +49,56 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
 pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
+            let folder = folder_of_all(files);
             let runs: Vec<(RunRecord, Cow<'_, str>)> = files
                 .iter()
-                .filter_map(|file| Some((iolab_runfile::read(file).ok()?, file.to_string_lossy())))
+                .filter_map(|file| {
+                    let named = folder.unwrap_or(file).to_string_lossy();
+                    Some((iolab_runfile::read(file).ok()?, named))
+                })
                 .collect();
-            let them = if files.len() == 1 { "it" } else { "them" };
+            let what = match files {
+                [_] => "it",
+                _ => "the runs",
+            };
             Failure::Told(
                 match command_to_finish(runs.iter().map(|(run, file)| (run, file.as_ref()))) {
-                    Some(command) => error.hint(format!("finish {them} with: {command}")),
+                    Some(command) => error.hint(format!("finish {what} with: {command}")),
                     None => error,
                 },
             )
         }
         other => other,
     }
+}
+
+/// The folder of these files, where they are several and all runs in it that can be finished.
+fn folder_of_all(files: &[PathBuf]) -> Option<&Path> {
+    let [first, _, ..] = files else { return None };
+    let folder = first
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())?;
+    let of_folder = unfinished(folder).ok()?;
+    let is_all = files.iter().all(|file| of_folder.contains(file));
+    (is_all && of_folder.len() == files.len()).then_some(folder)
+}
+
+/// The runs in a folder that can be finished, in the order of their names. Files that cannot be read are named to the user.
+pub(crate) fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut open = Vec::new();
+    for path in files_of_folder(folder)? {
+        match iolab_runfile::read_content(&path) {
+            Ok(Content::Run(record)) => {
+                let is_model = record.run.target_kind == TargetKind::Model;
+                if record.run.status != RunStatus::Done && !is_model {
+                    open.push(path);
+                }
+            }
+            Ok(Content::Witness(_)) => {}
+            Err(error) => note(format_args!("note: left out: {error}")),
+        }
+    }
+    Ok(open)
 }
 
 /// Adds the file with the measurements of an unfinished run.

@@ -167,7 +167,7 @@ fn an_interrupted_fit_ends_as_it_would_have() {
         let told = error_of(&done, folder);
         insta::allow_duplicates! { insta::assert_snapshot!(told, @r"
         interrupted
-          finish them with: iolab resume out/mine-log.iolab out/mine-reads.iolab
+          finish the runs with: iolab resume out
         "); }
         assert_eq!(code_of(&done.stdout), 5, "{}", done.stdout);
         assert_eq!(sample_count(&folder.join(FILES[1])), Some(0));

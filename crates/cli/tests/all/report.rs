@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::words::words;
-use crate::support::{entries, folder, run, with_runs};
+use crate::support::{entries, folder, refusals, run, with_runs};
 
 #[test]
 fn a_report_is_a_new_file_that_needs_no_other() {
@@ -29,12 +29,36 @@ fn a_report_is_never_overwritten() {
 }
 
 #[test]
+fn a_folder_stands_for_its_run_files() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("runs")).unwrap();
+    with_runs(&folder.path().join("runs"), &["a.iolab", "b.iolab"]);
+    let each = run(folder.path(), &words!("table runs/a.iolab runs/b.iolab")).expect(0);
+    assert_eq!(
+        run(folder.path(), &words!("table runs")).expect(0).stdout,
+        each.stdout
+    );
+    run(folder.path(), &words!("report runs -o page.html")).expect(0);
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("a.iolab") && page.contains("b.iolab"));
+    let finished = run(folder.path(), &words!("resume runs")).expect(0);
+    assert_eq!(finished.stderr, "note: no run in runs has to be finished\n");
+    fs::create_dir(folder.path().join("none")).unwrap();
+    let told = refusals(
+        folder.path(),
+        &[&words!("table none"), &words!("report none -o none.html")],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
 fn text_has_its_figures_beside_it() {
     let folder = folder();
     with_runs(folder.path(), &["a.iolab"]);
     let markdown = ["report", "a.iolab", "--format", "markdown", "-o", "paper"];
     let done = run(folder.path(), &markdown).expect(0);
     assert_eq!(done.stdout, "paper/report.md\n");
+    assert_eq!(done.stderr, "note: 1 figure: paper/report-*\n");
     let latex = words!("report a.iolab --format latex -o paper/lab.tex");
     run(folder.path(), &latex).expect(0);
     assert_eq!(
