@@ -37,6 +37,11 @@ impl Arguments {
             }
             answer_unknown_command(&mut error)?;
             let known_elsewhere = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(missing))
+                    if error.kind() == ErrorKind::MissingRequiredArgument =>
+                {
+                    missing.iter().find_map(|argument| unnamed(argument))
+                }
                 Some(ContextValue::String(option))
                     if error.kind() == ErrorKind::UnknownArgument =>
                 {
@@ -60,6 +65,19 @@ impl Arguments {
             }
         })
     }
+}
+
+/// The error where a built-in name is missing.
+fn unnamed(argument: &str) -> Option<iolab_workload::Error> {
+    let (what, example) = match argument {
+        "<EXPERIMENT>" => ("experiment", "iolab run read-random"),
+        "<WHAT>" => ("requirement", "iolab fit etcd"),
+        _ => return None,
+    };
+    let error = iolab_workload::Error::usage(format!("the name of the {what} is missing"));
+    Some(error.hint(format!(
+        "iolab list shows all names; for example: {example}"
+    )))
 }
 
 /// The command, with its program, that an option was given to; `None` for a command that takes no settings, to which an option of another tool

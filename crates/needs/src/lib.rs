@@ -77,7 +77,7 @@ pub fn root() -> bool {
     is_root
 }
 
-/// The first installed program of a need; a skip if there is none.
+/// The first program of a need that is in `PATH`; a skip if there is none.
 ///
 /// # Panics
 ///
@@ -88,7 +88,7 @@ pub fn tool(need: Need) -> Option<&'static str> {
     let found = need.program();
     if found.is_none() {
         let names = need.programs().join(", ");
-        skip(need, format_args!("not installed: {names}"));
+        skip(need, format_args!("not in PATH: {names}"));
     }
     found
 }

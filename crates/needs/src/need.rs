@@ -66,6 +66,7 @@ needs! {
     FioExamples, "fio-examples", [], "fio's example job files, in /usr/share/doc/fio/examples or the folder named by IOLAB_FIO_EXAMPLES";
     Iozone, "iozone", ["iozone"], "IOzone";
     Jq, "jq", ["jq"], "jq";
+    Bash, "bash", ["bash"], "bash";
     Cc, "cc", ["cc"], "a C compiler that links programs, static and not";
     Mpi, "mpi", ["mpirun"], "mpirun, and a program built with MPI";
     Browser, "browser", ["chromium", "chromium-browser", "google-chrome"], "a browser without a window";
