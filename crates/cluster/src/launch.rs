@@ -113,7 +113,7 @@ impl Launch {
     pub fn without_mpi(&self) -> Error {
         self.unrelated(
             "this build cannot run across processes",
-            "build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process",
+            "build it with MPI: cargo install --locked --path crates/cli --features mpi (needs mpicc and libclang); or start one process",
         )
     }
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(!found.is_silent());
         let refusal = found.without_mpi();
         let hint = refusal.remedy().expect("a hint");
-        insta::assert_snapshot!(hint, @"build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process; for unrelated runs on purpose: env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS iolab ...");
+        insta::assert_snapshot!(hint, @"build it with MPI: cargo install --locked --path crates/cli --features mpi (needs mpicc and libclang); or start one process; for unrelated runs on purpose: env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS iolab ...");
         let unconnected = found.unconnected();
         insta::assert_snapshot!(unconnected.message(), @"mpiexec or mpirun started 128 processes of iolab, and MPI does not connect them: they would be 128 unrelated runs in one directory");
     }
