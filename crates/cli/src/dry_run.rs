@@ -23,7 +23,7 @@ use iolab_workload::trial::{Backend, CacheState};
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::short_budget::ShortBudget;
 
@@ -80,16 +80,21 @@ pub(crate) fn print(
         let told = told.into_iter().flatten();
         lines.extend(told.map(|text| format!("{name}: {text}")));
     }
+    let mut is_refused = false;
     for (number, path) in targets.iter().enumerate().filter(|_| !follows) {
         lines.push(format!("\nTarget: {}", path.display()));
+        let mut refusals = Vec::new();
         if let Some(need) = needs.get(number) {
-            lines.push(place(path, need)?);
+            lines.push(place(path, need, &mut refusals)?);
         }
-        lines.extend(unaligned(path, plans));
+        refusals.extend(unaligned(path, plans));
+        is_refused |= !refusals.is_empty();
+        lines.extend(refusals);
     }
     if !follows {
         let wanted: Vec<(PathBuf, &Need)> = targets.iter().cloned().zip(needs).collect();
         let refusal = Target::check_space(&wanted).err();
+        is_refused |= refusal.is_some();
         lines.extend(refusal.map(|error| refused(&error)));
     }
     let mut cells = plans.iter().flat_map(Plan::cells);
@@ -125,7 +130,11 @@ pub(crate) fn print(
     for line in lines {
         write!(to, "{}", wrapped(&line, width))?;
     }
-    Ok(to.flush()?)
+    to.flush()?;
+    match is_refused {
+        true => Err(Failure::Refused),
+        false => Ok(()),
+    }
 }
 
 /// What the targets are; `None` where they do not exist or differ.
@@ -160,7 +169,7 @@ fn written(
     if filled > 0 {
         let time = Duration::from_secs_f64(filled as f64 / ASSUMED_RATE);
         lines.push(format!(
-            "Filling writes: {}, in {} at {} GB/s",
+            "Filling writes: {}, in {} at an assumed {} GB/s",
             format_bytes(filled as f64),
             match time < Duration::from_secs(1) {
                 true => "less than 1 s".to_owned(),
@@ -203,17 +212,17 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
 fn unaligned(path: &Path, plans: &[Plan]) -> Option<String> {
     let device = device_under(path).and_then(|number| Device::read(Path::new("/sys"), number))?;
     let block = device.logical_block_bytes?;
-    let refused = |plan: &Plan, cell: &PlannedCell| {
+    let refusal = |plan: &Plan, cell: &PlannedCell| {
         let trials = cell.spec.trials().into_iter();
         let mut direct = trials
             .filter(|trial| trial.cache == CacheState::Direct && trial.backend != Backend::Null);
         let error = direct.find_map(|trial| check_alignment(trial, block).err())?;
         let error = error.within(plan.describe(cell));
-        Some(format!("{}: iolab refuses to measure it", error.message()))
+        Some(refused(&error))
     };
     plans.iter().find_map(|plan| {
         let mut cells = plan.cells().iter();
-        cells.find_map(|cell| refused(plan, cell))
+        cells.find_map(|cell| refusal(plan, cell))
     })
 }
 
@@ -225,8 +234,8 @@ fn refused(error: &Error) -> String {
     format!("Refused: {}{hint}", error.message())
 }
 
-/// The used part of the target, and the free space for it.
-fn place(path: &Path, need: &Need) -> Result<String> {
+/// The used part of the target, and the free space for it. What iolab refuses of it goes to `refusals`.
+fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.exists() && is_own(path) {
         return Ok(format!(
@@ -237,15 +246,16 @@ fn place(path: &Path, need: &Need) -> Result<String> {
     if !path.exists() {
         // A plan may be for another machine.
         return Ok(format!(
-            "Bytes used of it: up to {}\nIt does not exist here: iolab refuses to measure it",
+            "Bytes used of it: up to {}\nIt does not exist here",
             exact_size(bytes)
         ));
     }
     if !path.is_dir() {
         let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
         if need.write && need.consent == Consent::No {
-            text.push_str(
-                "\nIts data would be destroyed: iolab refuses to write to it without --destroy-data",
+            refusals.push(
+                "Refused: its data would be destroyed; to allow that, add --destroy-data"
+                    .to_owned(),
             );
         }
         let has = path.metadata().ok().filter(Metadata::is_file);
@@ -253,19 +263,19 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         if let Size::Exactly(least) | Size::AtMost { least, .. } = need.size
             && least > has
         {
-            let has = exact_size(has);
-            text.push_str(&format!("\nIt has only {has}: iolab refuses to measure it"));
+            refusals.push(format!("Refused: it has only {}", exact_size(has)));
         }
         for demand in iolab_storage::taken(path, need)? {
             text.push_str(&format!("\nFree space: {demand}"));
             if !demand.fits() {
-                text.push_str("\nToo little is free: iolab refuses to write to it");
+                refusals.push("Refused: too little space is free".to_owned());
             }
         }
         return Ok(text);
     }
     if let Err(error) = need.beside.check_count() {
-        return Ok(refused(&error));
+        refusals.push(refused(&error));
+        return Ok(format!("Scratch file: {}", exact_size(bytes)));
     }
     let free = iolab_storage::free(path)?;
     let text = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));

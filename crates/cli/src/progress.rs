@@ -299,7 +299,7 @@ impl Observer for Display {
             "precise": end.within.map(|within| within.cells),
         });
         self.log("end", fields, || {
-            let trials = counted(end.trials_done, "trial");
+            let trials = counted(end.measured, "measured trial");
             let status = end.status;
             // Steady rounds and a soak have no precision goal.
             let precise = end

@@ -217,7 +217,7 @@ mod tests {
         insta::assert_snapshot!(waits.expect("IOzone sleeps"), @"iozone sleeps about 6 s in each of its runs, whatever it measures: 19 s in each block of trials");
         assert_eq!(lacks, None);
         let (_, lacks) = told(&["tool=iolab,fio,iozone"]);
-        insta::assert_snapshot!(lacks.expect("the built-in budget is for one tool"), @"48 cells in 90 s give n = 1, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 13 min");
+        insta::assert_snapshot!(lacks.expect("the built-in budget is for one tool"), @"48 cells in 90 s give n = 1 and take up to 4 min, and an interval needs 6 trials of each: choose fewer levels (--set NAME=VALUE,...) or a larger --budget: this experiment alone needs 13 min");
     }
 
     #[test]

@@ -128,7 +128,11 @@ pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
 /// What a trial of a cell takes beside its I/O, for plans: nothing worth counting with iolab itself.
 pub fn overhead(cell: &CellSpec) -> Duration {
     let peer = PEERS.iter().find(|peer| peer.tool() == cell.tool);
-    peer.map_or(Duration::ZERO, |peer| peer.overhead(&cell.trial))
+    let of_peer = peer.map_or(Duration::ZERO, |peer| peer.overhead(&cell.trial));
+    // What a trial wrote is read back, which takes about as long.
+    let trials = cell.trials().into_iter().filter(|trial| trial.verify);
+    let verifying = trials.filter_map(TrialSpec::time_foreseen).max();
+    of_peer + verifying.unwrap_or_default()
 }
 
 /// Most bytes that a peer may print in a trial.

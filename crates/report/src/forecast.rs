@@ -26,44 +26,90 @@ pub enum By {
     Model,
 }
 
-/// One row per plan, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
+/// What a row of the table says.
+#[derive(Clone)]
+struct Row {
+    name: String,
+    cells: usize,
+    trials: (u64, u64),
+    time: (Option<Duration>, Duration),
+    /// Whether rounds of cells end it.
+    has_rounds: bool,
+    writes: Writes,
+    trims: bool,
+}
+
+impl Row {
+    fn of(forecast: &Forecast) -> Self {
+        Self {
+            name: escape_control(&forecast.experiment).into_owned(),
+            cells: forecast.cells,
+            trials: forecast.trials,
+            time: forecast.time,
+            has_rounds: forecast.precondition.0.rounds_of_cells().is_some(),
+            writes: forecast.writes_at(ASSUMED_RATE),
+            trims: forecast.trims,
+        }
+    }
+
+    /// All of both.
+    fn and(self, other: Self) -> Self {
+        let least = self.time.0.zip(other.time.0);
+        Self {
+            name: "total".to_owned(),
+            cells: self.cells + other.cells,
+            trials: (
+                self.trials.0.saturating_add(other.trials.0),
+                self.trials.1.saturating_add(other.trials.1),
+            ),
+            time: (
+                least.map(|(one, other)| one.saturating_add(other)),
+                self.time.1.saturating_add(other.time.1),
+            ),
+            has_rounds: self.has_rounds || other.has_rounds,
+            writes: self.writes.and(other.writes),
+            trims: self.trims || other.trims,
+        }
+    }
+}
+
+/// One row per plan, and one of all, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
 /// dropped first.
 pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
-    let column = |heading: &str, dispensable, value: &dyn Fn(&Forecast) -> String| {
-        Column::new(heading, dispensable, forecasts.iter().map(value))
+    let mut rows: Vec<Row> = forecasts.iter().map(Row::of).collect();
+    let total = rows.iter().cloned().reduce(Row::and);
+    rows.extend(total.filter(|_| forecasts.len() > 1));
+    let column = |heading: &str, dispensable, value: &dyn Fn(&Row) -> String| {
+        Column::new(heading, dispensable, rows.iter().map(value))
     };
     let time = match by {
         By::Model => "virtual time",
         By::Requests | By::Programs => "measuring",
     };
     let mut columns = vec![
-        column("experiment", 0, &|f| {
-            escape_control(&f.experiment).into_owned()
-        })
-        .left(),
-        column("cells", 1, &|f| f.cells.to_string()),
-        column("trials", 2, &|f| match f.trials {
+        column("experiment", 0, &|row| row.name.clone()).left(),
+        column("cells", 1, &|row| row.cells.to_string()),
+        column("trials", 2, &|row| match row.trials {
             (least, most) if least < most => format!("{least} to {most}"),
             (_, most) => most.to_string(),
         }),
-        column(time, 0, &|f| match f.time.0 {
-            Some(least) if least < f.time.1 => {
-                let (least, most) = (rough_duration(least), rough_duration(f.time.1));
+        column(time, 0, &|row| match row.time.0 {
+            Some(least) if least < row.time.1 => {
+                let (least, most) = (rough_duration(least), rough_duration(row.time.1));
                 // Each trial takes time beside its I/O, which bounds of rounds do not count.
-                let rounds = f.precondition.0.rounds_of_cells().is_some();
                 match least == most {
                     true => format!("about {most}"),
-                    false if rounds => format!("about {least} to {most}"),
+                    false if row.has_rounds => format!("about {least} to {most}"),
                     false => format!("{least} to {most}"),
                 }
             }
-            _ => format!("up to about {}", rough_duration(f.time.1)),
+            _ => format!("up to about {}", rough_duration(row.time.1)),
         }),
     ];
     if by == By::Requests {
-        let writes = |f: &Forecast| {
-            let trims = if f.trims { " besides trims" } else { "" };
-            bounded(f.writes_at(ASSUMED_RATE)) + trims
+        let writes = |row: &Row| {
+            let trims = if row.trims { " besides trims" } else { "" };
+            bounded(row.writes) + trims
         };
         columns.push(column("trials write", 3, &writes));
     }
@@ -128,7 +174,7 @@ pub fn preconditioning(
     let time = Duration::from_secs_f64(bytes / ASSUMED_RATE) + rounds.unwrap_or_default();
     let least = if more { "at least " } else { "" };
     let writes = format!(
-        "writes {least}{} in {least}{} at {} GB/s",
+        "writes {least}{} in {least}{} at an assumed {} GB/s",
         format_bytes(bytes),
         rough_duration(time),
         significant(ASSUMED_RATE / 1e9)
@@ -177,7 +223,7 @@ fn in_words(writes: Writes) -> String {
         Writes::AtMost(_) => bounded(writes),
         Writes::Paced(_) => format!("{}, limited by their rate", bounded(writes)),
         Writes::Within(_) => format!(
-            "{} at {} GB/s, more where storage is faster",
+            "{} at an assumed {} GB/s, more where storage is faster",
             bounded(writes),
             significant(ASSUMED_RATE / 1e9)
         ),

@@ -148,6 +148,8 @@ pub struct RunEnd {
     pub status: RunStatus,
     /// Trials done, warm-ups included, in all sessions.
     pub trials_done: u64,
+    /// Those that count.
+    pub measured: u64,
     /// Cells.
     pub cells: usize,
     /// The precision goal and how many of the cells have reached it; `None` where the run seeks none.

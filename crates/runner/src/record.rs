@@ -215,6 +215,11 @@ impl Record {
         self.done.len() as u64
     }
 
+    /// Trials that count, in all sessions.
+    pub(super) fn measured(&self) -> u64 {
+        self.trials.iter().filter(|trial| trial.is_measured).count() as u64
+    }
+
     /// Whether a visit of a block to a cell has succeeded, or will never be made.
     pub(super) fn has(&self, cell: usize, block: u32, visit: u32) -> bool {
         self.is_closed(cell) || self.done.contains(&(cell, block, visit))

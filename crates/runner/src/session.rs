@@ -176,6 +176,7 @@ impl<'a> Session<'a> {
         self.observer.run_ends(&RunEnd {
             status,
             trials_done: self.record.trials_done(),
+            measured: self.record.measured(),
             cells: last.cells.len(),
             within,
         });

@@ -91,7 +91,8 @@ pub fn format_bytes(bytes: f64) -> String {
         x if x < KIB => (bytes, "B"),
         x if x < KIB * KIB => (bytes / KIB, "KiB"),
         x if x < KIB * KIB * KIB => (bytes / KIB / KIB, "MiB"),
-        _ => (bytes / KIB / KIB / KIB, "GiB"),
+        x if x < KIB * KIB * KIB * KIB => (bytes / KIB / KIB / KIB, "GiB"),
+        _ => (bytes / KIB / KIB / KIB / KIB, "TiB"),
     };
     if value.fract() == 0.0 {
         format!("{value} {unit}")

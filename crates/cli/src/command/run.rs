@@ -91,10 +91,10 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         .map(|peak| AskedPeaks::read(peak, &planned))
         .transpose()?;
     if options.changes.dry_run {
-        let mut all = planned.iter().enumerate();
-        return all.try_for_each(|(number, (site, plan))| {
+        let all = planned.iter().enumerate().map(|(number, (site, plan))| {
             site.dry_run(std::slice::from_ref(plan), number > 0, &[])
         });
+        return all.fold(Ok(()), Outcome::and);
     }
     let planned = planned.into_iter().map(|(site, plan)| (site, vec![plan]));
     let opened = open_all(planned)?;

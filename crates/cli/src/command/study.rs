@@ -126,12 +126,13 @@ pub(crate) fn study(options: &Study) -> Outcome {
 
 /// Prints what each site would measure, and after the last one what would be explained.
 fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> Outcome {
-    for (number, (site, of_site)) in sites.iter().zip(planned).enumerate() {
+    let all = sites.iter().zip(planned).enumerate();
+    let all = all.map(|(number, (site, of_site))| {
         let is_last = number + 1 == planned.len();
         let does = explains.filter(|_| is_last).map(Explains::words);
-        site.dry_run_sharing(of_site.budget, &of_site.plans, number > 0, does.as_slice())?;
-    }
-    Ok(())
+        site.dry_run_sharing(of_site.budget, &of_site.plans, number > 0, does.as_slice())
+    });
+    all.fold(Ok(()), Outcome::and)
 }
 
 /// Measures one part after the other. Gives the runs, and the failure that ended the study early after some of them.

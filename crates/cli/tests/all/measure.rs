@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use crate::support::words::words;
 use crate::support::{
-    self, Done, TINY, dry_run, entries, error_of, exported, folder, iolab, run, run_files,
-    run_tiny, status, with_runs,
+    self, Done, TINY, dry_run, entries, error_of, exported, folder, iolab, refused_dry_run, run,
+    run_files, run_tiny, status, with_runs,
 };
 
 #[test]
@@ -170,15 +170,66 @@ fn a_dry_run_touches_nothing() {
     assert!(entries(folder.path()).is_empty());
 }
 
+/// The rate of the storage is assumed, and said to be.
+#[test]
+fn a_dry_run_of_a_study_has_a_total() {
+    let folder = folder();
+    let told = dry_run(folder.path(), &words!("study --suite micro"));
+    let from_total = told
+        .split_once("\ntotal ")
+        .map(|(_, end)| ["total ", end].concat());
+    insta::assert_snapshot!(from_total.expect("a total"));
+    let list = run(folder.path(), &["list"]).expect(0).stdout;
+    let list = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        list.contains("writes up to 3.2 TiB on a disk of 3 GB/s"),
+        "{list}"
+    );
+}
+
+/// What a trial wrote is read back in as much time.
+#[test]
+fn verification_is_in_the_forecast() {
+    let folder = folder();
+    let plan = words!(
+        "run write-random --bs 4k --size 4M --time 1s --set bytes=none --set trials_min=9 --set trials_max=9 --budget 720h"
+    );
+    let time = |more: &[&str]| {
+        let told = dry_run(folder.path(), &[&plan[..], more].concat());
+        let row = told.lines().find(|line| line.starts_with("write-random"));
+        row.expect("a row")
+            .split("  ")
+            .filter(|part| !part.is_empty())
+            .nth(3)
+            .map(str::trim)
+            .map(str::to_owned)
+    };
+    assert_eq!(time(&[]).as_deref(), Some("10 s to 11 s"));
+    assert_eq!(time(&["--verify"]).as_deref(), Some("20 s to 22 s"));
+}
+
+#[test]
+fn a_budget_that_is_exceeded_is_announced() {
+    let folder = folder();
+    let told = dry_run(folder.path(), &words!("run read-random --budget 5"));
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains(
+            "16 cells in 5 s give n = 1 and take up to 16 s, and an interval needs 6 trials"
+        ),
+        "{told}"
+    );
+}
+
 #[test]
 fn a_dry_run_says_what_the_run_refuses() {
     let folder = folder();
     std::fs::write(folder.path().join("small"), vec![1; 8192]).expect("written");
     let plan = words!("run read-random small --bs 4k --size 1M");
-    insta::assert_snapshot!(dry_run(folder.path(), &plan));
+    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(2);
     let plan = words!("run write-random small --bs 4k --size 8k");
-    insta::assert_snapshot!(dry_run(folder.path(), &plan));
+    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(3);
     let plan = words!("run read-random missing --bs 4k --size 1M");
     insta::assert_snapshot!(dry_run(folder.path(), &plan));
@@ -186,7 +237,7 @@ fn a_dry_run_says_what_the_run_refuses() {
     let plan = words!("run read-random --bs 4k --size 32M --set layout=private");
     let several = words!("--set threads=1000 --set files=5");
     let plan = [&plan[..], &several[..]].concat();
-    insta::assert_snapshot!(dry_run(folder.path(), &plan));
+    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(2);
 }
 
@@ -221,7 +272,7 @@ fn a_dry_run_refuses_too_little_space_as_the_run_does() {
         ),
     ] {
         let plan = [&["run", "read-random", "--bs", "4k"], targets].concat();
-        let dry = dry_run(folder.path(), &plan);
+        let dry = refused_dry_run(folder.path(), &plan);
         let (_, refused) = dry.split_once("Refused: ").expect("a refusal");
         let (refused, _) = refused.split_once("\nFilling ").expect("the end");
         let error = error_of(&run(folder.path(), &plan).expect(3), folder.path());
@@ -241,7 +292,7 @@ fn fresh_files_count_towards_the_files_of_a_scratch_file() {
     };
     // 500 threads x 8 files would do, were it not for as many fresh ones.
     insta::assert_snapshot!(dry_run(folder.path(), &plan("files=4")));
-    insta::assert_snapshot!(dry_run(folder.path(), &plan("files=8")));
+    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan("files=8")));
     run(folder.path(), &plan("files=8")).expect(2);
     let left = std::fs::read_dir(folder.path()).expect("a folder");
     assert_eq!(left.count(), 0);
@@ -252,8 +303,12 @@ fn a_dry_run_says_that_direct_io_refuses_a_size() {
     let folder = folder();
     let plan = words!("run read-random --bs 4097 --size 1M --time 5ms --budget 1s --dry-run");
     let refused = |plan: &[&str]| {
-        let dry = run(folder.path(), plan).expect(0).stdout;
-        let (_, told) = dry.split_once("every trial: ")?;
+        let done = run(folder.path(), plan);
+        let Some((_, told)) = done.stdout.split_once("every trial: ") else {
+            done.expect(0);
+            return None;
+        };
+        assert_eq!(done.code, Some(3));
         let (told, _) = told.split_once("\nFilling ")?;
         // Some disks have larger blocks.
         let told = told.replace(" 4096,", " 512,");
@@ -263,7 +318,7 @@ fn a_dry_run_says_that_direct_io_refuses_a_size() {
     let knows_disk = iolab_storage::device_under(folder.path()).is_some();
     assert_eq!(refused(&plan).is_some(), knows_disk);
     if knows_disk {
-        insta::assert_snapshot!(refused(&plan).unwrap_or_default(), @"bs of 4097 bytes is not a multiple of 512, the alignment of direct I/O on this target: iolab refuses to measure it");
+        insta::assert_snapshot!(refused(&plan).unwrap_or_default(), @"bs of 4097 bytes is not a multiple of 512, the alignment of direct I/O on this target; choose a multiple of 512, or measure through the page cache with --buffered");
         run(folder.path(), &plan[..plan.len() - 1]).expect(2);
     }
     assert_eq!(refused(&[&plan[..], &["--buffered"]].concat()), None);

@@ -330,7 +330,6 @@ fn what_is_read_is_a_regular_file_and_nothing_blocks() {
             &["compare", path, path],
             &["gate", "--history", ".", path],
             &["model", "show", path],
-            &["model", "check", "hp-97560", path],
             &["run", "read-size", &format!("model:{path}")],
         ] {
             let done = run(folder.path(), arguments).expect(2);

@@ -171,7 +171,10 @@ fn every_link_of_the_tree_has_a_target() {
         for entry in entries.map(|entry| entry.expect("an entry")) {
             let kind = entry.file_type().expect("a type");
             // What Git and Cargo make belongs to no tree, and goes away while tests run.
-            let is_made = folder == root && [".git", "target"].map(Into::into).contains(&entry.file_name());
+            let is_made = folder == root
+                && [".git", "target"]
+                    .map(Into::into)
+                    .contains(&entry.file_name());
             if kind.is_dir() && !is_made {
                 folders.push(entry.path());
             } else if kind.is_symlink() && !entry.path().exists() {

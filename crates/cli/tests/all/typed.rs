@@ -292,6 +292,7 @@ fn experiments_of_a_study_with_too_little_budget_are_named_in_one_warning() {
     experiment   cells        trials  virtual time
     read-size       11    110 to 341     about 1 s
     read-stride     80  1040 to 2480     about 1 s
+    total           91  1150 to 2821     about 1 s
     Both experiments on model:sata-ssd get too little of the budget of 100 ms: their cells may get fewer
     than the 6 trials that an interval needs, or the study takes longer; --budget 1min is enough for all
 

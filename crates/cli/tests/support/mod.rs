@@ -131,7 +131,16 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Done {
 
 /// What a dry run prints, but for the path of the folder and the free space of this machine: a text for a snapshot.
 pub(crate) fn dry_run(folder: &Path, arguments: &[&str]) -> String {
-    let done = run(folder, &[arguments, &["--dry-run"]].concat()).expect(0);
+    dry_run_that_ends(folder, arguments, 0)
+}
+
+/// The same of a plan that is refused.
+pub(crate) fn refused_dry_run(folder: &Path, arguments: &[&str]) -> String {
+    dry_run_that_ends(folder, arguments, 3)
+}
+
+fn dry_run_that_ends(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let done = run(folder, &[arguments, &["--dry-run"]].concat()).expect(code);
     let text = done.stdout.replace(&folder.display().to_string(), "DIR");
     let line = |line: &str| match line.split_once("free for it: ") {
         Some((before, _)) => format!("{before}free for it: SPACE\n"),

@@ -197,24 +197,34 @@ impl Design {
         let budget = rough_duration(self.budget);
         let fewest = self.fewest(times.least, times.probes);
         let each = self.trials_within(times.least, times.probes).max(1);
+        let granted = times.longest.saturating_mul(self.granted());
+        let granted = granted.saturating_add(times.probes);
+        let subject = counted(cells as u64, "cell");
+        let (s, fewer) = match cells {
+            1 => ("s", None),
+            _ => ("", Some("fewer levels (--set NAME=VALUE,...)")),
+        };
+        let longer = match granted > self.budget {
+            true => format!(" and take{s} up to {}", rough_duration(granted)),
+            false => String::new(),
+        };
         if fewest > self.budget && each < self.trials_min {
+            let fewer = fewer.map_or_else(String::new, |fewer| format!("{fewer} or "));
             return Some(format!(
-                "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs {}",
-                counted(cells as u64, "cell"),
-                if cells == 1 { "gives" } else { "give" },
+                "{subject} in {budget} give{s} n = {each}{longer}, and {} of each: choose {fewer}a larger --budget: this experiment alone needs {}",
                 self.needed(),
                 rough_duration(fewest)
             ));
         }
-        let granted = times.longest.saturating_mul(self.granted());
-        let granted = granted.saturating_add(times.probes);
+        let shorter = match self.is_soak() {
+            true => "a shorter --soak",
+            false => "a shorter --time",
+        };
+        let fewer = fewer.map_or_else(String::new, |fewer| format!("{fewer}, "));
+        let remedy = format!("choose {fewer}{shorter} or a larger --budget");
         if granted > self.budget {
             return Some(format!(
-                "{} up to {}, more than the budget ({budget}): each gets {}; choose fewer levels or a shorter --time",
-                match cells {
-                    1 => "1 cell takes".to_owned(),
-                    _ => format!("{cells} cells take"),
-                },
+                "{subject} take{s} up to {}, more than the budget ({budget}): each gets {}; {remedy}",
                 rough_duration(granted),
                 self.granted_in_words()
             ));
@@ -224,7 +234,7 @@ impl Design {
         (fewest > self.budget.saturating_mul(2)).then(|| {
             let each = self.trials_within(times.longest, times.probes);
             format!(
-                "{cells} cells in {budget} may give only n = {each}, and {} of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
+                "{subject} in {budget} may give only n = {each}, and {} of each, which take up to {}: {remedy}",
                 self.needed(),
                 rough_duration(fewest)
             )

@@ -70,7 +70,10 @@ impl Experiment {
                         format_duration(time),
                         format_duration(BUDGET_MAX)
                     ))
-                    .hint("choose a shorter time or fewer levels: --set NAME=VALUE"),
+                    .hint(match trials {
+                        1 => "choose a shorter --soak",
+                        _ => "choose a shorter --soak, or fewer levels: --set NAME=VALUE",
+                    }),
                 ));
             }
             self.apply(&Change::of_option(

@@ -415,15 +415,15 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     let far = told(9900, 500).expect("far too much");
     insta::assert_snapshot!(far);
     let one = design.shortfall(1, times(Duration::ZERO, Duration::from_secs(3600)));
-    insta::assert_snapshot!(one.expect("too much"), @"1 cell takes up to 2.0 h, more than the budget (3 s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time");
-    insta::assert_snapshot!(told(2, 500).expect("too much"), @"2 cells in 3 s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: raise --budget, lower --time or choose fewer levels");
+    insta::assert_snapshot!(one.expect("too much"), @"1 cell takes up to 2.0 h, more than the budget (3 s): each gets a warm-up and at least one measured trial; choose a shorter --time or a larger --budget");
+    insta::assert_snapshot!(told(2, 500).expect("too much"), @"2 cells in 3 s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: choose fewer levels (--set NAME=VALUE,...), a shorter --time or a larger --budget");
     assert_eq!(told(2, 400), None);
     let asked = Design {
         trials_min: 200,
         ..design
     };
     let asked = asked.shortfall(1, times(Duration::from_millis(100), Duration::ZERO));
-    insta::assert_snapshot!(asked.expect("far too little"), @"1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 21 s");
+    insta::assert_snapshot!(asked.expect("far too little"), @"1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: choose a larger --budget: this experiment alone needs 21 s");
     // A block that begins within the budget is completed; the one that completes the fewest trials may begin a little later.
     for (ms, trials_min, gives) in [
         (440, 9, Some("gives n = 6,")),
@@ -449,7 +449,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     let least = Duration::from_secs(1);
     let sure = design.shortfall(112, times(least * 112, least * 112));
     let sure = sure.expect("far too little");
-    insta::assert_snapshot!(sure, @"112 cells in 3 s give n = 1, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 14 min");
+    insta::assert_snapshot!(sure, @"112 cells in 3 s give n = 1 and take up to 4 min, and an interval needs 6 trials of each: choose fewer levels (--set NAME=VALUE,...) or a larger --budget: this experiment alone needs 14 min");
     // Seven blocks of 400 ms fit into the budget, but not beside probes of 1.2 s.
     let block = Duration::from_millis(400);
     assert_eq!(design.shortfall(1, times(block, block)), None);
@@ -458,7 +458,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         ..times(block, block)
     };
     let probed = design.shortfall(1, probed).expect("too little");
-    insta::assert_snapshot!(probed, @"1 cell in 3 s gives n = 4, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 4 s");
+    insta::assert_snapshot!(probed, @"1 cell in 3 s gives n = 4, and an interval needs 6 trials of each: choose a larger --budget: this experiment alone needs 4 s");
 }
 
 /// The argument of each `--set` in a text.
