@@ -4,7 +4,6 @@ mod added_sizes;
 mod ceiling;
 mod concurrency;
 mod flag;
-mod following_groups;
 mod groups;
 mod levels;
 mod measured_target;
@@ -153,8 +152,6 @@ pub struct CellAnalysis {
     pub minor_faults: Option<f64>,
     /// Whether the time limit ended any of its trials, whose length is then a setting.
     pub ended_by_time: bool,
-    /// How many of its trials ended otherwise than by the rule (`steady`) that was to end them; 0 without such a rule, and of another tool.
-    pub not_steady: usize,
     /// Origin of the bytes; `None` without trials.
     pub served: Option<CellServed>,
     /// Result of reading back; `None` where no trial was verified.
@@ -330,7 +327,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// What the target of this path is called, and that of the run without one; of a trial that is striped over several their paths.
+    /// What the target of this path is called, and that of the run without one.
     pub fn target_of<'a>(&'a self, named: Option<&'a TargetName>) -> &'a str {
         let Some(named) = named.filter(|_| self.targets.len() > 1) else {
             return &self.target;
@@ -520,7 +517,6 @@ impl<'a> Context<'a> {
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
-            not_steady: not_steady(cell, &ok),
             served: served_by::served(&ok),
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),
@@ -551,17 +547,6 @@ fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
 fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
     let last = ok.last().filter(|_| is_peer(cell))?;
     Some(last.command().unwrap_or_default())
-}
-
-/// How many trials ended before they were steady by the rule that was to end them.
-fn not_steady(cell: &Cell, ok: &[&Sample]) -> usize {
-    let trials = cell.spec.trials();
-    let has_rule = trials.iter().all(|trial| trial.steady.is_some());
-    // Not every report of another tool says what ended its trials.
-    let is_open = |ended: Ended| is_peer(cell) && ended != Ended::Time;
-    let ended = ok.iter().map(|sample| sample.ended);
-    let other = ended.filter(|ended| *ended != Ended::Steady && !is_open(*ended));
-    if has_rule { other.count() } else { 0 }
 }
 
 fn is_peer(cell: &Cell) -> bool {

@@ -62,7 +62,7 @@ pub use series::{Course, Groups, Shape, State, Steady, dependent_cells, drifting
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use signs::signs;
 pub use stages::{JournalledSyncs, Largest, TimeByLayer};
-pub use standard::{Conformance, StageThroughput};
+pub use standard::Conformance;
 use tail::long_tail;
 pub use tail::{LongTail, TailObstacle, leaves_tails_open};
 

@@ -317,17 +317,6 @@ fn computed(run: &AnalysedRun) -> bool {
     run.record().run.target_kind == TargetKind::Model
 }
 
-/// The editions of a standard that two runs follow, where they differ.
-fn edition_difference(base: &AnalysedRun, new: &AnalysedRun) -> Option<Difference> {
-    let edition = |run: &AnalysedRun| Some(run.analysis().standard.as_ref()?.edition);
-    let (base, new) = (edition(base)?, edition(new)?);
-    (base != new).then(|| Difference {
-        what: DiffersIn::Edition,
-        base: SideValue::Known(base.to_string()),
-        new: SideValue::Known(new.to_string()),
-    })
-}
-
 impl Comparison {
     /// Compares two runs, or two levels of a factor of one, cell by cell.
     ///
@@ -361,7 +350,6 @@ impl Comparison {
         };
         let is_of_rounds =
             rounds(&base, SteadyAnalysis::is_of_cells) || rounds(&new, SteadyAnalysis::is_of_cells);
-        let of_edition = edition_difference(base.run, new.run);
         let lacks = |(_, side): &(&SideName, RunSide<'_>)| !side.run.analysis().has_definition;
         // Levels of one run are no files.
         let sides = names.iter().zip([base, new]);
@@ -383,7 +371,7 @@ impl Comparison {
             only_base: matched.only_base,
             only_new: matched.only_new,
             without_requests: matched.without_requests,
-            differences: of_edition.into_iter().chain(matched.differences).collect(),
+            differences: matched.differences,
             undefined,
             unsteady,
             cells,

@@ -290,11 +290,7 @@ fn candidate<'a>(
         (!bypasses).then_some((access, trial.bs, trial.depth))
     };
     let ((order, operation), ..) = spec.shared(access)??;
-    let plain = cell.n > 0
-        && !spec.runs_program()
-        && !spec.tool.is_peer()
-        // The depth and the rate of all stages together never existed.
-        && cell.following_groups().is_empty();
+    let plain = cell.n > 0 && !spec.runs_program() && !spec.tool.is_peer();
     plain.then_some(HeadlineCell {
         order,
         operation,

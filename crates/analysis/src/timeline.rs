@@ -161,15 +161,15 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
 /// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once, so that the course of its throughput is
 /// that of the storage.
 fn is_free(cell: &Cell) -> bool {
-    cell.program().is_none() && !cell.trial().has_rate() && !has_stages(cell)
+    cell.program().is_none() && !cell.trial().has_rate() && !has_own_ends(cell)
 }
 
-/// Whether its groups begin or end at different times.
-fn has_stages(cell: &Cell) -> bool {
+/// Whether its groups end at different times.
+fn has_own_ends(cell: &Cell) -> bool {
     let trials = cell.spec.trials().into_iter();
-    let mut spans = trials.map(|trial| (trial.start_delay, trial.limit.time));
-    let first = spans.next();
-    spans.any(|span| Some(span) != first)
+    let mut times = trials.map(|trial| trial.limit.time);
+    let first = times.next();
+    times.any(|time| Some(time) != first)
 }
 
 /// The criteria for a shift in one of `series` series of `n` values.

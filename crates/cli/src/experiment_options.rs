@@ -48,7 +48,7 @@ impl Changes {
         let flags = [
             (self.direct, "cache", "direct", "--direct"),
             (self.buffered, "cache", "cold", "--buffered"),
-            (self.fresh, "fresh", "true", "--fresh"),
+            (self.fresh, "allocate", "fresh", "--fresh"),
         ];
         let flags = flags.into_iter().filter(|(given, ..)| *given);
         let flags = flags.map(|(_, name, value, said)| (name, value, said.to_owned()));

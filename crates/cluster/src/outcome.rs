@@ -157,7 +157,6 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
         verified: either(a.verified, b.verified, verified),
         request_sizes: a.request_sizes.plus(b.request_sizes),
         cpus_used: a.cpus_used.plus(&b.cpus_used),
-        waited: either(a.waited, b.waited, |a, b| a + b),
         // A share of the time of workers, whose number is that of one rank.
         run_delay_ns: None,
         ..a
@@ -322,7 +321,6 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
     outcome.verified.write(to);
     outcome.request_sizes.to_string().write(to);
     outcome.cpus_used.to_string().write(to);
-    outcome.waited.write(to);
     outcome.run_delay_ns.write(to);
 }
 
@@ -347,7 +345,6 @@ fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
         verified: Wire::read(from)?,
         request_sizes: parsed(from, RequestSizes::default())?,
         cpus_used: parsed(from, Cpus::default())?,
-        waited: Wire::read(from)?,
         run_delay_ns: Wire::read(from)?,
         groups: Vec::new(),
         // Refused with several ranks.

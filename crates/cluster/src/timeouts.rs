@@ -59,20 +59,11 @@ fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
     let bytes = requests.saturating_mul(trial.largest_request());
     let busy = Duration::from_secs((bytes / BYTES).max(requests / REQUESTS));
     let paced = trial.time_foreseen().unwrap_or_default();
-    let pauses = match (trial.thinktime, trial.bursts) {
-        (Some(each), _) => {
-            let workers = u64::from(trial.threads.max(1)).saturating_mul(ranks.max(1));
-            let by_worker = requests.div_ceil(workers);
-            let count = by_worker / u64::from(trial.thinktime_every.max(1));
-            each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
-        }
-        // None begins before requests went on for so long.
-        (None, Some(bursts)) => {
-            let share = bursts.off.as_secs_f64() / bursts.on.as_secs_f64();
-            Duration::try_from_secs_f64(busy.as_secs_f64() * share).unwrap_or(Duration::MAX)
-        }
-        (None, None) => Duration::ZERO,
-    };
+    let pauses = trial.thinktime.map_or(Duration::ZERO, |each| {
+        let workers = u64::from(trial.threads.max(1)).saturating_mul(ranks.max(1));
+        let by_worker = requests.div_ceil(workers);
+        each.saturating_mul(u32::try_from(by_worker).unwrap_or(u32::MAX))
+    });
     busy.max(paced).saturating_add(pauses)
 }
 
@@ -177,7 +168,7 @@ mod tests {
             let trial = TrialSpec {
                 rate: Some(Rate::Requests(rate)),
                 limit: TrialLimit {
-                    requests: Some(requests),
+                    bytes: Some(requests * timed().bs),
                     ..TrialLimit::default()
                 },
                 ..timed()
@@ -192,16 +183,15 @@ mod tests {
     fn pauses_are_waited_for() {
         let trial = TrialSpec {
             thinktime: Some(seconds(3)),
-            thinktime_every: 2,
             threads: 5,
             limit: TrialLimit {
-                requests: Some(1000),
+                bytes: Some(1000 * timed().bs),
                 ..TrialLimit::default()
             },
             ..timed()
         };
         // 100 requests of each of 10 workers.
         let timeouts = Timeouts::of(&trial, 2, ANSWER);
-        assert_eq!(timeouts.carrying, seconds(60 + 1000 / 25 + 50 * 3));
+        assert_eq!(timeouts.carrying, seconds(60 + 1000 / 25 + 100 * 3));
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn everything(
     let is_direct = matches!(&facts.direct, Some(Direct::Tried { read: Ok(_), .. }));
     facts.backends = probes.backends(is_direct);
     if target.kind() != TargetKind::CharDevice {
-        facts.requests = probes.requests();
+        facts.trims = Some(probes.trims());
     }
     facts.hardware = probes.hardware();
     Ok(facts)

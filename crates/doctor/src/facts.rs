@@ -28,10 +28,10 @@ pub struct Facts {
     pub content: Option<TargetContent>,
     /// Whether direct I/O goes where it should; `None` when it was not tried.
     pub direct: Option<Direct>,
-    /// The backends that were tried, with variants such as `io_uring, registered buffers`.
+    /// The backends that were tried, with variants such as `io_uring with sqpoll`.
     pub backends: Vec<(String, Attempt)>,
-    /// Settings of requests that not every kernel, file system and device supports.
-    pub requests: Vec<(String, Attempt)>,
+    /// Whether the target can be trimmed; `None` when it was not tried.
+    pub trims: Option<Attempt>,
     /// Events that the processor counts; `None` when it was not tried.
     pub hardware: Option<Result<(), NoHardware>>,
     /// The clock.

@@ -4,14 +4,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::flag_support;
-use iolab_engine::trial;
+use iolab_engine::trial::{self, check_trims};
 use iolab_host::clock::Clock;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::Error;
 use iolab_workload::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_workload::outcome::{Failure, Outcome};
-use iolab_workload::quantity::exact_size;
 use iolab_workload::region_state::Region;
 use iolab_workload::trial::{Backend, CacheState, TrialLimit, TrialSpec};
 
@@ -140,57 +138,29 @@ impl Probes<'_> {
         let mut found: Vec<(String, Attempt)> = backends
             .filter(|backend| *backend != Backend::Null)
             .map(|backend| {
-                let spec = TrialSpec {
-                    registered: false,
-                    ..self.one_read(backend, direct)
-                };
-                (backend.to_string(), self.attempt(&spec))
+                let attempt = self.attempt(&self.one_read(backend, direct));
+                (backend.to_string(), attempt)
             })
             .collect();
         let works = |(name, attempt): &(String, Attempt)| {
             name == Backend::IoUring.name() && matches!(attempt, Attempt::Works(_))
         };
         if found.iter().any(works) {
-            let spec = self.one_read(Backend::IoUring, direct);
-            let registered = "io_uring with registered buffers".to_owned();
-            found.push((registered, self.attempt(&spec)));
             let polled = TrialSpec {
                 sqpoll: true,
-                ..spec
+                ..self.one_read(Backend::IoUring, direct)
             };
             found.push(("io_uring with sqpoll".to_owned(), self.attempt(&polled)));
         }
         found
     }
 
-    /// Whether the target supports requests other than plain reads and writes (dontcache, nowait, atomic, trim); nothing that
-    /// holds data is changed.
-    pub(super) fn requests(&self) -> Vec<(String, Attempt)> {
-        let tried = |name: &str, known: Result<(), Error>| {
-            let attempt = match known {
-                Ok(()) => Attempt::Works(None),
-                Err(error) => Attempt::Fails(self.without_our_name(error.message()), None),
-            };
-            (name.to_owned(), attempt)
-        };
-        let atomic = match flag_support::atomic_sizes(self.target) {
-            Some(sizes) => Attempt::Works(Some(format!(
-                "writes of {} to {}",
-                exact_size(sizes.least),
-                exact_size(sizes.most)
-            ))),
-            None => Attempt::Fails(
-                "the kernel, the file system or the device does not support atomic writes (statx)"
-                    .to_owned(),
-                None,
-            ),
-        };
-        vec![
-            tried("dontcache", flag_support::dontcache(self.target)),
-            tried("nowait", flag_support::nowait(self.target)),
-            ("atomic".to_owned(), atomic),
-            tried("trim_percent", flag_support::trims(self.target)),
-        ]
+    /// Whether the target can be trimmed; nothing that holds data is changed.
+    pub(super) fn trims(&self) -> Attempt {
+        match check_trims(self.target) {
+            Ok(()) => Attempt::Works(None),
+            Err(error) => Attempt::Fails(self.without_our_name(error.message()), None),
+        }
     }
 
     fn attempt(&self, spec: &TrialSpec) -> Attempt {
@@ -236,7 +206,7 @@ impl Probes<'_> {
             bs,
             region: bs,
             limit: TrialLimit {
-                requests: Some(1),
+                bytes: Some(bs),
                 ..TrialLimit::default()
             },
             cache: if is_direct {

@@ -9,8 +9,8 @@ mod limits;
 mod load;
 mod overlay;
 mod processor;
-mod requests;
 mod target;
+mod trims;
 
 use std::path::Path;
 
@@ -73,8 +73,7 @@ pub(super) const ALL: &[Rule] = &[
     load::kernel_settings,
     backends::work,
     backends::fail,
-    requests::known,
-    requests::unknown,
+    trims::possible,
 ];
 
 /// The text as one word of a shell command.

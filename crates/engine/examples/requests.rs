@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         pattern: Pattern::Rand,
         cache: CacheState::Hot,
         limit: TrialLimit {
-            requests: Some(next()?.parse()?),
+            bytes: Some(next()?.parse::<u64>()? * 4096),
             ..TrialLimit::default()
         },
         ..TrialSpec::default()

@@ -15,25 +15,22 @@ use std::sync::Mutex;
 
 use crate::buffer::Buffers;
 use crate::request::Backend;
-use io_uring::{SpareRing, Uring};
-use iolab_workload::stripe::Stripe;
-use iolab_workload::trial::{Backend as Name, Descriptors, TrialSpec};
+use io_uring::Uring;
+use iolab_workload::trial::{Backend as Name, Descriptors, FileSlots, SyncPolicy, TrialSpec};
 use iolab_workload::{Error, Result};
 use libaio::Libaio;
 use mmap::Mmap;
 use null::Null;
 use pool::Pool;
-use synchronous::{
-    EagerCalls, LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls,
-};
-use target_files::{OneFile, Opened, StripedFiles};
+use synchronous::{LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
+use target_files::{OneFile, Opened, SeveralFiles};
 
 /// What a worker reads and writes.
 pub(crate) struct WorkerFiles<'a> {
-    /// One file, or those that the trial is striped over, or those of the worker.
+    /// One file, or several of the worker.
     pub(crate) files: Vec<File>,
     /// Which of them holds an offset, where they are several.
-    pub(crate) stripe: Option<Stripe>,
+    pub(crate) slots: Option<FileSlots>,
     /// The bytes of the file that are the worker's.
     pub(crate) range: Range<u64>,
     /// Held across `lseek` and the call that follows it, where several workers share the position of the file.
@@ -56,23 +53,21 @@ pub fn asynchronous() -> Name {
     }
 }
 
-/// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own. A ring is taken from `spare`,
-/// where one is left.
+/// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own.
 pub(crate) fn open<D: Drive>(
     spec: &TrialSpec,
     place: WorkerFiles<'_>,
     buffers: Buffers,
-    spare: &SpareRing,
     drive: &D,
 ) -> D::Outcome {
     let WorkerFiles {
         mut files,
-        stripe,
+        slots,
         range,
         position,
     } = place;
-    if let Some(stripe) = stripe {
-        return open_any(spec, StripedFiles { files, stripe }, buffers, spare, drive);
+    if let Some(slots) = slots {
+        return open_any(spec, SeveralFiles { files, slots }, buffers, drive);
     }
     let Some(file) = files.pop() else {
         return drive.run::<Null>(Err(Error::failed("a worker without a file")), buffers);
@@ -80,15 +75,15 @@ pub(crate) fn open<D: Drive>(
     match spec.backend {
         Name::Sync if spec.descriptors == Descriptors::Shared => {
             let calls = LockedSeekCalls::new(position);
-            let backend = Synchronous::new(OneFile::new(file), calls, spec);
+            let backend = Synchronous::new(OneFile::new(file), calls);
             drive.run(Ok(backend), buffers)
         }
         Name::Sync => {
-            let backend = Synchronous::new(OneFile::new(file), SeekCalls::new(), spec);
+            let backend = Synchronous::new(OneFile::new(file), SeekCalls::new());
             drive.run(Ok(backend), buffers)
         }
         Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
-        _ => open_any(spec, OneFile::new(file), buffers, spare, drive),
+        _ => open_any(spec, OneFile::new(file), buffers, drive),
     }
 }
 
@@ -97,26 +92,29 @@ fn open_any<D: Drive, O: Opened>(
     spec: &TrialSpec,
     opened: O,
     buffers: Buffers,
-    spare: &SpareRing,
     drive: &D,
 ) -> D::Outcome {
     match spec.backend {
-        Name::Psync => drive.run(Ok(Synchronous::new(opened, PositionedCalls, spec)), buffers),
-        Name::Pvsync2 if spec.nowait => {
-            let calls = EagerCalls::new(spec);
-            drive.run(Ok(Synchronous::new(opened, calls, spec)), buffers)
-        }
+        Name::Psync => drive.run(Ok(Synchronous::new(opened, PositionedCalls)), buffers),
         Name::Pvsync2 => {
             let calls = VectoredCalls::new(spec);
-            drive.run(Ok(Synchronous::new(opened, calls, spec)), buffers)
+            drive.run(Ok(Synchronous::new(opened, calls)), buffers)
         }
         Name::Libaio => drive.run(Libaio::new(opened, spec), buffers),
-        Name::IoUring => drive.run(Uring::new(opened, spec, &buffers, spare), buffers),
+        Name::IoUring => drive.run(Uring::new(opened, spec, &buffers), buffers),
         Name::Pool => drive.run(Pool::new(opened, spec), buffers),
         Name::Null => drive.run(Ok(Null::new(spec.depth)), buffers),
         Name::Sync | Name::Mmap => {
             let error = format!("backend {} over several files", spec.backend);
             drive.run::<Null>(Err(Error::failed(error)), buffers)
         }
+    }
+}
+
+/// The flags (`RWF_`) of each write.
+fn write_flags(spec: &TrialSpec) -> i32 {
+    match spec.sync {
+        SyncPolicy::RwfDsync => libc::RWF_DSYNC,
+        _ => 0,
     }
 }

@@ -18,7 +18,7 @@ use rustix::mm::{Advice, madvise};
 
 use crate::arena::{Arena, Pieces, huge_page, no_memory, stride};
 use iolab_workload::pattern::{RandomBytes, derive};
-use iolab_workload::trial::{BufferInit, Content, TrialSpec};
+use iolab_workload::trial::{BufferInit, TrialSpec};
 use iolab_workload::{Error, Result};
 
 /// Written data differs in every piece of this size.
@@ -218,11 +218,9 @@ impl Buffers {
         let random = spec.writes() || (spec.buffer_init == BufferInit::Random && !is_filled);
         for slot in &mut self.home {
             let own = (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index());
-            // Data that repeats is the same whichever buffer it leaves from.
-            let key = derive(spec.seed, if spec.dedup > 0 { 0 } else { own });
+            let key = derive(spec.seed, own);
             let bytes = slot.bytes();
             match spec.buffer_init {
-                _ if random && spec.content == Content::Zero && spec.writes() => bytes.fill(0),
                 _ if random => {
                     RandomBytes::new(key).fill(bytes);
                     make_compressible(bytes, spec.compressible);

@@ -1,4 +1,4 @@
-//! Memory of buffers and histograms that outlives its trial, for the next one that needs the same, and the threads that use it.
+//! Memory of buffers and histograms that outlives its trial, for the next one that needs the same.
 //!
 //! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. That of buffers is kept
 //! where it cannot be told from fresh memory: a trial that writes fills it anew, and each request lies in one page of it, whichever page
@@ -6,8 +6,7 @@
 //! it again.
 //!
 //! Buffers are given to the next trial only when every slot of its buffers is at home: a request that was lost may be in flight, and the
-//! kernel may still write into its buffer. Its threads and their rings, with which the buffers are registered, are given on only with the
-//! buffers, and only after a trial that has done all that it was to do.
+//! kernel may still write into its buffer.
 
 use std::mem;
 use std::sync::Arc;
@@ -16,12 +15,10 @@ use iolab_host::memory::huge_pages_in_force;
 use iolab_storage::kernel_units::page_size;
 use iolab_storage::memory_limits;
 use iolab_workload::Result;
-use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
 use crate::arena::{self, Arena};
 use crate::buffer::ArenaPart;
-use crate::crew::needs::TrialCrew;
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::{latency_log, outcome, request_log};
@@ -35,7 +32,6 @@ struct Layout {
     is_contiguous: bool,
     threads: u32,
     depth: u32,
-    memory_node: Option<u32>,
 }
 
 impl Layout {
@@ -43,13 +39,12 @@ impl Layout {
     fn of(spec: &TrialSpec) -> Option<Self> {
         let is_filled = spec.buffer_init == BufferInit::Random;
         let lies_in_one_page = spec.largest_request() <= page_size() as u64;
-        // Without a node that is named, pages lie on that of the thread which touches them first.
-        let is_of_one_node = || spec.memory_node.is_some() || !placement::has_several_nodes();
+        // Pages lie on the node of the thread which touches them first.
+        let is_of_one_node = || !placement::has_several_nodes();
         (is_filled && lies_in_one_page && is_of_one_node()).then(|| Self {
             is_contiguous: arena::is_contiguous(spec),
             threads: spec.threads,
             depth: spec.depth,
-            memory_node: spec.memory_node,
         })
     }
 
@@ -131,8 +126,6 @@ struct TrialBuffers {
 /// What a trial leaves for the next one. Dropped, or not what the next one needs, it goes back to the system.
 #[derive(Debug, Default)]
 pub struct KeptMemory {
-    /// Their rings refer to the buffers, and end before them.
-    crew: Option<TrialCrew>,
     buffers: Option<TrialBuffers>,
     histograms: SpareHistograms,
     /// When the kernel used huge pages unasked in the trial that left it: its pages are those of that setting.
@@ -140,12 +133,12 @@ pub struct KeptMemory {
 }
 
 impl KeptMemory {
-    /// Memory and threads for a trial with these groups: what is kept, where it is the same; else new, and what is kept is given back before.
+    /// Memory for a trial with these groups: what is kept, where it is the same; else new, and what is kept is given back before.
     /// To be called before the page cache is prepared, from which it takes room.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, or a limit of the process leaves too little.
-    pub(crate) fn claim(&mut self, specs: &[&TrialSpec]) -> Result<(TrialMemory, TrialCrew)> {
+    pub(crate) fn claim(&mut self, specs: &[&TrialSpec]) -> Result<TrialMemory> {
         let workers = specs.iter().map(|spec| spec.threads).sum();
         let logs = |spec: &&TrialSpec| latency_log::bytes(spec) + request_log::bytes(spec);
         let logs = specs.iter().map(logs).sum();
@@ -158,7 +151,6 @@ impl KeptMemory {
             *self = Self::default();
         }
         let Self {
-            crew,
             buffers,
             histograms,
             huge_pages: _,
@@ -171,10 +163,7 @@ impl KeptMemory {
         );
         let layouts = Layout::of_all(specs);
         let fits = |kept: &TrialBuffers| layouts.is_some() && kept.layouts == layouts;
-        let is_kept = buffers.as_ref().is_some_and(fits);
-        // Before the buffers, where they are not kept.
-        let crew = TrialCrew::for_trial(specs, crew.filter(|_| is_kept));
-        let buffers = match buffers.filter(|_| is_kept) {
+        let buffers = match buffers.filter(fits) {
             Some(kept) => TrialBuffers {
                 are_filled: true,
                 ..kept
@@ -191,24 +180,21 @@ impl KeptMemory {
                 }
             }
         };
-        let memory = TrialMemory {
+        Ok(TrialMemory {
             buffers,
             histograms,
-        };
-        Ok((memory, crew))
+        })
     }
 
-    /// Keeps the memory and the threads of a trial whose workers are done, as far as another one may use them.
-    pub(crate) fn keep(&mut self, memory: TrialMemory, crew: TrialCrew, outcome: &Outcome) {
+    /// Keeps the memory of a trial whose workers are done, as far as another one may use them.
+    pub(crate) fn keep(&mut self, memory: TrialMemory) {
         let TrialMemory {
             mut buffers,
             histograms,
         } = memory;
         let is_free = buffers.groups.iter_mut().all(GroupMemory::is_free);
         let is_kept = is_free && buffers.layouts.is_some();
-        let is_whole = outcome.ended.is_whole() && outcome.errors == 0;
         *self = Self {
-            crew: crew.left().filter(|_| is_kept && is_whole),
             buffers: is_kept.then_some(buffers),
             // On several nodes each worker's lie on its own.
             histograms: match histograms.bytes() >= KEPT_MIN && !placement::has_several_nodes() {
@@ -229,7 +215,6 @@ impl KeptMemory {
 
 #[cfg(test)]
 mod tests {
-    use iolab_workload::outcome::Ended;
     use iolab_workload::trial::BufferMemory;
 
     use super::*;
@@ -240,8 +225,6 @@ mod tests {
             bs: page_size() as u64,
             threads: 64,
             depth: 64,
-            // Where there are several, memory of no node in particular is not kept.
-            memory_node: Some(0),
             seed,
             ..TrialSpec::default()
         }
@@ -254,8 +237,8 @@ mod tests {
     /// Whether a second trial gets the memory of the first one.
     fn is_kept(first: &[&TrialSpec], second: &[&TrialSpec]) -> bool {
         let mut kept = KeptMemory::default();
-        let (memory, crew) = kept.claim(first).expect("memory");
-        kept.keep(memory, crew, &Outcome::default());
+        let memory = kept.claim(first).expect("memory");
+        kept.keep(memory);
         let arenas = kept.buffers.iter().flat_map(|buffers| &buffers.groups);
         let arenas = arenas.flat_map(|group| &group.0).map(Arc::downgrade);
         let left: Vec<_> = arenas.collect();
@@ -265,6 +248,9 @@ mod tests {
 
     #[test]
     fn a_trial_with_the_same_needs_gets_the_memory_of_the_last_one() {
+        if placement::has_several_nodes() {
+            return needs::skip(needs::Need::OneNode, "there are several");
+        }
         assert!(is_kept(&[&spec(1)], &[&spec(2)]));
         let direct = TrialSpec {
             buffer_memory: BufferMemory::Contiguous,
@@ -318,9 +304,12 @@ mod tests {
 
     #[test]
     fn memory_with_pages_of_another_setting_is_not_used_again() {
+        if placement::has_several_nodes() {
+            return needs::skip(needs::Need::OneNode, "there are several");
+        }
         let mut kept = KeptMemory::default();
-        let (first, crew) = kept.claim(&[&spec(1)]).expect("memory");
-        kept.keep(first, crew, &Outcome::default());
+        let first = kept.claim(&[&spec(1)]).expect("memory");
+        kept.keep(first);
         assert_eq!(kept.huge_pages, huge_pages_in_force());
         kept.huge_pages = Some("another".to_owned());
         let arena = Arc::downgrade(&kept.buffers.as_ref().expect("kept").groups[0].0[0]);
@@ -330,22 +319,25 @@ mod tests {
 
     #[test]
     fn memory_is_filled_anew_for_each_trial_that_writes() {
+        if placement::has_several_nodes() {
+            return needs::skip(needs::Need::OneNode, "there are several");
+        }
         let mut kept = KeptMemory::default();
-        let (first, crew) = kept.claim(&[&spec(1)]).expect("memory");
+        let first = kept.claim(&[&spec(1)]).expect("memory");
         buffers(&spec(1), &first, 5).home_mut()[7].bytes().fill(0);
-        kept.keep(first, crew, &Outcome::default());
+        kept.keep(first);
         // A trial that reads leaves what it finds.
-        let (second, crew) = kept.claim(&[&spec(2)]).expect("memory");
+        let second = kept.claim(&[&spec(2)]).expect("memory");
         let mut left = buffers(&spec(2), &second, 5);
         assert!(left.home_mut()[7].bytes().iter().all(|byte| *byte == 0));
         assert!(left.home_mut()[8].bytes().iter().any(|byte| *byte != 0));
         drop(left);
-        kept.keep(second, crew, &Outcome::default());
+        kept.keep(second);
         let writing = TrialSpec {
             read_percent: 50,
             ..spec(3)
         };
-        let (third, _crew) = kept.claim(&[&writing]).expect("memory");
+        let third = kept.claim(&[&writing]).expect("memory");
         let mut own = buffers(&writing, &third, 5);
         let mut fresh = Buffers::new(&writing, 5).expect("memory");
         for (own, fresh) in own.home_mut().iter_mut().zip(fresh.home_mut()) {
@@ -354,46 +346,16 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_kept_with_the_buffers_and_after_a_whole_trial() {
-        let cpus = placement::allowed().numbers().len() as u32;
-        let many = TrialSpec {
-            threads: 64.max(2 * cpus),
-            ..spec(1)
-        };
-        let whole = Outcome::default();
-        let failed = Outcome {
-            errors: 1,
-            ..Outcome::default()
-        };
-        let interrupted = Outcome {
-            ended: Ended::Interrupted,
-            ..Outcome::default()
-        };
-        let is_kept = |outcome: &Outcome, is_lost: bool| {
-            let mut kept = KeptMemory::default();
-            let (memory, crew) = kept.claim(&[&many]).expect("memory");
-            let mut own = buffers(&many, &memory, 0);
-            let slot = own.take();
-            if !is_lost {
-                slot.into_iter().for_each(|slot| own.put(slot));
-            }
-            drop(own);
-            kept.keep(memory, crew, outcome);
-            kept.crew.is_some()
-        };
-        assert!(is_kept(&whole, false));
-        assert!(!is_kept(&whole, true));
-        assert!(!is_kept(&failed, false) && !is_kept(&interrupted, false));
-    }
-
-    #[test]
     fn memory_that_a_lost_request_may_be_written_to_is_not_used_again() {
+        if placement::has_several_nodes() {
+            return needs::skip(needs::Need::OneNode, "there are several");
+        }
         let mut kept = KeptMemory::default();
-        let (first, crew) = kept.claim(&[&spec(1)]).expect("memory");
+        let first = kept.claim(&[&spec(1)]).expect("memory");
         let mut own = buffers(&spec(1), &first, 63);
         let mut lost = own.take().expect("a slot");
         drop(own);
-        kept.keep(first, crew, &Outcome::default());
+        kept.keep(first);
         assert!(kept.buffers.is_none());
         lost.bytes().fill(1);
     }

@@ -15,7 +15,7 @@
 //! the buffer. It goes to the backend with the request and returns with the completion. Buffers are unmapped when all
 //! slots are back; after a failure of the mechanism itself the worker waits up to a second (`settle`), and where a slot
 //! stays away the mapping stays too, since the kernel may still write into it. Where many workers have many small buffers, who carries
-//! trials out keeps their memory for the next one ([`KeptMemory`]), and their threads and rings with it (`crew.rs`).
+//! trials out keeps their memory for the next one ([`KeptMemory`]).
 //!
 //! **The hot loop** allocates nothing, locks nothing, formats nothing, and calls the kernel only for the I/O. Slots,
 //! completion list and histograms have their final size before the clock starts. What one stamp for two purposes hides
@@ -39,8 +39,6 @@ mod arena;
 mod backend;
 mod buffer;
 mod clock_sampling;
-mod crew;
-pub mod flag_support;
 mod kept_memory;
 mod kernel_support;
 pub mod placement;
@@ -53,7 +51,6 @@ mod start_barrier;
 pub mod trial;
 pub mod verify;
 mod worker;
-mod write_hint;
 
 pub use backend::asynchronous;
 pub use kept_memory::KeptMemory;

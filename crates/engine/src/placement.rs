@@ -1,10 +1,10 @@
-//! On which CPUs the workers of a trial run, on which NUMA node their memory lies, and which priorities they have.
+//! On which CPUs the workers of a trial run, and which priorities they have.
 
 use std::cmp::Reverse;
 use std::path::Path;
 
 use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
-use iolab_workload::trial::{IoPriority, NICE, REALTIME, TrialSpec};
+use iolab_workload::trial::{NICE, REALTIME, TrialSpec};
 use iolab_workload::{Error, Result, usage_errors};
 use rustix::process::setpriority_process;
 use rustix::thread::sched_getcpu;
@@ -27,7 +27,7 @@ struct Seat {
     core: u64,
 }
 
-/// Checks the CPUs and the NUMA node of a trial against the machine.
+/// Checks the CPUs of a trial against the machine.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is not there, or not allowed to this process.
@@ -35,27 +35,14 @@ pub fn check(spec: &TrialSpec) -> Result<()> {
     if spec.cpus.is_some() || spec.placement != Placement::Float {
         cpus_of(spec, 0)?;
     }
-    let Some(node) = spec.memory_node else {
-        return Ok(());
-    };
-    let nodes = nodes();
-    usage_errors! {
-        nodes.numbers().len() < 2 => format!("memory_node={node} on a machine with one NUMA node"), "leave memory_node out";
-        !nodes.numbers().contains(&node) => format!("memory_node={node} does not exist; this machine has the NUMA nodes {nodes}"),
-            "choose one of them; 'numactl --hardware' shows their sizes";
-    }
     Ok(())
 }
 
-/// The NUMA nodes that there are; none where the kernel tells none.
-fn nodes() -> Cpus {
-    let text = std::fs::read_to_string(NODES).unwrap_or_default();
-    text.trim().parse().unwrap_or_default()
-}
-
-/// Whether memory can lie nearer to one CPU than to another.
+/// Whether memory can lie nearer to one CPU than to another: whether there are several NUMA nodes.
 pub(crate) fn has_several_nodes() -> bool {
-    nodes().numbers().len() > 1
+    let text = std::fs::read_to_string(NODES).unwrap_or_default();
+    let nodes: Cpus = text.trim().parse().unwrap_or_default();
+    nodes.numbers().len() > 1
 }
 
 /// The CPUs that this process may use.
@@ -125,8 +112,8 @@ fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
     seats.into_iter().map(|seat| seat.cpu).collect()
 }
 
-/// Has the calling thread run where worker number `worker` shall, and take memory from the node that the trial names. To be
-/// called before the worker touches its buffers.
+/// Has the calling thread run where worker number `worker` shall, with the priority of the trial. To be called before the worker
+/// touches its buffers.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the kernel refuses it.
@@ -141,42 +128,10 @@ pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
             .hint("choose other cpus; 'lscpu -e' shows which are online")
         })?;
     }
-    if let Some(priority) = spec.ioprio {
-        set_priority(priority)?;
-    }
     if let Some(nice) = spec.nice {
         set_nice(nice)?;
     }
-    if let Some(priority) = spec.realtime {
-        become_realtime(priority)?;
-    }
-    match spec.memory_node {
-        Some(node) => bind_memory(node),
-        None => Ok(()),
-    }
-}
-
-/// Gives this thread an I/O priority.
-fn set_priority(priority: IoPriority) -> Result<()> {
-    /// `IOPRIO_WHO_PROCESS`, where 0 is the calling thread (ioprio_set(2)).
-    const WHO_THREAD: libc::c_int = 1;
-    const CLASS_SHIFT: u32 = 13;
-    let (class, level) = match priority {
-        IoPriority::RealTime(level) => (1, level),
-        IoPriority::BestEffort(level) => (2, level),
-        IoPriority::Idle => (3, 0),
-    };
-    let value = class << CLASS_SHIFT | libc::c_int::from(level);
-    // SAFETY: the call takes numbers alone, and changes nothing but this thread's priority.
-    let status = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0, value) };
-    match status {
-        0 => Ok(()),
-        _ => {
-            let why = std::io::Error::last_os_error();
-            Err(Error::usage(format!("the kernel refuses ioprio={priority}: {why}"))
-                .hint("real time needs CAP_SYS_NICE (run as root); be:0 to be:7 and idle need no privilege"))
-        }
-    }
+    spec.realtime.map_or(Ok(()), become_realtime)
 }
 
 /// Whether the kernel lets threads of this process have the highest nice value.
@@ -221,33 +176,6 @@ fn become_realtime(priority: u8) -> Result<()> {
             Err(Error::usage(format!("the kernel refuses realtime={priority}: {why}"))
                 .hint("real-time threads need CAP_SYS_NICE (run as root), and a control group that may have them"))
         }
-    }
-}
-
-/// Has this thread take memory from one NUMA node alone.
-fn bind_memory(node: u32) -> Result<()> {
-    const BITS: u32 = u64::BITS;
-    let mut mask = [0u64; (CPU_MAX as usize + 1) / BITS as usize];
-    let refused = |why: String| {
-        Error::usage(format!("memory cannot be bound to NUMA node {node}: {why}"))
-            .hint("leave memory_node out")
-    };
-    let word = mask
-        .get_mut((node / BITS) as usize)
-        .ok_or_else(|| refused("there is no such node".to_owned()))?;
-    *word |= 1 << (node % BITS);
-    // SAFETY: the call reads as many bits of the mask as it has, and changes nothing but this thread's policy.
-    let status = unsafe {
-        libc::syscall(
-            libc::SYS_set_mempolicy,
-            libc::MPOL_BIND,
-            mask.as_ptr(),
-            libc::c_ulong::from(CPU_MAX) + 1,
-        )
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(refused(std::io::Error::last_os_error().to_string())),
     }
 }
 
@@ -389,12 +317,6 @@ mod tests {
             let error = check(&spec).expect_err("no machine has so many");
             insta::assert_snapshot!(error.message(), @"cpus=8191: CPU 8191 does not exist, or this process may not use it");
         }
-        let spec = TrialSpec {
-            memory_node: Some(CPU_MAX),
-            ..TrialSpec::default()
-        };
-        let error = check(&spec).expect_err("no machine has so many");
-        assert!(error.message().contains("memory_node=8191"), "{error}");
     }
 
     #[test]

@@ -148,11 +148,6 @@ pub(crate) trait Backend {
     /// Name of the system call behind an action, for messages.
     fn syscall(&self, action: Action) -> &'static str;
 
-    /// Requests that would have had to wait, where they are tried without waiting first.
-    fn waited(&self) -> Option<u64> {
-        None
-    }
-
     /// An offset in each file that a sync at the end has to reach.
     fn offset_in_each_file(&self) -> Vec<u64> {
         vec![0]

@@ -207,12 +207,11 @@ mod tests {
 
     #[test]
     fn time_is_foreseen_from_whichever_bound_comes_first() {
-        let with = |rate: Option<u64>, requests, time| TrialSpec {
+        let with = |rate: Option<u64>, requests: Option<u64>, time| TrialSpec {
             rate: rate.map(Rate::Requests),
             limit: TrialLimit {
-                requests,
+                bytes: requests.map(|count| count * TrialSpec::default().bs),
                 time,
-                ..TrialLimit::default()
             },
             ..TrialSpec::default()
         };

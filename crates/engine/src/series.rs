@@ -23,8 +23,6 @@ pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> 
 pub(crate) struct Recorder {
     /// Stamp of the trial's start.
     start: u64,
-    /// How much later the worker starts, ticks.
-    lead: u64,
     /// Length of an interval, ticks.
     width: u64,
     /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is reported.
@@ -52,7 +50,6 @@ impl Recorder {
         slots.resize(written, PerOperation::default());
         Self {
             start: 0,
-            lead: 0,
             width: clock.ticks(interval_ns).max(1),
             interval_ns,
             slots,
@@ -62,14 +59,9 @@ impl Recorder {
         }
     }
 
-    /// The worker starts so many ticks later than the trial.
-    pub(crate) fn led_by(&mut self, ticks: u64) {
-        self.lead = ticks;
-    }
-
     /// The worker begins at a stamp; gives that of the end of the first interval.
     pub(crate) fn begin(&mut self, start: u64) -> u64 {
-        self.start = start.saturating_sub(self.lead);
+        self.start = start;
         self.end_of_current()
     }
 

@@ -104,7 +104,7 @@ pub fn run_groups(
         let first = all.len() as u32;
         let mut own = workers(&group.trial, first, &clock, start_ns);
         for worker in &mut own {
-            (worker.follows, worker.ends) = (group.follows, group.ends);
+            worker.follows = group.follows;
         }
         all.append(&mut own);
     }
@@ -138,10 +138,6 @@ fn check(spec: &TrialSpec) -> Result<()> {
     if spec.trims() {
         return Err(Error::usage("trims on a model, which has none")
             .hint("set trim_percent=0, or measure a file or a device"));
-    }
-    if spec.flow.is_some() {
-        return Err(Error::usage("a flow on a model")
-            .hint("give each group a rate instead, or measure a file or a device"));
     }
     spec.check()
 }
@@ -180,9 +176,9 @@ fn carry_out(
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<u64> {
-    // At a rate, with pauses, and before a start that is delayed, workers have something to do between completions.
+    // At a rate and with pauses workers have something to do between completions.
     let wakes = workers.iter().any(Worker::wakes);
-    let followed = workers.iter().any(|worker| worker.follows || worker.ends);
+    let followed = workers.iter().any(|worker| worker.follows);
     let mut now = start_ns;
     let mut done = Vec::new();
     let in_flight: u64 = workers.iter().map(Worker::depth).sum();
@@ -222,9 +218,8 @@ fn carry_out(
             }
         }
         if followed {
-            let ended = workers.iter().any(|worker| worker.ends && worker.is_over());
-            if ended || workers.iter().all(|w| w.follows || w.is_over()) {
-                for worker in workers.iter_mut().filter(|w| w.follows || ended) {
+            if workers.iter().all(|w| w.follows || w.is_over()) {
+                for worker in workers.iter_mut().filter(|w| w.follows) {
                     worker.end_with_others(now, disk);
                 }
             }

@@ -39,15 +39,12 @@ pub(crate) struct Finished {
     pub(crate) all: u32,
     /// Those that end by themselves, and not with others.
     pub(crate) leading: u32,
-    /// Those that end the trial.
-    pub(crate) ending: u32,
 }
 
 /// Counts its worker as finished when dropped, so that a panic cannot leave the coordinator waiting.
 pub(crate) struct Running<'a> {
     barrier: &'a StartBarrier,
     leads: bool,
-    ends: bool,
 }
 
 impl StartBarrier {
@@ -62,14 +59,12 @@ impl StartBarrier {
         }
     }
 
-    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself, and `ends` the
-    /// trial where the others end with it.
-    pub(crate) fn wait_for_start(&self, leads: bool, ends: bool) -> Option<Running<'_>> {
+    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself.
+    pub(crate) fn wait_for_start(&self, leads: bool) -> Option<Running<'_>> {
         let phase = self.wait_for_phase(|phase| phase != Phase::Closed);
         (phase == Phase::Open).then_some(Running {
             barrier: self,
             leads,
-            ends,
         })
     }
 
@@ -97,11 +92,6 @@ impl StartBarrier {
     /// Coordinator: waits until this many workers that lead have finished.
     pub(crate) fn wait_for_leading(&self, workers: u32) {
         self.wait_until(|finished| finished.leading >= workers);
-    }
-
-    /// Coordinator: waits until a worker has ended the trial, or this many that lead have finished.
-    pub(crate) fn wait_for_ending_or_leading(&self, leading: u32) {
-        self.wait_until(|finished| finished.ending > 0 || finished.leading >= leading);
     }
 
     /// Coordinator: lets the workers tear down.
@@ -146,7 +136,6 @@ impl Drop for Running<'_> {
             .unwrap_or_else(PoisonError::into_inner);
         state.finished.all += 1;
         state.finished.leading += u32::from(self.leads);
-        state.finished.ending += u32::from(self.ends);
         drop(state);
         self.barrier.worker_finished.notify_one();
     }

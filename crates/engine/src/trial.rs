@@ -10,18 +10,15 @@ mod wait_for_end;
 mod worker_thread;
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rustix::fs::FileType;
 
 use crate::arena;
 use crate::backend::io_uring::registers_buffers;
-use crate::backend::trim;
-use crate::crew::{Crew, Kit, Shift};
-use crate::flag_support;
+pub use crate::backend::trim::check_trims;
 use crate::kept_memory::{KeptMemory, TrialMemory};
 use crate::kernel_support;
 use crate::placement;
@@ -29,7 +26,6 @@ use crate::start_barrier::StartBarrier;
 use crate::verify::signer::Signed;
 use crate::verify::{self, Reading};
 use crate::worker::WorkerOutcome;
-use crate::worker::group_weights::Flow;
 use files::Files;
 pub use files::files_of;
 use flush::pay_sync;
@@ -39,14 +35,13 @@ pub use groups::run_groups;
 use iolab_host::clock::Clock;
 use iolab_host::observation::Observation;
 use iolab_host::page_cache;
-use iolab_host::tracing::Tracer;
+use iolab_host::tracing::{THREAD_NAMES, Tracer};
 use iolab_storage::memory_limits;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::region_state::Region;
 use iolab_workload::series::TemperatureReading;
-use iolab_workload::stripe::Stripe;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::verify::FaultyData;
 use iolab_workload::{Error, Result};
@@ -54,7 +49,7 @@ pub(crate) use merge::{merge, sum};
 use rank_barrier::Alone;
 pub use rank_barrier::RankBarrier;
 use tracing::TracedJobs;
-use wait_for_end::{Relay, Temperatures, wait_for_end};
+use wait_for_end::{Temperatures, wait_for_end};
 use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few leaves out those that were interrupted.
@@ -71,22 +66,21 @@ const FLOOR_REQUESTS: u64 = 20_000;
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
     let mut own = KeptMemory::default();
-    run_over(spec, &[target], clock, stop, &mut own)
+    run_over(spec, target, clock, stop, &mut own)
 }
 
-/// As [`run`], with its requests striped over all targets (see [`iolab_workload::stripe`]), where there are several; and with the
-/// memory that an earlier trial left, where it can use it.
+/// As [`run`], with the memory that an earlier trial left, where it can use it.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_over(
     spec: &TrialSpec,
-    targets: &[&Target],
+    target: &Target,
     clock: &Clock,
     stop: &AtomicBool,
     kept: &mut KeptMemory,
 ) -> Result<Outcome> {
-    run_with(spec, targets, clock, stop, &mut Alone, kept)
+    run_with(spec, target, clock, stop, &mut Alone, kept)
 }
 
 /// As [`run_over`], together with the processes that `meeting` stands for.
@@ -95,23 +89,23 @@ pub fn run_over(
 /// As [`run`], and those of `meeting`.
 pub fn run_with(
     spec: &TrialSpec,
-    targets: &[&Target],
+    target: &Target,
     clock: &Clock,
     stop: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     kept: &mut KeptMemory,
 ) -> Result<Outcome> {
-    let side = Side::new(spec, targets, stop)?;
-    let (memory, mut crew) = kept.claim(&[spec])?;
+    let side = Side::new(spec, target, stop)?;
+    let memory = kept.claim(&[spec])?;
     side.prepare(stop)?;
     let jobs = [side.job(clock)];
-    let mut carried = carry_out(&jobs, stop, stop, meeting, &memory, &mut crew.threads)?;
+    let mut carried = carry_out(&jobs, stop, meeting, &memory)?;
     let workers = carried.workers.pop().unwrap_or_default();
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
     let spare = &memory.histograms;
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-    kept.keep(memory, crew, &outcome);
+    kept.keep(memory);
     outcome.series.note_temperatures(&carried.temperatures);
     outcome.traced = carried.traced.all;
     side.settle(&mut outcome, &signed, stop)?;
@@ -129,11 +123,11 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(spec: &'a TrialSpec, targets: &[&'a Target], stop: &'a AtomicBool) -> Result<Self> {
-        check_over(spec, targets)?;
+    fn new(spec: &'a TrialSpec, target: &'a Target, stop: &'a AtomicBool) -> Result<Self> {
+        check_against(spec, target)?;
         let files = match spec.backend {
             Backend::Null => None,
-            _ => Some(Files::new(spec, targets)?),
+            _ => Some(Files::new(spec, target)?),
         };
         Ok(Self {
             spec,
@@ -171,7 +165,6 @@ impl<'a> Side<'a> {
             stop: self.stop,
             identity: self.identity,
             side: GroupRole::None,
-            flow: None,
         }
     }
 
@@ -184,7 +177,7 @@ impl<'a> Side<'a> {
         if self.spec.backend == Backend::Mmap {
             name_cut(outcome, files.parts().iter().map(|part| part.target()));
         }
-        files.place_failed(self.spec, outcome);
+        files.place_failed(outcome);
         if self.spec.is_shifted() {
             // A later trial finds it in no cache of this process's host again, unless it is also that of who wrote it.
             for part in files.parts() {
@@ -203,7 +196,13 @@ impl<'a> Side<'a> {
             }
         }
         if self.spec.verify && outcome.ended.is_whole() {
-            match verify::read_back(self.spec, &files.stored(), self.identity, signed, stop)? {
+            match verify::read_back(
+                self.spec,
+                files.part(0).target(),
+                self.identity,
+                signed,
+                stop,
+            )? {
                 Reading::Done(verified, first) => {
                     outcome.verified = Some(verified);
                     if let Some(first) = first {
@@ -227,19 +226,15 @@ struct Job<'a> {
     /// What verifiable blocks know the trial by.
     identity: u64,
     side: GroupRole,
-    /// The groups that keep a proportion, and which of them this one is.
-    flow: Option<(&'a Arc<Flow>, usize)>,
 }
 
-/// Whether a trial has other groups beside this one, and which of them ends the trial.
+/// Whether a trial has other groups beside this one, and which of them ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupRole {
     /// No other groups.
     None,
     /// Others, and this one ends at its own limits.
     Leads,
-    /// Others, which end as soon as one worker of this one is done.
-    Ends,
     /// Others, and this one ends when the leading ones have ended.
     Follows,
 }
@@ -292,16 +287,17 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     let beside = spec.layout == FileLayout::Private || spec.starts_fresh();
     if beside && spec.backend != Backend::Null && target.kind() != TargetKind::Scratch {
         return Err(Error::usage(format!(
-            "{} is a single file or device: layout=private, fresh=true, allocate=append and allocate=preallocated need more files",
+            "{} is a single file or device: layout=private and allocate=fresh, append and preallocated need more files",
             target.named().display()
         ))
-        .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
+        .hint("give a directory, where scratch files are made; or set layout=shared and allocate=recycled"));
     }
     kernel_support::check(spec)?;
     if spec.backend != Backend::Null {
         tracing::check(spec, target)?;
-        trim::check(spec, target)?;
-        flag_support::check(spec, target)?;
+        if spec.trims() {
+            check_trims(target)?;
+        }
     }
     if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
         check_alignment(spec, target.direct_alignment()?.offset)?;
@@ -336,37 +332,6 @@ pub fn check_alignment(spec: &TrialSpec, alignment: u64) -> Result<()> {
     Ok(())
 }
 
-/// Checks a spec against the target, or against all that it is striped over, without touching them.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
-pub fn check_over(spec: &TrialSpec, targets: &[&Target]) -> Result<()> {
-    if let [target] = targets {
-        return check_against(spec, target);
-    }
-    spec.check()?;
-    let stripe = Stripe::of(spec, targets.len());
-    spec.check_stripe(stripe)?;
-    let is_device = |target: &&Target| target.kind() == TargetKind::BlockDevice;
-    if spec.trims() && targets.iter().any(is_device) && !targets.iter().all(is_device) {
-        return Err(Error::usage(
-            "trims striped over files and devices, which are trimmed in different ways",
-        )
-        .hint("name devices only, or files only"));
-    }
-    // What each of them is asked.
-    let range = stripe.on_each(spec.offset..spec.offset + spec.region);
-    let part = TrialSpec {
-        offset: range.start,
-        region: range.end - range.start,
-        threads: 1,
-        ..spec.clone()
-    };
-    targets
-        .iter()
-        .try_for_each(|target| check_against(&part, target))
-}
-
 /// Memory that the buffers of a trial take, bytes.
 pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
     arena::bytes_of(spec)
@@ -384,7 +349,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
         backend: Backend::Null,
         latency,
         limit: TrialLimit {
-            requests: Some(FLOOR_REQUESTS),
+            bytes: Some(FLOOR_REQUESTS * TrialSpec::default().bs),
             ..TrialLimit::default()
         },
         ..TrialSpec::default()
@@ -397,12 +362,10 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
         stop: &stop,
         identity: 0,
         side: GroupRole::None,
-        flow: None,
     };
     let time = || -> Result<f64> {
-        let (memory, mut crew) = KeptMemory::default().claim(&[&spec])?;
-        let crew = &mut crew.threads;
-        let mut carried = carry_out(&[job], &stop, &stop, &mut Alone, &memory, crew)?;
+        let memory = KeptMemory::default().claim(&[&spec])?;
+        let mut carried = carry_out(&[job], &stop, &mut Alone, &memory)?;
         let workers = carried.workers.pop().unwrap_or_default();
         let spare = &memory.histograms;
         let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
@@ -425,32 +388,30 @@ struct Carried {
     traced: TracedJobs,
 }
 
+/// A thread that carries a worker out; it gives `None` where it could not be set up, or the trial is not carried out.
+type WorkerThread<'scope> = ScopedJoinHandle<'scope, Option<WorkerOutcome>>;
+
 /// Carries a trial out, a second time where the buffers that threads registered left no locked memory for the ring of another.
 fn carry_out(
     jobs: &[Job<'_>],
-    stop: &AtomicBool,
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     memory: &TrialMemory,
-    crew: &mut Crew<Option<WorkerOutcome>>,
 ) -> Result<Carried> {
     let registers = registers_buffers();
-    let carried = carry_out_once(jobs, stop, halt, meeting, memory, crew);
+    let carried = carry_out_once(jobs, halt, meeting, memory);
     match registers && !registers_buffers() && carried.is_err() {
-        true => carry_out_once(jobs, stop, halt, meeting, memory, crew),
+        true => carry_out_once(jobs, halt, meeting, memory),
         false => carried,
     }
 }
 
-/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead, or a
-/// worker of one that ends the trial; then also when `stop` is.
+/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead.
 fn carry_out_once(
     jobs: &[Job<'_>],
-    stop: &AtomicBool,
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     memory: &TrialMemory,
-    crew: &mut Crew<Option<WorkerOutcome>>,
 ) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
@@ -460,51 +421,55 @@ fn carry_out_once(
     let is_over_time = jobs.iter().any(|job| job.spec.latency_over_time);
     let thermometer = is_over_time.then(|| observation.thermometer());
     let mut tracer = tracing::tracer(jobs, clock)?;
-    crew.at_work(|shift| {
-        thread::scope(|scope| {
-            let ready = set_up(shift, jobs, memory, &barrier);
-            // Counters are read as close to the start as the other processes allow.
-            let begin = || -> Result<_> {
-                ready?;
-                let relay = Relay::start(scope, jobs, (stop, halt))?;
-                meeting.ready()?;
-                let anchor = clock.anchor();
-                observation.look();
-                meeting.announced()?;
-                let before = observation.count();
-                tracer.as_mut().map_or(Ok(()), Tracer::start)?;
-                meeting.start()?;
-                Ok((anchor, before, relay))
-            };
-            let (anchor, before, relay) = begin().inspect_err(|_| barrier.abandon())?;
-            barrier.open();
-            let temperatures = thermometer.and_then(Temperatures::of);
-            wait_for_end(jobs, &barrier, halt);
-            drop(relay);
-            let temperatures = temperatures.map(Temperatures::into_readings);
-            if let Some(tracer) = &tracer {
-                tracer.stop();
+    thread::scope(|scope| {
+        let mut workers = Vec::new();
+        let ready = set_up(scope, &mut workers, jobs, memory, &barrier);
+        // Counters are read as close to the start as the other processes allow.
+        let begin = || -> Result<_> {
+            ready?;
+            meeting.ready()?;
+            let anchor = clock.anchor();
+            observation.look();
+            meeting.announced()?;
+            let before = observation.count();
+            tracer.as_mut().map_or(Ok(()), Tracer::start)?;
+            meeting.start()?;
+            Ok((anchor, before))
+        };
+        let (anchor, before) = match begin() {
+            Ok(begun) => begun,
+            Err(error) => {
+                barrier.abandon();
+                join(workers);
+                return Err(error);
             }
-            // That of all processes can be counted once all have ended, and waiting for them uses CPU time.
-            let process = Observation::count_process();
-            let ended = meeting.ended();
-            let seen = observation.after_all(&before, process);
-            let drift_ppm = clock.drift_ppm(anchor);
-            barrier.release();
-            let workers = by_job(shift.join(), jobs.iter().map(|job| job.spec.threads));
-            ended?;
-            let mut workers = workers?;
-            let traced = match tracer {
-                Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
-                None => TracedJobs::none(jobs.len()),
-            };
-            Ok(Carried {
-                workers,
-                seen,
-                temperatures: temperatures.unwrap_or_default(),
-                drift_ppm,
-                traced,
-            })
+        };
+        barrier.open();
+        let temperatures = thermometer.and_then(Temperatures::of);
+        wait_for_end(jobs, &barrier, halt);
+        let temperatures = temperatures.map(Temperatures::into_readings);
+        if let Some(tracer) = &tracer {
+            tracer.stop();
+        }
+        // That of all processes can be counted once all have ended, and waiting for them uses CPU time.
+        let process = Observation::count_process();
+        let ended = meeting.ended();
+        let seen = observation.after_all(&before, process);
+        let drift_ppm = clock.drift_ppm(anchor);
+        barrier.release();
+        let workers = by_job(join(workers), jobs.iter().map(|job| job.spec.threads));
+        ended?;
+        let mut workers = workers?;
+        let traced = match tracer {
+            Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
+            None => TracedJobs::none(jobs.len()),
+        };
+        Ok(Carried {
+            workers,
+            seen,
+            temperatures: temperatures.unwrap_or_default(),
+            drift_ppm,
+            traced,
         })
     })
 }
@@ -517,8 +482,9 @@ fn threads(jobs: &[Job<'_>], counts: impl Fn(&Job<'_>) -> bool) -> u32 {
 
 /// Has the threads of all jobs begin, and waits until each has what it needs: then they wait for the barrier. Where one lacks it,
 /// the others have to be sent home.
-fn set_up<'env>(
-    shift: &mut Shift<'_, 'env, Option<WorkerOutcome>>,
+fn set_up<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    workers: &mut Vec<WorkerThread<'scope>>,
     jobs: &'env [Job<'env>],
     memory: &TrialMemory,
     barrier: &'env StartBarrier,
@@ -531,18 +497,22 @@ fn set_up<'env>(
     let mut set_up = Ok(());
     for (job, own_memory, number) in numbers {
         let ready = ready.clone();
-        let body = move |kit: &mut Kit| work(job, number, barrier, own_memory, &ready, kit);
-        if let Err(error) = shift.start(body) {
-            set_up = Err(Error::usage(format!(
-                "thread {} cannot be started: {error}",
-                shift.started() + 1
-            ))
-            .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
-            break;
+        let thread = thread::Builder::new().name(format!("{THREAD_NAMES}{}", workers.len()));
+        let body = move || work(job, number, barrier, own_memory, &ready);
+        match thread.spawn_scoped(scope, body) {
+            Ok(worker) => workers.push(worker),
+            Err(error) => {
+                set_up = Err(Error::usage(format!(
+                    "thread {} cannot be started: {error}",
+                    workers.len() + 1
+                ))
+                .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
+                break;
+            }
         }
     }
     drop(ready);
-    for _ in 0..shift.started() {
+    for _ in 0..workers.len() {
         let own = setups
             .recv()
             .unwrap_or_else(|_| Err(Error::failed("a worker ended during set-up")));
@@ -551,15 +521,23 @@ fn set_up<'env>(
     set_up
 }
 
+/// Waits until all are done; gives what each did, `None` for one that panicked.
+fn join(workers: Vec<WorkerThread<'_>>) -> Vec<Option<WorkerOutcome>> {
+    let ends = workers
+        .into_iter()
+        .map(|worker| worker.join().ok().flatten());
+    ends.collect()
+}
+
 /// What the workers of each job did, from what those of all jobs gave in their order.
 ///
 /// # Errors
 /// Of kind [`Failed`](iolab_workload::Kind::Failed): one panicked. What the others did is not what was asked for.
 fn by_job(
-    all: Vec<Option<Option<WorkerOutcome>>>,
+    all: Vec<Option<WorkerOutcome>>,
     threads: impl Iterator<Item = u32>,
 ) -> Result<Vec<Vec<WorkerOutcome>>> {
-    let mut all = all.into_iter().map(Option::flatten);
+    let mut all = all.into_iter();
     let of_job = |threads| all.by_ref().take(threads as usize).collect();
     let jobs: Option<_> = threads.map(of_job).collect();
     jobs.ok_or_else(|| {

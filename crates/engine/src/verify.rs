@@ -21,7 +21,7 @@ use iolab_workload::verify::{FoundInstead, Write};
 use iolab_workload::pattern::derive;
 
 use format::Generation;
-pub(crate) use read_back::{Reading, Stored, read_back};
+pub(crate) use read_back::{Reading, read_back};
 
 /// An identity that no other trial has, also not one of the same seed: what it left must not pass for this one's.
 pub(crate) fn identity(seed: u64) -> u64 {

@@ -2,16 +2,13 @@
 //! lock, no formatting, and no system call but the I/O.
 
 mod chance;
-pub(crate) mod group_weights;
 pub(crate) mod latency_log;
 mod loop_steps;
 pub(crate) mod open_loop;
 pub(crate) mod outcome;
 pub(crate) mod pauses;
-mod repeats;
 pub(crate) mod request_log;
 mod requests;
-mod steady;
 mod sync_interval;
 mod syncs;
 #[cfg(test)]
@@ -31,7 +28,6 @@ pub(crate) use outcome::WorkerOutcome;
 use request_log::Log;
 pub(crate) use request_log::{NoLog, NotedRequest, NotedRequests};
 pub(crate) use requests::{Plain, Requests, Varied};
-pub(crate) use steady::Steady;
 pub(crate) use sync_interval::Following;
 pub(crate) use timing::{Closed, Timing};
 
@@ -60,8 +56,7 @@ impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
         let (start, deadline) = self.common.begin();
         self.timing.begin(start);
-        let interval_end = self.common.outcome.series.begin(start);
-        let mut wake = self.common.wake_at(interval_end).min(deadline);
+        let mut wake = self.common.outcome.series.begin(start).min(deadline);
         let mut now = start;
         let mut sampling = ClockSampling::new(self.common.clock);
         let mut done = std::mem::take(&mut self.common.done);
@@ -124,7 +119,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     fn issue(&mut self, now: u64) {
         let mut stamped = false;
         while self.common.left > 0
-            && (!R::VARIED || self.requests.may_go_on(now))
+            && (!R::VARIED || self.requests.may_go_on())
             && let Some(slot) = self.common.buffers.take()
         {
             stamped |= self.issue_one(slot, now);
@@ -182,9 +177,8 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
             return;
         }
         self.common.generation = self.common.generation.wrapping_add(1);
-        let own = (request.offset, self.common.generation);
-        let (offset, generation) = self.requests.stamp(own);
-        stamp(slot.part(0, request.len), offset, generation);
+        let generation = self.common.generation;
+        stamp(slot.part(0, request.len), request.offset, generation);
     }
 
     /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
@@ -278,7 +272,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         if self.common.stopping || self.common.left == 0 {
             return false;
         }
-        let rest = self.requests.rest(*now);
-        self.common.rest_until(&rest, now, wake, deadline)
+        let until = self.requests.rest(*now);
+        self.common.rest_until(until, now, wake, deadline)
     }
 }

@@ -43,7 +43,7 @@ fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
         cache: CacheState::Cold,
         buffer_init: BufferInit::Untouched,
         limit: TrialLimit {
-            requests: Some(100),
+            bytes: Some(100 * 4096),
             ..TrialLimit::default()
         },
         ..TrialSpec::default()

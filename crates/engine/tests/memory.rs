@@ -41,7 +41,7 @@ fn resident_memory_is_bounded() {
             region,
             cache: CacheState::Cold,
             limit: TrialLimit {
-                requests: Some(requests),
+                bytes: Some(requests * 4096),
                 ..TrialLimit::default()
             },
             ..TrialSpec::default()

@@ -82,7 +82,7 @@ fn read_what_was_cut(bs: u64, threads: u32) {
         region: SIZE,
         cache: CacheState::Cold,
         limit: TrialLimit {
-            requests: Some(2 * SIZE / bs),
+            bytes: Some(2 * SIZE),
             ..TrialLimit::default()
         },
         ..TrialSpec::default()

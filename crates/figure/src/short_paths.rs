@@ -1,22 +1,20 @@
 //! Paths as names: what tells them apart stands at their ends.
 
-use iolab_workload::target::paths;
-
-/// Leaves the folder that all of these paths begin with out of each; the parts of a stripe, `/a:/b`, are paths too. Nothing is left out
-/// where some name is no path.
+/// Leaves the folder that all of these paths begin with out of each. Nothing is left out where some name is no path.
 pub(super) fn leave_out_common(names: &mut [String]) {
     let Some(folder) = common(names).map(str::to_owned) else {
         return;
     };
     for name in names {
-        let parts = paths(name).map(|part| part.strip_prefix(&*folder).unwrap_or(part));
-        *name = parts.collect::<Vec<_>>().join(":");
+        if let Some(rest) = name.strip_prefix(&*folder) {
+            *name = rest.to_owned();
+        }
     }
 }
 
-/// The longest folder that all parts of all names lie in, below the root; `None` without one.
+/// The longest folder that all names lie in, below the root; `None` without one.
 fn common(names: &[String]) -> Option<&str> {
-    let mut all = names.iter().flat_map(|name| paths(name));
+    let mut all = names.iter().map(String::as_str);
     let folder_of = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
     let first = all.next()?;
     let mut common = &first[..folder_of(first)];
@@ -44,10 +42,7 @@ mod tests {
 
     #[test]
     fn what_all_paths_begin_with_is_left_out() {
-        assert_eq!(
-            shown(["/mnt/a", "/mnt/disks/b", "/mnt/a:/mnt/disks/b"]),
-            ["a", "disks/b", "a:disks/b"]
-        );
+        assert_eq!(shown(["/mnt/a", "/mnt/disks/b"]), ["a", "disks/b"]);
         assert_eq!(shown(["/dev/sda", "/dev/sdb"]), ["sda", "sdb"]);
         // Half of a name is no folder, and the root is none of note.
         assert_eq!(shown(["/mnt/one", "/mnt/only"]), ["one", "only"]);

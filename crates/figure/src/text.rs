@@ -146,7 +146,7 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
-/// A word in lines of at most `room` points, broken between the paths of a stripe, else before a part of a path or behind a sign
+/// A word in lines of at most `room` points, broken before a part of a path or behind a sign
 /// within a name, else anywhere.
 fn broken(word: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines = Vec::new();
@@ -155,13 +155,11 @@ fn broken(word: &str, size: f64, room: f64) -> Vec<String> {
         let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
         let fitting = ends.take_while(|end| width(&rest[..*end], size) <= room);
         let fitting: Vec<usize> = fitting.collect();
-        let between_paths = |end: &&usize| rest[..**end].ends_with(':');
         let is_seam = |end: &&usize| {
             let (line, after) = rest.split_at(**end);
             after.starts_with('/') || line.ends_with(['-', '_', ','])
         };
-        let seam = fitting.iter().rfind(between_paths);
-        let seam = seam.or_else(|| fitting.iter().rfind(is_seam));
+        let seam = fitting.iter().rfind(is_seam);
         let Some(end) = seam.or(fitting.last()) else {
             return vec![fitted(word, size, room)];
         };

@@ -2,11 +2,11 @@
 //! options are read is named in the job's `description`, from which iolab reads it.
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::trial::{Backend, TrialSpec};
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
-use crate::job_lines::{JobLines, flow_id};
-use crate::options::{FileSize, Options, alone, cell_or_faults, reported_cell};
+use crate::job_lines::JobLines;
+use crate::options::{FileSize, Options, cell_or_faults, reported_cell};
 
 /// What the description of a job begins with.
 const ALSO: &str = "iolab also had ";
@@ -26,8 +26,8 @@ pub struct DescribedJob {
     pub options: Options,
 }
 
-/// The jobs of the cell that has this number.
-pub fn describe(cell: &CellSpec, number: usize) -> Vec<DescribedJob> {
+/// The jobs of a cell.
+pub fn describe(cell: &CellSpec) -> Vec<DescribedJob> {
     if let Some(program) = cell.program() {
         let description = format!("{PROGRAM}{program}");
         return vec![DescribedJob {
@@ -40,10 +40,8 @@ pub fn describe(cell: &CellSpec, number: usize) -> Vec<DescribedJob> {
         return vec![job(0, JobLines::of(&cell.trial), cell)];
     }
     let groups = cell.group_trials();
-    let flow_id = flow_id(&groups, number);
     let jobs = groups.iter().map(|group| {
-        let mut lines = JobLines::of(&group.trial);
-        lines.beside_others(group, flow_id);
+        let lines = JobLines::of(&group.trial);
         let own = CellSpec {
             trial: group.trial.clone(),
             target: group.target.clone(),
@@ -109,9 +107,8 @@ fn unsaid(cell: &CellSpec, read: &CellSpec) -> Vec<String> {
     };
     let (own, read) = (of_requests(cell), of_requests(read));
     let is_unsaid = |setting: &&Setting| match setting.name {
-        // It has no effect in the closed loop, nor this one without a ring.
+        // It has no effect in the closed loop.
         "arrivals" if own.trial.rate.is_none() => false,
-        "registered" if own.trial.backend != Backend::IoUring => false,
         _ => setting.get(&own) != setting.get(&read),
     };
     let unsaid = SETTINGS.iter().filter(is_unsaid);
@@ -140,7 +137,6 @@ pub fn described_cell(options: &Options, done: u64) -> Result<CellSpec> {
         })?;
         setting.set(&mut cell, value)?;
     }
-    alone(&mut cell);
     Ok(cell)
 }
 
@@ -161,30 +157,18 @@ mod tests {
         let [cell] = plan.cells() else {
             panic!("one cell: {sets}")
         };
-        describe(&cell.spec, 0)
+        describe(&cell.spec)
     }
 
     /// Experiments with settings, and options that jobs of them have.
-    const DESCRIBED: [(&str, &str, &[&str]); 24] = [
+    const DESCRIBED: [(&str, &str, &[&str]); 18] = [
         ("read-size", "bs=64k pattern=reverse", &["rw=read:-131072"]),
         (
             "read-size",
             "bs=64k pattern=strided skip=3M",
             &["rw=read:3145728"],
         ),
-        (
-            "read-size",
-            "bs=64k pattern=strided skip_every=1M skip=3M",
-            &[
-                "rw=read", "zonemode=strided", "zonesize=1048576", "zoneskip=3145728",
-            ],
-        ),
         ("write-random", "bs=64k trim_percent=100", &["rw=randtrim"]),
-        (
-            "write-random",
-            "bs=64k trim_first=true",
-            &["rw=randtrimwrite"],
-        ),
         (
             "write-random",
             "bs=64k trim_percent=50",
@@ -211,16 +195,7 @@ mod tests {
             "bs=4k rate=1000 read_percent=70",
             &["rw=randrw", "rwmixread=70", "rate_iops=700,300"],
         ),
-        (
-            "read-random",
-            "bs=4k thinktime=1ms thinktime_every=8",
-            &["thinktime=1000us"],
-        ),
-        (
-            "read-random",
-            "bs=4k bursts=1s/250ms",
-            &["thinktime_iotime=1000000us"],
-        ),
+        ("read-random", "bs=4k thinktime=1ms", &["thinktime=1000us"]),
         (
             "read-random",
             "bs=4k pattern=zipf:1.2",
@@ -233,31 +208,17 @@ mod tests {
         ),
         (
             "read-random",
-            "bs=4k pattern=sequence:2:0:1/next",
-            &[
-                "random_distribution=sequence:2,0,1",
-                "random_sequence_stride=1",
-            ],
-        ),
-        ("read-random", "bs=4k random_every=8", &["rw=randread:8"]),
-        (
-            "read-random",
             "bs=4k bs_mix=4k:60,64k:40",
             &["bssplit=4096/60:65536/40,4096/60:65536/40"],
         ),
         (
             "read-random",
-            "bs=4k segments=4/1M",
-            &["description=segments="],
-        ),
-        (
-            "read-random",
-            "bs=4k fadvise=normal cache=cold nowait=true backend=pvsync2",
+            "bs=4k fadvise=normal cache=cold backend=pvsync2",
             &["description=fadvise=normal"],
         ),
         (
             "read-random",
-            "bs=4k requests=1000 threads=3 cpus=0-1 placement=packed",
+            "bs=4k bytes=3000k threads=3 cpus=0-1 placement=packed",
             &["cpus_allowed=0-1"],
         ),
         (
@@ -298,8 +259,7 @@ mod tests {
 
     #[test]
     fn each_group_that_runs_is_a_job_and_reads_as_a_cell_of_its_own() {
-        let sets = "writer.rate=none reader.bs=16k writer.start_delay=250ms writer.flow=4 reader.flow=6 \
-            reader.threads=4 reader.rate=none reader.arrivals=constant reader.ends_trial=true";
+        let sets = "writer.rate=none reader.bs=16k reader.threads=4 reader.rate=none reader.arrivals=constant";
         let jobs = jobs("interference", sets);
         let numbers: Vec<u32> = jobs.iter().map(|job| job.group).collect();
         assert_eq!(numbers, [1, 2]);
@@ -308,9 +268,6 @@ mod tests {
                 .filter_map(|job| job.options.get(name))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(find("startdelay"), ["250000us"]);
-        assert_eq!(find("exitall"), ["1"]);
-        assert_eq!(find("flow_id"), ["0", "0"]);
         assert_eq!(find("rw"), ["randread", "write"]);
         jobs.iter().for_each(|job| same(job, sets));
         let alone = self::jobs("interference", "writer.rate=0");
@@ -323,7 +280,7 @@ mod tests {
             command: Some("cat {file}".parse().expect("a program")),
             ..CellSpec::default()
         };
-        let [job] = &describe(&program, 0)[..] else {
+        let [job] = &describe(&program)[..] else {
             panic!("one job")
         };
         let error = described_cell(&job.options, 1).expect_err("a program");
@@ -332,7 +289,7 @@ mod tests {
             tool: "fio".parse().expect("a tool"),
             ..CellSpec::default()
         };
-        let [job] = &describe(&fio, 0)[..] else {
+        let [job] = &describe(&fio)[..] else {
             panic!("one job")
         };
         let read = described_cell(&job.options, 1).expect("a cell");
@@ -355,11 +312,10 @@ mod tests {
     }
 
     fn same(job: &DescribedJob, sets: &str) {
-        let mut measured = CellSpec {
+        let measured = CellSpec {
             trial: job.trial.clone(),
             ..CellSpec::default()
         };
-        alone(&mut measured);
         let read = described_cell(&job.options, 1 << 40).expect(sets);
         let unsaid = unsaid(&measured, &read);
         assert!(unsaid.is_empty(), "{sets}: {unsaid:?}, {:?}", job.options);

@@ -108,8 +108,6 @@ impl JobFile {
             true => side_by_side::named(&jobs, &mut mistakes),
             false => target::named_by(&jobs, &mut mistakes),
         };
-        let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
-        side_by_side::check_flows(&jobs, &stages, &mut mistakes);
         if several {
             side_by_side::check_alone(&jobs, &mut mistakes);
         }
@@ -127,10 +125,6 @@ impl JobFile {
         let read_back = ReadBack::of(&jobs, &cells, &stages);
         let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
         mistakes.told()?;
-        for (cell, ends) in cells.iter_mut().zip(ends) {
-            cell.trial.ends_trial = ends;
-        }
-        side_by_side::leave_out_what_takes_two(&stages, &mut cells);
         if let (Some(held), Some(cell)) = (&held, cells.first_mut()) {
             held.bound(cell);
         }
@@ -257,7 +251,7 @@ fn design(cells: &[CellSpec], stages: &[usize]) -> Design {
     let last = stages.last().copied().unwrap_or(0);
     let of_stage = |stage: usize| -> Option<Duration> {
         let own = cells.iter().zip(stages).filter(|(_, own)| **own == stage);
-        let times = own.map(|(cell, _)| Some(cell.trial.limit.time? + cell.trial.start_delay));
+        let times = own.map(|(cell, _)| cell.trial.limit.time);
         times.collect::<Option<Vec<_>>>()?.into_iter().max()
     };
     let all: Option<Duration> = (0..=last).map(of_stage).sum();

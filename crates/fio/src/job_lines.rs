@@ -1,12 +1,7 @@
 //! The options of a job that stands for one trial or one of its groups, as lines of a job file.
 
-use std::time::Duration;
-
 use iolab_workload::cpus::Placement;
-use iolab_workload::group::GroupTrial;
-use iolab_workload::trial::{
-    Arrivals, Backend, CacheState, FileLayout, Rate, SteadyTest, TrialSpec,
-};
+use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
 
 use super::words;
 
@@ -41,7 +36,6 @@ impl JobLines {
         job.processors(spec);
         job.place(spec);
         job.rate(spec);
-        job.steady_state(spec);
         if spec.cache == CacheState::Hot {
             job.add("invalidate=0");
             job.add("pre_read=1");
@@ -113,9 +107,6 @@ impl JobLines {
         let mut bound = |all| self.shared_by(spec.threads, all, "bounds");
         let bound = match (spec.bytes_bound(), spec.requests_bound()) {
             (Some(bytes), _) => format!("io_size={}", bound(bytes)),
-            (None, Some(requests)) if spec.bs_mix.is_some() => {
-                format!("number_ios={}", bound(requests))
-            }
             (None, Some(requests)) => {
                 format!("io_size={}", bound(requests).saturating_mul(spec.bs))
             }
@@ -154,63 +145,4 @@ impl JobLines {
             self.add("rate_process=poisson");
         }
     }
-
-    /// The steady state that ends each thread.
-    fn steady_state(&mut self, spec: &TrialSpec) {
-        let Some(rule) = spec.steady else {
-            return;
-        };
-        if spec.threads > 1 {
-            // It would judge the sum of the clones that it reports together.
-            self.lines.retain(|line| line != "group_reporting");
-        }
-        let time = |time: Duration| match time.subsec_nanos() {
-            0 => time.as_secs().to_string(),
-            _ => format!("{}us", time.as_micros()),
-        };
-        self.add(format!("steadystate={}:{}%", rule.test, rule.percent));
-        self.add(format!("steadystate_duration={}", time(rule.window)));
-        self.add(format!("steadystate_ramp_time={}", time(rule.ramp)));
-        let whole = |time: Duration| time.subsec_nanos() == 0;
-        if !(whole(rule.window) && whole(rule.ramp)) {
-            self.differs("fio looks for a steady state in whole seconds");
-        }
-        if rule.every != Duration::from_secs(1) {
-            self.add(format!("steadystate_check_interval={}", time(rule.every)));
-            self.differs("not every version of fio has intervals of a steady state other than 1 s");
-        }
-        if matches!(rule.test, SteadyTest::Latency | SteadyTest::LatencySlope) {
-            self.differs("not every version of fio has a steady state of latencies");
-        }
-    }
-
-    /// When a group begins beside others, what it ends, and its part of their [flow](flow_id).
-    pub(crate) fn beside_others(&mut self, group: &GroupTrial, flow_id: Option<usize>) {
-        let delay = group.trial.start_delay;
-        if !delay.is_zero() {
-            self.add(format!("startdelay={}us", delay.as_micros()));
-        }
-        if group.ends {
-            self.add("exitall");
-            self.add("exit_what=stonewall");
-        }
-        let Some((weight, id)) = group.trial.flow.zip(flow_id) else {
-            return;
-        };
-        let threads = group.trial.threads.max(1);
-        if !weight.is_multiple_of(threads) {
-            self.differs(format!(
-                "its flow={weight} is not a multiple of its {threads} threads, and fio gives each of them the weight"
-            ));
-        }
-        self.add(format!("flow={}", weight / threads));
-        self.add(format!("flow_id={id}"));
-    }
-}
-
-/// The number that the flow of groups has, which is that of their cell; `None` where they have none: a proportion takes two.
-/// fio counts the jobs of one flow over the whole file, also those that have not begun.
-pub(crate) fn flow_id(groups: &[GroupTrial], number: usize) -> Option<usize> {
-    let flows = groups.iter().filter(|group| group.trial.flow.is_some());
-    (flows.count() > 1).then_some(number)
 }

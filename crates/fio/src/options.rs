@@ -5,7 +5,6 @@ mod conflicts;
 mod extent;
 mod files;
 mod requests_and_threads;
-mod steady;
 mod values;
 
 use std::collections::BTreeMap;
@@ -14,8 +13,7 @@ use std::time::Duration;
 use iolab_workload::Error;
 use iolab_workload::Result;
 use iolab_workload::trial::{
-    Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, Sequence, SyncPolicy, THREADS_MAX,
-    TrialSpec,
+    Backend, Batch, CacheState, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 
 use iolab_workload::settings::CellSpec;
@@ -93,13 +91,6 @@ pub fn reported_cell(options: &Options, done: u64) -> Result<CellSpec> {
     Ok(cell)
 }
 
-/// Takes out what a job does to others, or after them: it has a meaning beside these only.
-pub fn alone(cell: &mut CellSpec) {
-    cell.trial.start_delay = Duration::ZERO;
-    cell.trial.flow = None;
-    cell.trial.ends_trial = false;
-}
-
 /// As [`cell_of`].
 ///
 /// # Errors
@@ -120,16 +111,9 @@ pub(crate) fn cell_or_faults(
     let sync = sync.and_then(|sync| files::check_syncs(options, sync.1).map(|()| sync));
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     extent::bounds(options, &mut trial, size, &mut faults);
-    extent::zones(options, &mut trial, &mut faults);
     extent::load(options, &mut trial, &mut faults);
     trial.latency = !is_set(options, "gtod_reduce") && !is_set(options, "disable_lat");
-    if is_set(options, "zero_buffers") {
-        trial.content = Content::Zero;
-    } else if text(options, "scramble_buffers") == Some("0") && !is_set(options, "refill_buffers") {
-        trial.content = Content::Repeated;
-    }
     trial.verify = faults.or(verified(options), false);
-    steady::steady(options, &mut trial, &mut faults);
     requests_and_threads::check_lockmem(options, &trial, &mut faults);
     conflicts::check(options, &trial, &mut faults);
     if !faults.0.is_empty() {
@@ -168,13 +152,11 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         Some(direction) => (true, direction),
         None => (false, name),
     };
-    let unknown_order = || {
-        Fault {
+    let unknown_order = || Fault {
         option,
         error: unknown(option, text)
             .error
-            .hint("it is one of: read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim, randtrimwrite"),
-    }
+            .hint("it is one of: read, write, rw, trim, randread, randwrite, randrw, randtrim"),
     };
     let percent = match direction {
         "read" => Ok(100),
@@ -184,10 +166,6 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
             Ok(0)
         }
         "rw" | "readwrite" => mix(options),
-        "trimwrite" => {
-            trial.trim_first = true;
-            Ok(0)
-        }
         _ => Err(unknown_order()),
     };
     trial.read_percent = faults.or(percent, 100);
@@ -220,16 +198,9 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
                 faults.or(Err(Fault { option, error }), ());
             }
         },
-        Some(every) => {
-            let every = every.trim().parse().ok().filter(|every| *every > 0);
-            trial.random_every = faults.or(every.ok_or_else(unknown_order), 1);
-            if let Some((name, sequencer)) = value(options, "rw_sequencer")
-                && trial.random_every > 1
-                && sequencer != "sequential"
-            {
-                faults.or(Err(refused(name, sequencer, name)), ());
-            }
-        }
+        // Each request has an offset of its own.
+        Some(every) if every.trim() == "1" => {}
+        Some(_) => faults.or(Err(unknown_order()), ()),
     }
 }
 
@@ -255,24 +226,8 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
         }
         Some(("zipf" | "pareto" | "normal", _)) => text.parse().map_err(fault),
         Some(("zoned", zones)) => zones.parse().map(Pattern::Zoned).map_err(fault),
-        Some(("sequence", blocks)) => {
-            let moves = is_set(options, "random_sequence_stride");
-            let sequence = listed(blocks, moves).map(Pattern::Sequence);
-            sequence.map_err(fault)
-        }
         _ => Err(refused(option, text, option)),
     }
-}
-
-/// `2,0,1`
-fn listed(blocks: &str, moves: bool) -> Result<Sequence> {
-    let numbers = blocks.split(',').map(|block| block.trim().parse());
-    let numbers: std::result::Result<Vec<u32>, _> = numbers.collect();
-    let numbers = numbers.map_err(|_| {
-        Error::usage(format!("'{}' is not a list of blocks", short(blocks)))
-            .hint("fio takes numbers from 0 on, separated by commas")
-    })?;
-    Sequence::new(&numbers, moves)
 }
 
 fn mix(options: &Options) -> Read<u8> {
@@ -336,12 +291,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let batch = batch(options, trial.depth);
     trial.batch = faults.or(batch, Batch::One);
     let ring = trial.backend == Backend::IoUring;
-    trial.registered = ring && is_set(options, "fixedbufs") && is_set(options, "registerfiles");
     trial.sqpoll = ring && is_set(options, "sqthread_poll");
-    if let Some((name, cpu)) = value(options, "sqthread_poll_cpu").filter(|_| trial.sqpoll) {
-        let number = cpu.parse().map(Some).map_err(|_| unknown(name, cpu));
-        trial.sqpoll_cpu = faults.or(number, None);
-    }
     trial.iopoll = is_set(options, "hipri");
     let direct = match text(options, "buffered") {
         Some(buffered) => buffered == "0",

@@ -17,7 +17,6 @@ const ENGINES: [Backend; 7] = [
     Backend::Null,
 ];
 
-const FLAGS: &str = "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error";
 const TRIMS: &str = "iolab has not tried how it trims";
 
 /// Refuses what fio cannot do, or would do otherwise.
@@ -33,28 +32,23 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
     treated!(spec => TrialSpec {
         same: [
-            bs, skip, skip_every, random_every, write_hint, sqpoll_cpu, offset, region, threads, cpus, placement, memory_node, depth,
-            batch, read_percent, layout, sync_every, cache, buffer_memory, content, compressible, dedup, limit, thinktime,
-            thinktime_every, thinktime_spin, bursts, latency, seed, registered, sqpoll, iopoll, ioprio,
+            bs, skip, offset, region, threads, cpus, placement, depth, batch, read_percent, layout, sync_every, cache, buffer_memory,
+            compressible, limit, thinktime, latency, seed, sqpoll, iopoll,
         ],
         adapted: [
-            "iolab does it around the program": [fresh, allocate, hardware_counters],
+            "iolab does it around the program": [allocate, hardware_counters],
             "it says how something goes that is refused, here or where a run is planned": [
-                arrivals, rate_slack, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial,
+                arrivals, rate_slack, others, ranks, hosts, shift,
             ],
             "it keeps a descriptor for each job": [descriptors],
             "iolab records it of its own requests": [series_ns, latency_over_time],
         ],
         cannot: [
             rate: { spec.rate.is_some() => "its latencies at a given rate do not count from the intended start" },
-            steady: { spec.steady.is_some() => "iolab does not read at what time it was steady" },
-            segments: { spec.segments.is_some() => "it has no segments with gaps between them" },
             files: { spec.files.is_some() => "it draws the sizes of several files itself, and is given one for each thread" },
             trace: { spec.trace => "iolab traces its own requests only" },
             trim_percent: { spec.trim_percent > 0 => TRIMS },
-            trim_first: { spec.trim_first => TRIMS },
             verify: { spec.verify => "iolab cannot verify what it writes" },
-            dedup_set: { spec.dedup_set.is_some() => "not every version of it repeats data of several blocks (dedupe_global)" },
             buffer_init: { spec.buffer_init != BufferInit::Random => "the preparation of its buffers cannot be chosen" },
             backend: { !ENGINES.contains(&spec.backend) => "it has no such engine" },
             pattern: {
@@ -62,7 +56,6 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
                 pattern == Pattern::Strided && !ends_within_first_phase(spec) =>
                     "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
                 pattern == Pattern::Zipf(1.0) => "its Zipf distribution has no exponent of 1",
-                matches!(pattern, Pattern::Sequence(_)) => "only versions after 3.42 have sequences of blocks",
                 has_one_place(spec) => "in an ordered mix each direction has a place of its own in the file",
             },
             bs_mix: {
@@ -71,10 +64,6 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
                 sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()) => "it has a range of sizes, or sizes with shares, and not both",
             },
             first_offset: { spec.first_offset != FirstOffset::Zero && is_ordered(spec) => "it begins an ordered pass at the start of the region: set first_offset=zero" },
-            dontcache: { spec.dontcache => FLAGS },
-            atomic: { spec.atomic => FLAGS },
-            nowait: { spec.nowait => FLAGS },
-            noatime: { spec.noatime => "it opens files without O_NOATIME: set noatime=false" },
             fadvise: { matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)) => "its only advice is sequential or random" },
             nice: { spec.nice.is_some() => "its nice value is added to that of the process" },
             realtime: { spec.realtime.is_some() => "it has no option for real-time threads" },
@@ -92,7 +81,7 @@ pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
     is_ordered(trial) && trial.reads() && trial.writes()
 }
 
-/// Whether each request, or all but one of some, follows the one before.
+/// Whether each request follows the one before.
 fn is_ordered(trial: &TrialSpec) -> bool {
     match trial.pattern {
         Pattern::Seq | Pattern::Strided | Pattern::Reverse => true,
@@ -101,8 +90,7 @@ fn is_ordered(trial: &TrialSpec) -> bool {
         | Pattern::Zipf(_)
         | Pattern::Pareto(_)
         | Pattern::Normal(_)
-        | Pattern::Zoned(_) => trial.random_every > 1,
-        Pattern::Sequence(_) => true,
+        | Pattern::Zoned(_) => false,
     }
 }
 
@@ -114,9 +102,8 @@ fn ends_within_first_phase(spec: &TrialSpec) -> bool {
     let blocks = spec.region / spec.bs;
     (0..spec.threads).all(|worker| {
         let bytes = share(blocks, worker, spec.threads).1 * spec.bs;
-        let run = spec.skip_every.unwrap_or(spec.bs).max(1);
-        let stride = run.saturating_add(spec.skip);
-        let room = bytes / stride * run + (bytes % stride).min(run);
+        let stride = spec.bs.saturating_add(spec.skip);
+        let room = bytes / stride * spec.bs + (bytes % stride).min(spec.bs);
         share(bound, worker, spec.threads).1 <= room / spec.bs
     })
 }

@@ -1,8 +1,7 @@
 //! A trial in the words of fio's command line: options that no machine decides, each as `--NAME` or `--NAME=VALUE`.
 
 use iolab_workload::trial::{
-    Backend, CacheState, Content, FileLayout, IoPriority, Pattern, Sizes, SyncPolicy, TrialSpec,
-    WriteHint, share,
+    Backend, CacheState, FileLayout, Pattern, Sizes, SyncPolicy, TrialSpec, share,
 };
 
 /// What all workers have in common.
@@ -26,7 +25,6 @@ pub fn common(spec: &TrialSpec) -> Vec<String> {
         "--randrepeat=0".to_owned(),
         format!("--randseed={}", spec.seed),
     ];
-    words.extend(zones(spec));
     words.extend(choices(spec).into_iter().map(str::to_owned));
     words.extend(sizes_and_pauses(spec));
     let every = spec.sync_every;
@@ -45,12 +43,6 @@ pub fn common(spec: &TrialSpec) -> Vec<String> {
             words.push(format!("--random_distribution={}", spec.pattern));
         }
         Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
-        Pattern::Sequence(sequence) => {
-            words.push(format!("--random_distribution={}", sequence.as_fio()));
-            if sequence.moves() {
-                words.push("--random_sequence_stride=1".to_owned());
-            }
-        }
         Pattern::Seq
         | Pattern::Strided
         | Pattern::Reverse
@@ -69,7 +61,7 @@ pub fn common(spec: &TrialSpec) -> Vec<String> {
     words
 }
 
-/// How large requests are, what their data is like, which priority and memory the threads have, and when they pause.
+/// How large requests are, what their data is like, and when threads pause.
 fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
     let mut words = Vec::new();
     match &spec.bs_mix {
@@ -96,50 +88,14 @@ fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
             });
         }
     }
-    for (name, percent) in [
-        ("buffer_compress_percentage", spec.compressible),
-        ("dedupe_percentage", spec.dedup),
-    ] {
-        if percent > 0 {
-            words.push(format!("--{name}={percent}"));
-        }
-    }
-    let priority = match spec.ioprio {
-        None => None,
-        Some(IoPriority::RealTime(level)) => Some((1, level)),
-        Some(IoPriority::BestEffort(level)) => Some((2, level)),
-        Some(IoPriority::Idle) => Some((3, 0)),
-    };
-    if let Some((class, level)) = priority {
-        words.push(format!("--prioclass={class}"));
-        words.push(format!("--prio={level}"));
-    }
-    if let Some(hint) = spec.write_hint {
-        let name = match hint {
-            WriteHint::Unspecific => "none",
-            WriteHint::Short | WriteHint::Medium | WriteHint::Long | WriteHint::Extreme => {
-                hint.name()
-            }
-        };
-        words.push(format!("--write_hint={name}"));
-    }
-    if let Some(cpu) = spec.sqpoll_cpu {
-        words.push(format!("--sqthread_poll_cpu={cpu}"));
-    }
-    if let Some(node) = spec.memory_node {
-        words.push(format!("--numa_mem_policy=bind:{node}"));
+    if (1..100).contains(&spec.compressible) {
+        words.push(format!(
+            "--buffer_compress_percentage={}",
+            spec.compressible
+        ));
     }
     if let Some(think) = spec.thinktime {
         words.push(format!("--thinktime={}us", think.as_micros()));
-        words.push(format!("--thinktime_blocks={}", spec.thinktime_every));
-        if !spec.thinktime_spin.is_zero() {
-            let spin = spec.thinktime_spin.as_micros();
-            words.push(format!("--thinktime_spin={spin}us"));
-        }
-    }
-    if let Some(bursts) = spec.bursts {
-        words.push(format!("--thinktime={}us", bursts.off.as_micros()));
-        words.push(format!("--thinktime_iotime={}us", bursts.on.as_micros()));
     }
     words
 }
@@ -155,10 +111,9 @@ fn choices(spec: &TrialSpec) -> Vec<&'static str> {
         ),
         (spec.sync == SyncPolicy::Osync, "--sync=sync"),
         (spec.sync == SyncPolicy::Odsync, "--sync=dsync"),
-        (spec.content == Content::Repeated, "--scramble_buffers=0"),
-        (spec.content == Content::Zero, "--zero_buffers"),
-        (ring && spec.registered, "--fixedbufs"),
-        (ring && spec.registered, "--registerfiles"),
+        (spec.compressible == 100, "--zero_buffers"),
+        (ring, "--fixedbufs"),
+        (ring, "--registerfiles"),
         (ring && spec.sqpoll, "--sqthread_poll"),
         (spec.iopoll && spec.backend != Backend::Null, "--hipri"),
         (spec.latency, "--lat_percentiles=1"),
@@ -173,7 +128,6 @@ fn choices(spec: &TrialSpec) -> Vec<&'static str> {
 fn order(spec: &TrialSpec) -> String {
     let direction = match (spec.reads(), spec.writes()) {
         (true, false) => "read",
-        (false, true) if spec.trim_first => "trimwrite",
         (false, true) if !spec.writes_data() => "trim",
         (false, true) => "write",
         _ => "rw",
@@ -182,31 +136,13 @@ fn order(spec: &TrialSpec) -> String {
         Pattern::Seq => direction.to_owned(),
         // From the end of a block back over it and the one before.
         Pattern::Reverse => format!("{direction}:-{}", 2 * spec.bs),
-        // A number here would be skipped after each request.
-        Pattern::Strided if spec.skip_every.is_some() => direction.to_owned(),
         Pattern::Strided => format!("{direction}:{}", spec.skip),
         Pattern::Rand
         | Pattern::RandReplace
         | Pattern::Zipf(_)
         | Pattern::Pareto(_)
         | Pattern::Normal(_)
-        | Pattern::Zoned(_)
-        | Pattern::Sequence(_) => match spec.random_every {
-            1 => format!("rand{direction}"),
-            every => format!("rand{direction}:{every}"),
-        },
-    }
-}
-
-/// Runs of blocks with others left out between them.
-fn zones(spec: &TrialSpec) -> Vec<String> {
-    match (spec.pattern, spec.skip_every) {
-        (Pattern::Strided, Some(run)) => vec![
-            "--zonemode=strided".to_owned(),
-            format!("--zonesize={run}"),
-            format!("--zoneskip={}", spec.skip),
-        ],
-        _ => Vec::new(),
+        | Pattern::Zoned(_) => format!("rand{direction}"),
     }
 }
 
@@ -239,10 +175,7 @@ pub fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
                     .to_owned(),
             );
         }
-        words.push(match spec.bs_mix {
-            None => format!("--io_size={}", requests * spec.bs),
-            Some(_) => format!("--number_ios={requests}"),
-        });
+        words.push(format!("--io_size={}", requests * spec.bs));
     }
     Ok(words)
 }

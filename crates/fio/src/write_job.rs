@@ -5,7 +5,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{FileLayout, TrialSpec};
 
 use super::between_passes::{ReadUnit, drops_at_each_pass};
-use super::job_lines::{JobLines, flow_id};
+use super::job_lines::JobLines;
 use super::unsupported::check;
 
 /// The job file of a plan, each cell once. Cells that fio cannot carry out alike are left out, with the reason as a comment.
@@ -20,12 +20,7 @@ pub fn job_file(plan: &Plan) -> String {
     if cells.iter().any(|cell| is_paced(&cell.spec)) {
         text.push_str("; At a rate fio counts latency from the submission of a request, iolab from its scheduled start.\n");
     }
-    let exits = cells.iter().any(|cell| ends_all(&cell.spec));
-    let jobs: Vec<Result<Vec<Job>, String>> = cells
-        .iter()
-        .enumerate()
-        .map(|(number, cell)| jobs(&cell.spec, number, exits))
-        .collect();
+    let jobs: Vec<Result<Vec<Job>, String>> = cells.iter().map(|cell| jobs(&cell.spec)).collect();
     let each = || jobs.iter().flatten().flatten();
     let shared: Vec<String> = match each().next() {
         Some(first) => {
@@ -73,24 +68,13 @@ struct Job {
     lines: Vec<String>,
 }
 
-/// Whether a group ends all that run beside it.
-fn ends_all(cell: &CellSpec) -> bool {
-    cell.has_groups() && cell.active().any(|group| group.spec.trial.ends_trial)
-}
-
-/// The jobs that a cell, which has this number, is: one for each of its groups, which run side by side. `exits` is whether a
-/// job of the file ends others: then every job of fio ends its own clones.
-fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String> {
-    let is_timed =
-        |trial: &TrialSpec| trial.limit.time.is_some() && trial.requests_bound().is_none();
-    let may_be_cut = |trial: &TrialSpec| exits && trial.threads > 1 && !is_timed(trial);
+/// The jobs that a cell is: one for each of its groups, which run side by side.
+fn jobs(cell: &CellSpec) -> Result<Vec<Job>, String> {
     if !cell.has_groups() {
         let lines = job(&cell.trial)?.the_same()?;
         return Ok(vec![Job { group: None, lines }]);
     }
-    let groups = cell.group_trials();
-    let flow_id = flow_id(&groups, number);
-    groups
+    cell.group_trials()
         .into_iter()
         .map(|group| {
             let name = &cell.groups[group.group as usize - 1].name;
@@ -99,15 +83,7 @@ fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String>
                     "{name} runs as long as groups whose end no time gives"
                 ));
             }
-            if !group.ends && may_be_cut(&group.trial) {
-                return Err(format!(
-                    "{name}: exitall of another job ends all its threads with the first one"
-                ));
-            }
-            let lines = job(&group.trial).and_then(|mut lines| {
-                lines.beside_others(&group, flow_id);
-                lines.the_same()
-            });
+            let lines = job(&group.trial).and_then(JobLines::the_same);
             let lines = lines.map_err(|why| format!("{name}: {why}"))?;
             Ok(Job {
                 group: Some(name.clone()),
@@ -122,7 +98,6 @@ fn job(spec: &TrialSpec) -> Result<JobLines, String> {
     // Those follow from options that only a job file has.
     let closed = TrialSpec {
         rate: None,
-        steady: None,
         ..spec.clone()
     };
     check(&closed)?;
@@ -185,55 +160,19 @@ mod tests {
                     "bs=4k", "bs_mix=4k/64k@64k", "read_percent=50", "pattern=rand-replace",
                 ],
             ),
-            (
-                "read-random",
-                &[
-                    "bs=4k",
-                    "threads=1,2",
-                    "steady=iops_slope:0.5%/3s/1s/1s",
-                    "time=15s",
-                ],
-            ),
             ("interference", &["writer.rate=0,50MB/s,none"]),
-            (
-                "interference",
-                &["writer.rate=none", "writer.start_delay=250ms"],
-            ),
-            (
-                "interference",
-                &[
-                    "writer.rate=none", "reader.rate=none", "reader.arrivals=constant",
-                    "reader.bs=4k,16k", "writer.flow=1", "reader.flow=8",
-                ],
-            ),
-            (
-                "interference",
-                &["writer.rate=none,50MB/s", "reader.ends_trial=true"],
-            ),
-            (
-                "read-size",
-                &[
-                    "bs=64k", "region=10M", "pattern=strided", "skip_every=1M", "skip=3M",
-                    "bytes=3M",
-                ],
-            ),
         ] {
             let plan = plan(name, sets);
             let text = job_file(&plan);
             let file = JobFile::parse(&text, "again").expect(&text);
             let again = cells(&file.experiment).expect("cells");
-            let bare = |trial: TrialSpec| TrialSpec {
-                // The defaults of fio that no cell can say.
-                registered: false,
-                ..trial
-            };
             let bare = |cell: &CellSpec| -> Vec<TrialSpec> {
                 match cell.has_groups() {
                     true => {
                         let groups = cell.group_trials().into_iter();
-                        groups.map(|group| bare(group.trial)).collect()
+                        groups.map(|group| group.trial).collect()
                     }
-                    false => vec![bare(cell.trial.clone())],
+                    false => vec![cell.trial.clone()],
                 }
             };
             let mut wanted: Vec<Vec<TrialSpec>> =
@@ -268,29 +207,10 @@ mod tests {
                 &["writer.rate=none,50MB/s", "reader.pattern=reverse"],
             ),
             (
-                "interference",
-                &[
-                    "writer.rate=none", "reader.rate=none", "reader.arrivals=constant",
-                    "reader.bs=4k,16k", "writer.flow=1", "reader.flow=3", "reader.threads=2",
-                ],
-            ),
-            (
-                "interference",
-                &[
-                    "writer.rate=none,50MB/s", "reader.ends_trial=true", "writer.threads=2",
-                    "writer.time=none", "writer.bytes=1G",
-                ],
-            ),
-            (
                 "read-size",
                 &[
-                    "bs=64k,128k", "region=10M", "pattern=strided", "skip_every=1M", "skip=3M",
-                    "bytes=4M",
+                    "bs=64k,128k", "region=10M", "pattern=strided", "skip=3M", "bytes=4M",
                 ],
-            ),
-            (
-                "read-random",
-                &["bs=4k,8k", "steady=iops:5%/3s/0/500ms", "time=9s"],
             ),
         ]
         .map(|(name, sets)| {
@@ -308,14 +228,8 @@ mod tests {
         ; left out: bs=8KiB: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
         ; left out: writer.rate=none: reader: its backward reads wrap at the end of the file, not of the region
         ; left out: writer.rate=50MB/s: reader: its backward reads wrap at the end of the file, not of the region
-        ; left out: reader.bs=4KiB: reader: its flow=3 is not a multiple of its 2 threads, and fio gives each of them the weight
-        ; left out: reader.bs=16KiB: reader: its flow=3 is not a multiple of its 2 threads, and fio gives each of them the weight
-        ; left out: writer.rate=none: writer: exitall of another job ends all its threads with the first one
-        ; left out: writer.rate=50MB/s: writer: exitall of another job ends all its threads with the first one
         ; left out: bs=64KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
         ; left out: bs=128KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
-        ; left out: bs=4KiB: not every version of fio has intervals of a steady state other than 1 s
-        ; left out: bs=8KiB: not every version of fio has intervals of a steady state other than 1 s
         ");
     }
 }

@@ -125,7 +125,7 @@ pub fn beyond_budget(plan: &Plan) -> Option<String> {
 fn common(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
     let needs = [
-        (any(|s| s.starts_fresh()), ("fresh", "false")),
+        (any(|s| s.starts_fresh()), ("allocate", "none")),
         (
             any(|s| s.descriptors == Descriptors::Shared),
             ("descriptors", "private"),
@@ -224,7 +224,7 @@ mod tests {
     fn a_grid_gets_files_of_their_own_with_the_same_size() {
         let (experiment, note) = adapted("disk-grid", &["tool=iolab,iozone"]);
         let note = note.expect("changed");
-        insta::assert_snapshot!(note, @"disk-grid: changed so that iolab and iozone can do the same: time=none, bytes=none, layout=private, content=repeated, region=48MiB");
+        insta::assert_snapshot!(note, @"disk-grid: changed so that iolab and iozone can do the same: time=none, bytes=none, layout=private, region=48MiB");
         let planned = cells(&experiment).expect("valid");
         let even = |spec: &TrialSpec| {
             spec.region

@@ -333,7 +333,7 @@ fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::R
     let shares = spec.layout != FileLayout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
-            "it works on existing files, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
+            "it works on existing files, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and allocate=none".to_owned(),
         );
     }
     let is_file = |kind| matches!(kind, TargetKind::Scratch | TargetKind::File);

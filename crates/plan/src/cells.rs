@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::{Backend, CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
+use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, GroupSetting, Refined};
@@ -320,8 +320,6 @@ enum Meaningless {
     Blocks,
     /// Reads that differ from other reads only in the sync policy, which does not affect reads.
     Sync,
-    /// Requests that differ from others only in whether buffers are registered, of a backend that registers none.
-    Registered,
 }
 
 fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaningless> {
@@ -331,7 +329,7 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
         return None;
     }
     let spec = &cell.trial;
-    let blocks = spec.visited_bytes() / spec.bs.max(1);
+    let blocks = spec.region / spec.bs.max(1);
     let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != FileLayout::Overlapping;
     if !spec.buffer_init_applies() {
         Some(Meaningless::Pages)
@@ -342,9 +340,6 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
     } else if !spec.writes() && !cell.runs_program() && experiment.repeats("sync", &planned.levels)
     {
         Some(Meaningless::Sync)
-    } else if spec.backend != Backend::IoUring && experiment.repeats("registered", &planned.levels)
-    {
-        Some(Meaningless::Registered)
     } else {
         None
     }
@@ -379,10 +374,6 @@ fn left_out(experiment: &Experiment) -> Option<String> {
         (
             Meaningless::Sync,
             "reads are the same under every sync policy".to_owned(),
-        ),
-        (
-            Meaningless::Registered,
-            "only io_uring has registered buffers".to_owned(),
         ),
     ];
     let reasons: Vec<String> = reasons
@@ -532,21 +523,6 @@ mod tests {
         // With no combination left, the error is that of the cell's check.
         let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
         assert_eq!(cells(&none).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn registered_buffers_are_swept_where_a_backend_has_them() {
-        let sweep = |backends| experiment(&["bs=4k", backends, "registered=true,false"]);
-        let both = sweep("backend=psync,io_uring");
-        let levels = cells(&both).unwrap();
-        let levels: Vec<String> = levels.iter().map(|cell| cell.levels.join(" ")).collect();
-        assert_eq!(levels, ["psync true", "io_uring true", "io_uring false"]);
-        insta::assert_snapshot!(left_out(&both).unwrap(), @"left out 1 of 4 combinations: only io_uring has registered buffers");
-        let error = cells(&sweep("backend=psync,libaio")).unwrap_err();
-        insta::assert_snapshot!(error.to_string(), @r"
-        registered is varied, but no cell has backend io_uring, the only one with registered buffers
-          set backend=io_uring, or leave registered out
-        ");
     }
 
     #[test]

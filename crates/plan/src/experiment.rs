@@ -42,7 +42,7 @@ pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
-pub use standard_name::{Edition, Standard};
+pub use standard_name::Standard;
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;
@@ -51,16 +51,15 @@ use iolab_workload::names::{nearest, unknown};
 use iolab_workload::response::Response;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
-use iolab_workload::trial::Backend;
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names in `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 10] = [
+pub const DESIGN: [&str; 9] = [
     "trials_min", "trials_max", "precision", "budget", "refine", "settle", "precondition", "pilot",
-    "warmup", "edition",
+    "warmup",
 ];
 
 /// One varied setting.
@@ -330,7 +329,6 @@ impl Experiment {
         self.check_levels()?;
         self.check_inquiry()?;
         self.check_rounds()?;
-        self.check_edition()?;
         self.design.check()
     }
 
@@ -341,7 +339,6 @@ impl Experiment {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting without effect in every cell.
     pub fn base(&self) -> Result<CellSpec> {
         self.check_skip()?;
-        self.check_registered()?;
         self.check_refine()?;
         let mut cell = CellSpec::default();
         for (setting, value) in &self.settings {
@@ -359,31 +356,6 @@ impl Experiment {
                 .hint("set pattern = \"strided\", or leave skip out"));
         }
         Ok(())
-    }
-
-    /// Refuses a sweep of `registered` without the backend that registers buffers.
-    fn check_registered(&self) -> Result<()> {
-        let is_swept = self.factors.iter().any(|factor| factor.of.is("registered"));
-        usage_errors! {
-            is_swept && !self.ever("backend", |value| value == Backend::IoUring.name()) =>
-                "registered is varied, but no cell has backend io_uring, the only one with registered buffers",
-                "set backend=io_uring, or leave registered out";
-        }
-        Ok(())
-    }
-
-    /// Refuses an edition of a standard that the experiment does not follow.
-    fn check_edition(&self) -> Result<()> {
-        let edition = self.design.edition;
-        match edition == Edition::default() || self.standard.is_some() {
-            true => Ok(()),
-            false => Err(Error::usage(format!(
-                "edition={edition} in an experiment that follows no standard"
-            ))
-            .hint(format!(
-                "leave it out, or choose a test: iolab run pts-iops --set edition={edition}"
-            ))),
-        }
     }
 
     /// Refuses a latency as the response where latencies are not recorded.

@@ -310,9 +310,7 @@ mod tests {
     #[test]
     fn the_shortest_time_is_that_of_fast_storage_and_of_a_rate() {
         let shortest = |sets: &[&str]| {
-            let common = [
-                "bs=1MiB", "bytes=none", "requests=300", "trials_min=9", "trials_max=9",
-            ];
+            let common = ["bs=1MiB", "bytes=300M", "trials_min=9", "trials_max=9"];
             let forecast = forecast("read-random", &[&common, sets].concat());
             let trials = forecast.trials.0 as f64;
             forecast.time.0.expect("known").as_secs_f64() / trials
@@ -405,15 +403,11 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        // Of a second 3 bursts of 100 ms, with 300 ms between.
-        assert!((written(&["bursts=100ms/300ms"]) - 0.3).abs() < 1e-9);
         // A request of 1 MiB takes 1.05 ms.
         let paused = written(&["thinktime=9437184ns"]);
         assert!((paused - 0.1).abs() < 1e-9, "{paused}");
         let four = written(&["thinktime=9437184ns", "threads=4"]);
         assert!((four - 0.4).abs() < 1e-9, "{four}");
-        let rare = written(&["thinktime=1048576ns", "thinktime_every=9"]);
-        assert!((rare - 0.9).abs() < 1e-9, "{rare}");
         let groups = |rate: &str| {
             let sets = [rate, "reader.read_percent=0", "budget=100s"];
             forecast("interference", &sets).writes_at(1e9)
@@ -434,8 +428,7 @@ mod tests {
         let bytes = format!("bytes={most}");
         let found = forecast("write-random", &[grid[0], grid[1], &bytes]);
         assert_eq!(found.written, Written::AtMost(u64::MAX));
-        let requests = format!("requests={most}");
-        let sets = [grid[0], grid[1], "bytes=none", "rate=1", &requests];
+        let sets = [grid[0], grid[1], "rate=1B/s", &bytes];
         let found = forecast("write-random", &sets);
         assert_eq!(found.time.1, Duration::MAX);
     }
@@ -475,7 +468,6 @@ mod tests {
             "threads",
             "depth",
             "sync_every",
-            "thinktime_every",
         ]
         .map(|name| {
             for (experiment, group) in [("read-size", ""), ("interference", "writer.")] {
@@ -497,7 +489,6 @@ mod tests {
         x.toml, line 5, column 11: threads: '0' is out of range
         x.toml, line 5, column 9: depth: '0' is out of range
         x.toml, line 5, column 14: sync_every: '0' is out of range
-        x.toml, line 5, column 19: thinktime_every: '0' is out of range
         ");
     }
 }

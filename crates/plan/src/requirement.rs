@@ -27,8 +27,6 @@ pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
 
 /// Length of a trial where the workload gives none: short, because many trials show how much the storage varies.
 const TRIAL: Duration = Duration::from_secs(1);
-/// Settings that end a trial before its time, so that a workload would load the storage for less than `hold`.
-const EARLY_ENDS: [&str; 3] = ["bytes", "requests", "steady"];
 /// Most workloads of a requirement.
 const WORKLOADS_MAX: usize = 20;
 /// Most levels of a workload.
@@ -223,7 +221,6 @@ impl Requirement {
         for workload in &mut self.workloads {
             let cell = workload.experiment.base()?;
             for (name, is_own, value) in [
-                ("fresh", cell.trial.fresh && makes_files(&cell), "false"),
                 ("allocate", makes_files(&cell), "recycled"),
                 ("layout", cell.trial.layout == FileLayout::Private, "shared"),
             ] {
@@ -292,13 +289,10 @@ impl WorkloadEntry {
 
 /// The length of the trials of a workload, which nothing else may end.
 fn trial_time(experiment: &mut Experiment) -> Result<Duration> {
-    let ends = |name: &&str| experiment.values(name).any(|value| value != "none");
-    if let Some(name) = EARLY_ENDS.into_iter().find(ends) {
-        return Err(
-            Error::usage(format!("{name} ends a trial before its time")).hint(format!(
-                "leave {name} out: hold says how long the workload runs, time how long each trial"
-            )),
-        );
+    if experiment.values("bytes").any(|value| value != "none") {
+        return Err(Error::usage("bytes ends a trial before its time").hint(
+            "leave bytes out: hold says how long the workload runs, time how long each trial",
+        ));
     }
     if experiment.values("time").any(|value| value == "none") {
         return Err(Error::usage("time=none: a trial without an end")
@@ -385,7 +379,6 @@ remedy = "a faster disk"
             ("remedy = \"a faster disk\"\n", ""),
             ("[[workload.level]]", "[[workload.levels]]"),
             ("sync =", "bytes = \"1M\", sync ="),
-            ("sync =", "requests = 256, time = \"500ms\", sync ="),
             ("sync =", "time = \"none\", sync ="),
         ]
         .map(|(from, to)| {
@@ -407,7 +400,6 @@ remedy = "a faster disk"
           |            ^^^^^^
         unknown field `levels`, expected one of `name`, `settings`, `level`
         mine.toml, line 6, column 8: log: bytes ends a trial before its time
-        mine.toml, line 6, column 8: log: requests ends a trial before its time
         mine.toml, line 6, column 8: log: time=none: a trial without an end
         ");
         let error = Requirement::find("etc").expect_err("unknown");
@@ -439,7 +431,7 @@ requirement 'etc' is unknown
     #[test]
     fn new_files_become_the_one_that_there_is() {
         for set in [
-            "fresh = true", "allocate = \"append\"", "layout = \"private\"",
+            "allocate = \"fresh\"", "allocate = \"append\"", "layout = \"private\"",
         ] {
             let text = GOOD.replacen("settings = {", &format!("settings = {{ {set},"), 1);
             let mut requirement = Requirement::from_toml(&text, "mine.toml").expect(set);

@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::trial::{CacheState, Pattern, Segments};
+use iolab_workload::trial::{CacheState, Pattern};
 
 use self::points::{KIB, MeasuringPoint};
-use crate::experiment::{Edition, Experiment, Standard};
+use crate::experiment::{Experiment, Standard};
 use crate::precondition::Emptying;
 
 mod points;
@@ -74,7 +74,7 @@ pub enum Deviation {
     Bounded,
     /// The target is a file, so that a file system lies between.
     File,
-    /// This share of the target is used, less than in the edition.
+    /// This share of the target is used, not all of it.
     ActiveRange(f64),
     /// Nothing is done in the place of a purge.
     NotPurged,
@@ -86,12 +86,8 @@ pub enum Deviation {
     Passes,
     /// What a trial left in a cache of the storage was written out before the next one, which took it a while.
     WrittenOut,
-    /// The volatile write cache is on, which the enterprise edition turns off.
+    /// The volatile write cache is on, which the standard turns off.
     WriteCacheOn,
-    /// The volatile write cache is off, which the client edition turns on.
-    WriteCacheOff,
-    /// Requests do not go to the segments of the client edition, of which there are so many.
-    Segments(u64),
     /// The test's cells that are missing, of how many.
     Cells {
         /// Missing ones.
@@ -113,21 +109,6 @@ pub enum Deviation {
     Limits,
     /// Some requests go through the page cache.
     PageCache,
-    /// Between points of the composite test no writes restore the state.
-    NoPreWrites,
-    /// The stages of the cross stimulus test take less time, all of them together.
-    StageTime {
-        /// Their time.
-        time: Duration,
-        /// That of the test.
-        of: Duration,
-    },
-    /// The stages of the cross stimulus test are others, or overlap.
-    Stages,
-    /// Nothing shows that the rounds of the latency test came before the writes for its histogram.
-    WithoutRounds,
-    /// The waits of the idle test take turns, after another preparation.
-    WaitsTakeTurns,
 }
 
 impl Deviation {
@@ -140,7 +121,6 @@ impl Deviation {
                 | Self::ActiveRange(_)
                 | Self::File
                 | Self::Saturation { .. }
-                | Self::StageTime { .. }
         )
     }
 }
@@ -149,40 +129,22 @@ impl Deviation {
 const ROUND_TIME: Duration = Duration::from_secs(60);
 /// Time of a round of the write saturation test.
 const SATURATION_ROUND: Duration = Duration::from_secs(30 * 60);
-/// Time of the writes for the histogram of the latency test.
-const HISTOGRAM_TIME: Duration = Duration::from_secs(20 * 60);
 /// How often the write saturation test writes the size of the target, where nothing ends it before.
 const SATURATION_FILLS: f64 = 4.0;
 /// The longest time of the write saturation test.
 const SATURATION_TIME: Duration = Duration::from_secs(24 * 3600);
-/// Segments of the active range in the client edition.
-const CLIENT_SEGMENTS: u64 = 2048;
 /// Settings that the tests leave to the operator, that change nothing on the target, or of which other deviations tell; their names with a space between.
 const OPEN: [&str; 3] = [
     // Other deviations.
-    "bs bs_mix pattern cache time bytes requests segments",
+    "bs bs_mix pattern cache time bytes",
     // The range, the target and the machine.
-    "region offset first_offset target ranks hosts layout descriptors stripe system",
+    "region offset first_offset target ranks hosts layout descriptors system",
     // How the host issues and observes requests.
-    "backend batch registered sqpoll sqpoll_cpu iopoll noatime cpus placement memory_node buffer_init buffer_memory nice realtime latency latency_over_time hardware_counters trace",
+    "backend batch sqpoll iopoll cpus placement buffer_init buffer_memory nice realtime latency latency_over_time hardware_counters trace",
 ];
 
 /// Rounds of the window in the standard; longer ones keep its limits over more rounds.
 const WINDOW: u32 = 5;
-/// Addresses and sizes of the composite test.
-const COMPOSITE_ZONES: &str = "zones:50/5:30/15:20/80";
-const COMPOSITE_MIX: &str =
-    "512:4,1KiB:1,1536:1,2KiB:1,2560:1,3KiB:1,3584:1,4KiB:67,8KiB:10,16KiB:7,32KiB:3,64KiB:3";
-
-/// Length of the writes between the waits of the idle test.
-const IDLE_WRITES: Duration = Duration::from_secs(5);
-/// The stages of the cross stimulus test: addresses, size of requests in bytes, hours.
-const STAGES: [(Pattern, u64, u64); 3] = [
-    (Pattern::Seq, 1024 * KIB, 8),
-    (Pattern::RandReplace, 8 * KIB, 6),
-    (Pattern::Seq, 1024 * KIB, 8),
-];
-
 impl Standard {
     /// Where an experiment with these cells deviates, and its target as far as it is known.
     pub fn deviations(
@@ -191,21 +153,18 @@ impl Standard {
         cells: &[&CellSpec],
         target: TargetFacts,
     ) -> Vec<Deviation> {
-        let edition = experiment.design.edition;
         let all = [
             self.round_time(cells),
-            self.stage_time(cells),
             self.saturation(cells, target),
             cells
                 .iter()
                 .any(|cell| may_end_early(cell))
                 .then_some(Deviation::Bounded),
             (target.medium == Some(Medium::File)).then_some(Deviation::File),
-            active_range(edition, cells, target),
+            active_range(cells, target),
             self.purge(experiment, target),
             self.passes(experiment, cells, target),
-            write_cache(edition, target),
-            self.segments(edition, cells),
+            write_cache(target),
             self.missing(cells),
             self.further(cells),
             self.is_in_other_order(cells).then_some(Deviation::Order),
@@ -219,10 +178,6 @@ impl Standard {
                 .flat_map(|cell| cell.trials())
                 .any(|trial| trial.cache != CacheState::Direct)
                 .then_some(Deviation::PageCache),
-            (self == Self::PtsComposite).then_some(Deviation::NoPreWrites),
-            self.stages_differ(cells).then_some(Deviation::Stages),
-            (self == Self::PtsHostIdle).then_some(Deviation::WaitsTakeTurns),
-            (self == Self::PtsLatencyHistogram).then_some(Deviation::WithoutRounds),
         ];
         let settings = self.settings_differ(cells);
         let settings = settings.into_iter().map(Deviation::Setting);
@@ -262,13 +217,8 @@ impl Standard {
     /// Whether the test leaves a setting to the operator, or another deviation tells of it.
     fn leaves_open(self, setting: &str) -> bool {
         match setting {
-            "threads" | "depth" => !matches!(self, Self::PtsLatency | Self::PtsLatencyHistogram),
-            "read_percent" => !matches!(
-                self,
-                Self::PtsComposite | Self::PtsCrossStimulus | Self::PtsHostIdle
-            ),
-            "start_delay" => self == Self::PtsCrossStimulus,
-            "idle" => self == Self::PtsHostIdle,
+            "threads" | "depth" => self != Self::PtsLatency,
+            "read_percent" => true,
             _ => OPEN
                 .iter()
                 .any(|names| names.split(' ').any(|name| name == setting)),
@@ -279,43 +229,8 @@ impl Standard {
     fn round(self) -> Duration {
         match self {
             Self::PtsWriteSaturation => SATURATION_ROUND,
-            Self::PtsHostIdle => IDLE_WRITES,
-            Self::PtsLatencyHistogram => HISTOGRAM_TIME,
-            Self::PtsIops | Self::PtsThroughput | Self::PtsLatency | Self::PtsComposite => {
-                ROUND_TIME
-            }
-            // Its stages have times of their own.
-            Self::PtsCrossStimulus => Duration::ZERO,
+            Self::PtsIops | Self::PtsThroughput | Self::PtsLatency => ROUND_TIME,
         }
-    }
-
-    /// The time of all stages, where it is shorter than the test's.
-    fn stage_time(self, cells: &[&CellSpec]) -> Option<Deviation> {
-        let cells = cells.iter().filter(|_| self == Self::PtsCrossStimulus);
-        let of_cell = |cell: &&CellSpec| -> Duration {
-            let times = cell.trials().into_iter();
-            times.filter_map(|trial| trial.limit.time).sum()
-        };
-        let hours: u64 = STAGES.iter().map(|(.., hours)| hours).sum();
-        let of = Duration::from_secs(hours * 3600);
-        let time = cells.map(of_cell).min().filter(|time| *time < of)?;
-        Some(Deviation::StageTime { time, of })
-    }
-
-    /// Whether the stages of the cross stimulus test are others than its own, or do not follow one another.
-    fn stages_differ(self, cells: &[&CellSpec]) -> bool {
-        let are_own = |cell: &&CellSpec| {
-            let stages = cell.trials();
-            let mut ends = Duration::ZERO;
-            let own = stages.iter().zip(STAGES).all(|(trial, (pattern, bs, _))| {
-                let follows = trial.start_delay == ends;
-                ends = trial.start_delay + trial.limit.time.unwrap_or_default();
-                let is_so = (&trial.pattern, trial.bs) == (&pattern, bs) && trial.bs_mix.is_none();
-                follows && is_so
-            });
-            own && cell.has_groups() && stages.len() == STAGES.len()
-        };
-        self == Self::PtsCrossStimulus && !cells.iter().all(are_own)
     }
 
     /// Whether some trials of these cells are shorter than the test's, so that its limits for steady rounds are none of steady storage.
@@ -353,8 +268,6 @@ impl Standard {
             Some(true) | None => Deviation::TrimmedOnly,
         };
         match (experiment.design.precondition.emptying, target.medium) {
-            // It follows the rounds of the latency test; whether these came before is said as another deviation.
-            (Emptying::Not, _) if self == Self::PtsLatencyHistogram => None,
             // A run on a model starts with a new one.
             (_, Some(Medium::Model)) => None,
             (Emptying::Not, _) => Some(Deviation::NotPurged),
@@ -381,37 +294,9 @@ impl Standard {
             Self::PtsThroughput => {
                 asked.seq == 2 && cells.iter().all(|cell| cell.trial.bs == asked.seq_bs)
             }
-            Self::PtsWriteSaturation | Self::PtsComposite | Self::PtsCrossStimulus => {
-                asked.seq == 0
-            }
-            Self::PtsLatencyHistogram => asked.passes().is_none(),
-            // In place of random writes until they are steady.
-            Self::PtsHostIdle => asked.seq == 0 && asked.rand > 0,
+            Self::PtsWriteSaturation => asked.seq == 0,
         };
-        let is_random = asked.rand > 0 && self != Self::PtsHostIdle;
-        (!is_so || is_random || other_size).then_some(Deviation::Passes)
-    }
-
-    /// Whether requests go to other parts of the range than in the edition.
-    fn segments(self, edition: Edition, cells: &[&CellSpec]) -> Option<Deviation> {
-        let has_segments = match self {
-            Self::PtsIops | Self::PtsThroughput | Self::PtsLatency | Self::PtsLatencyHistogram => {
-                edition == Edition::Client
-            }
-            Self::PtsWriteSaturation
-            | Self::PtsComposite
-            | Self::PtsCrossStimulus
-            | Self::PtsHostIdle => false,
-        };
-        let mut trials = cells.iter().flat_map(|cell| cell.trials());
-        match has_segments {
-            true => trials
-                .any(|trial| trial.segments.map(Segments::count) != Some(CLIENT_SEGMENTS))
-                .then_some(Deviation::Segments(CLIENT_SEGMENTS)),
-            false => trials
-                .any(|trial| trial.segments.is_some())
-                .then_some(Deviation::Setting("segments")),
-        }
+        (!is_so || asked.rand > 0 || other_size).then_some(Deviation::Passes)
     }
 
     fn missing(self, cells: &[&CellSpec]) -> Option<Deviation> {
@@ -429,17 +314,7 @@ impl Standard {
         let points = self.points(cells);
         let known = points.iter();
         let known = known.filter(|point| cells.iter().any(|cell| point.is_of(cell)));
-        let known = match self {
-            Self::PtsCrossStimulus => 1,
-            Self::PtsIops
-            | Self::PtsThroughput
-            | Self::PtsLatency
-            | Self::PtsLatencyHistogram
-            | Self::PtsWriteSaturation
-            | Self::PtsComposite
-            | Self::PtsHostIdle => known.count(),
-        };
-        let further = cells.len().saturating_sub(known);
+        let further = cells.len().saturating_sub(known.count());
         (further > 0).then_some(Deviation::FurtherCells(further))
     }
 
@@ -453,33 +328,16 @@ impl Standard {
     fn requests_differ(self, cells: &[&CellSpec]) -> bool {
         let is_so = |cell: &&CellSpec| {
             let (pattern, mix) = (&cell.trial.pattern, &cell.trial.bs_mix);
-            let is_so = match self {
-                Self::PtsIops
-                | Self::PtsLatency
-                | Self::PtsLatencyHistogram
-                | Self::PtsWriteSaturation => *pattern == Pattern::RandReplace && mix.is_none(),
-                Self::PtsThroughput => *pattern == Pattern::Seq && mix.is_none(),
-                Self::PtsComposite => {
-                    pattern.to_string() == COMPOSITE_ZONES
-                        && mix
-                            .as_ref()
-                            .is_some_and(|mix| mix.to_string() == COMPOSITE_MIX)
-                }
-                Self::PtsHostIdle => {
-                    *pattern == Pattern::RandReplace && mix.is_none() && cell.trial.bs == 4 * KIB
-                }
-                // Its stages are compared.
-                Self::PtsCrossStimulus => return true,
+            let wanted = match self {
+                Self::PtsThroughput => Pattern::Seq,
+                Self::PtsIops | Self::PtsLatency | Self::PtsWriteSaturation => Pattern::RandReplace,
             };
-            is_so && !cell.has_groups()
+            *pattern == wanted && mix.is_none() && !cell.has_groups()
         };
         !cells.iter().all(is_so)
     }
 
     fn tracks_others(self, experiment: &Experiment, cells: &[&CellSpec]) -> bool {
-        if !self.has_rounds() {
-            return false;
-        }
         let tracked = experiment.tracked(cells.iter().copied());
         let wanted = self.tracked(cells);
         let is_wanted = |place: usize| wanted.iter().any(|point| point.is_of(cells[place]));
@@ -503,25 +361,20 @@ impl Standard {
 fn may_end_early(cell: &CellSpec) -> bool {
     cell.trials().into_iter().any(|trial| {
         let limit = trial.limit;
-        limit.time.is_none() || limit.bytes.is_some() || limit.requests.is_some()
+        limit.time.is_none() || limit.bytes.is_some()
     })
 }
 
-fn write_cache(edition: Edition, target: TargetFacts) -> Option<Deviation> {
-    match (target.write_cache?, edition.has_write_cache()) {
-        (true, false) => Some(Deviation::WriteCacheOn),
-        (false, true) => Some(Deviation::WriteCacheOff),
-        (true, true) | (false, false) => None,
-    }
+fn write_cache(target: TargetFacts) -> Option<Deviation> {
+    target.write_cache?.then_some(Deviation::WriteCacheOn)
 }
 
-fn active_range(edition: Edition, cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
+fn active_range(cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
     let trials = cells.iter().flat_map(|cell| cell.trials());
     let used = trials.map(|trial| trial.region).max()?;
     let share = used as f64 / target.bytes.filter(|bytes| *bytes > 0)? as f64;
     // Regions are cut to whole units.
-    (share < edition.active_range() - 0.005 && target.medium != Some(Medium::File))
-        .then_some(Deviation::ActiveRange(share))
+    (share < 0.995 && target.medium != Some(Medium::File)).then_some(Deviation::ActiveRange(share))
 }
 
 #[cfg(test)]

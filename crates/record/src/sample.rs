@@ -48,8 +48,6 @@ pub struct Sample {
     pub operations: PerOperation<OperationSummary>,
     /// Number of requests of each size, where sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
-    /// Number of requests that could not complete without waiting and were repeated; `None` where none was tried without waiting.
-    pub waited: Option<u64>,
     /// Time in which workers were ready to run and waited for a CPU, added up, ns; `None` where it was not counted.
     pub run_delay_ns: Option<u64>,
     /// CPUs on which threads were seen; empty where that was not recorded.
@@ -68,7 +66,7 @@ pub struct Sample {
     pub in_flight: Option<f64>,
     /// Time of the final `fsync`, ns.
     pub end_sync_ns: u64,
-    /// Sum of the pauses of all threads (think time, bursts), ns.
+    /// Sum of the pauses of all threads (think time), ns.
     pub paused_ns: u64,
     /// Time used from the budget: idle time, preparation, trial and evidence, ns.
     pub wall_ns: u64,

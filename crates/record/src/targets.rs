@@ -52,17 +52,14 @@ impl RunRecord {
         self.target_names().collect::<Vec<_>>().join(", ")
     }
 
-    /// What a target is called, or those that a trial is striped over; the run's own without a path.
+    /// What a target is called; the run's own without a path.
     pub fn target_called(&self, named: Option<&TargetName>) -> String {
-        let of = |part: &TargetName| {
-            let found = self.targets().position(|path| path == part.as_str());
-            let name = found.and_then(|number| self.target_names().nth(number));
-            name.unwrap_or_else(|| part.to_string())
+        let number = match named {
+            None => Some(0),
+            Some(named) => self.targets().position(|path| path == named.as_str()),
         };
-        match named {
-            None => self.target_names().next().unwrap_or_default(),
-            Some(named) => named.parts().iter().map(of).collect::<Vec<_>>().join(":"),
-        }
+        let name = number.and_then(|number| self.target_names().nth(number));
+        name.unwrap_or_else(|| named.map(TargetName::to_string).unwrap_or_default())
     }
 
     /// The distinct numbers of the targets of a cell: with groups, of the active ones. 0 is the target of table `run`.
@@ -82,10 +79,9 @@ impl RunRecord {
         }
     }
 
-    /// The number of the target of a name, for a striped one of its first part; 0 without a name.
+    /// The number of the target of a name; 0 without a name.
     pub fn target_number(&self, named: Option<&TargetName>) -> usize {
-        let first = named.and_then(|name| name.parts().first());
-        let found = first.and_then(|name| self.targets().position(|t| t == name.as_str()));
+        let found = named.and_then(|name| self.targets().position(|t| t == name.as_str()));
         found.unwrap_or(0)
     }
 

@@ -135,7 +135,6 @@ fn differs_in(what: &DiffersIn) -> String {
     match what {
         DiffersIn::TargetKind => "kind of target".to_owned(),
         DiffersIn::ToolVersion => "version of iolab".to_owned(),
-        DiffersIn::Edition => "edition of the standard".to_owned(),
         DiffersIn::Fact(key) => fact::name(key),
         DiffersIn::Disturbance(by) => disturber::words(*by).to_owned(),
         DiffersIn::Experiment

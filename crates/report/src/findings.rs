@@ -20,7 +20,6 @@ mod run_status;
 pub mod sentences;
 mod stages;
 mod tail;
-mod unsteady_trials;
 
 pub use agreement::{agreement, overall};
 pub use ceiling::exceeds_ceiling;
@@ -65,7 +64,6 @@ const TOPICS: &[&[Says]] = &[
     run_status::ORIGIN,
     disturbance::SAYS,
     rate::HELD,
-    unsteady_trials::SAYS,
     ceiling::SAYS,
     ranks::SAYS,
     precision::SAYS,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 pub use folder::{CellFile, files};
 use iolab_analysis::latencies::{GroupLatencies, RunWithLatencies};
 use iolab_fio::described::{DescribedJob, describe};
-use iolab_record::{Cell, Ended, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
+use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
 use iolab_workload::histogram::{LatencyHistogram, counts};
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ fn jobs<'a>(
     latencies: &'a GroupLatencies,
 ) -> impl Iterator<Item = (DescribedJob, Value)> + 'a {
     let number = run * 10_000 + cell.id.unsigned_abs() as usize;
-    let described = describe(&cell.spec.in_one_process(), number).into_iter();
+    let described = describe(&cell.spec).into_iter();
     described.filter_map(move |described| {
         let job = job(number, record, cell, &described, latencies)?;
         Some((described, job))
@@ -88,7 +88,7 @@ fn job(
     let of = |operation| direction(&samples, elapsed_ns, operation, latency(operation));
     let requests = Operation::ALL.iter().copied().filter(|o| o.is_request());
     let times: Vec<&LatencyHistogram> = requests.filter_map(latency).collect();
-    let mut job = json!({
+    Some(json!({
         "jobname": name(record, cell, group),
         "groupid": number,
         "error": 0,
@@ -110,16 +110,7 @@ fn job(
         "latency_ns": classes(&times, 1, &BELOW_1000, None),
         "latency_us": classes(&times, 1000, &BELOW_1000, None),
         "latency_ms": classes(&times, 1_000_000, &BELOW_2000, Some(">=2000")),
-    });
-    if let Some(rule) = described.trial.steady {
-        let attained = samples.iter().all(|s| s.ended == Ended::Steady);
-        job["steadystate"] = json!({
-            "ss": format!("{}:{:.6}%", rule.test, rule.percent),
-            "duration": rule.window.as_secs(),
-            "attained": u8::from(attained),
-        });
-    }
-    Some(job)
+    }))
 }
 
 fn name(record: &RunRecord, cell: &Cell, group: u32) -> String {

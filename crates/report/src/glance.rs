@@ -140,18 +140,6 @@ impl Overview<'_> {
                 scale: response.unit(),
             })
         };
-        if let ([cell], None) = (analysis.cells.as_slice(), &analysis.response_group) {
-            let stages = cell.following_groups().into_iter().filter_map(|group| {
-                let summary = group.cell.response?;
-                let mut shown = number(&(cell, summary), &group.name)?;
-                shown.cell = &group.cell;
-                Some(shown)
-            });
-            let stages: Vec<FirstNumber<'_>> = stages.collect();
-            if !stages.is_empty() {
-                return stages;
-            }
-        }
         let best = rated.first().and_then(|one| number(one, "best"));
         let worst = rated.last().filter(|_| rated.len() > 1);
         let worst = worst.and_then(|one| number(one, "worst"));

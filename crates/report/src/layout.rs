@@ -2,7 +2,6 @@
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
-use iolab_workload::target::paths;
 use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
@@ -133,10 +132,6 @@ impl Grid {
 pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut left_out: Vec<String> = Vec::new();
-    if !fits(&columns, width) {
-        let values = columns.iter_mut().flat_map(|column| &mut column.values);
-        values.for_each(|value| *value = by_target(value));
-    }
     while !fits(&columns, width) {
         let dearest = columns
             .iter()
@@ -170,14 +165,6 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
         ));
     }
     text
-}
-
-/// The targets that a trial is striped over, `/mnt/a:/mnt/b`, in a line each; an export of NFS or an address stays whole.
-fn by_target(value: &str) -> String {
-    match value.starts_with('/') {
-        true => paths(value).collect::<Vec<_>>().join(":\n"),
-        false => value.to_owned(),
-    }
 }
 
 /// Whether the columns that are never dropped fit a terminal of `width` columns with their values whole and their headings broken between
@@ -377,14 +364,6 @@ pub fn none() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_paths_beside_each_other_are_broken_into_lines() {
-        assert_eq!(by_target("/mnt/a:/mnt/b:/c"), "/mnt/a:\n/mnt/b:\n/c");
-        for whole in ["nas:/export", "https://example.org/a", "/mnt/a:b", "4KiB"] {
-            assert_eq!(by_target(whole), whole);
-        }
-    }
 
     #[test]
     fn nothing_in_a_table_is_a_command_of_latex() {

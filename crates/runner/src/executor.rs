@@ -145,17 +145,15 @@ impl<'a> Engine<'a> {
 
     /// How long a trial of a cell may show nothing.
     fn allowance(&self, cell: &CellSpec) -> Allowance {
-        let own = || Allowance::of(iter::once(&cell.trial));
         let of_program = |time| Allowance::of_program(time, cell.trial.region);
         match (self.ranks, self.programs) {
             (None, _) if cell.has_groups() => {
                 Allowance::of(cell.group_trials().iter().map(|group| &group.trial))
             }
-            _ if cell.striped().is_some() => own(),
             (Some(ranks), _) => Allowance::of_ranks(&cell.trial, ranks.count()),
             (None, Some(_)) => of_program(cell.trial.limit.time),
             (None, None) if cell.tool.is_peer() => of_program(self.peers.time_limit(cell)),
-            (None, None) => own(),
+            (None, None) => Allowance::of(iter::once(&cell.trial)),
         }
     }
 
@@ -164,12 +162,6 @@ impl<'a> Engine<'a> {
         let _trial = self.watch.during(self.allowance(cell));
         if cell.has_groups() && self.ranks.is_none() {
             return self.run_groups(cell, stop);
-        }
-        if cell.striped().is_some() {
-            let targets = cell.own_targets().into_iter().map(|name| self.target(name));
-            let targets = targets.collect::<Result<Vec<&Target>>>()?;
-            let kept = &mut *self.kept.borrow_mut();
-            return trial::run_over(&cell.trial, &targets, self.clock, stop, kept);
         }
         let name = cell.target.as_ref();
         let target = self.target(name)?;
@@ -185,7 +177,7 @@ impl<'a> Engine<'a> {
             }
             None => {
                 let kept = &mut *self.kept.borrow_mut();
-                trial::run_over(&cell.trial, &[target], self.clock, stop, kept)
+                trial::run_over(&cell.trial, target, self.clock, stop, kept)
             }
         }
     }
@@ -250,11 +242,6 @@ impl Executor for Engine<'_> {
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
-        if cell.striped().is_some() {
-            return (self.ranks.is_some() || cell.tool.is_peer()).then(|| {
-                "only iolab, by one process, stripes a trial over several targets".to_owned()
-            });
-        }
         match self.target(cell.target.as_ref()) {
             Ok(target) => self.peers.gap(cell, target),
             Err(error) => Some(error.message().to_owned()),

@@ -51,18 +51,13 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
     }
     let sizes = targets.iter().map(|(_, target)| target.size());
     let smallest = sizes.min().unwrap_or(0);
-    let own = cell.spec.own_targets().into_iter().map(find);
-    let own = own.collect::<Result<Vec<&Target>>>()?;
-    let striped = cell.spec.striped();
-    cut_region(
-        &mut cell.spec.trial,
-        striped.map_or(smallest, |stripe| stripe.capacity(smallest)),
-    );
+    let own = find(cell.spec.target.as_ref())?;
+    cut_region(&mut cell.spec.trial, smallest);
     if cell.spec.batch_auto && !batch_probes::is_open(&cell.spec) {
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
     }
-    trial::check_over(&cell.spec.trial, &own)?;
+    trial::check_against(&cell.spec.trial, own)?;
     check_memory(&cell.spec, memory)
 }
 

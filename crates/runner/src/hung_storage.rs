@@ -8,7 +8,7 @@ mod blocked;
 mod server;
 mod silent;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -53,7 +53,7 @@ struct State {
     due: Option<Instant>,
     /// How long no thread may run.
     patience: Duration,
-    /// Whether the targets are used; else what can keep the caller waiting is the run file, where the kernel does not tell what does.
+    /// Whether the targets are used; else what keeps the caller waiting is the run file.
     uses_targets: bool,
     /// The run file, once it is known, and what to do with it after an answer.
     run_file: Option<(PathBuf, String)>,
@@ -149,7 +149,7 @@ impl Watch {
                 };
                 if still >= patience {
                     let state = locked(&shared);
-                    let error = unanswered(&state, &now.files());
+                    let error = unanswered(&state);
                     let changes_system = state.changes_system;
                     drop(state);
                     return end(match changes_system {
@@ -170,14 +170,12 @@ impl Watch {
     pub fn over_preparation(named: &[PathBuf], end: EndProcess) -> Self {
         let watch = Self::begin(Silent::named(named), false, end);
         watch.lets_prepare(0);
-        let found = Silent::found(named);
-        locked(&watch.state).silent = found;
         watch
     }
 
     /// From now on targets at these paths are opened: what dead runs left in directories is removed, and scratch files are made.
     pub fn opens(&self, paths: &[PathBuf]) {
-        let mut silent = Silent::found(paths);
+        let mut silent = Silent::named(paths);
         if paths.iter().any(|path| path.is_dir()) {
             silent.scratch = Scratch::BeingMade;
         }
@@ -325,16 +323,6 @@ impl Threads {
         threads
     }
 
-    /// What those that wait for storage wait for, where the kernel tells.
-    fn files(&self) -> Vec<PathBuf> {
-        let blocked = self.counts.iter().filter(|(_, counts)| counts.is_blocked);
-        let tasks = blocked.map(|(number, _)| Path::new("/proc/self/task").join(number));
-        let files: BTreeSet<PathBuf> = tasks
-            .filter_map(|task| blocked::waited_for(&task))
-            .collect();
-        files.into_iter().collect()
-    }
-
     /// Whether none has run since an earlier look, before which they have stood still for so long.
     fn stand_still(&self, before: &Self, still: Duration) -> bool {
         let mut pairs = self.counts.iter().zip(&before.counts);
@@ -388,13 +376,13 @@ fn counts_anything(schedstat: &str) -> bool {
     schedstat.split_whitespace().any(|number| number != "0")
 }
 
-/// What is said of a run that waits for these files, after its scratch files are removed where storage answers.
-fn unanswered(state: &State, files: &[PathBuf]) -> Error {
+/// What is said of a run that waits, after its scratch files are removed where storage answers.
+fn unanswered(state: &State) -> Error {
     let silent = &state.silent;
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
     let path = run_file.map(|(path, _)| path.as_path());
-    let Unanswered { what, has_nfs } = silent.unanswered(files, path, state.uses_targets);
+    let Unanswered { what, has_nfs } = silent.unanswered(path, state.uses_targets);
     let mut hint = match has_nfs {
         true => "check the file server and the network. The kernel ends this process when the server answers, or after umount -f",
         false => "check the device, with dmesg. The kernel ends this process when it answers",

@@ -64,7 +64,7 @@ pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
 pub use target_needs::need;
-pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
+pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets};
 
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};

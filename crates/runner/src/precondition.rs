@@ -10,7 +10,7 @@ use iolab_record::{EventKind, PreparationKind, PreparationStep};
 use iolab_stats::{Steadiness, steady_state};
 use iolab_workload::outcome::{Ended, Failure};
 use iolab_workload::trial::{
-    Backend, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+    Backend, BufferInit, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 use iolab_workload::{Error, Kind, Result};
 
@@ -67,20 +67,8 @@ pub(super) fn carry_out(
     Ok(())
 }
 
-/// A cell for each group that has a target of its own, or shares one, and for each target of a stripe: what is written is
-/// written target by target.
+/// A cell for each group that has a target of its own, or shares one: what is written is written target by target.
 fn groups_apart(cell: &PlannedCell) -> Vec<PlannedCell> {
-    if let Some(stripe) = cell.spec.striped() {
-        let of = |target: Option<&TargetName>| {
-            let mut own = cell.clone();
-            let trial = &mut own.spec.trial;
-            let range = stripe.on_each(trial.offset..trial.offset + trial.region);
-            (trial.offset, trial.region) = (range.start, range.end - range.start);
-            own.spec.target = target.cloned();
-            own
-        };
-        return cell.spec.own_targets().into_iter().map(of).collect();
-    }
     if !cell.spec.has_groups() {
         return vec![cell.clone()];
     }
@@ -469,7 +457,6 @@ impl Range {
             sync: SyncPolicy::End,
             cache: self.cache,
             buffer_init: BufferInit::Random,
-            content: Content::Unique,
             limit: TrialLimit {
                 time,
                 ..TrialLimit::default()

@@ -189,8 +189,8 @@ impl Ranks {
         }
         if trial.starts_fresh() && trial.layout != FileLayout::Private {
             return alone(
-                "one fresh file for all workers (layout=shared with fresh=true or allocate)",
-                "set layout=private, or fresh=false and allocate=none",
+                "one new file for all workers (layout=shared with allocate)",
+                "set layout=private, or allocate=none",
             );
         }
         Ok(())

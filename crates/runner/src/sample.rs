@@ -178,14 +178,12 @@ fn did(outcome: &Outcome) -> Sample {
     Sample {
         operations: PerOperation::of(&outcome.operations),
         request_sizes: outcome.request_sizes.clone(),
-        waited: outcome.waited,
         run_delay_ns: outcome.run_delay_ns,
         cpus_used: outcome.cpus_used.clone(),
         errors: outcome.errors,
         failure: outcome.failure.as_ref().map(describe),
         ended: match outcome.ended {
             Ended::Done => iolab_record::Ended::Done,
-            Ended::Steady => iolab_record::Ended::Steady,
             Ended::Time => iolab_record::Ended::Time,
             // What was interrupted is not kept.
             Ended::Interrupted | Ended::Failed => iolab_record::Ended::Failed,

@@ -2,7 +2,6 @@
 
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size};
-use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -47,16 +46,12 @@ pub(super) fn need_of(
             .map_err(|error| error.within(plan.describe(cell)))?;
     }
     let specs = || cells.iter().flat_map(|cell| cell.spec.trials_on(is_it));
-    // Of a striped trial each target holds a part.
-    let end = |cell: &CellSpec, spec: &TrialSpec, region: u64| {
-        let end = spec.offset.saturating_add(region);
-        cell.striped()
-            .map_or(end, |stripe| stripe.on_each(0..end).end)
-    };
     let most_of = |region: fn(&TrialSpec) -> u64| {
         let of_cell = |cell: &&PlannedCell| {
             let specs = cell.spec.trials_on(is_it).into_iter();
-            specs.map(|spec| end(&cell.spec, spec, region(spec))).max()
+            specs
+                .map(|spec| spec.offset.saturating_add(region(spec)))
+                .max()
         };
         cells.iter().filter_map(of_cell).max().unwrap_or(0)
     };

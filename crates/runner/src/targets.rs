@@ -2,7 +2,7 @@
 
 mod assign;
 
-pub use assign::{join_targets, settle_targets, stripe_targets};
+pub use assign::{join_targets, settle_targets};
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -134,7 +134,7 @@ impl ExtraFiles {
             return Ok(());
         }
         let what = if self.private.is_empty() {
-            "fresh=true, allocate=append and allocate=preallocated need a new file for each trial"
+            "allocate=fresh, append and preallocated need a new file for each trial"
         } else {
             "layout=private needs a file per thread"
         };
@@ -143,7 +143,7 @@ impl ExtraFiles {
             path.display()
         ))
         .hint(
-            "give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled",
+            "give a directory, where scratch files are made; or set layout=shared and allocate=recycled",
         ))
     }
 }

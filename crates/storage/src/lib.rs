@@ -508,10 +508,10 @@ impl Target {
 
 fn no_scratch(path: &Path) -> Error {
     Error::usage(format!(
-        "{} is a single file or device: layout=private and fresh=true need more files",
+        "{} is a single file or device: layout=private and allocate=fresh need more files",
         path.display()
     ))
-    .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false")
+    .hint("give a directory, where scratch files are made; or set layout=shared and allocate=none")
 }
 
 fn wrong_kind(path: &Path, kind: FileType) -> Error {

@@ -21,8 +21,6 @@ pub struct OpenMode {
     pub osync: bool,
     /// `O_DSYNC`.
     pub odsync: bool,
-    /// `O_NOATIME`; for the file's owner alone, or with CAP_FOWNER.
-    pub noatime: bool,
 }
 
 /// The flags as the C library has them: rustix 1.1 without libc gives `O_SYNC` for both.
@@ -37,7 +35,6 @@ impl OpenMode {
             direct: spec.cache == CacheState::Direct,
             osync: spec.writes() && spec.sync == SyncPolicy::Osync,
             odsync: spec.writes() && spec.sync == SyncPolicy::Odsync,
-            noatime: spec.noatime,
         }
     }
 
@@ -45,11 +42,6 @@ impl OpenMode {
     pub(super) fn refused(self, path: &Path, errno: Errno) -> Error {
         match errno {
             Errno::INVAL if self.direct => direct_io::unsupported(path, "its file system"),
-            Errno::PERM if self.noatime => Error::usage(format!(
-                "{} cannot be opened with O_NOATIME: it belongs to another user",
-                path.display()
-            ))
-            .hint("set noatime=false, or measure as the owner of the file"),
             _ => super::errno::on_path(&format!("open ({self})"), path, errno),
         }
     }
@@ -64,7 +56,6 @@ impl OpenMode {
             (self.direct, OFlags::DIRECT),
             (self.osync, O_SYNC),
             (self.odsync, O_DSYNC),
-            (self.noatime, OFlags::NOATIME),
         ]
         .into_iter()
         .filter(|(wanted, _)| *wanted)
@@ -81,7 +72,6 @@ impl fmt::Display for OpenMode {
             (self.direct, "O_DIRECT"),
             (self.osync, "O_SYNC"),
             (self.odsync, "O_DSYNC"),
-            (self.noatime, "O_NOATIME"),
         ]
         .into_iter()
         .filter(|(set, _)| *set)

@@ -193,7 +193,6 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         traced: None,
         request_sizes: Default::default(),
         cpus_used: Default::default(),
-        waited: None,
         run_delay_ns: None,
         effective: Effective::default(),
         verdict: ServedVerdict {

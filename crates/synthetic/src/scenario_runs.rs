@@ -243,8 +243,7 @@ fn requests(spec: &TrialSpec, mb_s: f64) -> u64 {
     let seconds = spec.limit.time.map_or(0.5, |time| time.as_secs_f64());
     let in_time = (mb_s * 1e6 * seconds / spec.bs as f64) as u64;
     let in_bytes = spec.limit.bytes.map_or(u64::MAX, |bytes| bytes / spec.bs);
-    let most = spec.limit.requests.unwrap_or(u64::MAX);
-    in_time.min(in_bytes).min(most).max(1)
+    in_time.min(in_bytes).max(1)
 }
 
 /// Sets what ended the repetition of each cell.

@@ -103,7 +103,7 @@ impl Workload {
             false => format!("threads = {threads}\n"),
         };
         let backend = self.backend();
-        let content = if self.zeros { "zero" } else { "unique" };
+        let compressible = if self.zeros { 100 } else { 0 };
         let bytes = if self.once { region } else { &"none" };
         let rate = self
             .rate
@@ -113,7 +113,7 @@ impl Workload {
             "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
              [factors]\nbs = [\"{bs}\"]\n{threads_too}\
              [settings]\nbackend = \"{backend}\"\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
-             first_offset = \"zero\"\ncontent = \"{content}\"\n{threads}region = \"{region}\"\nbytes = \"{bytes}\"\n\
+             first_offset = \"zero\"\ncompressible = {compressible}\n{threads}region = \"{region}\"\nbytes = \"{bytes}\"\n\
              time = \"{time_ms}ms\"\nverify = {verify}\n{rate}\
              [design]\ntrials_min = {trials}\ntrials_max = {trials}\nprecision = 0.5\nbudget = \"5min\"\n"
         )

@@ -152,7 +152,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     // The form of a request.
     way "--set workload=RR (or WR, RS, WS), or --set pattern=rand --set read_percent=70":
         "rw readwrite"
-            => decides(&["pattern", "read_percent", "skip", "random_every", "trim_percent", "trim_first"]);
+            => decides(&["pattern", "read_percent", "skip", "trim_percent"]);
     way "--set read_percent=70": "rwmixwrite" => decides(&["read_percent"]), "rdpct read_pct write_pct readpercent";
     way "--set bs=4k": "blocksize" => decides(&["bs", "bs_mix"]), "block_size xfersize record_size reclen recsize";
     way "--set bs_mix=4k:60,64k:30,1M:10": "bssplit" => decides(&["bs", "bs_mix"]);
@@ -163,28 +163,24 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "blocks are aligned to their own size from --set offset on":
         "ba blockalign" => decides(&["bs", "bs_mix", "pattern"]),
         "offset_align";
-    way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20, zones:50/5:30/15:20/80 or sequence:2:0:1":
+    way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20 or zones:50/5:30/15:20/80":
         "random_distribution" => decides(&["pattern"]);
     way "--set pattern=rand-replace": "norandommap" => flag(&["pattern"]);
     none "a cell is sequential, strided, reverse or random; --set pattern=seq,rand compares them":
-        "rw_sequencer" => decides(&["random_every"]),
-        "random_sequence_stride" => flag(&["pattern"]),
         "percentage_random seekpct sprandom spr_op spr_num_regions spr_cs";
     none "pattern=rand visits each block once per pass without a map in memory, whatever the size":
         "softrandommap random_generator" => idle("iolab's random order needs no map in memory");
     none "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30":
         "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch num_range";
-    way "--set trim_first=true": "trimwrite";
     none "data placement cannot be chosen":
         "dataplacement fdp fdp_pli fdp_pli_select plids plid_select dp_scheme";
     none "requests carry no such flag": "writefua readfua write_mode read_mode verify_mode sg_write_mode stream_id";
-    way "--set dontcache=true": "uncached" => flag(&["dontcache"]);
     none "iolab issues requests of the block layer, not commands of a protocol":
         "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk";
     // Amount and location of the data.
     way "--size 1G (region)": "filesize" => decides(&["region", "bytes", "files"]), "file_size working_set";
     way "--set bytes=10G": "io_size io_limit" => decides(&["bytes"]);
-    way "--set requests=10000": "number_ios" => decides(&["requests"]), "count";
+    way "--set bytes=N times bs": "number_ios" => decides(&["bytes"]), "count";
     way "--set bytes=N times the region; trials are repeated anyway": "loops" => decides(&["bytes"]), "numruns passes";
     way "--set layout=shared: each thread has a share of the region":
         "offset_increment" => decides(&["layout", "region"]);
@@ -195,14 +191,11 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "filename_format unique_filename opendir";
     way "give it as TARGET: iolab run EXPERIMENT TARGET": "filename directory" => target(), "lun dir";
     none "TARGET decides: a directory, a file or a block device": "filetype lockfile";
-    way "--set fresh=true with a workload that only writes": "file_append";
+    way "--set allocate=append with a workload that only writes": "file_append";
     none "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region":
         "fill_device fill_fs" => flag(&["region", "bytes"]);
-    way "--set pattern=strided --set skip_every=256M --set skip=2G; zoned devices are not supported":
-        "zoneskip zonerange zonesize" => decides(&["pattern", "skip_every", "skip"]);
-    none "zoned devices are not supported":
-        "zonemode" => decides(&["pattern", "skip_every", "skip"]),
-        "zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold \
+    none "zoned devices are not supported; --set pattern=strided --set skip=2G skips after each request":
+        "zonemode zoneskip zonerange zonesize zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold \
             zone_reset_frequency recover_zbd_write_error write_zone_remainders";
     // The path to the storage.
     way "--direct (cache=direct); --buffered for the page cache": "direct" => flag(&["cache"]);
@@ -212,7 +205,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set fadvise=sequential, random or noreuse": "fadvise_hint" => decides(&["fadvise"]);
     way "--set iopoll=true": "hipri" => flag(&["iopoll"]), "hipri_percentage";
     way "--set sqpoll=true": "sqthread_poll" => flag(&["sqpoll"]);
-    way "--set registered=true": "fixedbufs registerfiles" => flag(&["registered"]);
+    none "iolab registers files and buffers with io_uring wherever the kernel takes them":
+        "fixedbufs registerfiles" => idle("iolab registers both wherever the kernel takes them");
     none "iolab chooses how it uses a backend; 'iolab list --settings' names what can be set":
         "nonvectored libaio_vectored userspace_reap force_async serialize_overlap";
     way "--set batch=one, 50% or all":
@@ -232,15 +226,12 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "write_barrier" => idle("fio ignores it too: none of the engines that iolab has sends barriers"),
         "sync_file_range";
     // Content and buffers.
-    way "--set content=zero": "zero_buffers" => flag(&["content"]);
-    way "--set content=unique, the default": "refill_buffers scramble_buffers" => flag(&["content"]);
-    none "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: \
-        --set compressible=50 --set dedup=30":
-        "buffer_pattern",
-        "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB"),
-        "dedupe_mode" => decides(&["dedup", "dedup_set"]),
-        "dedupe_global" => flag(&["dedup_set"]);
-    way "--set compressible=50 for a ratio of 2, --set dedup=50": "compressratio dedupratio";
+    way "--set compressible=100": "zero_buffers" => flag(&["compressible"]);
+    none "iolab always writes data that is different in every 4 KiB": "refill_buffers scramble_buffers" => only(&["1"], "data is different in every 4 KiB");
+    none "data is different in every 4 KiB, and shrinks as asked: --set compressible=50":
+        "buffer_pattern dedupe_mode dedupe_global dedupe_percentage dedupe_working_set_percentage dedupratio",
+        "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB");
+    way "--set compressible=50 for a ratio of 2": "compressratio";
     way "--set buffer_memory=contiguous":
         "mem iomem" => only(&["malloc", "mmap"], "buffers are small pages that were touched"),
         "hugepage-size";
@@ -260,10 +251,9 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "the first trial of every cell is a warm-up that no number rests on (--set warmup=none, --soak 1h: none); --precondition writes first":
         "ramp_time" => idle("the first trial of every cell is a warm-up"),
         "ramp_size warm_up";
-    none "all groups start at one barrier; the setting start_delay of a group delays it against the others":
-        "job_start_clock_id";
-    way "--set bursts=100ms/900ms": "thinktime_iotime" => decides(&["thinktime", "thinktime_every", "bursts"]);
-    none "a pause begins once the requests of a thread have completed: --set thinktime=1ms":
+    none "all groups start at one barrier": "job_start_clock_id startdelay start_delay";
+    none "a pause begins once the request of a thread has completed: --set thinktime=1ms":
+        "thinktime_iotime thinktime_blocks thinktime_spin",
         "thinktime_blocks_type"
             => only(&["complete", "issue"], "a pause begins once the requests before it have completed"),
         "thinkcycles rate_ignore_thinktime";
@@ -279,15 +269,11 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "latency_target latency_window latency_percentile"
             => asks("the run says at which depths, from 1 to iodepth, this level of latency holds (depth, time, hold)"),
         "latency_run" => idle("trials are repeated anyway");
-    way "--set steady=iops:5%/30s/10s/1s, which is fio's rule; --precondition steady waits for it before the trials":
+    way "--precondition steady waits for a steady state before the trials":
         "steadystate ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp steadystate_check_interval \
-            ss_interval" => decides(&["steady"]);
-    way "the setting ends_trial of a group ends all groups of its trial with this one":
-        "exitall exit_what" => flag(&["ends_trial"]);
-    none "a trial ends when all groups that have a bound are over; groups whose setting flow is a weight share one \
-        flow of requests":
-        "flow_id" => idle("jobs that run side by side share one flow of requests"),
-        "flow_sleep" => idle("a group that is ahead of its share looks again every 100 µs"),
+            ss_interval";
+    none "a trial ends when all groups that have a bound are over":
+        "exitall exit_what flow flow_id flow_sleep",
         "wait_for" => idle("cells run one after the other"),
         "new_group" => idle(WHOLE),
         "exitall_on_error" => idle("a trial ends at its first error");
@@ -300,10 +286,12 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "threads-per-queue forthreads nthreads workers";
     way "--set cpus=0-3,8": "cpumask cpu_affinity affinity";
     way "--set placement=packed (split), spread or float (shared)": "cpus_allowed_policy" => decides(&["placement"]);
-    way "--set memory_node=0 for the memory, --set cpus=0-3 for the CPUs of a node":
-        "numa_cpu_nodes numa",
-        "numa_mem_policy" => decides(&["memory_node"]);
-    way "--set ioprio=be:4 (rt:0 to rt:7, be:0 to be:7, idle)": "prio prioclass" => decides(&["ioprio"]), "ionice";
+    way "--set cpus=0-3 for the CPUs of a node; numactl --membind=0 iolab run EXPERIMENT for its memory":
+        "numa_cpu_nodes numa numa_mem_policy";
+    way "ionice -c 2 -n 4 iolab run EXPERIMENT": "prio prioclass ionice";
+    none "requests carry no such flag or hint": "uncached atomic write_hint sqthread_poll_cpu";
+    none "a random pattern draws an offset for each request, and a trim is a request of its own":
+        "rw_sequencer random_sequence_stride trimwrite";
     none "requests carry no hint of their duration": "priohint";
     none "all requests of a run have the same priority":
         "cmdprio cmdprio_percentage cmdprio_class cmdprio_hint cmdprio_bssplit log_prio";
@@ -387,12 +375,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
     unanswered:
         "rwmixread" => decides(&["read_percent"]),
         "bs" => decides(&["bs", "bs_mix"]),
-        "thinktime thinktime_blocks thinktime_spin"
-            => decides(&["thinktime", "thinktime_every", "thinktime_spin", "bursts"]),
-        "atomic" => flag(&["atomic"]),
+        "thinktime" => decides(&["thinktime"]),
         "buffer_compress_percentage" => decides(&["compressible"]),
-        "dedupe_percentage" => decides(&["dedup"]),
-        "dedupe_working_set_percentage" => decides(&["dedup_set"]),
         "cpus_allowed" => decides(&["cpus"]),
         "nice" => decides(&["nice"]),
         "size" => decides(&["region", "bytes"]),
@@ -400,17 +384,13 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "numjobs" => decides(&["threads", "layout"]),
         "iodepth" => decides(&["depth"]),
         "ioengine" => decides(&["backend"]),
-        "sqthread_poll_cpu" => decides(&["sqpoll_cpu"]),
-        "write_hint" => decides(&["write_hint"]),
         "sync" => decides(&["sync", "sync_every"]),
         "runtime" => decides(&["time"]),
         "rate rate_iops" => decides(&["rate"]),
         "ratecycle" => idle(HELD),
-        "startdelay start_delay" => decides(&["start_delay"]),
         "verify" => decides(&["verify"]),
         "name description" => idle("a text"),
-        "threads" => only(&["0", "1"], "iolab's workers are threads"),
-        "flow" => decides(&["flow"]);
+        "threads" => only(&["0", "1"], "iolab's workers are threads");
 };
 
 /// The answer for an option of another tool; hyphens and underscores are equivalent.
@@ -466,14 +446,7 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
 }
 
 /// The units of fio's options whose numbers have none.
-const BARE_UNITS: [(&str, &str); 6] = [
-    ("runtime", "s"),
-    ("startdelay", "s"),
-    ("start_delay", "s"),
-    ("thinktime", "us"),
-    ("thinktime_spin", "us"),
-    ("time", "s"),
-];
+const BARE_UNITS: [(&str, &str); 3] = [("runtime", "s"), ("thinktime", "us"), ("time", "s")];
 
 /// The error for an option (`--runtime`) that the command (`iolab run`) does not have, and that names a setting or an option of another tool;
 /// `None` for other names. The way out has the `value` that was given with it.

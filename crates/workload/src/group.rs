@@ -27,8 +27,6 @@ pub struct GroupTrial {
     pub trial: TrialSpec,
     /// Whether it has no limit of its own and ends with the groups that have one.
     pub follows: bool,
-    /// Whether all groups end when one of its workers ends.
-    pub ends: bool,
 }
 
 impl CellSpec {
@@ -69,19 +67,11 @@ impl CellSpec {
                 let groups = self.active();
                 groups.map(|group| group.spec.target.as_ref()).collect()
             }
-            false => self.own_targets(),
+            false => vec![self.target.as_ref()],
         };
         targets.sort_unstable();
         targets.dedup();
         targets
-    }
-
-    /// The targets of a cell without groups: one, or those it is striped over; `None` stands for the target of the run.
-    pub fn own_targets(&self) -> Vec<Option<&TargetName>> {
-        match &self.target {
-            None => vec![None],
-            Some(name) => name.parts().iter().map(Some).collect(),
-        }
     }
 
     /// The trials of the groups that use these targets.
@@ -92,10 +82,8 @@ impl CellSpec {
                 .filter(|group| is_one(group.spec.target.as_ref()))
                 .map(|group| &group.spec.trial)
                 .collect(),
-            false => match self.own_targets().into_iter().any(is_one) {
-                true => vec![&self.trial],
-                false => Vec::new(),
-            },
+            false if is_one(self.target.as_ref()) => vec![&self.trial],
+            false => Vec::new(),
         }
     }
 
@@ -111,13 +99,11 @@ impl CellSpec {
                 let mut trial = group.spec.trial.clone();
                 let follows = any_bounded && !trial.has_bound();
                 if follows {
-                    let left = |end: Duration| end.saturating_sub(trial.start_delay);
-                    trial.limit.time = Some(end.map_or(ENDLESS, left));
+                    trial.limit.time = Some(end.unwrap_or(ENDLESS));
                 }
                 GroupTrial {
                     group: number,
                     target: group.spec.target.clone(),
-                    ends: trial.ends_trial,
                     trial,
                     follows,
                 }
@@ -133,15 +119,7 @@ impl CellSpec {
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
             self.check_no_group()?;
-            self.trial.check()?;
-            return match self.striped() {
-                Some(stripe) => self.trial.check_stripe(stripe),
-                None if self.trial.stripe.is_some() && self.target.is_none() => {
-                    Err(Error::usage("stripe in a trial of one target")
-                        .hint("stripe over several TARGETs with --striped, or leave stripe out"))
-                }
-                None => Ok(()),
-            };
+            return self.trial.check();
         }
         usage_errors! {
             self.active().next().is_none() => "every group has the rate 0, so that nothing is done", "give one of the groups another rate";
@@ -159,55 +137,17 @@ impl CellSpec {
             threads > u64::from(THREADS_MAX) => format!("the groups have {threads} threads together"),
                 "choose 1 to 1024 threads over all groups";
         }
-        self.check_flows()?;
         self.check_idle()?;
-        self.check_whose_bytes()?;
-        self.check_write_hints()?;
-        let end = self.last_end().unwrap_or(ENDLESS);
-        let is_late = |group: &&GroupSpec| {
-            let trial = &group.spec.trial;
-            !trial.has_bound() && trial.start_delay >= end
-        };
-        match self.active().find(is_late) {
-            Some(group) => Err(Error::usage(format!(
-                "group {} starts when the trial is over",
-                group.name
-            ))
-            .hint("shorten its start_delay, or give it a bound of its own")),
-            None => Ok(()),
-        }
+        self.check_whose_bytes()
     }
 
     /// Refuses settings that apply only to groups.
     fn check_no_group(&self) -> Result<()> {
-        let trial = &self.trial;
-        let given = [
-            (!trial.start_delay.is_zero(), "start_delay"),
-            (trial.flow.is_some(), "flow"),
-            (trial.ends_trial, "ends_trial"),
-            (self.active.is_some(), "active"),
-        ];
-        match given.into_iter().find(|(is_given, _)| *is_given) {
-            Some((_, name)) => Err(Error::usage(format!("{name} in a trial without groups"))
-                .hint("it has a meaning only beside other groups: leave it out, or give groups")),
-            None => Ok(()),
+        usage_errors! {
+            self.active.is_some() => "active in a trial without groups",
+                "it has a meaning only beside other groups: leave it out, or give groups";
         }
-    }
-
-    /// Checks that a weight has another group to be in proportion to. A group that runs alone in this cell ignores its weight.
-    fn check_flows(&self) -> Result<()> {
-        let mut flows = self
-            .groups
-            .iter()
-            .filter(|group| group.spec.trial.flow.is_some());
-        match (flows.next(), flows.next()) {
-            (Some(only), None) => Err(Error::usage(format!(
-                "group {} has a flow, and no other group has one",
-                only.name
-            ))
-            .hint("flows are a proportion: give another group one too, or set flow=none")),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Refuses idle time before one group: no group has begun then.
@@ -217,7 +157,7 @@ impl CellSpec {
                 "group {} has an idle time of its own",
                 group.name
             ))
-            .hint("idle is time before the whole trial: set it for all groups, or delay one with start_delay")),
+            .hint("idle is time before the whole trial: set it for all groups")),
             None => Ok(()),
         }
     }
@@ -228,9 +168,7 @@ impl CellSpec {
             .active()
             .map(|group| &group.spec.trial)
             .filter(|trial| trial.has_bound());
-        let ends: Option<Vec<Duration>> = bounded
-            .map(|trial| Some(trial.limit.time? + trial.start_delay))
-            .collect();
+        let ends: Option<Vec<Duration>> = bounded.map(|trial| trial.limit.time).collect();
         ends?.into_iter().max()
     }
 
@@ -259,48 +197,6 @@ impl CellSpec {
             }
         }
         Ok(())
-    }
-
-    /// Refuses different write hints for one file: the kernel keeps the hint with the file, so that one of them would hold for the data of all.
-    fn check_write_hints(&self) -> Result<()> {
-        let writes_a_file = |trial: &TrialSpec| {
-            trial.writes_data() && trial.backend != Backend::Null && !trial.starts_fresh()
-        };
-        let mut writers = self
-            .active()
-            .filter(|group| writes_a_file(&group.spec.trial));
-        let mut seen: Vec<&GroupSpec> = Vec::new();
-        let differing = writers.find_map(|group| {
-            let clashes = |other: &&GroupSpec| {
-                let (own, theirs) = (&group.spec.trial, &other.spec.trial);
-                let is_private = |trial: &TrialSpec| trial.layout == FileLayout::Private;
-                let targets = other.spec.own_targets();
-                own.write_hint != theirs.write_hint
-                    && is_private(own) == is_private(theirs)
-                    && group
-                        .spec
-                        .own_targets()
-                        .iter()
-                        .any(|one| targets.contains(one))
-            };
-            let other = seen.iter().copied().find(clashes);
-            seen.push(group);
-            other.map(|other| (other, group))
-        });
-        let Some((one, other)) = differing else {
-            return Ok(());
-        };
-        let named = |group: &GroupSpec| {
-            let hint = group.spec.trial.write_hint;
-            let hint = hint.map_or_else(|| "none".to_owned(), |hint| hint.to_string());
-            format!("group {} has write_hint={hint}", group.name)
-        };
-        Err(Error::usage(format!(
-            "{}, and {}: the kernel keeps one hint per file, and both write to one",
-            named(one),
-            named(other)
-        ))
-        .hint("give both the same write_hint, each a target of its own, or one of them fresh=true"))
     }
 
     /// Bytes in the ranges of all groups, each byte of each target counted once.
@@ -380,19 +276,14 @@ impl CellSpec {
         if trials.iter().any(|trial| trial.rate != first.rate) || trials.len() > 1 {
             all.rate = None;
         }
-        all.start_delay = Duration::ZERO;
-        all.flow = None;
-        all.ends_trial = false;
         all
     }
 }
 
 /// The limits of all groups together; where all are limited by requests, the sum of their bytes.
 fn merge_limits(trials: &[&TrialSpec]) -> TrialLimit {
-    let end = |trial: &&TrialSpec| Some(trial.limit.time? + trial.start_delay);
-    let is_counted = trials
-        .iter()
-        .any(|trial| trial.limit.bytes.or(trial.limit.requests).is_some());
+    let end = |trial: &&TrialSpec| trial.limit.time;
+    let is_counted = trials.iter().any(|trial| trial.limit.bytes.is_some());
     let bytes = |trial: &&TrialSpec| {
         // Guards against a division by zero, since nothing is checked yet.
         (trial.bs > 0).then_some(())?;
@@ -403,7 +294,6 @@ fn merge_limits(trials: &[&TrialSpec]) -> TrialLimit {
     TrialLimit {
         time: trials.iter().filter_map(end).max(),
         bytes: all.filter(|_| is_counted),
-        requests: None,
     }
 }
 
@@ -441,8 +331,6 @@ impl GroupSpec {
                 "iolab carries groups out by itself: leave tool, linkage and command out";
             trial.layout == FileLayout::Private => "layout=private in a group",
                 "groups share one file: give each a range of its own with offset and region, and layout=shared";
-            self.spec.striped().is_some() || trial.stripe.is_some() => "a group striped over several targets",
-                "groups have one target each: give it one, and leave stripe out";
         }
         trial.check()
     }

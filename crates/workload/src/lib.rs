@@ -2,7 +2,7 @@
 //! and durations as users write them, and the error type. Plain data: no I/O, no clock.
 //!
 //! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` which combinations are invalid), `group.rs` groups
-//! of a trial, `stripe.rs` a trial over several targets, `pattern.rs` the offsets of requests, `outcome.rs` results,
+//! of a trial, `pattern.rs` the offsets of requests, `outcome.rs` results,
 //! `whole_trial.rs` what the groups of a trial do together, `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
 //! read and written, `named_enum.rs` enums with one name per value.
 
@@ -32,7 +32,6 @@ pub mod service_level;
 pub mod settings;
 pub mod shell;
 pub mod stages;
-pub mod stripe;
 pub mod system_settings;
 mod table;
 pub mod target;

@@ -186,8 +186,6 @@ named! {
         /// The requested bytes or requests, or the pass, are complete.
         #[default]
         Done = "done",
-        /// It was steady (see [`crate::trial::SteadyRule`]).
-        Steady = "steady",
         /// The time limit.
         Time = "time",
         /// The stop flag; the outcome is partial.
@@ -201,7 +199,7 @@ impl Ended {
     /// Whether it did what it was to do.
     pub fn is_whole(self) -> bool {
         match self {
-            Self::Done | Self::Steady | Self::Time => true,
+            Self::Done | Self::Time => true,
             Self::Interrupted | Self::Failed => false,
         }
     }
@@ -296,8 +294,6 @@ pub struct Outcome {
     pub request_sizes: RequestSizes,
     /// CPUs on which workers were seen: at the start, at the end, and at the end of every interval of the series.
     pub cpus_used: Cpus,
-    /// Number of requests that could not complete without waiting and were repeated; `None` where none was tried without waiting.
-    pub waited: Option<u64>,
     /// Sum of the times in which workers were ready to run and waited for a CPU, ns; `None` where the kernel does not count it, and for
     /// several ranks.
     pub run_delay_ns: Option<u64>,
@@ -342,6 +338,6 @@ mod tests {
             assert_eq!(ended as usize, place);
         }
         assert_eq!(Ended::ALL.iter().copied().max(), Some(Ended::Failed));
-        assert!(Ended::Done < Ended::Steady && Ended::Steady < Ended::Time);
+        assert!(Ended::Done < Ended::Time);
     }
 }

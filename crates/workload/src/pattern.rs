@@ -19,9 +19,7 @@ pub use crate::random_key::derive;
 pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 
-use crate::trial::{
-    FileLayout, FileSet, FirstOffset, Pattern, SegmentLayout, Sequence, TrialSpec, Zone, Zones,
-};
+use crate::trial::{FileLayout, FileSet, FirstOffset, Pattern, TrialSpec, Zone, Zones};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -29,10 +27,7 @@ const FIRST: u64 = 1 << 48;
 /// Number of requests of one worker under the limits of the trial; time, or the bytes of requests with drawn sizes, may end it
 /// earlier.
 pub fn quota(spec: &TrialSpec, worker: u32) -> u64 {
-    let bound = match spec.bs_mix {
-        None => spec.requests_bound(),
-        Some(_) => spec.limit.requests,
-    };
+    let bound = spec.requests_bound().filter(|_| spec.bs_mix.is_none());
     let number = spec.number_of(worker);
     bound.map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
 }
@@ -61,7 +56,6 @@ enum Order {
         end: u64,
     },
     Strided(Strided),
-    Runs(Box<Runs>),
     Rand(Shuffled),
     RandReplace {
         rng: Xoshiro256PlusPlus,
@@ -69,8 +63,6 @@ enum Order {
     },
     Skewed(Box<Skewed>),
     Zoned(Box<Zoned>),
-    Listed(Box<Listed>),
-    Segmented(Box<Segmented>),
     InFiles(Box<InFiles>),
 }
 
@@ -82,18 +74,6 @@ struct Strided {
     stride: u64,
 }
 
-/// Strided runs of several blocks.
-#[derive(Debug, Clone)]
-struct Runs {
-    next: u64,
-    phase: u64,
-    /// Bytes visited of the current run.
-    within: u64,
-    run: u64,
-    skip: u64,
-    length: u64,
-}
-
 #[derive(Debug, Clone)]
 struct Shuffled {
     permutation: Permutation,
@@ -102,23 +82,6 @@ struct Shuffled {
     step: u64,
     seed: u64,
     pass: u64,
-}
-
-/// Blocks in an order that is given.
-#[derive(Debug, Clone)]
-struct Listed {
-    sequence: Sequence,
-    blocks: u64,
-    next: usize,
-    /// First block of the current group.
-    group: u64,
-}
-
-/// An order over segments, as if they were one behind the other.
-#[derive(Debug, Clone)]
-struct Segmented {
-    offsets: Offsets,
-    places: SegmentLayout,
 }
 
 #[derive(Debug, Clone)]
@@ -146,9 +109,6 @@ impl RandomBytes {
 impl Offsets {
     /// The stream of worker `worker` of `spec`, which must have passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
-        if let Some(places) = spec.segments.and_then(|own| own.places(spec.region)) {
-            return Self::in_segments(spec, worker, places);
-        }
         if let Some(files) = spec.files {
             return Self::in_files(spec, worker, files);
         }
@@ -182,39 +142,19 @@ impl Offsets {
         let (start, kind) = match spec.pattern {
             Pattern::Seq => part.seq(),
             Pattern::Reverse => part.reverse(),
-            Pattern::Strided => match spec.skip_every {
-                None => part.strided(spec.skip),
-                Some(run) => part.runs(run, spec.skip),
-            },
+            Pattern::Strided => part.strided(spec.skip),
             Pattern::Rand => (0, Order::Rand(part.shuffled())),
             Pattern::RandReplace => (0, part.replaced()),
             Pattern::Zipf(theta) => (0, part.skewed(Law::zipf(part.blocks, theta))),
             Pattern::Pareto(h) => (0, part.skewed(Law::pareto(part.blocks, h))),
             Pattern::Normal(percent) => (0, part.skewed(Law::normal(part.blocks, percent))),
             Pattern::Zoned(zones) => (0, Order::Zoned(Box::new(part.zoned(zones)))),
-            Pattern::Sequence(sequence) => (0, part.listed(sequence)),
         };
         Self {
             kind,
             bs: spec.bs,
             base: spec.offset + start,
             length: part.blocks * spec.bs,
-        }
-    }
-
-    fn in_segments(spec: &TrialSpec, worker: u32, places: SegmentLayout) -> Self {
-        let joined = TrialSpec {
-            segments: None,
-            offset: 0,
-            region: spec.visited_bytes(),
-            ..spec.clone()
-        };
-        let offsets = Self::new(&joined, worker);
-        Self {
-            kind: Order::Segmented(Box::new(Segmented { offsets, places })),
-            bs: spec.bs,
-            base: spec.offset,
-            length: spec.region,
         }
     }
 
@@ -246,13 +186,10 @@ impl Offsets {
                 *next
             }
             Order::Strided(strided) => strided.advance(self.bs),
-            Order::Runs(runs) => runs.advance(self.bs),
             Order::Rand(shuffled) => shuffled.advance() * self.bs,
             Order::RandReplace { rng, blocks } => below(rng, *blocks) * self.bs,
             Order::Skewed(skewed) => skewed.draw() * self.bs,
             Order::Zoned(zoned) => zoned.draw() * self.bs,
-            Order::Listed(listed) => listed.advance() * self.bs,
-            Order::Segmented(segmented) => segmented.advance(),
             Order::InFiles(files) => files.advance(None),
         };
         self.base + relative
@@ -372,21 +309,6 @@ impl Share {
         (start, Order::Strided(strided))
     }
 
-    fn runs(&self, run: u64, skip: u64) -> (u64, Order) {
-        let (start, _, length) = self.ordered();
-        let stride = run + skip;
-        let first = self.first_of(length.div_ceil(stride)) * stride;
-        let runs = Runs {
-            next: if first + self.bs <= length { first } else { 0 },
-            phase: 0,
-            within: 0,
-            run,
-            skip,
-            length,
-        };
-        (start, Order::Runs(Box::new(runs)))
-    }
-
     fn shuffled(&self) -> Shuffled {
         Shuffled {
             permutation: self.permutation(),
@@ -417,15 +339,6 @@ impl Share {
         }
     }
 
-    fn listed(&self, sequence: Sequence) -> Order {
-        Order::Listed(Box::new(Listed {
-            sequence,
-            blocks: self.blocks,
-            next: 0,
-            group: 0,
-        }))
-    }
-
     fn permutation(&self) -> Permutation {
         Permutation::new(self.blocks, derive(self.seed, 0))
     }
@@ -448,28 +361,6 @@ impl Strided {
     }
 }
 
-impl Runs {
-    fn advance(&mut self, bs: u64) -> u64 {
-        let at = self.next;
-        self.next += bs;
-        self.within += bs;
-        if self.within >= self.run {
-            self.within = 0;
-            self.next += self.skip;
-        }
-        if self.next + bs > self.length {
-            // The next phase covers what the previous runs skipped.
-            self.phase += self.run;
-            if self.phase + self.run > (self.run + self.skip).min(self.length) {
-                self.phase = 0;
-            }
-            self.next = self.phase;
-            self.within = 0;
-        }
-        at
-    }
-}
-
 impl Shuffled {
     #[inline]
     fn advance(&mut self) -> u64 {
@@ -482,35 +373,6 @@ impl Shuffled {
         let block = self.permutation.apply(self.next);
         self.next += self.step;
         block
-    }
-}
-
-impl Listed {
-    #[inline(never)]
-    fn advance(&mut self) -> u64 {
-        let listed = self.sequence.blocks();
-        let block = self.group + u64::from(listed[self.next]);
-        self.next += 1;
-        if self.next == listed.len() {
-            self.next = 0;
-            if self.sequence.moves() {
-                let group = self.group + listed.len() as u64;
-                // The group that no longer fits into the region is the first one again.
-                self.group = match group + self.sequence.highest() < self.blocks {
-                    true => group,
-                    false => 0,
-                };
-            }
-        }
-        block
-    }
-}
-
-impl Segmented {
-    /// A function of its own: the offsets within are of the same type.
-    #[inline(never)]
-    fn advance(&mut self) -> u64 {
-        self.places.of(self.offsets.next_offset())
     }
 }
 

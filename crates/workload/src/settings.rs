@@ -48,11 +48,9 @@ macro_rules! names {
 
 /// Existing columns of files and exports keep this order. A new setting is not listed: its column comes last.
 const COLUMN_ORDER: &[&str] = names! {
-    backend pattern bs bs_mix skip skip_every offset region threads cpus placement memory_node depth batch read_percent trim_percent
-    trim_by workload layout descriptors fresh sync sync_every allocate cache first_offset buffer_init buffer_memory content
-    compressible dedup verify bytes requests time rate arrivals thinktime thinktime_every bursts latency hardware_counters registered
-    sqpoll iopoll noatime dontcache atomic nowait fadvise ioprio start_delay flow ends_trial active linkage command tool target ranks
-    hosts shift
+    backend pattern bs bs_mix skip offset region threads cpus placement depth batch read_percent trim_percent workload layout
+    descriptors sync sync_every allocate cache first_offset buffer_init buffer_memory compressible verify bytes time rate arrivals
+    thinktime latency hardware_counters sqpoll iopoll fadvise active linkage command tool target ranks hosts shift
 };
 
 #[cfg(test)]

@@ -19,31 +19,22 @@ mod flags;
 mod pattern;
 mod pauses;
 mod rate;
-mod reached_bytes;
 #[cfg(test)]
 mod refused_trials;
-mod segments;
-mod sequence;
 mod sharing;
 mod sizes;
-mod steady;
 mod tracing;
 mod trims;
 mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
-pub use files::{FILES_MAX, FileOrder, FileSet, SPREAD_MAX};
-pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX, WriteHint};
+pub use files::{FILES_MAX, FileOrder, FileSet, FileSlots, SPREAD_MAX};
+pub use flags::Advice;
 pub use pattern::Pattern;
-pub use pauses::Bursts;
 pub use rate::{RATE_MAX, Rate};
-pub use segments::{SegmentLayout, Segments};
-pub use sequence::Sequence;
 pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
-pub use steady::{SteadyRule, SteadyTest};
-pub use trims::TrimBy;
 pub use zones::{Zone, Zones};
 
 named! {
@@ -122,18 +113,6 @@ named! {
     }
 }
 
-named! {
-    /// The content of written data.
-    pub enum Content: "content" {
-        /// Incompressible, and different in every 4 KiB.
-        Unique = "unique",
-        /// Incompressible, but always the same buffer: can be deduplicated.
-        Repeated = "repeated",
-        /// Zeros: can be compressed and deduplicated.
-        Zero = "zero",
-    }
-}
-
 /// How many completions an asynchronous worker waits for before it submits again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Batch {
@@ -172,8 +151,6 @@ named! {
 pub struct TrialLimit {
     /// Bytes over all threads; rounded up to whole requests.
     pub bytes: Option<u64>,
-    /// Requests over all threads.
-    pub requests: Option<u64>,
     /// Time from the start of each worker.
     pub time: Option<Duration>,
 }
@@ -189,20 +166,12 @@ pub struct TrialSpec {
     pub bs: u64,
     /// Sizes to draw from; `None`: all requests have [`TrialSpec::bs`].
     pub bs_mix: Option<SizeMix>,
-    /// Bytes left out by [`Pattern::Strided`] after each block, or each [`TrialSpec::skip_every`].
+    /// Bytes left out by [`Pattern::Strided`] after each block.
     pub skip: u64,
-    /// Bytes that [`Pattern::Strided`] visits in sequence before it skips; `None`: one block.
-    pub skip_every: Option<u64>,
-    /// Random requests from one random offset on: it and those that follow it in the order of offsets; 1: all have one of their own.
-    pub random_every: u32,
-    /// Bytes per piece, where a trial is striped over several targets; `None`: one block.
-    pub stripe: Option<u64>,
     /// First byte of the region.
     pub offset: u64,
     /// Length of the region in bytes.
     pub region: u64,
-    /// The parts of the region that requests go to; `None`: all of it.
-    pub segments: Option<Segments>,
     /// Workers, 1 to 1024.
     pub threads: u32,
     /// Workers of other processes with which these share the region, the limits and the rate.
@@ -217,8 +186,6 @@ pub struct TrialSpec {
     pub cpus: Option<Cpus>,
     /// Placement of the workers on the CPUs.
     pub placement: Placement,
-    /// NUMA node for the memory of the workers; `None`: the kernel chooses.
-    pub memory_node: Option<u32>,
     /// Outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only.
     pub depth: u32,
     /// Completion strategy of the asynchronous backends.
@@ -227,23 +194,17 @@ pub struct TrialSpec {
     pub read_percent: u8,
     /// Share of the requests other than reads, in percent, that trim instead of write.
     pub trim_percent: u8,
-    /// How trims are carried out.
-    pub trim_by: TrimBy,
-    /// Whether each write has its block trimmed before, as a request of its own.
-    pub trim_first: bool,
     /// Which bytes belong to which worker.
     pub layout: FileLayout,
     /// Several files of each worker, with [`FileLayout::Private`]; `None`: one.
     pub files: Option<FileSet>,
     /// Which workers share open file descriptions.
     pub descriptors: Descriptors,
-    /// Whether trials that only write start with a new file; see [`TrialSpec::starts_fresh`].
-    pub fresh: bool,
     /// When written data is made durable.
     pub sync: SyncPolicy,
     /// Number of writes per sync of a worker, for policies `each` and `fdatasync`.
     pub sync_every: u32,
-    /// The allocation of the file that is written; `None`: as it is, or with `fresh` a new, empty file.
+    /// The allocation of the file that is written; `None`: as it is.
     pub allocate: Option<Allocate>,
     /// Page cache state.
     pub cache: CacheState,
@@ -253,22 +214,12 @@ pub struct TrialSpec {
     pub buffer_init: BufferInit,
     /// Physical memory of the buffers.
     pub buffer_memory: BufferMemory,
-    /// Content of written data.
-    pub content: Content,
-    /// How long written data lives, as the kernel is told; `None`: it is not told.
-    pub write_hint: Option<WriteHint>,
     /// Share of each 4 KiB of written data that is zeros, in percent; a compressor saves that much.
     pub compressible: u8,
-    /// Share of the writes that repeat earlier data, in percent.
-    pub dedup: u8,
-    /// Blocks whose data is repeated, in percent of those of the region: the first that each worker writes. `None`: one block.
-    pub dedup_set: Option<u8>,
     /// Whether written blocks carry offset, generation and checksum, and are read back after the timed span.
     pub verify: bool,
     /// The limits of the trial.
     pub limit: TrialLimit,
-    /// When a worker is steady, and ends before its limits.
-    pub steady: Option<SteadyRule>,
     /// Requests or bytes per second over all threads, at intended starts that do not wait for completions (open loop); `None`:
     /// closed loop.
     pub rate: Option<Rate>,
@@ -276,14 +227,8 @@ pub struct TrialSpec {
     pub arrivals: Arrivals,
     /// How late requests of a rate may start, but for one in a hundred, so that the worker sleeps instead of spinning; zero: as little as it can.
     pub rate_slack: Duration,
-    /// Pause of a worker after each [`TrialSpec::thinktime_every`] completed requests.
+    /// Pause of a worker after each completed request.
     pub thinktime: Option<Duration>,
-    /// Number of requests between two pauses.
-    pub thinktime_every: u32,
-    /// How long a worker uses its CPU at the beginning of each pause, before it sleeps.
-    pub thinktime_spin: Duration,
-    /// Alternating periods with and without requests.
-    pub bursts: Option<Bursts>,
     /// Whether to record the service time of every request. For requests about as fast as the clock, reading it would dominate.
     pub latency: bool,
     /// Whether to keep latencies over the time of the trial.
@@ -292,38 +237,18 @@ pub struct TrialSpec {
     pub hardware_counters: bool,
     /// Seed of offsets, of the mix of reads and writes, and of data.
     pub seed: u64,
-    /// `io_uring`: register the file and the buffers.
-    pub registered: bool,
     /// `io_uring`: a kernel thread polls the submission queue.
     pub sqpoll: bool,
-    /// The CPU of that thread; `None`: the kernel chooses.
-    pub sqpoll_cpu: Option<u32>,
     /// `io_uring`, `pvsync2`: poll for completions instead of waiting for interrupts.
     pub iopoll: bool,
-    /// Opens the file with `O_NOATIME`: reads do not change its access time.
-    pub noatime: bool,
     /// Length of the intervals of the series, ns.
     pub series_ns: u64,
-    /// Buffered requests drop their pages from the cache afterwards (`RWF_DONTCACHE`).
-    pub dontcache: bool,
-    /// Writes are atomic (`RWF_ATOMIC`).
-    pub atomic: bool,
-    /// Requests are first tried without waiting (`RWF_NOWAIT`).
-    pub nowait: bool,
     /// Advice to the kernel about the order of reads; `None`: none.
     pub fadvise: Option<Advice>,
-    /// I/O priority of the workers; `None`: that of the process.
-    pub ioprio: Option<IoPriority>,
     /// Nice value of the workers, -20 (first) to 19; `None`: that of the process.
     pub nice: Option<i8>,
     /// Priority of the workers as real-time threads (`SCHED_FIFO`), 1 to 99 (first); `None`: scheduled as the process is.
     pub realtime: Option<u8>,
-    /// Delay of the start of these workers after that of the trial.
-    pub start_delay: Duration,
-    /// Weight of the group: groups with weights issue requests in proportion to them.
-    pub flow: Option<u32>,
-    /// Whether the trial ends with the first worker of this group that ends.
-    pub ends_trial: bool,
     /// Whether each request's time is split by layer, from what the kernel traces.
     pub trace: bool,
 }
@@ -336,12 +261,8 @@ impl Default for TrialSpec {
             bs: 4096,
             bs_mix: None,
             skip: 0,
-            skip_every: None,
-            random_every: 1,
-            stripe: None,
             offset: 0,
             region: 1 << 30,
-            segments: None,
             threads: 1,
             others: Others::default(),
             ranks: None,
@@ -349,17 +270,13 @@ impl Default for TrialSpec {
             shift: Shift::None,
             cpus: None,
             placement: Placement::Float,
-            memory_node: None,
             depth: 1,
             batch: Batch::One,
             read_percent: 100,
             trim_percent: 0,
-            trim_by: TrimBy::Discard,
-            trim_first: false,
             layout: FileLayout::Shared,
             files: None,
             descriptors: Descriptors::Private,
-            fresh: false,
             sync: SyncPolicy::None,
             sync_every: 1,
             allocate: None,
@@ -367,41 +284,23 @@ impl Default for TrialSpec {
             first_offset: FirstOffset::Zero,
             buffer_init: BufferInit::Random,
             buffer_memory: BufferMemory::Kernel,
-            content: Content::Unique,
-            write_hint: None,
             compressible: 0,
-            dedup: 0,
-            dedup_set: None,
             verify: false,
             limit: TrialLimit::default(),
-            steady: None,
             rate: None,
             arrivals: Arrivals::Constant,
             rate_slack: Duration::ZERO,
             thinktime: None,
-            thinktime_every: 1,
-            thinktime_spin: Duration::ZERO,
-            bursts: None,
             latency: true,
             latency_over_time: false,
             hardware_counters: false,
             seed: 1,
-            registered: true,
             sqpoll: false,
-            sqpoll_cpu: None,
             iopoll: false,
-            noatime: false,
             series_ns: INTERVAL_NS,
-            dontcache: false,
-            atomic: false,
-            nowait: false,
             fadvise: None,
-            ioprio: None,
             nice: None,
             realtime: None,
-            start_delay: Duration::ZERO,
-            flow: None,
-            ends_trial: false,
             trace: false,
         }
     }
@@ -412,8 +311,6 @@ impl Default for TrialSpec {
 pub enum CountedBound {
     /// [`TrialLimit::bytes`].
     Bytes,
-    /// [`TrialLimit::requests`].
-    Requests,
     /// One pass over the region.
     Region,
 }
@@ -499,11 +396,9 @@ impl TrialSpec {
                 .bytes_bound()
                 .map(|bytes| (bytes as f64 / self.mean_request()).ceil() as u64),
         };
-        // A trim is a request too.
-        let pass = (self.visited_bytes() / self.bs).saturating_mul(1 + u64::from(self.trim_first));
+        let pass = self.region / self.bs;
         let counted = [
             (CountedBound::Bytes, bytes),
-            (CountedBound::Requests, self.limit.requests),
             (CountedBound::Region, self.fills_new_file().then_some(pass)),
         ];
         let counted = counted

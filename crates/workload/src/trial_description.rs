@@ -7,29 +7,17 @@ use crate::trial::{Allocate, Pattern, SyncPolicy, TrialSpec};
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
 pub fn in_words(trial: &TrialSpec) -> String {
     let order = order(trial.pattern);
-    let listed = listed(trial);
-    // Of writes beside reads it is said once, of both.
-    let of_list = match trial.reads() {
-        true => "",
-        false => listed,
-    };
-    let of = match trial.trim_first {
-        false => of_list,
-        true if of_list.is_empty() => " of trimmed blocks",
-        true => " of listed blocks, each trimmed before",
-    };
     let writes = match trial.sync {
-        _ if !trial.writes_data() => format!("trims{of}"),
-        SyncPolicy::None => format!("writes{of}"),
-        SyncPolicy::End => format!("writes{of} with a final fsync"),
-        _ => format!("durable writes{of}"),
+        _ if !trial.writes_data() => "trims".to_owned(),
+        SyncPolicy::None => "writes".to_owned(),
+        SyncPolicy::End => "writes with a final fsync".to_owned(),
+        _ => "durable writes".to_owned(),
     };
-    let runs = runs(trial);
     match trial.read_percent {
-        100 => format!("{order}reads{listed}{runs}"),
-        0 => format!("{order}{writes}{runs}"),
+        100 => format!("{order}reads"),
+        0 => format!("{order}{writes}"),
         reads => format!(
-            "{order}accesses{listed} ({reads} % reads, {} % {writes}){runs}",
+            "{order}accesses ({reads} % reads, {} % {writes})",
             100 - reads
         ),
     }
@@ -55,7 +43,7 @@ fn of_groups(cell: &CellSpec, words: impl Fn(&TrialSpec) -> String) -> String {
     })
 }
 
-/// `sequential `, before a noun; of a sequence, the blocks behind it say it ([`listed`]).
+/// `sequential `, before a noun.
 fn order(pattern: Pattern) -> &'static str {
     match pattern {
         Pattern::Seq => "sequential ",
@@ -66,32 +54,6 @@ fn order(pattern: Pattern) -> &'static str {
         Pattern::Pareto(_) => "Pareto-distributed ",
         Pattern::Normal(_) => "normally distributed ",
         Pattern::Zoned(_) => "unevenly random ",
-        Pattern::Sequence(_) => "",
-    }
-}
-
-/// ` of listed blocks`, behind reads or writes; ` to listed blocks`, behind accesses that are both.
-fn listed(trial: &TrialSpec) -> &'static str {
-    match trial.pattern {
-        Pattern::Sequence(_) if trial.reads() && trial.writes() => " to listed blocks",
-        Pattern::Sequence(_) => " of listed blocks",
-        Pattern::Seq
-        | Pattern::Strided
-        | Pattern::Reverse
-        | Pattern::Rand
-        | Pattern::RandReplace
-        | Pattern::Zipf(_)
-        | Pattern::Pareto(_)
-        | Pattern::Normal(_)
-        | Pattern::Zoned(_) => "",
-    }
-}
-
-/// ` in runs of 8`, where not every request goes to another place by chance.
-fn runs(trial: &TrialSpec) -> String {
-    match trial.random_every {
-        1 => String::new(),
-        every => format!(" in runs of {every}"),
     }
 }
 
@@ -114,23 +76,14 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         (Pattern::Seq, false, _) => "sequential writes",
         _ => "writes",
     };
-    let listed = listed(trial);
     let accesses = match trial.read_percent {
-        100 => format!("reads{listed}"),
-        0 => format!("{writes}{listed}"),
-        reads => format!(
-            "accesses{listed} ({reads} % reads, {} % writes)",
-            100 - reads
-        ),
+        100 => "reads".to_owned(),
+        0 => writes.to_owned(),
+        reads => format!("accesses ({reads} % reads, {} % writes)", 100 - reads),
     };
     let which = match trial.read_percent {
         0 => "each",
         _ => "each write",
-    };
-    let runs = runs(trial);
-    let trimmed = match trial.trim_first {
-        false => "",
-        true => ", each after a trim of its block",
     };
     let durable = match (trial.writes(), trial.sync) {
         (false, _) => String::new(),
@@ -168,7 +121,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
     let rate = trial
         .rate
         .map_or_else(String::new, |rate| format!(", {rate} per second"));
-    format!("{size} {order}{accesses}{runs}{trimmed}{durable}{threads}{files}{depth}{rate}")
+    format!("{size} {order}{accesses}{durable}{threads}{files}{depth}{rate}")
 }
 
 /// `2300-byte`, `4 KiB`.
@@ -214,13 +167,6 @@ mod tests {
             depth: 16,
             ..TrialSpec::default()
         };
-        let trimmed = TrialSpec {
-            read_percent: 0,
-            pattern: Pattern::Rand,
-            random_every: 8,
-            trim_first: true,
-            ..TrialSpec::default()
-        };
         let mail = TrialSpec {
             files: "100/random".parse().ok(),
             layout: crate::trial::FileLayout::Private,
@@ -240,10 +186,6 @@ mod tests {
             (&mail, "4 KiB random reads, by 2 threads in 100 files each"),
             (&alone, "4 KiB random reads, in 100 files"),
             (&one_file, "4 KiB random reads"),
-            (
-                &trimmed,
-                "4 KiB random writes in runs of 8, each after a trim of its block, never synced",
-            ),
             (
                 &log,
                 "2300-byte sequential writes to a preallocated file, each with fdatasync",
@@ -275,20 +217,7 @@ mod tests {
             sync,
             ..TrialSpec::default()
         };
-        let listed = "sequence:2:0:1".parse().expect("a pattern");
         for (spec, words) in [
-            (
-                spec(listed, 100, SyncPolicy::None),
-                "reads of listed blocks",
-            ),
-            (
-                spec(listed, 0, SyncPolicy::End),
-                "writes of listed blocks with a final fsync",
-            ),
-            (
-                spec(listed, 70, SyncPolicy::None),
-                "accesses to listed blocks (70 % reads, 30 % writes)",
-            ),
             (
                 spec(Pattern::Seq, 100, SyncPolicy::Each),
                 "sequential reads",
@@ -304,20 +233,6 @@ mod tests {
             (
                 spec(Pattern::Rand, 70, SyncPolicy::Odsync),
                 "random accesses (70 % reads, 30 % durable writes)",
-            ),
-            (
-                TrialSpec {
-                    random_every: 8,
-                    ..spec(Pattern::Rand, 70, SyncPolicy::None)
-                },
-                "random accesses (70 % reads, 30 % writes) in runs of 8",
-            ),
-            (
-                TrialSpec {
-                    trim_first: true,
-                    ..spec(Pattern::Rand, 0, SyncPolicy::End)
-                },
-                "random writes of trimmed blocks with a final fsync",
             ),
         ] {
             assert_eq!(in_words(&spec), words);

@@ -66,10 +66,10 @@ impl WholeTrial<'_> {
         trials.any(|trial| trial.rate.is_some())
     }
 
-    /// Whether the workers of any group end by a rule of their own, or fill new files.
+    /// Whether the workers of any group fill new files.
     pub fn has_own_bounds(self) -> bool {
         let mut trials = self.spec.trials().into_iter();
-        trials.any(|trial| trial.steady.is_some() || trial.starts_fresh())
+        trials.any(TrialSpec::starts_fresh)
     }
 
     /// The rate of all workers; `None` in the closed loop, and of several groups, which have a rate each.
@@ -93,7 +93,7 @@ impl WholeTrial<'_> {
 
 /// Bytes that the requests of some trials of a cell can reach: ranges that several share count once where all are shared.
 fn reached(spec: &CellSpec, trials: Vec<&TrialSpec>) -> u64 {
-    let bytes = trials.into_iter().map(TrialSpec::reached_bytes);
+    let bytes = trials.into_iter().map(|trial| trial.region);
     let bytes = bytes.fold(0, u64::saturating_add);
     match spec.has_groups() {
         true => bytes.min(spec.bytes_used()),

@@ -3,13 +3,10 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
-use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::trial::CacheState;
 
 use super::{CellAnalysis, Context, Shortfall, is_peer};
 use crate::trial_values::{median_of, per_request};
-
-/// Share of the bytes of a trial with `dontcache` that may stay in the page cache, since the kernel reads ahead without the flag.
-const KEPT_MAX: f64 = 0.5;
 
 /// Share of a latency from which on the cost of a time stamp, or the step of the clock, is told.
 pub(crate) const CLOCK_SHOWS: f64 = 0.01;
@@ -117,10 +114,6 @@ flags! {
     ReadAhead = "read-ahead",
         Some(Caution::new(14)),
         |seen| seen.cell.disturbance.has_read_ahead();
-    /// Most of the data of requests with `dontcache` stayed in the page cache.
-    PagesKept = "pages kept",
-        Some(Caution::new(14)),
-        |seen| seen.kept_share().is_some_and(|share| share > KEPT_MAX);
     /// Its trials form groups by the number of pieces of a request, with different responses.
     RequestsSplit = "requests split",
         Some(Caution::new(12).disturbs()),
@@ -165,10 +158,6 @@ flags! {
     RateNotHeld = "rate not held",
         Some(Caution::new(11)),
         |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
-    /// Trials that were to end once they were steady ended otherwise.
-    NotSteady = "not steady",
-        Some(Caution::new(12)),
-        |seen| seen.cell.not_steady > 0;
     /// Less than half of the requested concurrency was in flight.
     FewInFlight = "few in flight",
         None,
@@ -257,24 +246,6 @@ impl Seen<'_> {
             only.is_none_or(|trial| context.timed.is_asked(trial))
         };
         cell.n >= context.trials_min && is_asked && cell.lacks_requests()
-    }
-
-    /// Share of the bytes of a trial with `dontcache` in the page cache after it, without those that must still be written.
-    fn kept_share(&self) -> Option<f64> {
-        let spec = &self.cell.cell.spec;
-        let drops = |trial: &TrialSpec| trial.dontcache && trial.cache == CacheState::Cold;
-        if spec.shared(drops) != Some(true) {
-            return None;
-        }
-        let reached = spec.whole_trial().reached_bytes();
-        median_of(&self.ok, |s| {
-            let after = s.region.after?;
-            let kept = after
-                .resident_bytes
-                .saturating_sub(after.owed_bytes().unwrap_or(0));
-            let touched = s.bytes().min(reached);
-            (touched > 0).then(|| kept as f64 / touched as f64)
-        })
     }
 
     /// One time stamp, the cost of a request at depth 1, is visible in its latency.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use iolab_plan::experiment::{Edition, Experiment, Standard};
+use iolab_plan::experiment::{Experiment, Standard};
 use iolab_plan::standard::{Deviation, Medium, TargetFacts, Written};
 use iolab_record::environment::KEYS;
 use iolab_record::{PreparationKind, RunRecord, TargetKind};
@@ -22,10 +22,6 @@ pub struct StandardFollowed {
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub test: Standard,
-    /// The edition of the standard.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
-    pub edition: Edition,
     /// Where the run deviates from it.
     #[serde(skip)]
     pub deviations: Vec<Deviation>,
@@ -36,7 +32,6 @@ impl StandardFollowed {
     pub fn of(experiment: &Experiment, cells: &[&CellSpec], target: TargetFacts) -> Option<Self> {
         experiment.standard.map(|test| Self {
             test,
-            edition: experiment.design.edition,
             deviations: test.deviations(experiment, cells, target),
         })
     }

@@ -202,8 +202,7 @@ fn count(cell: &CellAnalysis, factor: &str) -> u64 {
     }
 }
 
-/// Compares each level of a factor with a base level, and of targets that trials are striped over, each with the widest stripe; one
-/// comparison for each.
+/// Compares each level of a factor with a base level; one comparison for each.
 fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     let name = &analysis.factors[factor];
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
@@ -227,19 +226,10 @@ fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     {
         levels[..=place].rotate_right(1);
     }
-    let stripe = measured()
-        .filter(|_| name == TARGET)
-        .filter_map(|cell| Some((cell.cell.spec.striped()?.targets, cell)))
-        .max_by_key(|(width, _)| *width)
-        .and_then(|(_, cell)| cell.cell.levels.get(factor));
-    let compared: Vec<(&String, &String)> = match (stripe, levels.split_first()) {
-        (Some(stripe), _) => {
-            let others = levels.into_iter().filter(|level| *level != stripe);
-            others.map(|level| (level, stripe)).collect()
-        }
-        (None, Some((base, others))) => others.iter().map(|level| (*base, *level)).collect(),
-        (None, None) => Vec::new(),
-    };
+    let (base, others) = levels
+        .split_first()
+        .map_or((None, &[][..]), |(base, others)| (Some(*base), others));
+    let compared = others.iter().filter_map(|other| Some((base?, *other)));
     let of = |level: &String| {
         let level = level.clone();
         measured().filter(move |cell| cell.cell.levels.get(factor) == Some(&level))
@@ -253,12 +243,7 @@ fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
         let pairs = pairs(analysis, of(base), of(other), |own| own == name);
         (contrast, pairs)
     };
-    family(
-        analysis,
-        run,
-        factor,
-        compared.into_iter().map(compare).collect(),
-    )
+    family(analysis, run, factor, compared.map(compare).collect())
 }
 
 /// Pairs each of `others` with the cell of `base` that has the same levels of all factors except those in `free`.

@@ -148,7 +148,7 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
 }
 
 fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
-    let requests = trial.visited_bytes() / trial.bs.max(1);
+    let requests = trial.region / trial.bs.max(1);
     if requests < trial.in_flight_of_all() {
         return Cause::Region { requests };
     }

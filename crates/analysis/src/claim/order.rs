@@ -91,8 +91,6 @@ impl Claim {
             Self::Rounds(rounds) if rounds.asked.round == Round::Cells => Role::Answer,
             Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
-            // Its stages are what the run was made for.
-            Self::Standard(found) if !found.stages.is_empty() => Role::Answer,
             Self::LongTail(_) | Self::Standard(_) => Role::Limit,
             // Whoever lets groups run at once and alone asks for it, whatever it shows.
             Self::Together(_) => Role::Answer,

@@ -118,7 +118,7 @@ pub(super) fn shared_limits(analysis: &Analysis, run: usize) -> Vec<Together> {
 }
 
 impl<'a> Active<'a> {
-    /// `None` where a group was not measured alone, or stops at a rate or a share of its own, whatever the storage could do.
+    /// `None` where a group was not measured alone, or stops at a rate, whatever the storage could do.
     fn of(
         whole: &'a CellAnalysis,
         at: Vec<(String, String)>,
@@ -126,7 +126,7 @@ impl<'a> Active<'a> {
     ) -> Option<Self> {
         let groups = &whole.cell.spec.groups;
         let mut trials = groups.iter().map(|group| group.trial());
-        if trials.any(|trial| trial.rate.is_some() || trial.flow.is_some()) {
+        if trials.any(|trial| trial.rate.is_some()) {
             return None;
         }
         let alone = groups.iter().map(|group| {

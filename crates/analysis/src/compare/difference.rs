@@ -28,8 +28,6 @@ pub enum DiffersIn {
     TargetKind,
     /// The version of iolab.
     ToolVersion,
-    /// The edition of the standard that both follow.
-    Edition,
     /// A fact of the environment with this key.
     Fact(String),
     /// A disturbance.
@@ -53,7 +51,6 @@ impl DiffersIn {
             Self::Target => "target".into(),
             Self::TargetKind => "target_kind".into(),
             Self::ToolVersion => "tool_version".into(),
-            Self::Edition => "edition".into(),
             Self::Fact(key) => key.into(),
             Self::Disturbance(by) => by.name().into(),
             Self::Groups => "groups".into(),

@@ -4,8 +4,7 @@ use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, Flag, analyse};
 use iolab_analysis::claim::{Claim, Difference, claims};
 use iolab_analysis::doubt::Reason;
 use iolab_record::environment::Environment;
-use iolab_record::{FurtherTarget, OperationSummary, Residency, RunRecord, ServedBy};
-use iolab_workload::trial::CacheState;
+use iolab_record::{FurtherTarget, OperationSummary, RunRecord, ServedBy};
 
 use iolab_synthetic::{add_cell, add_trial, around, by_ranks, record, serve};
 
@@ -46,30 +45,6 @@ fn a_failure_during_the_warm_up_is_flagged() {
     let cell = only_cell(&record);
     assert_eq!((cell.n, cell.failed), (0, 1));
     assert_eq!(cell.flags, [Flag::FewTrials, Flag::Errors]);
-}
-
-#[test]
-fn data_that_dontcache_left_in_the_page_cache_is_flagged() {
-    let flagged = |resident: u64, dirty: u64, dontcache: bool, cache: CacheState| {
-        let mut record = one_cell(&around(100.0));
-        let trial = &mut record.cells[0].spec.trial;
-        (trial.dontcache, trial.cache) = (dontcache, cache);
-        for sample in &mut record.samples {
-            let touched = sample.bytes().min(1 << 30);
-            sample.region.after = Some(Residency {
-                looked_bytes: 1 << 30,
-                resident_bytes: touched / 10 * resident,
-                dirty_bytes: Some(touched / 10 * dirty),
-                writeback_bytes: Some(0),
-            });
-        }
-        only_cell(&record).flags.contains(&Flag::PagesKept)
-    };
-    assert!(flagged(10, 0, true, CacheState::Cold));
-    assert!(!flagged(2, 0, true, CacheState::Cold), "read ahead");
-    assert!(!flagged(10, 9, true, CacheState::Cold), "to be written");
-    assert!(!flagged(10, 0, true, CacheState::Hot), "there before");
-    assert!(!flagged(10, 0, false, CacheState::Cold), "not asked");
 }
 
 #[test]

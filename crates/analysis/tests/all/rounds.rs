@@ -112,20 +112,21 @@ fn only_the_limits_and_cells_of_a_standard_make_a_steady_state_of_it() {
     let by_standard = |sets: &[&str], tracked: &str| {
         let scenario = Scenario {
             trials: 6,
-            ..Scenario::of("pts-hir", sets)
+            ..Scenario::of("pts-lat", sets)
         };
         let mut record = run(&scenario);
         let toml = &mut record.experiment.toml;
         let own = toml.find("[[track]]").expect("what is tracked");
         toml.truncate(own);
-        *toml += &format!("[[track]]\nidle = \"{tracked}\"\n");
+        *toml += &format!("[[track]]\nread_percent = 0\nbs = \"{tracked}\"\n");
         rounds(&record).is_by_standard
     };
-    let own = "0s";
-    let sets = &["idle=0s,5s", "region=64MiB"][..];
+    let own = "4KiB";
+    let sets = &["bs=8k,4k", "region=64MiB"][..];
     assert!(by_standard(sets, own));
-    assert!(!by_standard(sets, "5s"));
-    let wide = "precondition=trim+rand:1+steady:round=cells,window=6,range=90%,slope=10%,rounds=25";
+    assert!(!by_standard(sets, "8KiB"));
+    let wide =
+        "precondition=trim+seq:2/128KiB+steady:round=cells,window=6,range=90%,slope=10%,rounds=25";
     assert!(!by_standard(&[sets, &[wide]].concat(), own));
     assert!(!rounds(&run(&of_cells("read-random", &["bs=4k,64k"]))).is_by_standard);
 }

@@ -75,7 +75,7 @@ pub(crate) struct Changes {
     /// completed (open loop); response time counts from the scheduled start
     #[arg(long, value_name = "N[,N]")]
     pub(crate) rate: Option<String>,
-    /// Use a new file for each trial that only writes (fresh=true)
+    /// Use a new file for each trial that only writes (allocate=fresh)
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Maximum duration of one trial (time)
@@ -211,11 +211,6 @@ pub(crate) struct Run {
     /// together, and all of them (factor active)
     #[arg(long)]
     pub(crate) together: bool,
-    /// Stripe the requests of a trial over all TARGETs in turn, as RAID 0 does: measures each alone, the
-    /// first two, three, ..., and all of them (factor target). --set stripe=64k sets the consecutive bytes per
-    /// target (default: one I/O)
-    #[arg(long, conflicts_with = "together")]
-    pub(crate) striped: bool,
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -50,9 +50,8 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let (experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
     let targets = GivenTargets::of(&given)?;
-    let joined = options.together || options.striped;
-    if joined && !targets.models.is_empty() {
-        return Err(Error::usage("--together or --striped with a model")
+    if options.together && !targets.models.is_empty() {
+        return Err(Error::usage("--together with a model")
             .hint("a model is measured alone: leave the option out")
             .into());
     }
@@ -168,12 +167,8 @@ fn plan(
 ) -> Outcome<Plan> {
     // What holds at each site is said once.
     let mut say = |text: String| note_once(told, text);
-    let joined = options.together || options.striped;
     if options.together {
         iolab_runner::join_targets(&mut experiment, given)?;
-    }
-    if options.striped {
-        iolab_runner::stripe_targets(&mut experiment, given)?;
     }
     let definition = match Experiment::is_builtin(&options.experiment) {
         true => Definition::Builtin,
@@ -182,8 +177,8 @@ fn plan(
     let model = site.model.clone();
     let changed = changes.apply(&mut experiment, definition, given, model.as_ref())?;
     changed.into_iter().for_each(&mut say);
-    // Those that are used at once are the groups' own, or stand in the factor.
-    let common: &[PathBuf] = if joined { &[] } else { given };
+    // Those that are used at once are the groups' own.
+    let common: &[PathBuf] = if options.together { &[] } else { given };
     site.settle(&mut experiment, common)?;
     if model.is_none() && common.len() > 1 && changes.budget().is_none() {
         let budget = experiment.design.budget;

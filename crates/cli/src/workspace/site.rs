@@ -245,15 +245,13 @@ impl Site {
         }
     }
 
-    /// Refuses, before anything is opened, what the run refuses: on a model all of it; elsewhere segments and blocks that the region,
-    /// which the target may cut, does not have.
+    /// Refuses, before anything is opened, what a run on a model refuses.
     fn check_blocks(&self, plans: &[Plan]) -> Result<()> {
         let mut cells = plans.iter().flat_map(Plan::cells);
-        cells.try_for_each(|cell| match &self.model {
-            Some(disk) => disk.check_cell(cell),
-            None if cell.spec.has_groups() || cell.spec.runs_program() => Ok(()),
-            None => cell.spec.trial.check_reach(),
-        })
+        let Some(disk) = &self.model else {
+            return Ok(());
+        };
+        cells.try_for_each(|cell| disk.check_cell(cell))
     }
 
     /// Refuses plans that change settings of the kernel, or start real-time threads, where the user does not allow it: an experiment or a run file is somebody else's.

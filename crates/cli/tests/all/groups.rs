@@ -226,40 +226,6 @@ fn targets_are_used_at_once_and_each_alone() {
 }
 
 #[test]
-fn a_trial_is_striped_over_targets_and_each_is_used_alone() {
-    let folder = folder_with(&["a", "b"]);
-    let path = folder.path();
-    let command = words!("run write-size a b --striped --set stripe=128k --verify -o s.iolab");
-    run(path, &[&command[..], &WRITES[..]].concat()).expect(0);
-    let rows = exported(path, "s.iolab");
-    let of = |level: &str| -> Vec<&Value> {
-        let ends = |row: &&Value| {
-            let target = row["level_target"].as_str().unwrap_or_default();
-            let parts: Vec<&str> = target.split(':').collect();
-            let names = parts.iter().map(|part| part.rsplit('/').next());
-            names
-                .collect::<Option<Vec<&str>>>()
-                .map(|names| names.join("+"))
-                == Some(level.to_owned())
-        };
-        rows.iter().filter(ends).collect()
-    };
-    for level in ["a", "b", "a+b"] {
-        let own = of(level);
-        assert!(!own.is_empty(), "{level} in {:#?}", rows.first());
-        for row in own {
-            assert!(row["write_bytes"].as_u64() > Some(0));
-            // A short trial may write a block twice.
-            assert!(row["verified_blocks"].as_u64() > Some(0), "{level}");
-            assert!(row["verified_blocks"].as_u64() <= row["write_requests"].as_u64());
-        }
-    }
-    are_empty(path, &["a", "b"]);
-    // A complete run on several targets can be resumed: nothing is left to measure.
-    run(path, &["resume", "s.iolab"]).expect(0);
-}
-
-#[test]
 fn nothing_is_written_to_a_target_that_was_not_consented_to() {
     let folder = folder();
     let path = folder.path();
@@ -275,7 +241,6 @@ fn nothing_is_written_to_a_target_that_was_not_consented_to() {
         "run two.toml a --budget 1s -o x.iolab",
         "run write-size a file --together --budget 1s -o x.iolab",
         "run write-size file a --together --budget 1s -o x.iolab",
-        "run write-size a file --striped --budget 1s -o x.iolab",
         "run two.toml a --precondition seq:1 --set two.read_percent=100 -o x.iolab",
     ] {
         let arguments: Vec<&str> = line.split(' ').collect();
@@ -322,10 +287,6 @@ fn what_cannot_be_used_at_once_is_refused() {
             &["run", "read-size", "file", "link", "--together"],
             &["run", "read-size", "./file", "file", "--together"],
             &["run", "read-size", "file", "--together"],
-            &["run", "read-size", "file", "--striped"],
-            &["run", "read-size", "file", "link", "--striped"],
-            &["run", "read-size", "file", "--set", "stripe=64k"],
-            &["run", "interference", "file", "other", "--striped"],
             &["run", "interference", "file", "other", "--together"],
             &["run", "read-size", "model:sata-ssd", "--together"],
             &["run", "interference", "--set", "active=reader,cleaner"],

@@ -33,7 +33,7 @@ use crate::support::{folder, run};
 const RUNS: [&[&str]; 2] = [
     &[
         "read-stride", "--set", "bs=4k,8k,64k", "--set", "skip=4k,64k", "--set", "threads=1,2",
-        "--set", "requests=20", "--set", "rate=5000", "--size", "1MiB", "--buffered",
+        "--set", "bytes=80k", "--set", "rate=5000", "--size", "1MiB", "--buffered",
     ],
     &[
         "linkage", "--set", "command=true,cat {file}", "--set", "region=1k,4k,16k,64k",

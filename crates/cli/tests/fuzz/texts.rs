@@ -26,8 +26,8 @@ const SYNTAX: [&str; 24] = [
 /// Names and values of settings.
 const VALUES: [&str; 24] = [
     "bs", "region", "skip", "threads", "depth", "pattern", "zipf:0.99", "rand", "cache", "cold",
-    "backend", "io_uring", "rate", "arrivals", "poisson", "command", "{file}", "linkage",
-    "requests", "time", "10ms", "1EiB", "precondition", "seq:1+rand:2",
+    "backend", "io_uring", "rate", "arrivals", "poisson", "command", "{file}", "linkage", "bytes",
+    "time", "10ms", "1EiB", "precondition", "seq:1+rand:2",
 ];
 
 fn words() -> Vec<&'static str> {

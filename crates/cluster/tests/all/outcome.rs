@@ -148,7 +148,6 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
             requests: 10 + rank,
         }]),
         cpus_used: Cpus::new([rank as u32]),
-        waited: Some(rank),
         run_delay_ns: Some(10 * rank),
         groups: Vec::new(),
         traced: None,
@@ -279,7 +278,6 @@ fn ranks_are_added_up_and_hosts_counted_once() {
         .map(|interval| interval.done.read.requests)
         .collect();
     assert_eq!(requests, [6, 5, 3]);
-    assert_eq!(outcome.waited, Some(3));
     assert_eq!(outcome.run_delay_ns, None);
     assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
     let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();

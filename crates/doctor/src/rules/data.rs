@@ -129,7 +129,7 @@ pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
         Topic::Data,
         "compressed",
         format!(
-            "{why}: what iolab writes by default cannot be compressed, but trying takes CPU time, and content=zero would measure the compressor"
+            "{why}: what iolab writes by default cannot be compressed, but trying takes CPU time, and compressible=100 would measure the compressor"
         ),
     ))
 }
@@ -325,7 +325,7 @@ mod tests {
             mount_options: "rw,compress=zstd:3,ssd".to_owned(),
             source: String::new(),
         });
-        insta::assert_snapshot!(only(compressed, &mounted).1, @"mounted with compress=zstd:3: what iolab writes by default cannot be compressed, but trying takes CPU time, and content=zero would measure the compressor");
+        insta::assert_snapshot!(only(compressed, &mounted).1, @"mounted with compress=zstd:3: what iolab writes by default cannot be compressed, but trying takes CPU time, and compressible=100 would measure the compressor");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{
-    Backend, Batch, BufferInit, CacheState, Content, Pattern, TrialLimit, TrialSpec,
+    Backend, Batch, BufferInit, CacheState, Pattern, TrialLimit, TrialSpec,
 };
 
 /// Odd, so that the median is one of them.
@@ -149,7 +149,7 @@ fn hot_reads(directory: &Path, clock: &Clock, score: &mut Score) {
         region: HOT_FILE,
         cache: CacheState::Hot,
         limit: TrialLimit {
-            requests: Some(HOT_REQUESTS),
+            bytes: Some(HOT_REQUESTS * 4096),
             ..TrialLimit::default()
         },
         ..TrialSpec::default()
@@ -258,16 +258,18 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
 }
 
 fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
-    println!("2 MiB O_DIRECT writes, unique incompressible content against a constant buffer");
+    println!(
+        "2 MiB O_DIRECT writes, unique incompressible data against a constant buffer of zeros"
+    );
     let target = scratch(directory, HOT_FILE);
     // One huge page holds the buffer: whether small pages happen to lie side by side decides how often the kernel
     // splits a request, and would make the rounds fall into two groups.
-    let spec = |content| TrialSpec {
+    let spec = |compressible| TrialSpec {
         bs: WRITE_SIZE,
         region: HOT_FILE,
         read_percent: 0,
         buffer_init: BufferInit::Huge,
-        content,
+        compressible,
         limit: TrialLimit {
             bytes: Some(4 * HOT_FILE),
             ..TrialLimit::default()
@@ -276,12 +278,8 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
     };
     let (mut unique, mut constant) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        unique.push(Reached::from(&run(&spec(Content::Unique), &target, clock)));
-        constant.push(Reached::from(&run(
-            &spec(Content::Repeated),
-            &target,
-            clock,
-        )));
+        unique.push(Reached::from(&run(&spec(0), &target, clock)));
+        constant.push(Reached::from(&run(&spec(100), &target, clock)));
     }
     show("unique", &unique);
     show("constant", &constant);

@@ -2,9 +2,7 @@
 
 mod ring;
 
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, RawFd};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,13 +11,11 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use super::target_files::Opened;
 use crate::buffer::{Buffers, Slot};
-use crate::flag_support;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_workload::outcome::{Effective, RingFlag};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
-pub(crate) use ring::SpareRing;
-use ring::{BufferRange, Ring, build};
+use ring::{Ring, build};
 
 /// Looks at the completion queue before going to sleep for it, and yields of the CPU between two looks.
 const LOOKS: u32 = 6;
@@ -47,11 +43,7 @@ pub(crate) fn registers_buffers() -> bool {
 }
 
 pub(crate) struct Uring<O> {
-    /// Goes to `spare` or is dropped at the end.
-    ring: ManuallyDrop<Ring>,
-    spare: SpareRing,
-    /// Whether another trial may use the ring.
-    is_kept: bool,
+    ring: Ring,
     opened: O,
     in_flight: InFlight,
     effective: Effective,
@@ -61,7 +53,7 @@ pub(crate) struct Uring<O> {
     /// Whether this thread has to poll the device for completions: then no wait has a timeout.
     polls: bool,
     /// Flags of reads and of writes (`RWF_`).
-    flags: (i32, i32),
+    write_flags: i32,
 }
 
 /// Whether looking before sleeping has paid lately.
@@ -122,20 +114,8 @@ impl SpinPolicy {
 
 impl<O: Opened> Uring<O> {
     /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
-    pub(crate) fn new(
-        opened: O,
-        spec: &TrialSpec,
-        buffers: &Buffers,
-        spare: &SpareRing,
-    ) -> Result<Self> {
-        let own = |left: &Ring| {
-            let registered = left.buffers.as_ref();
-            registered.is_none_or(|left| *left == BufferRange::all(buffers))
-        };
-        let ring = match spare.take().filter(own) {
-            Some(left) => left,
-            None => build(spec)?,
-        };
+    pub(crate) fn new(opened: O, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
+        let ring = build(spec)?;
         let mut flags = ring.flags.clone();
         if spec.rate.is_some() && !ring.ring.params().is_feature_ext_arg() {
             return Err(Error::usage(
@@ -147,10 +127,7 @@ impl<O: Opened> Uring<O> {
         let spins = spec.depth > 1 && !spec.sqpoll && !spec.iopoll;
         flags.extend(spins.then_some(RingFlag::Spin));
         let mut uring = Self {
-            ring: ManuallyDrop::new(ring),
-            spare: Rc::clone(spare),
-            // The kernel's polling thread would go on looking for requests.
-            is_kept: !spec.sqpoll,
+            ring,
             opened,
             in_flight: InFlight::new(spec.depth),
             effective: Effective {
@@ -161,14 +138,9 @@ impl<O: Opened> Uring<O> {
             spin: SpinPolicy::new(spins),
             sqpoll: spec.sqpoll,
             polls: spec.iopoll && !spec.sqpoll,
-            flags: flag_support::of(spec),
+            write_flags: super::write_flags(spec),
         };
-        if spec.registered {
-            uring.register(buffers);
-            // What the kernel refused may be had in the next trial.
-            uring.is_kept &= uring.effective.fixed_file
-                && (uring.effective.fixed_buffers || !registers_buffers());
-        }
+        uring.register(buffers);
         Ok(uring)
     }
 
@@ -179,10 +151,6 @@ impl<O: Opened> Uring<O> {
         match submitter.register_files(&files) {
             Ok(()) => self.effective.fixed_file = true,
             Err(error) => self.effective.note = format!("file not registered: {error}"),
-        }
-        if self.ring.buffers.is_some() {
-            self.effective.fixed_buffers = true;
-            return;
         }
         if !registers_buffers() {
             self.effective.note =
@@ -195,7 +163,7 @@ impl<O: Opened> Uring<O> {
         // unregistered or the ring is gone: where the mapping goes first, it still writes to those pages alone.
         match unsafe { submitter.register_buffers(&vectors) } {
             Ok(()) => {
-                self.ring.buffers = Some(BufferRange::all(buffers));
+                self.ring.has_buffers = true;
                 self.effective.fixed_buffers = true;
             }
             Err(error) => {
@@ -279,24 +247,22 @@ impl<O: Opened> Uring<O> {
         let entry = match (request.action, self.effective.fixed_buffers) {
             (Action::Read, true) => with_file!(|fd| opcode::ReadFixed::new(fd, memory, len, index)
                 .offset(request.offset)
-                .rw_flags(self.flags.0)
                 .build()),
             (Action::Read, false) => {
                 with_file!(|fd| opcode::Read::new(fd, memory, len)
                     .offset(request.offset)
-                    .rw_flags(self.flags.0)
                     .build())
             }
             (Action::Write, true) => {
                 with_file!(|fd| opcode::WriteFixed::new(fd, memory, len, index)
                     .offset(request.offset)
-                    .rw_flags(self.flags.1)
+                    .rw_flags(self.write_flags)
                     .build())
             }
             (Action::Write, false) => {
                 with_file!(|fd| opcode::Write::new(fd, memory, len)
                     .offset(request.offset)
-                    .rw_flags(self.flags.1)
+                    .rw_flags(self.write_flags)
                     .build())
             }
             // Trials that trim are refused with this backend; this does nothing, and counts as a request that failed.
@@ -312,20 +278,14 @@ impl<O: Opened> Uring<O> {
 
 impl<O> Drop for Uring<O> {
     fn drop(&mut self) {
-        // SAFETY: this is the end of what holds it.
-        let mut ring = unsafe { ManuallyDrop::take(&mut self.ring) };
         // Taking back what is registered would wait for the requests that use it.
         if !self.in_flight.is_empty() {
-            ring.buffers = None;
+            self.ring.has_buffers = false;
             return;
         }
         // A ring is torn down by the kernel at leisure; a registered file would keep the target busy until then.
         if self.effective.fixed_file {
-            self.is_kept &= ring.ring.submitter().unregister_files().is_ok();
-        }
-        self.is_kept &= ring.buffers.is_none() || registers_buffers();
-        if self.is_kept {
-            self.spare.set(Some(ring));
+            let _ = self.ring.ring.submitter().unregister_files();
         }
     }
 }
@@ -494,7 +454,7 @@ mod tests {
             let mut buffers = Buffers::new(&spec, 0).expect("two pages");
             let (reader, writer) = std::io::pipe().expect("a pipe");
             let opened = OneFile::new(file(reader.into()));
-            let mut uring = match Uring::new(opened, &spec, &buffers, &SpareRing::default()) {
+            let mut uring = match Uring::new(opened, &spec, &buffers) {
                 Ok(uring) => uring,
                 Err(error) => {
                     needs::skip(needs::Need::IoUring, error);

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::target_files::Opened;
 use crate::buffer::Slot;
-use crate::flag_support;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::{CacheState, TrialSpec};
@@ -62,7 +61,7 @@ pub(crate) struct Libaio<O> {
     in_flight: usize,
     buffered: bool,
     /// Flags of reads and of writes (`RWF_`).
-    flags: (i32, i32),
+    write_flags: i32,
 }
 
 impl<O: Opened> Libaio<O> {
@@ -92,7 +91,7 @@ impl<O: Opened> Libaio<O> {
             slots: InFlight::new(depth),
             in_flight: 0,
             buffered: spec.cache != CacheState::Direct,
-            flags: flag_support::of(spec),
+            write_flags: super::write_flags(spec),
         })
     }
 
@@ -206,8 +205,7 @@ impl<O: Opened> Backend for Libaio<O> {
             ..Iocb::default()
         };
         match request.action {
-            Action::Read => filled.rw_flags = self.flags.0,
-            Action::Write => filled.rw_flags = self.flags.1,
+            Action::Write => filled.rw_flags = self.write_flags,
             _ => {}
         }
         if !request.action.is_sync() {

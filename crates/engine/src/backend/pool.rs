@@ -103,7 +103,7 @@ impl<O: Opened> Pool<O> {
         }
         let room = spec.depth as usize;
         let shared = Arc::new(Shared {
-            trim: TrimCall::of(&opened.files()[0], spec),
+            trim: TrimCall::of(&opened.files()[0]),
             opened,
             state: Mutex::new(State {
                 waiting: VecDeque::with_capacity(room),

@@ -11,7 +11,6 @@ use rustix::io::{Errno, ReadWriteFlags};
 use super::target_files::Opened;
 use super::trim::TrimCall;
 use crate::buffer::Slot;
-use crate::flag_support;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::TrialSpec;
@@ -27,11 +26,6 @@ pub(crate) trait Calls {
     /// Whether the calls poll for their completion.
     fn polls(&self) -> bool {
         false
-    }
-
-    /// Requests that would have had to wait, where the system call reports them.
-    fn waited(&self) -> Option<u64> {
-        None
     }
 }
 
@@ -145,17 +139,16 @@ pub(crate) struct VectoredCalls {
 }
 
 impl VectoredCalls {
-    /// With the flags that a trial asks for.
+    /// With the flags of a trial.
     pub(crate) fn new(spec: &TrialSpec) -> Self {
         let polled = match spec.iopoll {
             true => ReadWriteFlags::HIPRI,
             false => ReadWriteFlags::empty(),
         };
-        let (read, write) = flag_support::of(spec);
-        let flags = |bits: i32| ReadWriteFlags::from_bits_retain(bits.cast_unsigned()) | polled;
+        let own = ReadWriteFlags::from_bits_retain(super::write_flags(spec).cast_unsigned());
         Self {
-            read: flags(read),
-            write: flags(write),
+            read: polled,
+            write: polled | own,
         }
     }
 }
@@ -178,56 +171,6 @@ impl Calls for VectoredCalls {
     }
 }
 
-/// The same, tried without waiting first (`RWF_NOWAIT`): what would have to wait is asked for once more, and counted.
-pub(crate) struct EagerCalls {
-    calls: VectoredCalls,
-    waited: u64,
-}
-
-impl EagerCalls {
-    /// With the flags that a trial asks for.
-    pub(crate) fn new(spec: &TrialSpec) -> Self {
-        Self {
-            calls: VectoredCalls::new(spec),
-            waited: 0,
-        }
-    }
-}
-
-impl Calls for EagerCalls {
-    const NAMES: (&'static str, &'static str) = VectoredCalls::NAMES;
-
-    fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        let flags = self.calls.read | ReadWriteFlags::NOWAIT;
-        match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], offset, flags) {
-            Err(Errno::AGAIN) => {
-                self.waited += 1;
-                self.calls.read(file, buffer, offset)
-            }
-            done => done,
-        }
-    }
-
-    fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
-        let flags = self.calls.write | ReadWriteFlags::NOWAIT;
-        match rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, flags) {
-            Err(Errno::AGAIN) => {
-                self.waited += 1;
-                self.calls.write(file, buffer, offset)
-            }
-            done => done,
-        }
-    }
-
-    fn polls(&self) -> bool {
-        self.calls.polls()
-    }
-
-    fn waited(&self) -> Option<u64> {
-        Some(self.waited)
-    }
-}
-
 /// The synchronous backend over one kind of calls.
 pub(crate) struct Synchronous<C, O> {
     opened: O,
@@ -237,9 +180,9 @@ pub(crate) struct Synchronous<C, O> {
 }
 
 impl<C: Calls, O: Opened> Synchronous<C, O> {
-    pub(crate) fn new(opened: O, calls: C, spec: &TrialSpec) -> Self {
+    pub(crate) fn new(opened: O, calls: C) -> Self {
         Self {
-            trim: TrimCall::of(&opened.files()[0], spec),
+            trim: TrimCall::of(&opened.files()[0]),
             opened,
             calls,
             queued: None,
@@ -324,10 +267,6 @@ impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
             Action::Fsync => "fsync",
             Action::Fdatasync => "fdatasync",
         }
-    }
-
-    fn waited(&self) -> Option<u64> {
-        self.calls.waited()
     }
 
     fn offset_in_each_file(&self) -> Vec<u64> {

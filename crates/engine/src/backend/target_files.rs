@@ -1,12 +1,12 @@
-//! The files that a worker issues its requests to: one, or several over which they are striped. What is generic over this is
+//! The files that a worker issues its requests to: one, or several. What is generic over this is
 //! compiled for one file as if there was no choice.
 
 use std::fs::File;
 
 use crate::request::Request;
-use iolab_workload::stripe::Stripe;
+use iolab_workload::trial::FileSlots;
 
-/// Files that are open, and which of them holds a byte of the trial's region.
+/// Files that are open, and which of them holds an offset of the worker.
 pub(crate) trait Opened: Send + Sync + 'static {
     /// Whether they are several.
     const SEVERAL: bool;
@@ -48,13 +48,13 @@ impl Opened for OneFile {
     }
 }
 
-/// Files over which a region is striped.
-pub(crate) struct StripedFiles {
+/// Several files of one worker.
+pub(crate) struct SeveralFiles {
     pub(crate) files: Vec<File>,
-    pub(crate) stripe: Stripe,
+    pub(crate) slots: FileSlots,
 }
 
-impl Opened for StripedFiles {
+impl Opened for SeveralFiles {
     const SEVERAL: bool = true;
 
     #[inline(always)]
@@ -64,13 +64,12 @@ impl Opened for StripedFiles {
 
     #[inline(always)]
     fn resolve(&self, request: Request) -> (usize, Request) {
-        debug_assert!(u64::from(request.len) <= self.stripe.left_of_piece(request.offset));
-        let (number, offset) = self.stripe.place(request.offset);
+        let (number, offset) = self.slots.place(request.offset);
         (number, Request { offset, ..request })
     }
 
     fn offset_in_each(&self) -> Vec<u64> {
         let numbers = 0..self.files.len() as u64;
-        numbers.map(|number| number * self.stripe.piece).collect()
+        numbers.map(|number| self.slots.first(number)).collect()
     }
 }

@@ -9,35 +9,30 @@ use rustix::io::Errno;
 
 use iolab_storage::Target;
 use iolab_storage::sysfs::value;
-use iolab_workload::trial::{TrialSpec, TrimBy};
 use iolab_workload::{Error, Result};
 
-/// `BLKDISCARD` and `BLKZEROOUT` of linux/fs.h: `_IO(0x12, 119)` and `_IO(0x12, 127)`.
+/// `BLKDISCARD` of linux/fs.h: `_IO(0x12, 119)`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
-const BLKZEROOUT: libc::Ioctl = 0x127f;
 
 /// Where the kernel shows block devices by their numbers.
 const DEVICES: &str = "/sys/dev/block";
 /// How far behind the end of a file it is tried whether a hole can be punched: nothing is there.
 const BEHIND: u64 = 1 << 20;
 
-/// Checks whether a target can be trimmed as a trial asks for, as far as that shows without changing it.
+/// Checks whether a target can be trimmed, as far as that shows without changing it.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the file system or the device cannot do it.
-pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
-    if !spec.trims() {
-        return Ok(());
-    }
+pub fn check_trims(target: &Target) -> Result<()> {
     let file = target.file();
-    let call = TrimCall::of(file, spec);
+    let call = TrimCall::of(file);
     let refused = |why: &str| {
         Err(Error::usage(format!(
             "{} cannot be trimmed by {}: {why}",
             target.named().display(),
             call.name()
         ))
-        .hint("set trim_by=write_zeroes, or trim_percent=0"))
+        .hint("set trim_percent=0"))
     };
     match call {
         TrimCall::PunchHole => {
@@ -76,21 +71,17 @@ fn discard_max(device: &File) -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrimCall {
     PunchHole,
-    ZeroRange,
     Discard,
-    ZeroOut,
 }
 
 impl TrimCall {
-    /// The one for a file or device, as a trial asks for it.
-    pub(crate) fn of(file: &File, spec: &TrialSpec) -> Self {
+    /// The one for a file or device.
+    pub(crate) fn of(file: &File) -> Self {
         let is_device = rustix::fs::fstat(file)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice);
-        match (is_device, spec.trim_by) {
-            (false, TrimBy::Discard) => Self::PunchHole,
-            (false, TrimBy::WriteZeroes) => Self::ZeroRange,
-            (true, TrimBy::Discard) => Self::Discard,
-            (true, TrimBy::WriteZeroes) => Self::ZeroOut,
+        match is_device {
+            false => Self::PunchHole,
+            true => Self::Discard,
         }
     }
 
@@ -98,9 +89,7 @@ impl TrimCall {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PunchHole => "fallocate(FALLOC_FL_PUNCH_HOLE)",
-            Self::ZeroRange => "fallocate(FALLOC_FL_ZERO_RANGE)",
             Self::Discard => "ioctl(BLKDISCARD)",
-            Self::ZeroOut => "ioctl(BLKZEROOUT)",
         }
     }
 
@@ -111,29 +100,20 @@ impl TrimCall {
         offset: u64,
         len: u64,
     ) -> std::result::Result<(), Errno> {
-        let keep = FallocateFlags::KEEP_SIZE;
         match self {
             Self::PunchHole => {
-                rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | keep, offset, len)
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                rustix::fs::fallocate(file, flags, offset, len)
             }
-            Self::ZeroRange => {
-                rustix::fs::fallocate(file, FallocateFlags::ZERO_RANGE | keep, offset, len)
-            }
-            Self::Discard => on_device(file, BLKDISCARD, offset, len),
-            Self::ZeroOut => on_device(file, BLKZEROOUT, offset, len),
+            Self::Discard => discard(file, offset, len),
         }
     }
 }
 
-fn on_device(
-    file: &File,
-    request: libc::Ioctl,
-    offset: u64,
-    len: u64,
-) -> std::result::Result<(), Errno> {
+fn discard(file: &File, offset: u64, len: u64) -> std::result::Result<(), Errno> {
     let range: [u64; 2] = [offset, len];
-    // SAFETY: both requests read two numbers of 64 bits from the address, and nothing else of this process's memory.
-    let status = unsafe { libc::ioctl(file.as_raw_fd(), request, range.as_ptr()) };
+    // SAFETY: the request reads two numbers of 64 bits from the address, and nothing else of this process's memory.
+    let status = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
     match status {
         0 => Ok(()),
         _ => Err(Errno::from_raw_os_error(

@@ -75,7 +75,7 @@ fn spec(limit: TrialLimit) -> TrialSpec {
 
 fn requests(count: u64) -> TrialLimit {
     TrialLimit {
-        requests: Some(count),
+        bytes: Some(count * 4096),
         ..TrialLimit::default()
     }
 }
@@ -263,39 +263,14 @@ fn what_takes_no_time_is_refused_and_an_interrupt_ends_it() {
 fn threads_pause_in_virtual_time() {
     let spec = TrialSpec {
         thinktime: Some(Duration::from_micros(30)),
-        thinktime_every: 2,
-        limit: TrialLimit {
-            requests: Some(6),
-            ..TrialLimit::default()
-        },
+        limit: requests(3),
         ..TrialSpec::default()
     };
     let mut disk = Fixed::new(1, 10 * US, 0);
     let outcome = carry_out(&spec, &mut disk);
     let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
-    assert_eq!(starts, [0, 10, 50, 60, 100, 110]);
-    assert_eq!((outcome.elapsed_ns, outcome.paused_ns), (120 * US, 60 * US));
-}
-
-#[test]
-fn bursts_end_with_the_request_under_way() {
-    let spec = TrialSpec {
-        bursts: "25us/100us".parse().ok(),
-        limit: TrialLimit {
-            time: Some(Duration::from_micros(200)),
-            ..TrialLimit::default()
-        },
-        ..TrialSpec::default()
-    };
-    let mut disk = Fixed::new(1, 10 * US, 0);
-    let outcome = carry_out(&spec, &mut disk);
-    let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
-    assert_eq!(starts, [0, 10, 20, 130, 140, 150]);
-    assert_eq!(outcome.ended, Ended::Time);
-    assert_eq!(
-        (outcome.elapsed_ns, outcome.paused_ns),
-        (200 * US, 140 * US)
-    );
+    assert_eq!(starts, [0, 40, 80]);
+    assert_eq!((outcome.elapsed_ns, outcome.paused_ns), (90 * US, 60 * US));
 }
 
 #[test]
@@ -321,7 +296,6 @@ fn group(number: u32, trial: TrialSpec, follows: bool) -> GroupTrial {
     GroupTrial {
         group: number,
         target: None,
-        ends: trial.ends_trial,
         trial,
         follows,
     }
@@ -359,7 +333,7 @@ fn groups_share_a_disk_that_is_computed() {
 }
 
 #[test]
-fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
+fn a_group_that_follows_does_so_in_virtual_time_too() {
     let reader = spec(requests(10));
     let rated = TrialSpec {
         read_percent: 0,
@@ -370,51 +344,17 @@ fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
         },
         ..spec(TrialLimit::default())
     };
-    let late = TrialSpec {
-        start_delay: Duration::from_micros(300),
-        ..spec(requests(2))
-    };
-    let groups = [
-        group(1, reader, false),
-        group(2, rated, true),
-        group(4, late, false),
-    ];
+    let groups = [group(1, reader, false), group(2, rated, true)];
     let outcome = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
-    let [reader, rated, late] = outcome.groups.as_slice() else {
-        panic!("three groups");
+    let [reader, rated] = outcome.groups.as_slice() else {
+        panic!("two groups");
     };
     assert_eq!(reader.outcome.elapsed_ns, 1000 * US);
     assert_eq!(rated.outcome.ended, Ended::Time);
     // At 100, 300, 500, 700 and 900 us.
     assert_eq!(rated.outcome.operations.write.requests, 5);
-    assert_eq!((late.group, late.start_ns), (4, 300 * US));
-    assert_eq!(late.outcome.elapsed_ns, 200 * US);
     let again = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
     assert_eq!(again.series.intervals, outcome.series.intervals);
-}
-
-#[test]
-fn a_group_ends_the_trial_in_virtual_time_too() {
-    let first = TrialSpec {
-        ends_trial: true,
-        ..spec(requests(10))
-    };
-    let endless = TrialSpec {
-        limit: TrialLimit {
-            time: Some(Duration::from_secs(3600)),
-            ..TrialLimit::default()
-        },
-        ..spec(TrialLimit::default())
-    };
-    let groups = [group(1, first, false), group(2, endless, false)];
-    let outcome = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
-    assert_eq!(outcome.groups[0].outcome.operations.read.requests, 10);
-    let other = &outcome.groups[1].outcome;
-    assert_eq!(other.ended, Ended::Time);
-    assert!(
-        (10..=11).contains(&other.operations.read.requests),
-        "{other:?}"
-    );
 }
 
 proptest! {
@@ -427,7 +367,6 @@ proptest! {
         depth in 1u32..4,
         read_percent in 0u8..=100,
         rate in prop::option::of(20u64..400),
-        late in 0u64..3,
         syncs in any::<bool>(),
     ) {
         let spec = TrialSpec {
@@ -437,7 +376,6 @@ proptest! {
             backend: Backend::IoUring,
             read_percent,
             rate: rate.map(Rate::Requests),
-            start_delay: Duration::from_millis(700 * late),
             sync: if syncs { SyncPolicy::Fdatasync } else { SyncPolicy::None },
             latency_over_time: true,
             ..spec(time(seconds * 1_000_000))
@@ -477,46 +415,5 @@ proptest! {
             }
             prop_assert!(rest.is_empty());
         }
-    }
-}
-
-#[test]
-fn intervals_of_a_steady_state_keep_their_length_in_a_long_trial() {
-    let spec = TrialSpec {
-        steady: Some("iops:5%/3s/4000s/1s".parse().expect("a rule")),
-        ..spec(TrialLimit {
-            time: Some(Duration::from_secs(5000)),
-            ..TrialLimit::default()
-        })
-    };
-    // Those of the series are 1.6 s long by then.
-    let outcome = carry_out(&spec, &mut Fixed::new(1, 100_000 * US, 0));
-    assert_eq!(outcome.ended, Ended::Steady);
-    let late = outcome.elapsed_ns - 4003 * 1_000_000_000;
-    assert!(late <= 100_000 * US, "{late} ns");
-}
-
-#[test]
-fn a_trial_ends_where_it_is_steady_and_else_with_its_time() {
-    let limit = TrialLimit {
-        time: Some(Duration::from_secs(10)),
-        ..TrialLimit::default()
-    };
-    let even = TrialSpec {
-        steady: Some("iops:5%/3s/1s/1s".parse().expect("a rule")),
-        ..spec(limit)
-    };
-    let uneven = TrialSpec {
-        thinktime: Some(Duration::from_millis(700)),
-        thinktime_every: 1000,
-        ..even.clone()
-    };
-    for (spec, ended, seconds) in [(even, Ended::Steady, 4), (uneven, Ended::Time, 10)] {
-        let outcome = carry_out(&spec, &mut Fixed::new(1, 1000 * US, 0));
-        let late = outcome.elapsed_ns.saturating_sub(seconds * 1_000_000_000);
-        assert_eq!(outcome.ended, ended);
-        // The last request is waited for.
-        assert!(late <= 1000 * US, "{} ns", outcome.elapsed_ns);
-        assert!(outcome.elapsed_ns >= seconds * 1_000_000_000);
     }
 }

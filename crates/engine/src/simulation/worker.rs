@@ -5,7 +5,7 @@ use crate::request::Action;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::latency_log::LatencyLog;
 use crate::worker::open_loop::Open;
-use crate::worker::{Following, NoLog, Requests, Steady, Varied, WorkerOutcome, outcome};
+use crate::worker::{Following, NoLog, Requests, Varied, WorkerOutcome, outcome};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, Operation, PerOperation};
 use iolab_workload::outcome::{Effective, Ended};
@@ -24,8 +24,6 @@ struct Issued {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Its start is delayed.
-    Waiting,
     Running,
     /// The final flush of policy `end` is under way.
     Syncing,
@@ -37,10 +35,6 @@ pub(super) struct Worker<'a> {
     id: u32,
     /// Whether it ends when all others do that do not.
     pub(super) follows: bool,
-    /// Whether all others end when it does.
-    pub(super) ends: bool,
-    /// When it starts.
-    start: u64,
     requests: Varied,
     pauses: bool,
     /// The end of a pause.
@@ -66,8 +60,6 @@ pub(super) struct Worker<'a> {
     open: Option<Open<'a>>,
     /// The latencies over time, where they are kept.
     over_time: Option<LatencyLog<'a>>,
-    /// Ends it once it is steady.
-    steady: Option<Box<Steady>>,
     interval_end: u64,
     state: State,
     outcome: WorkerOutcome,
@@ -80,10 +72,8 @@ impl<'a> Worker<'a> {
         number: u32,
         id: u32,
         clock: &'a Clock,
-        trial_start: u64,
+        start: u64,
     ) -> Self {
-        let delay = spec.start_delay.as_nanos() as u64;
-        let start = trial_start.saturating_add(delay);
         let timed = outcome::is_timed(spec);
         let none = Issued {
             action: Action::Read,
@@ -94,7 +84,6 @@ impl<'a> Worker<'a> {
         let (effective, spare) = (Effective::default(), SpareHistograms::default());
         let mut outcome = WorkerOutcome::begun(spec, timed, clock, effective, &spare);
         (outcome.start, outcome.end) = (start, start);
-        outcome.series.led_by(delay);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
         let open = spec.rate.map(|rate| {
             let mut open = Open::new(spec, rate, number, clock, NoLog, &spare);
@@ -105,17 +94,11 @@ impl<'a> Worker<'a> {
         if let Some(over_time) = &mut over_time {
             over_time.begin(start);
         }
-        let mut steady = Steady::of(spec, clock);
-        if let Some(steady) = &mut steady {
-            steady.begin(start);
-        }
         Self {
             id,
             follows: false,
-            ends: false,
-            start,
             requests: Varied::new(spec, number, clock),
-            pauses: spec.pauses(),
+            pauses: spec.thinktime.is_some(),
             resting_until: None,
             sync: spec.sync,
             following: Following::new(spec),
@@ -133,12 +116,8 @@ impl<'a> Worker<'a> {
             ready: Vec::with_capacity(spec.depth as usize),
             open,
             over_time,
-            steady,
             interval_end: outcome.series.begin(start),
-            state: match delay {
-                0 => State::Running,
-                _ => State::Waiting,
-            },
+            state: State::Running,
             outcome,
         }
     }
@@ -155,14 +134,11 @@ impl<'a> Worker<'a> {
 
     /// Whether it ever has to issue something when nothing has completed.
     pub(super) fn wakes(&self) -> bool {
-        self.open.is_some() || self.pauses || self.state == State::Waiting
+        self.open.is_some() || self.pauses
     }
 
     /// When it has to issue something, or its time is up; `None` while it only waits for completions.
     pub(super) fn wake(&self) -> Option<u64> {
-        if self.state == State::Waiting {
-            return Some(self.start);
-        }
         if let Some(until) = self.resting_until {
             return (self.state == State::Running).then(|| until.min(self.deadline));
         }
@@ -194,23 +170,14 @@ impl<'a> Worker<'a> {
 
     /// Takes what has completed, and issues what is to be issued now.
     pub(super) fn turn(&mut self, now: u64, disk: &mut dyn Disk) {
-        if self.state == State::Waiting && now >= self.start {
-            self.state = State::Running;
-        }
         match self.state {
             State::Running => {}
-            State::Waiting => return,
             State::Syncing => return self.synced(now),
             State::Over => return,
         }
         if now >= self.interval_end {
             let done = self.done();
             self.interval_end = self.outcome.series.turn_to(now, done);
-        }
-        if let Some(steady) = &mut self.steady
-            && steady.is_reached(now, &self.outcome.operations)
-        {
-            self.end_with(Ended::Steady);
         }
         if self.open.is_none() && now >= self.deadline {
             self.end_with(Ended::Time);
@@ -248,12 +215,12 @@ impl<'a> Worker<'a> {
         while goes_on(self)
             && self.resting_until.is_none()
             && !self.free.is_empty()
-            && self.requests.may_go_on(now)
+            && self.requests.may_go_on()
         {
             self.issue(now, disk);
         }
         if goes_on(self) && self.outstanding() == 0 && self.resting_until.is_none() {
-            let until = self.requests.rest(now).until;
+            let until = self.requests.rest(now);
             self.resting_until = Some(until);
             self.outcome.paused_ns += until.min(self.deadline) - now;
         }
@@ -269,10 +236,6 @@ impl<'a> Worker<'a> {
 
     /// Issues no further request: those that do not follow others are over.
     pub(super) fn end_with_others(&mut self, now: u64, disk: &mut dyn Disk) {
-        if self.state == State::Waiting {
-            self.state = State::Over;
-            (self.outcome.start, self.outcome.end) = (now, now);
-        }
         if self.state == State::Running && !self.stopping {
             if let Some(until) = self.resting_until {
                 self.outcome.paused_ns -= until.min(self.deadline).saturating_sub(now);

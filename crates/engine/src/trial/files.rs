@@ -7,25 +7,20 @@ use std::sync::Mutex;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use crate::verify::Stored;
-use crate::write_hint::HintedFile;
 use iolab_storage::{OpenMode, Target};
 use iolab_workload::outcome::{Failure, Outcome};
-use iolab_workload::stripe::Stripe;
-use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, TrialSpec, WriteHint};
+use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, FileSlots, TrialSpec};
 use iolab_workload::{Error, Result};
 
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {
     parts: Vec<TargetRange<'a>>,
-    /// Which of the files of a worker holds an offset, where it has several: its own, or those that the region is striped over.
-    pub(crate) stripe: Option<Stripe>,
+    /// Which of the files of a worker holds an offset, where it has several.
+    pub(crate) slots: Option<FileSlots>,
     /// Number of files that a worker uses.
     per_worker: usize,
     mode: OpenMode,
     advice: Option<Advice>,
-    /// What the kernel was told of the files, until the trial is over.
-    _hinted: Vec<HintedFile>,
     /// The one open file description, where all workers use the same.
     shared: Option<File>,
     /// Held across `lseek` and the call that follows it, where its position is shared by all.
@@ -61,46 +56,30 @@ impl TargetRange<'_> {
 }
 
 impl<'a> Files<'a> {
-    /// The files of a trial, made where it wants fresh ones. Several targets are striped.
+    /// The files of a trial, made where it wants fresh ones.
     ///
     /// # Errors
     /// When the target does not have them, or they cannot be made or opened.
-    pub(crate) fn new(spec: &TrialSpec, targets: &[&'a Target]) -> Result<Self> {
+    pub(crate) fn new(spec: &TrialSpec, target: &'a Target) -> Result<Self> {
         let part = |target: Held<'a>, range: Range<u64>| TargetRange {
             target,
             offset: range.start,
             length: range.end - range.start,
         };
-        let parts: Vec<TargetRange<'_>> = match *targets {
-            [target] if spec.starts_fresh() => ranges(spec)
+        let parts: Vec<TargetRange<'_>> = match spec.starts_fresh() {
+            true => ranges(spec)
                 .into_iter()
                 .map(|range| Ok(part(fresh(spec, target, range.end)?, range)))
                 .collect::<Result<_>>()?,
-            [target] => files_of(spec, target)?
+            false => files_of(spec, target)?
                 .into_iter()
                 .map(|(file, range)| part(Held::OfTarget(file), range))
                 .collect(),
-            _ => {
-                let region = spec.offset..spec.offset + spec.region;
-                let range = Stripe::of(spec, targets.len()).on_each(region);
-                let of = |target: &&'a Target| part(Held::OfTarget(target), range.clone());
-                targets.iter().map(of).collect()
-            }
-        };
-        let hinted = |hint: WriteHint| -> Result<Vec<HintedFile>> {
-            let of = |part: &TargetRange<'_>| HintedFile::new(part.target().file(), hint);
-            parts.iter().map(of).collect()
         };
         let mut files = Self {
-            _hinted: spec.write_hint.map(hinted).transpose()?.unwrap_or_default(),
             parts,
-            stripe: match spec.files {
-                Some(files) => Some(Stripe::of_slots(spec, files)),
-                None => (targets.len() > 1).then(|| Stripe::of(spec, targets.len())),
-            },
-            per_worker: spec
-                .files
-                .map_or(targets.len(), |files| files.count as usize),
+            slots: spec.file_slots(),
+            per_worker: spec.files.map_or(1, |files| files.count as usize),
             mode: OpenMode::of(spec),
             advice: spec.fadvise,
             shared: None,
@@ -117,7 +96,7 @@ impl<'a> Files<'a> {
         &self.parts
     }
 
-    /// What a worker uses: its files, those that its requests are striped over, or the one of all workers.
+    /// What a worker uses: its files, or the one of all workers.
     fn parts_of(&self, worker: u32) -> &[TargetRange<'a>] {
         let first = worker as usize * self.per_worker % self.parts.len();
         &self.parts[first..first + self.per_worker]
@@ -146,23 +125,11 @@ impl<'a> Files<'a> {
     }
 
     /// Gives a request that failed its offset in the file, where a worker has several files.
-    pub(crate) fn place_failed(&self, spec: &TrialSpec, outcome: &mut Outcome) {
-        if let (Some(_), Some(stripe)) = (spec.files, self.stripe)
+    pub(crate) fn place_failed(&self, outcome: &mut Outcome) {
+        if let Some(slots) = self.slots
             && let Some(Failure::Request(request)) = &mut outcome.failure
         {
-            (_, request.offset) = stripe.place(request.offset);
-        }
-    }
-
-    /// The targets that hold what the trial has written, for verification.
-    pub(crate) fn stored(&self) -> Stored<'_> {
-        let all = match self.stripe {
-            Some(_) => &self.parts[..],
-            None => &self.parts[..1],
-        };
-        Stored {
-            targets: all.iter().map(TargetRange::target).collect(),
-            stripe: self.stripe,
+            (_, request.offset) = slots.place(request.offset);
         }
     }
 }
@@ -225,7 +192,9 @@ fn fresh<'a>(spec: &TrialSpec, target: &Target, bytes: u64) -> Result<Held<'a>> 
         Some(Allocate::Preallocated) => {
             rustix::fs::fallocate(file.file(), FallocateFlags::empty(), 0, bytes)
         }
-        Some(Allocate::Recycled) | None => rustix::fs::ftruncate(file.file(), bytes),
+        Some(Allocate::Fresh | Allocate::Recycled) | None => {
+            rustix::fs::ftruncate(file.file(), bytes)
+        }
     };
     made.map_err(|errno| {
         let path = target.named().display();

@@ -1,10 +1,8 @@
 //! A trial of several groups: different workers side by side, started at one barrier and counted apart.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::kept_memory::KeptMemory;
-use crate::worker::group_weights::Flow;
 
 use super::rank_barrier::Alone;
 use super::{GroupRole, Side, carry_out, merge, signed, sum};
@@ -18,8 +16,7 @@ use iolab_workload::verify::Verified;
 use iolab_workload::{Error, Result};
 
 /// Carries a trial of several groups out, each on its own of the `targets`; what each did stands in [`Outcome::groups`]. A group that follows is
-/// ended when those that do not are over, and every group once a worker of one that ends the trial is done. Raising `stop`
-/// ends it early. It uses the memory that an earlier trial left, where it can.
+/// ended when those that do not are over. Raising `stop` ends it early. It uses the memory that an earlier trial left, where it can.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -31,22 +28,14 @@ pub fn run_groups(
     kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let halt = AtomicBool::new(false);
-    let ends = groups.iter().any(|group| group.ends);
-    let is_halted = |group: &GroupTrial| group.follows || ends;
-    let flag = |group: &GroupTrial| if is_halted(group) { &halt } else { stop };
-    let weight = |group: &GroupTrial| {
-        let starts = group.trial.start_delay.is_zero();
-        let workers = if starts { group.trial.threads } else { 0 };
-        group.trial.flow.map(|weight| (weight, workers))
-    };
-    let flow = Arc::new(Flow::new(groups.iter().filter_map(weight)));
+    let flag = |group: &GroupTrial| if group.follows { &halt } else { stop };
     let sides: Vec<Side<'_>> = groups
         .iter()
         .zip(targets)
-        .map(|(group, target)| Side::new(&group.trial, &[target], flag(group)))
+        .map(|(group, target)| Side::new(&group.trial, target, flag(group)))
         .collect::<Result<_>>()?;
     let specs: Vec<&TrialSpec> = sides.iter().map(|side| side.spec).collect();
-    let (memory, mut crew) = kept.claim(&specs)?;
+    let memory = kept.claim(&specs)?;
     // What one group has dropped from the page cache another may want in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides
         .iter()
@@ -57,34 +46,26 @@ pub fn run_groups(
     if stop.load(Ordering::Relaxed) {
         return Err(Error::interrupted());
     }
-    let mut members = 0..;
     let jobs: Vec<_> = sides
         .iter()
         .zip(groups)
         .map(|(side, group)| {
             let mut job = side.job(clock);
-            job.side = match (group.ends, group.follows) {
-                (true, _) => GroupRole::Ends,
-                (false, true) => GroupRole::Follows,
-                (false, false) => GroupRole::Leads,
+            job.side = match group.follows {
+                true => GroupRole::Follows,
+                false => GroupRole::Leads,
             };
-            job.flow = group
-                .trial
-                .flow
-                .and(members.next())
-                .map(|member| (&flow, member));
             job
         })
         .collect();
-    let threads = &mut crew.threads;
-    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone, &memory, threads)?;
+    let mut carried = carry_out(&jobs, &halt, &mut Alone, &memory)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // What was ended with the others has come to its end.
         let cut = workers
             .iter_mut()
             .filter(|worker| worker.ended == Ended::Interrupted);
-        cut.filter(|_| is_halted(group) && !interrupted)
+        cut.filter(|_| group.follows && !interrupted)
             .for_each(|worker| worker.ended = Ended::Time);
     }
     let starts = carried.workers.iter().flatten().map(|worker| worker.start);
@@ -107,7 +88,7 @@ pub fn run_groups(
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
     outcome.series.note_temperatures(&carried.temperatures);
     merge_groups(&mut outcome, &apart);
-    kept.keep(memory, crew, &outcome);
+    kept.keep(memory);
     outcome.traced = carried.traced.all;
     outcome.groups = apart;
     Ok(outcome)

@@ -59,10 +59,6 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         let (sums, parts) = (merged.operations.as_mut(), worker.operations.as_ref());
         let times_ns = sums.zip(parts, add);
         merged.paused_ns += worker.paused_ns;
-        merged.waited = match (merged.waited, worker.waited) {
-            (Some(sum), Some(part)) => Some(sum + part),
-            (sum, part) => sum.or(part),
-        };
         merged.run_delay_ns = both(merged.run_delay_ns, worker.run_delay_ns, |a, b| a + b);
         cpus = both(cpus, worker.cpus.as_deref().copied(), Seen::plus);
         merged.request_sizes = merged.request_sizes.plus(worker.sizes.clone());

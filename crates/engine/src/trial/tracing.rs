@@ -267,8 +267,7 @@ fn merge_carriers(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
 }
 
 /// The files of a job: what their requests and syncs are known by.
-struct TracedFiles<'a> {
-    files: &'a Files<'a>,
+struct TracedFiles {
     each: Vec<TracedFile>,
 }
 
@@ -291,9 +290,9 @@ enum FileWay {
     Unknown,
 }
 
-impl<'a> TracedFiles<'a> {
+impl TracedFiles {
     /// As the files are after a trial that writes them, or does not: writes may have given them their place.
-    fn of(files: &'a Files<'a>, writes: bool) -> Self {
+    fn of(files: &Files<'_>, writes: bool) -> Self {
         let of_part = |part: &TargetRange<'_>| {
             let target = part.target();
             let on_disk = || match writes && target.moves_written_blocks() {
@@ -310,7 +309,6 @@ impl<'a> TracedFiles<'a> {
             }
         };
         Self {
-            files,
             each: files.parts().iter().map(of_part).collect(),
         }
     }
@@ -340,11 +338,7 @@ impl<'a> TracedFiles<'a> {
 
     /// The file that holds an offset of a worker, and the offset in it.
     fn place(&self, worker: u32, offset: u64) -> (&TracedFile, u64) {
-        let (number, offset) = match self.files.stripe {
-            Some(stripe) => stripe.place(offset),
-            None => (worker as usize % self.each.len(), offset),
-        };
-        (&self.each[number], offset)
+        (&self.each[worker as usize % self.each.len()], offset)
     }
 }
 
@@ -417,7 +411,7 @@ impl TracedFile {
 /// The requests that a worker noted, each with its way.
 fn traced<'a>(
     noted: &'a NotedRequests,
-    files: &'a TracedFiles<'_>,
+    files: &'a TracedFiles,
     moved: &'a MovedBlocks,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
     noted.requests.iter().map(move |request| {
@@ -435,7 +429,7 @@ fn traced<'a>(
 /// The syncs that a worker noted.
 fn traced_syncs<'a>(
     noted: &'a NotedRequests,
-    files: &'a TracedFiles<'_>,
+    files: &'a TracedFiles,
 ) -> impl Iterator<Item = TracedSync> + 'a {
     noted.syncs.iter().map(move |sync| {
         let (file, _) = files.place(noted.worker, sync.offset);
@@ -448,7 +442,7 @@ fn traced_syncs<'a>(
 fn split_writes(
     requests: &mut [TracedRequest],
     noted: &[NotedRequests],
-    files: &TracedFiles<'_>,
+    files: &TracedFiles,
     events: &[Event],
 ) -> Vec<TracedSync> {
     let offsets = noted.iter().flat_map(|own| {

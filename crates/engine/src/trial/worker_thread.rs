@@ -1,10 +1,7 @@
 //! The life of one worker: set up, started with the others, carried out, torn down when no other thread waits for it.
 
-use std::fs::{self, File};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fs::File;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use rustix::thread::UnshareFlags;
 
@@ -13,22 +10,18 @@ use crate::arena::Pieces;
 use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
 use crate::buffer::Buffers;
-use crate::crew::Kit;
 use crate::kept_memory::WorkerMemory;
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::start_barrier::{Running, StartBarrier};
 use crate::verify::signer::Signer;
-use crate::worker::group_weights::{Flow, FlowPart};
 use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::outcome::is_timed;
-use crate::worker::pauses::pause;
 use crate::worker::{
     Closed, Common, NoLog, NotedRequests, Plain, Requests, Run, Timing, Varied, Worker,
     WorkerOutcome,
 };
-use iolab_host::clock::Clock;
 use iolab_host::counters;
 use iolab_host::perf::EventGroup;
 use iolab_workload::counters::{Counters, Hardware, NoHardware};
@@ -43,18 +36,14 @@ pub(super) fn work(
     barrier: &StartBarrier,
     memory: WorkerMemory,
     ready: &mpsc::Sender<Result<()>>,
-    kit: &mut Kit,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
-    if spec.descriptors == Descriptors::Private && !kit.is_settled {
-        kit.holds_others = !use_private_descriptors();
+    if spec.descriptors == Descriptors::Private {
+        use_private_descriptors();
     }
     // What is common to all backends; the backend itself is chosen below, once per worker.
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
-        if !kit.is_settled {
-            placement::settle(spec, number)?;
-            kit.is_settled = true;
-        }
+        placement::settle(spec, number)?;
         let opened = files.map(|files| files.open(number)).transpose()?;
         let buffers = Buffers::in_arena(spec, number, memory.buffers)?;
         Ok((opened, buffers))
@@ -76,42 +65,21 @@ pub(super) fn work(
     let part = files.part(number);
     let place = WorkerFiles {
         files: opened,
-        stripe: files.stripe,
+        slots: files.slots,
         range: part.range(),
         position: &files.position,
     };
-    open(spec, place, buffers, &kit.ring, &run)
+    open(spec, place, buffers, &run)
 }
 
 /// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
 /// each call, which a single-threaded program is spared too, and the limit of open files holds per worker.
-///
-/// Whether the table is empty but for the standard streams: a thread that waits for its next trial with a copy of the others would hold
-/// open what the process closes.
-fn use_private_descriptors() -> bool {
-    const FIRST_OTHER: libc::c_uint = 3;
-    // Files are opened by what `/proc` shows of the process; without it, by descriptors of the table.
-    if fs::exists("/proc/self/fd").is_ok_and(|there| there) {
-        // SAFETY: the call takes numbers alone. It leaves the table of the other threads as it is; this thread uses none of its descriptors,
-        // but opens its own by path, and closes them (a worker's parts never leave their thread).
-        let status = unsafe {
-            libc::syscall(
-                libc::SYS_close_range,
-                FIRST_OTHER,
-                libc::c_uint::MAX,
-                libc::CLOSE_RANGE_UNSHARE,
-            )
-        };
-        if status == 0 {
-            return true;
-        }
-    }
+fn use_private_descriptors() {
     // SAFETY: what this thread opens from here on is also closed by it (a worker's parts never leave their
     // thread), and what was open before stays open in both tables until this thread ends.
     let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
     // Where it is forbidden, the shared table serves as well, only a little slower.
     let _ = unshared;
-    false
 }
 
 /// What a worker needs besides its backend.
@@ -149,16 +117,10 @@ impl Drive for Stage<'_> {
         match B::VARIED_ONLY || notes || Varied::are_asked(spec) {
             false => self.make(Plain::new(spec, self.number), backend, buffers),
             true => {
-                if spec.pauses() || spec.flow.is_some() {
+                if spec.thinktime.is_some() {
                     sleep_exactly();
                 }
-                let stays = self.job.side == GroupRole::Ends;
-                let part = |(flow, member): (&Arc<Flow>, usize)| {
-                    let late = !spec.start_delay.is_zero();
-                    FlowPart::new(Arc::clone(flow), member, late, stays)
-                };
-                let flow = self.job.flow.map(part);
-                let varied = Varied::new(spec, self.number, self.job.clock).in_flow(flow);
+                let varied = Varied::new(spec, self.number, self.job.clock);
                 match notes {
                     true => self.make_noted(varied, backend, buffers),
                     false => self.make(varied, backend, buffers),
@@ -249,9 +211,7 @@ impl Stage<'_> {
             .verify
             .then(|| Signer::new(spec, self.number, identity, &mut buffers));
         let begun = WorkerOutcome::begun(spec, timed, clock, effective, &self.histograms);
-        Common::new(spec, self.number, begun, buffers, clock, stop)
-            .signed_by(signer)
-            .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
+        Common::new(spec, self.number, begun, buffers, clock, stop).signed_by(signer)
     }
 
     fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
@@ -265,19 +225,12 @@ impl Stage<'_> {
     /// Waits for the start with the others, and begins to count; `None` where the trial is not carried out.
     #[inline(never)]
     fn start(&self) -> Option<Started<'_>> {
-        let Job {
-            spec, clock, side, ..
-        } = self.job;
+        let Job { spec, side, .. } = self.job;
         let hardware = spec.hardware_counters.then(EventGroup::hardware);
         let before = (side != GroupRole::None).then(counters::of_this_thread);
         let run_delay_ns = counters::run_delay_of_this_thread_ns();
         self.ready.send(Ok(())).ok()?;
-        let running = self
-            .barrier
-            .wait_for_start(side != GroupRole::Follows, side == GroupRole::Ends)?;
-        if !spec.start_delay.is_zero() {
-            wait_out(spec.start_delay, clock, self.job.stop);
-        }
+        let running = self.barrier.wait_for_start(side != GroupRole::Follows)?;
         if let Some(Ok(group)) = &hardware {
             group.start();
         }
@@ -309,14 +262,6 @@ impl Stage<'_> {
         // The coordinator waits for this message; when it is gone nothing receives it.
         let _ = self.ready.send(Err(error));
         None
-    }
-}
-
-/// Lets a delay pass, unless the trial is to end.
-fn wait_out(delay: Duration, clock: &Clock, stop: &AtomicBool) {
-    let end = clock.now() + clock.ticks(delay.as_nanos() as u64);
-    while clock.now() < end && !stop.load(Ordering::Relaxed) {
-        pause(clock, end);
     }
 }
 

@@ -16,7 +16,6 @@ use iolab_host::counters::{FileRange, residency};
 use iolab_host::page_cache::{drop_pages, make_durable};
 use iolab_storage::{OpenMode, Target};
 use iolab_workload::outcome::FailedRequest;
-use iolab_workload::stripe::Stripe;
 use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
 use iolab_workload::verify::{FaultKind, FaultyBlock, FoundInstead, Verified, Write};
 use iolab_workload::{Error, Result};
@@ -25,12 +24,6 @@ use iolab_workload::{Error, Result};
 const REQUEST: u64 = 4 << 20;
 /// Blocks with parts of several writes that are looked into; where there are more, they count as torn.
 const MIXED_MAX: usize = 1 << 16;
-
-/// What holds the region of a trial: one target, or those that it is striped over.
-pub(crate) struct Stored<'a> {
-    pub(crate) targets: Vec<&'a Target>,
-    pub(crate) stripe: Option<Stripe>,
-}
 
 /// How reading back ended.
 pub(crate) enum Reading {
@@ -51,28 +44,21 @@ type Mixture = (Vec<Generation>, u64);
 /// [`Usage`](iolab_workload::Kind::Usage) without the memory that it takes.
 pub(crate) fn read_back(
     spec: &TrialSpec,
-    stored: &Stored<'_>,
+    target: &Target,
     identity: u64,
     signed: &[Signed],
     stop: &AtomicBool,
 ) -> Result<Reading> {
-    let region = spec.offset..spec.offset + spec.region;
-    let range = match stored.stripe {
-        Some(stripe) => stripe.on_each(region),
-        None => region,
-    };
-    for target in &stored.targets {
-        if let Err(failed) = make_durable(target, range.clone()) {
-            return Ok(Reading::Failed(failed));
-        }
-        drop_pages(target, range.clone());
+    let range = spec.offset..spec.offset + spec.region;
+    if let Err(failed) = make_durable(target, range.clone()) {
+        return Ok(Reading::Failed(failed));
     }
-    let ranges = stored.targets.iter().map(|target| FileRange {
+    drop_pages(target, range.clone());
+    let cached = residency(&[FileRange {
         file: target.holder(),
         offset: range.start,
         length: range.end - range.start,
-    });
-    let cached = residency(&ranges.collect::<Vec<_>>());
+    }]);
     let mode = OpenMode {
         direct: spec.cache == CacheState::Direct,
         ..OpenMode::default()
@@ -89,9 +75,8 @@ pub(crate) fn read_back(
             ..Verified::default()
         },
     };
-    let files = stored.targets.iter().map(|target| target.reopen(mode));
-    let files = files.collect::<Result<Vec<File>>>()?;
-    if let Err(failed) = reader.read((&files, stored.stripe), stop)? {
+    let file = target.reopen(mode)?;
+    if let Err(failed) = reader.read(&file, stop)? {
         return Ok(Reading::Failed(failed));
     }
     reader.find_outdated();
@@ -120,7 +105,7 @@ impl Reader<'_> {
     /// Reads every written block, and judges it by itself.
     fn read(
         &mut self,
-        files: (&[File], Option<Stripe>),
+        file: &File,
         stop: &AtomicBool,
     ) -> Result<std::result::Result<(), FailedRequest>> {
         let mut memory = Buffers::new(
@@ -140,7 +125,7 @@ impl Reader<'_> {
                 }
                 let length = (end - at).min(REQUEST) as usize;
                 let piece = &mut memory.home_mut()[0].bytes()[..length];
-                if let Err(failed) = read_whole(files, piece, at) {
+                if let Err(failed) = read_whole(file, piece, at) {
                     return Ok(Err(failed));
                 }
                 for (sector, place) in piece.chunks_exact(SECTOR).zip((at..).step_by(SECTOR)) {
@@ -164,10 +149,7 @@ impl Reader<'_> {
         let index = self.table.index(start);
         match block.judge(start) {
             Judgement::Whole(generation) => self.table.holds(index, generation),
-            // Writes that are atomic do not mix, whichever comes last.
-            Judgement::Mixed(parts, offset)
-                if !self.spec.atomic && self.mixed.len() < MIXED_MAX =>
-            {
+            Judgement::Mixed(parts, offset) if self.mixed.len() < MIXED_MAX => {
                 self.table.is_mixed(index);
                 self.mixed.insert(index, (parts, offset));
             }
@@ -280,23 +262,14 @@ fn outdates(worker: &Signed, number: u64, held: Generation) -> bool {
 
 /// Reads until the piece is full.
 fn read_whole(
-    (files, stripe): (&[File], Option<Stripe>),
+    file: &File,
     piece: &mut [u8],
     offset: u64,
 ) -> std::result::Result<(), FailedRequest> {
     let mut done = 0;
     while done < piece.len() {
         let at = offset + done as u64;
-        let rest = &mut piece[done..];
-        let (file, there, most) = match stripe {
-            None => (0, at, rest.len()),
-            Some(stripe) => {
-                let (file, there) = stripe.place(at);
-                let left = usize::try_from(stripe.left_of_piece(at)).unwrap_or(usize::MAX);
-                (file, there, rest.len().min(left))
-            }
-        };
-        let errno = match rustix::io::pread(&files[file], &mut rest[..most], there) {
+        let errno = match rustix::io::pread(file, &mut piece[done..], at) {
             Ok(0) => 0,
             Ok(moved) => {
                 done += moved;

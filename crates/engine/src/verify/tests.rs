@@ -14,7 +14,7 @@ use super::*;
 use crate::buffer::Buffers;
 use iolab_storage::{Need, Target};
 use iolab_workload::pattern::Offsets;
-use iolab_workload::trial::{CacheState, FileLayout, Pattern};
+use iolab_workload::trial::{CacheState, Pattern};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;
@@ -82,16 +82,9 @@ impl Fixture {
         });
     }
 
-    fn stored(&self) -> Stored<'_> {
-        Stored {
-            targets: vec![&self.target],
-            stripe: None,
-        }
-    }
-
     fn look(&self) -> (Verified, Option<FaultyBlock>) {
         let stop = AtomicBool::new(false);
-        match read_back(&self.spec, &self.stored(), TRIAL, &self.signed, &stop) {
+        match read_back(&self.spec, &self.target, TRIAL, &self.signed, &stop) {
             Ok(Reading::Done(verified, first)) => (verified, first),
             Ok(Reading::Failed(failed)) => panic!("{failed:?}"),
             Err(error) => panic!("{error}"),
@@ -253,31 +246,6 @@ fn half_a_write_is_torn_whatever_was_there() {
 }
 
 #[test]
-fn atomic_writes_of_two_threads_do_not_mix() {
-    for atomic in [false, true] {
-        let mut bench = bench(TrialSpec {
-            threads: 2,
-            layout: FileLayout::Overlapping,
-            atomic,
-            ..TrialSpec::default()
-        });
-        bench.write_all();
-        bench.write(1, TRIAL, BLOCKS, |file, number, offset, block| {
-            let length = if number == 11 { 2048 } else { block.len() };
-            store(file, offset, &block[..length]);
-        });
-        match atomic {
-            // Without `atomic`, parts of a block may be of either thread.
-            false => assert_eq!(bench.look().0.faulty_blocks(), 0),
-            true => {
-                let (kind, torn, _) = bench.only();
-                assert_eq!((kind, torn), (FaultKind::Torn, faults(1, 11 * BS + 2048)));
-            }
-        }
-    }
-}
-
-#[test]
 fn what_never_came_is_lost() {
     for (fill, found) in [
         (None, FoundInstead::Unknown),
@@ -396,7 +364,7 @@ fn a_raised_flag_ends_reading() {
     let mut bench = bench(TrialSpec::default());
     bench.write_all();
     let stop = AtomicBool::new(true);
-    let result = read_back(&bench.spec, &bench.stored(), TRIAL, &bench.signed, &stop);
+    let result = read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop);
     let kind = result.err().map(|error| error.kind());
     assert_eq!(kind, Some(iolab_workload::Kind::Interrupted));
 }
@@ -407,7 +375,7 @@ fn what_cannot_be_read_is_a_failed_request() {
     bench.write_all();
     bench.file.set_len(10 * BS).expect("cut");
     let stop = AtomicBool::new(false);
-    match read_back(&bench.spec, &bench.stored(), TRIAL, &bench.signed, &stop) {
+    match read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop) {
         Ok(Reading::Failed(failed)) => assert_eq!((failed.errno, failed.offset), (0, 10 * BS)),
         _ => panic!("the end of the file is not an answer"),
     }

@@ -41,7 +41,7 @@ fn room(spec: &TrialSpec) -> usize {
 
 /// Length of the first intervals, ns: such that all of the trial's time has room. Merging them later would pause the worker.
 fn first_interval_ns(spec: &TrialSpec, room: usize) -> u64 {
-    let time = spec.limit.time.unwrap_or_default() + spec.start_delay;
+    let time = spec.limit.time.unwrap_or_default();
     let mut interval_ns = spec.series_ns.max(INTERVAL_NS);
     // One is left for what completes after the end.
     while time.as_nanos() >= u128::from(interval_ns) * (room as u128 - 1) {
@@ -107,8 +107,6 @@ pub(crate) struct LatencyLog<'a> {
     clock: &'a Clock,
     /// Stamp of the trial's start.
     start: u64,
-    /// How much later the worker starts, ticks.
-    lead: u64,
     /// Length of an interval, ticks.
     width: u64,
     /// The same in ns.
@@ -129,7 +127,6 @@ impl<'a> LatencyLog<'a> {
         spec.latency_over_time.then(|| Self {
             clock,
             start: 0,
-            lead: clock.ticks(spec.start_delay.as_nanos() as u64),
             width: clock.ticks(interval_ns).max(1),
             interval_ns,
             room,
@@ -141,7 +138,7 @@ impl<'a> LatencyLog<'a> {
 
     /// The worker begins at a stamp.
     pub(crate) fn begin(&mut self, start: u64) {
-        self.start = start.saturating_sub(self.lead);
+        self.start = start;
         self.end = self.start.saturating_add(self.width);
         self.turn_to(start);
     }

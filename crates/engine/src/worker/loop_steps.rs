@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::pauses::{self, Rest};
+use super::pauses;
 use super::sync_interval::Following;
-use super::{Requests, Steady, Varied, WorkerOutcome};
+use super::{Requests, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::signer::Signer;
@@ -14,7 +14,7 @@ use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Ended, FailedRequest, Tally};
 use iolab_workload::pattern::{derive, quota};
-use iolab_workload::trial::{Content, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
 /// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -54,8 +54,6 @@ pub(crate) struct Common<'a> {
     following: Following,
     /// Whether one sync follows all writes.
     pub(super) syncs_at_end: bool,
-    /// Ends the worker once it is steady.
-    steady: Option<Box<Steady>>,
     /// Set when no further request shall be issued.
     pub(super) stopping: bool,
     pub(super) outcome: WorkerOutcome,
@@ -86,13 +84,12 @@ impl<'a> Common<'a> {
             left: quota(spec, worker),
             time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
             wait: spec.batch.wait_for(spec.depth),
-            stamps: spec.writes() && spec.content == Content::Unique,
+            stamps: spec.writes() && spec.compressible < 100,
             generation: derive(spec.seed, u64::from(spec.number_of(worker))),
             signer: None,
             syncs: spec.sync.follows_writes(),
             following: Following::new(spec),
             syncs_at_end: spec.sync == SyncPolicy::End,
-            steady: Steady::of(spec, clock),
             stopping: false,
             outcome: WorkerOutcome {
                 cpus: Some(Box::default()),
@@ -102,12 +99,6 @@ impl<'a> Common<'a> {
             clock,
             stop,
         }
-    }
-
-    /// It starts so many ticks later than the trial.
-    pub(crate) fn led_by(mut self, ticks: u64) -> Self {
-        self.outcome.series.led_by(ticks);
-        self
     }
 
     /// Has every write signed, where there is a signer.
@@ -123,9 +114,6 @@ impl<'a> Common<'a> {
             .time_ticks
             .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
         self.outcome.start = start;
-        if let Some(steady) = &mut self.steady {
-            steady.begin(start);
-        }
         (start, deadline)
     }
 
@@ -251,29 +239,13 @@ impl<'a> Common<'a> {
     #[cold]
     #[inline(never)]
     pub(super) fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {
-        let end = self.outcome.series.turn_to(now, self.done());
+        let wake = self.outcome.series.turn_to(now, self.done());
         self.see_cpu();
-        if let Some(steady) = &mut self.steady
-            && steady.is_reached(now, &self.outcome.operations)
-        {
-            self.end_with(Ended::Steady);
-        }
-        let wake = self.wake_at(end);
         if now < deadline {
             return wake.min(deadline);
         }
         self.end_with(Ended::Time);
         wake
-    }
-
-    /// Stamp at which there is something to do, where an interval of the series ends at `interval_end`: those of a rule for what
-    /// is steady keep their length when those of the series double theirs.
-    pub(super) fn wake_at(&self, interval_end: u64) -> u64 {
-        let rule = self
-            .steady
-            .as_ref()
-            .map_or(u64::MAX, |steady| steady.next());
-        interval_end.min(rule)
     }
 
     /// Notes the CPU that this runs on.
@@ -295,17 +267,14 @@ impl Common<'_> {
     #[inline(never)]
     pub(super) fn rest_until(
         &mut self,
-        rest: &Rest,
+        until: u64,
         now: &mut u64,
         wake: &mut u64,
         deadline: u64,
     ) -> bool {
         let began = *now;
-        while *now < rest.until && !self.stopping {
-            match *now < rest.busy_until {
-                true => pauses::keep_busy(self.clock, rest.busy_until.min(*wake)),
-                false => pauses::pause(self.clock, rest.until.min(*wake)),
-            }
+        while *now < until && !self.stopping {
+            pauses::pause(self.clock, until.min(*wake));
             *now = self.clock.now();
             if *now >= *wake {
                 *wake = self.wake_up(*now, deadline);

@@ -44,7 +44,6 @@ pub(crate) struct WorkerOutcome {
     /// How many requests of each size there were, where sizes were drawn.
     pub(crate) sizes: RequestSizes,
     /// Requests that would have had to wait, where they were tried without waiting first.
-    pub(crate) waited: Option<u64>,
     /// Time in which it was ready to run and waited for a CPU, ns; `None` where that is not counted.
     pub(crate) run_delay_ns: Option<u64>,
     /// The CPUs that it was seen on; `None` in virtual time.
@@ -74,11 +73,7 @@ impl WorkerOutcome {
             },
             waits: None,
         };
-        // Intervals count from the start of the trial.
-        let due = spec
-            .limit
-            .time
-            .map(|time| time.saturating_add(spec.start_delay));
+        let due = spec.limit.time;
         let due_ns = due.map(|due| u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
         Self {
             operations: used_operations(spec).map(tally),
@@ -97,7 +92,6 @@ impl WorkerOutcome {
             series: Recorder::new(clock, spec.series_ns, due_ns),
             signed: None,
             sizes: RequestSizes::default(),
-            waited: None,
             run_delay_ns: None,
             cpus: None,
             noted: None,

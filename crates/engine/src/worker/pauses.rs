@@ -1,4 +1,4 @@
-//! Pauses of a worker: after so many requests, or at the end of a burst.
+//! Pauses of a worker after each request, and waits for a stamp.
 
 use std::time::Duration;
 
@@ -21,98 +21,37 @@ const UNSLEPT_STEP_NS: u64 = 50;
 /// The longest sleep, so that a raised stop flag is seen.
 pub(super) const NAP_NS: u64 = 100_000_000;
 
-/// A pause, in stamps.
-pub(crate) struct Rest {
-    /// Until when the worker uses its CPU; before the pause where it does not.
-    pub(crate) busy_until: u64,
-    /// Its end.
-    pub(crate) until: u64,
-}
-
-impl Rest {
-    /// One in which the worker only sleeps.
-    pub(super) fn asleep(until: u64) -> Self {
-        Self {
-            busy_until: 0,
-            until,
-        }
-    }
-}
-
-/// When a worker pauses; times are ticks.
-pub(super) enum Pauses {
-    /// After so many requests.
-    Think {
-        every: u32,
-        /// Requests until the next pause.
-        left: u32,
-        length: u64,
-        /// How much of it the worker uses its CPU for.
-        busy: u64,
-    },
-    /// At the end of each burst.
-    Bursts {
-        on: u64,
-        off: u64,
-        /// When the burst under way ends, a stamp.
-        ends: Option<u64>,
-    },
+/// When a worker pauses: after each request.
+pub(super) struct Pauses {
+    /// Whether one was issued since the last pause.
+    is_due: bool,
+    /// Their length, ticks.
+    length: u64,
 }
 
 impl Pauses {
     /// Those that a trial asks for.
     pub(super) fn of(spec: &TrialSpec, clock: &Clock) -> Option<Self> {
-        let ticks = |time: Duration| clock.ticks(time.as_nanos() as u64);
-        let think = spec.thinktime.map(|time| Self::Think {
-            every: spec.thinktime_every,
-            left: spec.thinktime_every,
-            length: ticks(time),
-            busy: ticks(spec.thinktime_spin),
-        });
-        think.or_else(|| {
-            spec.bursts.map(|bursts| Self::Bursts {
-                on: ticks(bursts.on),
-                off: ticks(bursts.off),
-                ends: None,
-            })
+        spec.thinktime.map(|time| Self {
+            is_due: false,
+            length: clock.ticks(time.as_nanos() as u64),
         })
     }
 
-    /// Whether a request may be issued at `now`.
-    pub(super) fn allow(&mut self, now: u64) -> bool {
-        match self {
-            Self::Think { left, .. } => *left > 0,
-            Self::Bursts { on, ends, .. } => now < *ends.get_or_insert(now.saturating_add(*on)),
-        }
+    /// Whether a request may be issued.
+    pub(super) fn allow(&self) -> bool {
+        !self.is_due
     }
 
     /// A request was issued.
     pub(super) fn issued(&mut self) {
-        if let Self::Think { left, .. } = self {
-            *left = left.saturating_sub(1);
-        }
+        self.is_due = true;
     }
 
-    /// Begins a pause at `now`.
-    pub(super) fn begin(&mut self, now: u64) -> Rest {
-        match self {
-            Self::Think {
-                every,
-                left,
-                length,
-                busy,
-            } => {
-                *left = *every;
-                Rest {
-                    busy_until: now.saturating_add(*busy),
-                    until: now.saturating_add(*length),
-                }
-            }
-            Self::Bursts { off, ends, .. } => {
-                *ends = None;
-                Rest::asleep(now.saturating_add(*off))
-            }
-        }
+    /// Begins a pause at `now`; gives its end, a stamp.
+    pub(super) fn begin(&mut self, now: u64) -> u64 {
+        self.is_due = false;
+        now.saturating_add(self.length)
     }
 }
 
@@ -199,13 +138,6 @@ fn spin(clock: &Clock, until: u64) {
     while clock.now() < until {
         std::hint::spin_loop();
     }
-}
-
-/// Uses the CPU until a stamp, or for as long as a sleep may last.
-#[inline(never)]
-pub(super) fn keep_busy(clock: &Clock, until: u64) {
-    let longest = clock.now().saturating_add(clock.ticks(NAP_NS));
-    spin(clock, until.min(longest));
 }
 
 /// Sleeps to a point in time, so that what comes between reading the clock and sleeping does not add up.
@@ -301,21 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_begins_with_the_time_on_the_cpu_that_was_asked_for() {
-        let clock = Clock::of_rate(1.0);
-        let spec = TrialSpec {
-            thinktime: Some(Duration::from_millis(20)),
-            thinktime_spin: Duration::from_millis(5),
-            ..TrialSpec::default()
-        };
-        let mut pauses = Pauses::of(&spec, &clock).expect("pauses");
-        let rest = pauses.begin(1_000);
-        assert_eq!(clock.ns_between(1_000, rest.busy_until), 5_000_000);
-        assert_eq!(clock.ns_between(1_000, rest.until), LENGTH_NS);
-    }
-
-    #[test]
-    fn a_busy_thread_uses_its_cpu_and_a_pausing_one_does_not() {
+    fn a_spinning_thread_uses_its_cpu_and_a_pausing_one_does_not() {
         let clock = Clock::calibrate();
         let used = |wait: fn(&Clock, u64)| {
             let before = cpu_ns();
@@ -325,7 +243,7 @@ mod tests {
         // Others can only take CPU time from the busy one, and have the pausing one start again more often: the best of several.
         let several = |wait| (0..10).map(move |_| used(wait));
         let asleep = several(pause).min().unwrap_or_default();
-        let busy = several(keep_busy).max().unwrap_or_default();
+        let busy = several(spin).max().unwrap_or_default();
         assert!(busy > 3 * asleep, "{busy} ns against {asleep} ns");
     }
 }

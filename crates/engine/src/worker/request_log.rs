@@ -269,7 +269,7 @@ mod tests {
             sync_every: 2,
             depth: 2,
             limit: TrialLimit {
-                requests: Some(4),
+                bytes: Some(4 * 4096),
                 ..Default::default()
             },
             trace: true,

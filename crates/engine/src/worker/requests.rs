@@ -4,12 +4,9 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chance::Chance;
-use super::group_weights::FlowPart;
-use super::pauses::{Pauses, Rest};
-use super::repeats::{Repeats, Stamp};
+use super::pauses::Pauses;
 use crate::request::{Action, Request};
 use iolab_host::clock::Clock;
-use iolab_workload::operation::PerOperation;
 use iolab_workload::pattern::{Mix, Offsets, derive};
 use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::trial::{SizeMix, TrialSpec, share};
@@ -32,21 +29,15 @@ pub(crate) trait Requests {
         false
     }
 
-    /// Whether a request may be issued at `now`; where not, the worker pauses once nothing is outstanding.
+    /// Whether a request may be issued; where not, the worker pauses once nothing is outstanding.
     #[inline(always)]
-    fn may_go_on(&mut self, _now: u64) -> bool {
+    fn may_go_on(&self) -> bool {
         true
     }
 
-    /// The stamp of the data of the next write, which has this one unless it repeats data.
-    #[inline(always)]
-    fn stamp(&mut self, own: Stamp) -> Stamp {
-        own
-    }
-
-    /// Begins a pause at `now`.
-    fn rest(&mut self, now: u64) -> Rest {
-        Rest::asleep(now)
+    /// Begins a pause at `now`; gives the stamp of its end.
+    fn rest(&mut self, now: u64) -> u64 {
+        now
     }
 
     /// How many requests of each size there were.
@@ -94,37 +85,19 @@ pub(crate) struct Varied {
     bs: u32,
     sizes: Option<Drawn>,
     trims: Option<Chance>,
-    repeats: Option<Repeats>,
-    sequences: Option<Sequences>,
-    /// Whether the block of each write is trimmed before.
-    trim_first: bool,
-    /// The write whose block was trimmed.
-    trimmed: Option<Request>,
     pauses: Option<Pauses>,
-    flow: Option<FlowPart>,
-    /// How long a group that is ahead of its share pauses before it looks again, ticks.
-    flow_wait: u64,
 }
-
-/// That time, ns: short beside a request to a device, and long enough to sleep.
-const FLOW_WAIT_NS: u64 = 100_000;
 
 impl Varied {
     /// Whether a trial needs them.
     pub(crate) fn are_asked(spec: &TrialSpec) -> bool {
-        spec.bs_mix.is_some()
-            || spec.pauses()
-            || spec.trims()
-            || spec.dedup > 0
-            || spec.flow.is_some()
-            || spec.random_every > 1
+        spec.bs_mix.is_some() || spec.thinktime.is_some() || spec.trims()
     }
 
     /// Those of worker number `worker`.
     pub(crate) fn new(spec: &TrialSpec, worker: u32, clock: &Clock) -> Self {
         Self {
             pauses: Pauses::of(spec, clock),
-            flow_wait: clock.ticks(FLOW_WAIT_NS),
             ..Self::again(spec, worker)
         }
     }
@@ -133,13 +106,7 @@ impl Varied {
     pub(crate) fn again(spec: &TrialSpec, worker: u32) -> Self {
         Self {
             pauses: None,
-            flow: None,
-            flow_wait: 0,
             trims: Chance::of(spec.trim_percent, spec, worker, TRIMS),
-            repeats: Repeats::of(spec, worker),
-            sequences: (spec.random_every > 1).then(|| Sequences::new(spec.random_every)),
-            trim_first: spec.trim_first,
-            trimmed: None,
             offsets: Offsets::new(spec, worker),
             mix: Mix::new(spec, worker),
             bs: spec.bs as u32,
@@ -151,14 +118,6 @@ impl Varied {
     }
 }
 
-impl Varied {
-    /// With the proportion that they keep to those of other groups.
-    pub(crate) fn in_flow(mut self, flow: Option<FlowPart>) -> Self {
-        self.flow = flow;
-        self
-    }
-}
-
 impl Requests for Varied {
     const VARIED: bool = true;
 
@@ -166,12 +125,6 @@ impl Requests for Varied {
     fn next(&mut self) -> Request {
         if let Some(pauses) = &mut self.pauses {
             pauses.issued();
-        }
-        if let Some(flow) = &self.flow {
-            flow.issued();
-        }
-        if let Some(write) = self.trimmed.take() {
-            return write;
         }
         let mut action = next_action(&mut self.mix);
         if let Some(trims) = &mut self.trims
@@ -191,26 +144,15 @@ impl Requests for Varied {
         };
         // A smaller request begins at a block too.
         let room = u64::from(len.max(self.bs));
-        let offset = match (&mut self.sequences, &self.sizes) {
-            (Some(sequences), _) => sequences.next_offset(&mut self.offsets, action, room, start),
-            (None, None) => self.offsets.next_offset(),
-            (None, Some(_)) => self.offsets.next_offset_of(room, start),
+        let offset = match &self.sizes {
+            None => self.offsets.next_offset(),
+            Some(_) => self.offsets.next_offset_of(room, start),
         };
-        let request = Request {
+        Request {
             action,
             offset,
             at: 0,
             len,
-        };
-        match self.trim_first && action == Action::Write {
-            false => request,
-            true => {
-                self.trimmed = Some(request);
-                Request {
-                    action: Action::Trim,
-                    ..request
-                }
-            }
         }
     }
 
@@ -221,24 +163,12 @@ impl Requests for Varied {
             .is_some_and(|sizes| sizes.bytes_left == Some(0))
     }
 
-    fn may_go_on(&mut self, now: u64) -> bool {
-        self.pauses.as_mut().is_none_or(|pauses| pauses.allow(now))
-            && self.flow.as_mut().is_none_or(FlowPart::allows)
+    fn may_go_on(&self) -> bool {
+        self.pauses.as_ref().is_none_or(Pauses::allow)
     }
 
-    fn stamp(&mut self, own: Stamp) -> Stamp {
-        match &mut self.repeats {
-            None => own,
-            Some(repeats) => repeats.stamp(own),
-        }
-    }
-
-    fn rest(&mut self, now: u64) -> Rest {
-        match &mut self.pauses {
-            Some(pauses) => pauses.begin(now),
-            None if self.flow.is_some() => Rest::asleep(now.saturating_add(self.flow_wait)),
-            None => Rest::asleep(now),
-        }
+    fn rest(&mut self, now: u64) -> u64 {
+        self.pauses.as_mut().map_or(now, |pauses| pauses.begin(now))
     }
 
     fn sizes(&self) -> RequestSizes {
@@ -254,40 +184,6 @@ fn next_action(mix: &mut Mix) -> Action {
     match mix.next_is_read() {
         true => Action::Read,
         false => Action::Write,
-    }
-}
-
-/// Random offsets with requests between them that follow the last one of their direction.
-struct Sequences {
-    /// Requests from one random offset to the next.
-    every: u32,
-    /// Requests until the next one.
-    left: u32,
-    /// Where the last request of each direction ended.
-    ends: PerOperation<u64>,
-}
-
-impl Sequences {
-    fn new(every: u32) -> Self {
-        Self {
-            every,
-            left: 0,
-            // Nothing lies there.
-            ends: PerOperation::default().map(|()| u64::MAX),
-        }
-    }
-
-    #[inline]
-    fn next_offset(&mut self, offsets: &mut Offsets, action: Action, room: u64, start: u64) -> u64 {
-        let end = &mut self.ends[action.completes()];
-        let follows = self.left > 0 && offsets.holds(*end, room);
-        let offset = match follows {
-            true => *end,
-            false => offsets.next_offset_of(room, start),
-        };
-        *end = offset + room;
-        self.left = self.left.checked_sub(1).unwrap_or(self.every - 1);
-        offset
     }
 }
 
@@ -376,7 +272,7 @@ mod tests {
                 read_percent,
                 pattern: Pattern::Rand,
                 bs_mix: Some(mix.clone()),
-                limit: TrialLimit { requests: Some(1), ..TrialLimit::default() },
+                limit: TrialLimit { bytes: Some(1 << 40), ..TrialLimit::default() },
                 ..TrialSpec::default()
             };
             let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
@@ -463,69 +359,6 @@ mod tests {
             }
             prop_assert!(total >= 1 << 20 && total < (1 << 20) + u64::from(threads) * 40_960);
         }
-    }
-
-    #[test]
-    fn requests_between_random_offsets_follow_those_of_their_direction() {
-        for (every, bs_mix) in [(4, None), (8, Some("4k-16k"))] {
-            let spec = TrialSpec {
-                pattern: Pattern::Rand,
-                random_every: every,
-                read_percent: 50,
-                offset: 8192,
-                region: 64 << 20,
-                bs_mix: bs_mix.map(|mix| mix.parse().expect("a mix")),
-                ..TrialSpec::default()
-            };
-            spec.check().expect("possible");
-            let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
-            let mut ends = [None, None];
-            let mut follow = 0;
-            let count = 10_000;
-            for number in 0..count {
-                let request = requests.next();
-                let end = &mut ends[usize::from(request.action == Action::Read)];
-                let is_next = *end == Some(request.offset);
-                follow += u32::from(is_next);
-                // At a random offset it would be by chance alone.
-                assert!(
-                    is_next
-                        || number % every == 0
-                        || number < 64
-                        || end.is_none_or(|end| end > spec.region)
-                );
-                assert!((8192..8192 + spec.region).contains(&request.offset));
-                *end = Some(request.offset + u64::from(request.len));
-            }
-            let wanted = count - count / every;
-            assert!(follow.abs_diff(wanted) < count / 50, "{follow} of {wanted}");
-        }
-    }
-
-    #[test]
-    fn the_block_of_each_write_is_trimmed_before() {
-        let spec = TrialSpec {
-            pattern: Pattern::Rand,
-            read_percent: 0,
-            trim_first: true,
-            ..TrialSpec::default()
-        };
-        spec.check().expect("possible");
-        let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
-        let mut trimmed = None;
-        let mut writes = 0;
-        for _ in 0..10_000 {
-            let request = requests.next();
-            match request.action {
-                Action::Trim => trimmed = Some(request.offset),
-                Action::Write => {
-                    assert_eq!(trimmed.take(), Some(request.offset));
-                    writes += 1;
-                }
-                Action::Read | Action::Fsync | Action::Fdatasync => panic!("{request:?}"),
-            }
-        }
-        assert_eq!(writes, 5_000);
     }
 
     #[test]

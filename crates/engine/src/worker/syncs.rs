@@ -29,7 +29,6 @@ impl Common<'_> {
         self.see_cpu();
         let tallied = self.done();
         self.outcome.series.finish(self.outcome.end, tallied);
-        self.outcome.waited = backend.waited();
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = self.outcome.ended.is_whole();
         if self.syncs_at_end && self.outcome.operations.write.requests > 0 && whole {

@@ -93,7 +93,7 @@ fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffe
         rate,
         latency,
         limit: TrialLimit {
-            requests: Some(1000),
+            bytes: Some(1000 * 4096),
             ..TrialLimit::default()
         },
         ..TrialSpec::default()

@@ -39,7 +39,7 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 /// A trial of so many requests.
 pub(crate) fn requests(count: u64) -> TrialLimit {
     TrialLimit {
-        requests: Some(count),
+        bytes: Some(count * 4096),
         ..TrialLimit::default()
     }
 }

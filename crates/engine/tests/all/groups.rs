@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::{KeptMemory, flag_support, trial};
+use iolab_engine::{KeptMemory, trial};
 use iolab_host::counters::{FileRange, residency};
 use iolab_host::page_cache;
 use iolab_storage::Target;
@@ -69,7 +69,7 @@ fn groups_are_counted_apart_and_together() {
     };
     let writer = TrialSpec {
         bs: 64 << 10,
-        limit: requests(20),
+        limit: requests(20 * 16),
         rate: Some(Rate::Bytes(500_000_000)),
         ..spec(0)
     };
@@ -112,7 +112,7 @@ fn groups_are_counted_apart_and_together() {
 #[test]
 fn waits_that_only_one_group_has_are_none_of_all() {
     let (_folder, target) = scratch(SIZE);
-    if let Err(error) = flag_support::trims(&target) {
+    if let Err(error) = trial::check_trims(&target) {
         return needs::skip(needs::Need::Trim, error);
     }
     let of = |rate| TrialSpec {
@@ -168,31 +168,6 @@ fn a_group_without_a_bound_ends_with_the_others() {
     assert!(outcome.groups[1].outcome.operations.write.requests > 0);
 }
 
-#[test]
-fn a_delayed_group_starts_later() {
-    let (_folder, target) = scratch(SIZE);
-    let first = TrialSpec {
-        limit: requests(10),
-        ..spec(100)
-    };
-    let delay = Duration::from_millis(20);
-    let late = TrialSpec {
-        start_delay: delay,
-        ..first.clone()
-    };
-    let outcome = run(&cell(vec![first, late]), &target);
-    assert_eq!(outcome.groups[0].start_ns, 0);
-    assert!(outcome.groups[1].start_ns >= delay.as_nanos() as u64 - 5_000_000);
-    assert!(outcome.elapsed_ns >= outcome.groups[1].start_ns);
-    let in_series: u64 = outcome
-        .series
-        .intervals
-        .iter()
-        .map(|i| i.done.read.requests)
-        .sum();
-    assert_eq!(in_series, 20);
-}
-
 fn endless() -> TrialSpec {
     TrialSpec {
         limit: TrialLimit {
@@ -204,63 +179,9 @@ fn endless() -> TrialSpec {
 }
 
 #[test]
-fn the_first_group_that_ends_the_trial_ends_it() {
-    let (_folder, target) = scratch(SIZE);
-    let ender = TrialSpec {
-        ends_trial: true,
-        limit: requests(50),
-        ..spec(0)
-    };
-    let never = TrialSpec {
-        ends_trial: true,
-        ..endless()
-    };
-    let outcome = run(&cell(vec![ender, endless(), never]), &target);
-    let [ender, endless, never] = outcome.groups.as_slice() else {
-        panic!("three groups");
-    };
-    assert_eq!(ender.outcome.operations.write.requests, 50);
-    assert_eq!(ender.outcome.ended, Ended::Done);
-    assert_eq!(endless.outcome.ended, Ended::Time);
-    assert_eq!(never.outcome.ended, Ended::Time);
-    assert!(endless.outcome.operations.read.requests > 0);
-}
-
-#[test]
-fn groups_keep_the_proportion_of_their_flows() {
-    let (_folder, target) = scratch(SIZE);
-    let of = |flow, threads, limit| TrialSpec {
-        flow: Some(flow),
-        threads,
-        limit,
-        pattern: Pattern::Rand,
-        ..spec(100)
-    };
-    // The first ends the trial at its bound, so that all have come as far as their weights.
-    let first = TrialSpec {
-        ends_trial: true,
-        ..of(2, 1, requests(1000))
-    };
-    let outcome = run(
-        &cell(vec![first, of(6, 3, endless().limit), endless()]),
-        &target,
-    );
-    let [one, three, _] = outcome.groups.as_slice() else {
-        panic!("three groups");
-    };
-    assert_eq!(one.outcome.operations.read.requests, 1000);
-    let others = three.outcome.operations.read.requests;
-    assert!((2900..=3100).contains(&others), "{others} for 1000");
-}
-
-#[test]
 fn an_interrupt_ends_all_groups() {
     let (_folder, target) = scratch(SIZE);
-    let ender = TrialSpec {
-        ends_trial: true,
-        ..endless()
-    };
-    for groups in [vec![endless(), spec(0)], vec![ender, endless()]] {
+    for groups in [vec![endless(), spec(0)], vec![endless(), endless()]] {
         let stop = AtomicBool::new(false);
         let cell = cell(groups);
         let outcome = std::thread::scope(|scope| {
@@ -313,7 +234,7 @@ fn writer() -> impl Strategy<Value = TrialSpec> {
                 seed,
                 rate,
                 verify: true,
-                limit: requests(60),
+                limit: requests((60 * bs).div_ceil(BS)),
                 ..spec(0)
             },
         )
@@ -353,7 +274,7 @@ proptest! {
 }
 
 #[test]
-fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
+fn an_interrupt_ends_the_preparation_of_groups() {
     let (_folder, target) = scratch(SIZE);
     let held = || {
         let range = FileRange {
@@ -371,11 +292,7 @@ fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
         cache: CacheState::Hot,
         ..endless()
     };
-    let ender = TrialSpec {
-        ends_trial: true,
-        ..hot.clone()
-    };
-    let cell = cell(vec![ender, hot]);
+    let cell = cell(vec![hot.clone(), hot]);
     let interrupted = trial::run_groups(
         &cell.group_trials(),
         &[&target, &target],

@@ -9,7 +9,8 @@ use iolab_storage::{ExtraFiles, Need, PrivateFiles, Size, Target};
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
-    Backend, CacheState, Descriptors, FileLayout, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+    Allocate, Backend, CacheState, Descriptors, FileLayout, Pattern, SyncPolicy, TrialLimit,
+    TrialSpec,
 };
 
 use crate::files::{folder, run};
@@ -165,7 +166,7 @@ fn a_shared_position_is_never_moved_by_another() {
         read_percent: 0,
         threads: 8,
         limit: TrialLimit {
-            requests: Some(8 * SIZE / BLOCK),
+            bytes: Some(8 * SIZE),
             ..TrialLimit::default()
         },
         ..spec(FileLayout::Shared)
@@ -188,7 +189,7 @@ fn writes_start_on_fresh_files_and_reads_on_the_filled_one() {
     ] {
         let spec = TrialSpec {
             read_percent: 0,
-            fresh: true,
+            allocate: Some(Allocate::Fresh),
             sync,
             ..spec(layout)
         };

@@ -9,7 +9,6 @@ mod layout;
 mod open_loop;
 mod requests;
 mod several_files;
-mod striped;
 mod traced;
 mod trial;
 mod untimed;

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_storage::{ExtraFiles, Need, PrivateFiles, Target};
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
-    Backend, CacheState, FileLayout, FileSet, Pattern, SyncPolicy, TrialSpec,
+    Allocate, Backend, CacheState, FileLayout, FileSet, Pattern, SyncPolicy, TrialSpec,
 };
 
 use crate::files::{folder, run};
@@ -127,7 +127,7 @@ fn each_block_of_each_file_is_written_once_by_any_backend() {
 #[test]
 fn fresh_files_are_made_for_a_trial_and_go_with_it() {
     let spec = TrialSpec {
-        fresh: true,
+        allocate: Some(Allocate::Fresh),
         sync: SyncPolicy::Fdatasync,
         ..spec(FILES)
     };

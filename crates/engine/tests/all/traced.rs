@@ -38,10 +38,6 @@ fn variants() -> Vec<TrialSpec> {
         of(Backend::Pool, 8),
     ];
     all.push(TrialSpec {
-        registered: false,
-        ..of(Backend::IoUring, 32)
-    });
-    all.push(TrialSpec {
         sqpoll: true,
         ..of(Backend::IoUring, 8)
     });

@@ -13,7 +13,7 @@ use iolab_workload::operation::Moved;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::series::Interval;
 use iolab_workload::trial::{
-    Backend, Batch, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+    Backend, Batch, BufferInit, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -173,22 +173,15 @@ fn every_backend_writes_each_block_once_and_all_different() {
 }
 
 #[test]
-fn content_can_be_made_compressible_and_repeated() {
+fn data_that_shrinks_to_nothing_is_zeros() {
     let (_directory, target) = scratch(SIZE);
     let zero = TrialSpec {
         read_percent: 0,
-        content: Content::Zero,
+        compressible: 100,
         ..spec()
     };
     run(&zero, &target).expect("runs");
     assert!(blocks(&target).iter().flatten().all(|byte| *byte == 0));
-    let repeated = TrialSpec {
-        content: Content::Repeated,
-        ..zero
-    };
-    run(&repeated, &target).expect("runs");
-    let distinct: HashSet<Vec<u8>> = blocks(&target).into_iter().collect();
-    assert_eq!(distinct.len(), 1);
 }
 
 #[test]
@@ -301,28 +294,19 @@ fn completion_strategies_and_depths_all_finish() {
     let (_directory, target) = scratch(SIZE);
     let asynchronous = |spec: &TrialSpec| spec.backend.is_asynchronous();
     for spec in variants(&target).into_iter().filter(asynchronous) {
-        // Only a ring registers buffers and files.
-        let registrations: &[bool] = match spec.backend {
-            Backend::IoUring => &[true, false],
-            _ => &[true],
-        };
         for depth in [1, 2, 33, 512] {
             for batch in [Batch::One, Batch::Percent(50), Batch::All] {
-                for &registered in registrations {
-                    // Twice as many requests as can be in flight, and some.
-                    let region = (2 * u64::from(depth)).max(128) * BLOCK;
-                    let spec = TrialSpec {
-                        region,
-                        pattern: Pattern::Rand,
-                        depth,
-                        batch,
-                        registered,
-                        ..spec.clone()
-                    };
-                    let outcome = run(&spec, &target).expect("runs");
-                    assert_eq!((outcome.bytes(), outcome.errors), (region, 0), "{spec:?}");
-                    assert!(registered || !outcome.effective.fixed_buffers);
-                }
+                // Twice as many requests as can be in flight, and some.
+                let region = (2 * u64::from(depth)).max(128) * BLOCK;
+                let spec = TrialSpec {
+                    region,
+                    pattern: Pattern::Rand,
+                    depth,
+                    batch,
+                    ..spec.clone()
+                };
+                let outcome = run(&spec, &target).expect("runs");
+                assert_eq!((outcome.bytes(), outcome.errors), (region, 0), "{spec:?}");
             }
         }
     }
@@ -441,7 +425,7 @@ fn a_file_that_shrinks_is_a_counted_error() {
 fn the_stop_flag_ends_a_trial_early() {
     let (_directory, target) = scratch(SIZE);
     let spec = TrialSpec {
-        limit: requests(u64::MAX / 8),
+        limit: requests(u64::MAX / 8192),
         threads: 2,
         ..spec()
     };
@@ -470,7 +454,7 @@ fn what_does_not_fit_is_refused_before_anything_happens() {
         |s| s.read_percent = 101,
         |s| (s.read_percent, s.buffer_init) = (50, BufferInit::Untouched),
         |s| (s.backend, s.cache) = (Backend::Mmap, CacheState::Direct),
-        |s| s.limit.requests = Some(0),
+        |s| s.limit.bytes = Some(0),
         |s| (s.bs, s.cache) = (1000, CacheState::Direct),
     ];
     for change in wrong {

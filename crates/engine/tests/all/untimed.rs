@@ -89,12 +89,16 @@ fn untimed_trials_keep_their_bounds() {
         timed.operations.read.bytes,
         timed.operations.read.requests * 8
     );
-    let counted = run(&untimed(requests(12_345)), &target).expect("runs");
+    let of_bytes = |bytes| TrialLimit {
+        bytes: Some(bytes),
+        ..TrialLimit::default()
+    };
+    let counted = run(&untimed(of_bytes(8 * 12_345)), &target).expect("runs");
     assert_eq!((counted.requests(), counted.ended), (12_345, Ended::Done));
     let raised = AtomicBool::new(true);
     let endless = TrialSpec {
         cache: CacheState::Cold,
-        ..untimed(requests(u64::MAX / 16))
+        ..untimed(of_bytes(u64::MAX / 16))
     };
     let stopped = trial::run(&endless, &target, clock(), &raised).expect("runs");
     assert_eq!(stopped.ended, Ended::Interrupted);

@@ -85,7 +85,7 @@ fn trials_that_use_the_same_memory_write_what_is_asked() {
             ..writes()
         };
         let stop = AtomicBool::new(false);
-        let outcome = match trial::run_over(&spec, &[&target], clock(), &stop, &mut kept) {
+        let outcome = match trial::run_over(&spec, &target, clock(), &stop, &mut kept) {
             Ok(outcome) => outcome,
             Err(error) => return crate::skip(&spec, &error),
         };
@@ -119,7 +119,7 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
                 sync,
                 batch: Batch::One,
                 limit: TrialLimit {
-                    requests: Some(500),
+                    bytes: Some(500 * BS),
                     ..TrialLimit::default()
                 },
                 ..writes()
@@ -132,9 +132,8 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
 #[test]
 fn whatever_moves_the_offsets_is_followed_when_reading_back() {
     let (_folder, target) = scratch(SIZE);
-    let random = |random_every, read_percent, threads| TrialSpec {
+    let random = |read_percent, threads| TrialSpec {
         pattern: Pattern::Rand,
-        random_every,
         read_percent,
         threads,
         ..writes()
@@ -142,13 +141,12 @@ fn whatever_moves_the_offsets_is_followed_when_reading_back() {
     let strided = TrialSpec {
         pattern: Pattern::Strided,
         skip: 2 * BS,
-        skip_every: Some(4 * BS),
         ..writes()
     };
     let moved = TrialSpec {
         offset: SIZE / 2,
         region: SIZE / 4,
-        ..random(8, 0, 1)
+        ..random(0, 1)
     };
     let drawn = TrialSpec {
         pattern: Pattern::Seq,
@@ -157,16 +155,15 @@ fn whatever_moves_the_offsets_is_followed_when_reading_back() {
     };
     let paused = TrialSpec {
         thinktime: Some(Duration::from_micros(1)),
-        thinktime_every: 64,
-        ..random(8, 30, 1)
+        ..random(30, 1)
     };
     let replaced = TrialSpec {
         pattern: Pattern::RandReplace,
-        ..random(3, 50, 2)
+        ..random(50, 2)
     };
     let patterns = ["pareto:0.2", "normal:10", "zones:50/5:30/15:20/80"].map(|pattern| TrialSpec {
         pattern: pattern.parse().expect("a pattern"),
-        ..random(4, 0, 1)
+        ..random(0, 1)
     });
     let interleaved = TrialSpec {
         layout: FileLayout::Interleaved,
@@ -174,8 +171,8 @@ fn whatever_moves_the_offsets_is_followed_when_reading_back() {
         ..writes()
     };
     let others = [
-        random(8, 0, 1),
-        random(8, 0, 3),
+        random(0, 1),
+        random(0, 3),
         strided,
         moved,
         drawn,
@@ -200,7 +197,7 @@ fn threads_that_write_the_same_blocks_leave_one_of_their_writes() {
             region: 16 * BS,
             threads: 4,
             limit: TrialLimit {
-                requests: Some(2000),
+                bytes: Some(2000 * BS),
                 ..TrialLimit::default()
             },
             ..writes()

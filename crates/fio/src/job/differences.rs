@@ -75,14 +75,12 @@ impl Asked<'_> {
     }
 
     /// How jobs become trials of a run.
-    fn trials(&self) -> [Note; 9] {
+    fn trials(&self) -> [Note; 8] {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
         let has_own_file = |job: &Job| !job.options.contains_key("filename");
         table! {
             (self.has_option(&["ramp_time"]), "ramp_time is ignored: the first trial of every cell is a warm-up");
-            (self.any_with(&["startdelay", "start_delay"], |trial| trial.start_delay.is_zero()),
-             "startdelay is ignored for a job that runs alone: its trials begin at once");
             (self.has_option(&["randrepeat", "randseed"]), "--seed replaces randrepeat and randseed: the same seed gives the same offsets");
             (self.jobs.len() > 1 && !several, "the jobs are cells: each runs several times, in random order");
             (several, "jobs that run side by side are groups of one trial, each measured separately");
@@ -96,15 +94,13 @@ impl Asked<'_> {
     }
 
     /// The way through a file, and its end.
-    fn passes(&self) -> [Note; 6] {
+    fn passes(&self) -> [Note; 5] {
         let is_bounded = |trial: &TrialSpec| trial.limit.bytes.is_some();
         let is_strided = |trial: &TrialSpec| trial.pattern == Pattern::Strided;
         table! {
             (self.any_with(&["time_based"], |trial| trial.limit.time.is_none()), "time_based has no effect without runtime, as in fio");
-            (self.any_with(&["number_ios"], |trial| trial.limit.requests.is_none()), "number_ios has no effect with time_based, as in fio");
-            (self.any(|trial| trial.skip_every.is_some() && is_bounded(trial)),
-             "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file");
-            (self.any(|trial| is_strided(trial) && trial.skip_every.is_none() && is_bounded(trial)),
+            (self.any_with(&["number_ios"], |trial| trial.limit.bytes.is_none()), "number_ios has no effect with time_based, as in fio");
+            (self.any(|trial| is_strided(trial) && is_bounded(trial)),
              "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file");
             (self.any(|trial| is_strided(trial) && !is_bounded(trial)),
              "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again");
@@ -114,11 +110,11 @@ impl Asked<'_> {
     }
 
     /// When requests are made, and what goes with them.
-    fn requests(&self) -> [Note; 6] {
+    fn requests(&self) -> [Note; 4] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
             cell.trial.thinktime.is_some()
-                && cell.trial.thinktime_every < cell.trial.depth
+                && cell.trial.depth > 1
                 && by.is_none_or(|by| by.trim() != "issue")
         };
         let batches = [
@@ -129,25 +125,15 @@ impl Asked<'_> {
              "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause");
             (self.any_with(&["end_fsync", "fsync_on_close"], |trial| trial.writes() && trial.sync != SyncPolicy::End),
              "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)");
-            (self.any(|trial| trial.ends_trial),
-             "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio");
             (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
             (self.has_option(&batches),
              "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/FIO.md)");
-            (self.any(|trial| trial.steady.is_some()),
-             "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial");
         }
     }
 
     /// What files hold, and how it is checked.
-    fn data(&self) -> [Note; 10] {
-        let of_all = |(job, cell): (&Job, &CellSpec)| {
-            let trial = &cell.trial;
-            trial.dedup_set.is_some() && trial.threads > 1 && !is_set(&job.options, "dedupe_global")
-        };
+    fn data(&self) -> [Note; 9] {
         table! {
-            (self.jobs.iter().zip(self.cells).any(of_all),
-             "each clone of fio repeats data of its own (dedupe_global=0), a thread of iolab that of all threads");
             (self.any_with(&["create_on_open"], TrialSpec::reads),
              "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials");
             (self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
@@ -156,8 +142,8 @@ impl Asked<'_> {
              "fio trims devices only, and ends with an error at the first trim of a file; iolab makes holes in its file");
             (self.any_with(&["openfiles", "file_service_type"], |trial| trial.files.is_none()),
              "openfiles and file_service_type have no effect on a job with one file");
-            (self.any_with(&["buffer_compress_percentage", "dedupe_percentage"], |trial| !trial.writes_data()),
-             "buffer_compress_percentage and dedupe_percentage have no effect on a job that writes no data");
+            (self.any_with(&["buffer_compress_percentage"], |trial| !trial.writes_data()),
+             "buffer_compress_percentage has no effect on a job that writes no data");
             (self.has_option(&["verify_backlog"]),
              "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial");
             (self.any_with(&["offset_increment"], |trial| trial.layout == FileLayout::Private),

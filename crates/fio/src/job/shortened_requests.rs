@@ -46,9 +46,7 @@ pub(super) fn mean_request(trial: &TrialSpec) -> Option<f64> {
         covered += visited.visit(first, blocks);
         requests += 1;
     }
-    let mean = covered as f64 * trial.bs as f64 / requests as f64;
-    let random = 1.0 / f64::from(trial.random_every.max(1));
-    Some(mean * random + trial.mean_request() * (1.0 - random))
+    Some(covered as f64 * trial.bs as f64 / requests as f64)
 }
 
 /// The blocks of a file that were visited: each points to itself where it was not, or to one behind it.

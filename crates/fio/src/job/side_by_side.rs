@@ -1,7 +1,6 @@
 //! Jobs that run side by side, as groups of one trial.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use iolab_plan::experiment::{Combination, Experiment, GroupSetting};
 use iolab_workload::group::check_group_name;
@@ -13,7 +12,7 @@ use super::job_errors::Mistakes;
 use super::jobs::Job;
 use super::target;
 use crate::named_file::named_file;
-use crate::options::{file_count, is_set, short};
+use crate::options::{file_count, short};
 
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;
@@ -61,109 +60,6 @@ pub(super) fn staged(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<(usize, Job
 /// Whether any stage has several jobs.
 pub(super) fn has_several(stages: &[usize]) -> bool {
     stages.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-/// Which jobs end all that run beside them once one of their clones is over (`exitall`, `exit_what`).
-pub(super) fn ends(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) -> Vec<bool> {
-    // A report of its own begins with new_group, and with each stage.
-    let mut report = 0;
-    let mut reports = Vec::with_capacity(jobs.len());
-    for (number, job) in jobs.iter().enumerate() {
-        let is_new_stage = number > 0 && stages.get(number - 1) != stages.get(number);
-        if number > 0 && (is_new_stage || is_set(&job.options, "new_group")) {
-            report += 1;
-        }
-        reports.push(report);
-    }
-    // One job that has it switches it on for all of them.
-    if !jobs.iter().any(|job| is_set(&job.options, "exitall")) {
-        return vec![false; jobs.len()];
-    }
-    let places = stages.iter().zip(&reports);
-    let of_job = |(job, (stage, report)): (&Job, (&usize, &usize))| {
-        let beside = || {
-            let others = stages
-                .iter()
-                .zip(&reports)
-                .filter(|(other, _)| *other == stage);
-            others.map(|(_, other)| other == report)
-        };
-        let what = job
-            .options
-            .get("exit_what")
-            .map_or("group", |text| text.trim());
-        let why = match what {
-            "stonewall" => return true,
-            "all" if stages.last() == Some(stage) => return true,
-            "all" => "it ends jobs that run later, and cells of a run do not end each other",
-            "group" if beside().all(|is_own| is_own) => return true,
-            // It reports, and ends, for itself.
-            "group" if beside().filter(|is_own| *is_own).count() == 1 => return false,
-            "group" => "it ends a part of the jobs that run side by side",
-            _ => "it is group, stonewall or all",
-        };
-        let error = Error::usage(format!("iolab cannot carry out exit_what={what}: {why}"));
-        let error = error.hint(
-            "ends_trial=true in a group ends all groups of its trial: write exit_what=stonewall",
-        );
-        let option = ["exit_what", "exitall"].map(|option| job.options.get(option).map(|_| option));
-        let option = option.into_iter().flatten().next();
-        let place = option.map_or_else(|| job.place(), |option| job.place_of(option));
-        mistakes.add(&place, error);
-        false
-    };
-    jobs.iter().zip(places).map(of_job).collect()
-}
-
-/// Refuses jobs that run side by side in several flows: groups of a trial share one.
-pub(super) fn check_flows(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) {
-    let id = |job: &Job| {
-        let id = job.options.get("flow_id");
-        id.map_or("0", |id| id.trim()).to_owned()
-    };
-    let weighted = |job: &&Job| {
-        let flow = job.options.get("flow");
-        flow.is_some_and(|flow| flow.trim() != "0")
-    };
-    let in_stage = |stage: usize| {
-        let own = jobs.iter().zip(stages);
-        let own = own.filter(move |(_, own)| **own == stage);
-        own.map(|(job, _)| job).filter(weighted)
-    };
-    for (job, stage) in jobs.iter().zip(stages) {
-        let first = in_stage(*stage).next().map(&id);
-        if weighted(&job) && first.is_some_and(|first| first != id(job)) {
-            let error = Error::usage(format!(
-                "flow_id={} beside jobs of another flow_id",
-                id(job)
-            ));
-            let error = error.hint("groups of a trial share one flow: give the jobs one flow_id");
-            mistakes.add(&job.place_of("flow_id"), error);
-        }
-    }
-}
-
-/// Takes out what has no effect on a job that runs alone, or has no other to keep a proportion to.
-pub(super) fn leave_out_what_takes_two(stages: &[usize], cells: &mut [CellSpec]) {
-    let of_stage = |cells: &[CellSpec], stage: usize, has: fn(&CellSpec) -> bool| {
-        let own = cells.iter().zip(stages).filter(|(_, own)| **own == stage);
-        own.filter(|(cell, _)| has(cell)).count()
-    };
-    for (number, stage) in stages.iter().enumerate() {
-        let flows = of_stage(cells, *stage, |cell| cell.trial.flow.is_some());
-        let jobs = of_stage(cells, *stage, |_| true);
-        let Some(cell) = cells.get_mut(number) else {
-            continue;
-        };
-        if flows < 2 {
-            cell.trial.flow = None;
-        }
-        if jobs < 2 {
-            cell.trial.ends_trial = false;
-            // Nothing runs that it could start later than.
-            cell.trial.start_delay = Duration::ZERO;
-        }
-    }
 }
 
 /// The one file or directory that jobs side by side name, or the folder of their files.
@@ -232,18 +128,13 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     }
 }
 
-/// Refuses jobs with several files, and with data of each other, beside others: groups share one file, and each has its own data.
+/// Refuses jobs with several files beside others: groups share one file.
 pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
     for job in jobs {
         if let Some((option, count)) = file_count(&job.options) {
             let error = Error::usage(format!("{option}={count} in a job that runs beside others"));
             let error = error.hint("jobs that run side by side share one file: let the jobs wait for each other (stonewall), or leave it out");
             mistakes.add(&job.place_of(option), error);
-        }
-        if is_set(&job.options, "dedupe_global") {
-            let error = Error::usage("dedupe_global in jobs that run side by side and differ");
-            let error = error.hint("a group repeats data of its own threads only: make the jobs clones of one (numjobs), or leave it out");
-            mistakes.add(&job.place_of("dedupe_global"), error);
         }
     }
 }

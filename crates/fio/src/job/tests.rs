@@ -97,15 +97,13 @@ fn grouped(text: &str, names: &[&str]) -> Vec<Vec<String>> {
 
 #[test]
 fn jobs_side_by_side_are_groups() {
-    let text = "[global]\nsize=32m\ndirectory=/\nrate=1m\nratemin=1k\n[file1]\nrw=read\n[file 2]\nrw=randwrite\nbs=8k\nstartdelay=4\nnumjobs=2\n";
-    let names = [
-        "pattern", "offset", "region", "rate", "start_delay", "layout",
-    ];
+    let text = "[global]\nsize=32m\ndirectory=/\nrate=1m\nratemin=1k\n[file1]\nrw=read\n[file 2]\nrw=randwrite\nbs=8k\nnumjobs=2\n";
+    let names = ["pattern", "offset", "region", "rate", "layout"];
     assert_eq!(
         grouped(text, &names),
         [[
-            "file1 seq 0 32MiB 1MiB/s 0 shared",
-            "file-2 rand 32MiB 64MiB 2MiB/s 4s shared"
+            "file1 seq 0 32MiB 1MiB/s shared",
+            "file-2 rand 32MiB 64MiB 2MiB/s shared"
         ]]
     );
     let file = JobFile::parse(text, "x").expect("a job file");
@@ -167,59 +165,6 @@ fn threads_share_files_as_the_jobs_of_fio_do() {
             "{text}"
         );
     }
-}
-
-#[test]
-fn a_job_ends_those_beside_it() {
-    let text = "[global]\nfilename=/x\nsize=1m\nexitall\n[slow]\nrw=read\nnumber_ios=10\nexit_what=stonewall\n[fast]\nnew_group\nrw=randrw\nnumjobs=3\nrate=300,300,300\n[last]\nstonewall\nrw=write\nexit_what=all\n[beside]\nrw=randread\n";
-    assert_eq!(
-        grouped(text, &["ends_trial", "rate"]),
-        [
-            // `fast` is a reporting group of its own, so that its exitall ends that group only.
-            vec!["slow true none", "fast false 1800B/s"],
-            // One reporting group: the job that ends first ends the other.
-            vec!["last true none", "beside true none"]
-        ]
-    );
-    assert_eq!(
-        planned("[a]\nsize=1m\nexitall\n", &["ends_trial"]),
-        ["false"]
-    );
-    // fio has one switch for the whole file.
-    let text = "[a]\nsize=1m\nexitall\n[b]\nsize=1m\nnumber_ios=9\n";
-    assert_eq!(
-        grouped(text, &["ends_trial"]),
-        [["a true", "b true"]],
-        "both are of one report"
-    );
-}
-
-#[test]
-fn jobs_keep_a_proportion() {
-    let text = "[global]\nfilename=/x\nsize=1m\n[a]\nrw=write\nflow=1\n[b]\nrw=randread\nflow=8\nnumjobs=2\n";
-    assert_eq!(grouped(text, &["flow"]), [["a 1", "b 16"]]);
-    // A flow needs a second job.
-    assert_eq!(planned("[a]\nsize=1m\nflow=3\n", &["flow"]), ["none"]);
-    let ids = |second: &str| {
-        let text =
-            format!("[global]\nsize=1m\n[a]\nflow=1\nflow_id=7\n[b]\nflow=8\n{second}\nrw=write\n");
-        JobFile::parse(&text, "x").map(drop)
-    };
-    assert_eq!(ids("flow_id=7"), Ok(()));
-    let error = ids("flow_id=8").expect_err("two flows").to_string();
-    insta::assert_snapshot!(error, @r"
-line 8: flow_id=8 beside jobs of another flow_id
-  groups of a trial share one flow: give the jobs one flow_id
-");
-}
-
-#[test]
-fn zones_of_a_disk_are_runs_with_skips() {
-    let text = "[a]\nrw=read\nbs=64k\nsize=10m\nzonemode=strided\nzonesize=1m\nzoneskip=3m\n";
-    assert_eq!(
-        planned(text, &["pattern", "skip_every", "skip", "bytes"]),
-        ["strided 1MiB 3MiB 3MiB"]
-    );
 }
 
 #[test]
@@ -311,11 +256,9 @@ fn what_is_not_understood_is_named_with_its_line() {
         "[a]\nbs=2m\nsize=1m\n",
         "[a]\nfilesize=1m\noffset=1m\n",
         "[a]\nrate=1m\nrate_iops=100\n",
-        "[a]\nrw=read\nexitall\nexit_what=all\n[b]\nstonewall\nrw=write\n",
-        "[a]\nrw=read\n[b]\nrw=write\nexitall\n[c]\nrw=randread\nnew_group\n",
+        "[a]\nrw=read\nexitall\n[b]\nrw=write\n",
         "[a]\nrw=randrw\nrate=1m,2m\n",
-        "[a]\nrw=randread\nzonesize=1m\n",
-        "[a]\nrw=read\nzonemode=zbd\n",
+        "[a]\nrw=read\nzonemode=strided\n",
         "[a]\nrw=read\nlatency_target=5q\n",
         "[a]\nfilename=/x:/y\n",
         "[a]\nramp_time=soon\n",
@@ -350,15 +293,9 @@ fn what_is_not_understood_is_named_with_its_line() {
     line 3: 1 MiB of the file are smaller than a block of 2 MiB
     line 2: 0 B of the file are smaller than a block of 4 KiB
     line 3: rate and rate_iops in one job
-    line 4: iolab cannot carry out exit_what=all: it ends jobs that run later, and cells of a run do not end each other
-    2 mistakes
-      line 1: iolab cannot carry out exit_what=group: it ends a part of the jobs that run side by side
-        ends_trial=true in a group ends all groups of its trial: write exit_what=stonewall
-      line 5: iolab cannot carry out exit_what=group: it ends a part of the jobs that run side by side
-        ends_trial=true in a group ends all groups of its trial: write exit_what=stonewall
+    line 3: iolab cannot carry out 'exitall'
     line 3: rate=1m,2m in a mix with 50 % reads
-    line 1: zonemode=strided with zonesize=1048576, zonerange=1048576 and pattern rand
-    line 3: iolab cannot carry out zonemode=zbd
+    line 3: iolab cannot carry out zonemode=strided
     line 3: iolab cannot carry out latency_target=5q
     line 2: filename has a colon, which separates files
     line 2: iolab cannot carry out ramp_time=soon

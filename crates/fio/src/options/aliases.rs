@@ -12,13 +12,8 @@ const ALIASES: &[&[&str]] = &[
     &["fill_device", "fill_fs"],
     &["nrfiles", "nr_files"],
     &["runtime", "timeout"],
-    &["startdelay", "start_delay"],
     &["iodepth_batch", "iodepth_batch_submit"],
     &["iodepth_batch_complete", "iodepth_batch_complete_min"],
-    &["steadystate", "ss"],
-    &["steadystate_duration", "ss_dur"],
-    &["steadystate_ramp_time", "ss_ramp"],
-    &["steadystate_check_interval", "ss_interval"],
     &["stonewall", "wait_for_previous"],
     &["mem", "iomem"],
 ];

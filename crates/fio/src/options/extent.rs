@@ -7,8 +7,7 @@ use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
 
 use super::{
-    Fault, Faults, Options, Read, count, duration, files, is_set, refused, short, size, unknown,
-    value,
+    Fault, Faults, Options, Read, count, duration, files, is_set, short, size, unknown, value,
 };
 
 /// The size of the file of a job.
@@ -208,7 +207,7 @@ pub(super) fn bounds(
     trial.region = trial.region.max(trial.bs);
 }
 
-/// What ends the job, and when it starts.
+/// What ends the job.
 fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut Faults) {
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
     let threads = u64::from(trial.threads);
@@ -218,29 +217,26 @@ fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut
         None => Duration::ZERO,
     };
     trial.limit.time = (!time.is_zero()).then_some(time);
-    if let Some((name, text)) = value(options, "startdelay") {
-        trial.start_delay = faults.or(duration(name, text), Duration::ZERO);
-    }
     // Without a time fio says so, and runs as if it was not given.
     let time_based = is_set(options, "time_based") && !time.is_zero();
-    // The trim of a block counts with its write in fio, and as a request of its own here.
-    let each = 1 + u64::from(trial.trim_first);
     let of_one = extent.transferred.saturating_mul(u64::from(loops));
-    let bytes = of_all(of_one.saturating_mul(each));
+    let bytes = of_all(of_one);
     // A run file keeps its numbers signed.
     let bytes = bytes.min(i64::MAX as u64);
     trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
     if let Some((name, text)) = value(options, "number_ios") {
         let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
-        let requests = faults.or(requests, 1).saturating_mul(each);
-        let requests = requests.saturating_mul(u64::from(loops));
+        let requests = faults.or(requests, 1).saturating_mul(u64::from(loops));
         // A job that its time ends does not look at them.
-        let counted = Some(of_all(requests)).filter(|count| *count > 0);
-        trial.limit.requests = counted.filter(|_| !time_based);
+        let bytes = of_all(requests).saturating_mul(trial.bs);
+        if !time_based && bytes > 0 {
+            let least = trial.limit.bytes.map_or(bytes, |other| other.min(bytes));
+            trial.limit.bytes = Some(least.min(i64::MAX as u64));
+        }
     }
     if trial.pattern == Pattern::Strided {
         let pass = one_pass(extent.own, trial.bs, trial.skip);
-        let pass = of_all(pass.saturating_mul(each));
+        let pass = of_all(pass);
         trial.limit.bytes = trial.limit.bytes.map(|bytes| bytes.min(pass));
     }
 }
@@ -298,7 +294,7 @@ fn one_pass(bytes: u64, run: u64, skip: u64) -> u64 {
     whole.saturating_mul(run).saturating_add(rest.min(run))
 }
 
-/// Requests at a given rate, or in the proportion of a weight. fio's are those of each job.
+/// Requests at a given rate. fio's are those of each job.
 pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let iops = value(options, "rate_iops").map(|given| (given, Rate::Requests as fn(u64) -> Rate));
     let bytes = value(options, "rate").map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
@@ -324,13 +320,6 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
         None | Some((_, "linear")) => Arrivals::Constant,
         Some((_, "poisson")) => Arrivals::Poisson,
         Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
-    };
-    trial.flow = match value(options, "flow") {
-        None | Some((_, "0")) => None,
-        Some((name, text)) => {
-            let weight = text.parse::<u32>().map_err(|_| unknown(name, text));
-            Some(faults.or(weight, 1).saturating_mul(trial.threads))
-        }
     };
 }
 
@@ -375,49 +364,4 @@ fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option
             Ok(Some(all))
         }
     }
-}
-
-/// Zones of a disk: runs of blocks with others left out between them. fio wraps to the first one again, so that a trial that
-/// bytes bound ends with one pass over them.
-pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let zone = value(options, "zonesize");
-    let is_strided = match value(options, "zonemode") {
-        None => zone.is_some(),
-        Some((_, "none")) => false,
-        Some((_, "strided")) => true,
-        Some((name, text)) => return faults.or(Err(refused(name, text, name)), ()),
-    };
-    if !is_strided {
-        return;
-    }
-    let mut bytes = |name: &'static str, otherwise: u64| match value(options, name) {
-        Some((name, text)) => faults.or(size(name, text), otherwise),
-        None => otherwise,
-    };
-    let run = bytes("zonesize", 0);
-    let range = bytes("zonerange", run);
-    let skip = bytes("zoneskip", 0);
-    if run == 0 || range < run || trial.pattern != Pattern::Seq {
-        let error = Error::usage(format!(
-            "zonemode=strided with zonesize={run}, zonerange={range} and pattern {}",
-            trial.pattern
-        ));
-        let error = error.hint("iolab visits zones in order, each once: give a zonesize of at most zonerange, and rw=read or write");
-        faults.or(
-            Err(Fault {
-                option: "zonemode",
-                error,
-            }),
-            (),
-        );
-        return;
-    }
-    trial.pattern = Pattern::Strided;
-    (trial.skip_every, trial.skip) = (Some(run), (range - run).saturating_add(skip));
-    let pass = one_pass(trial.region, run, trial.skip);
-    let own = pass.saturating_mul(match trial.layout {
-        FileLayout::Overlapping => u64::from(trial.threads),
-        _ => 1,
-    });
-    trial.limit.bytes = trial.limit.bytes.map(|bytes| bytes.min(own));
 }

@@ -1,16 +1,13 @@
-//! Options by which the requests of a job differ from each other or pause, and where its threads run: sizes, CPUs, NUMA node,
-//! priorities, hints, pauses.
+//! Options by which the requests of a job differ from each other or pause, and where its threads run: sizes, CPUs,
+//! nice value, advice, pauses.
 
 use std::time::Duration;
 
 use iolab_workload::Error;
 use iolab_workload::cpus::{Cpus, Placement};
-use iolab_workload::trial::{
-    Advice, BS_MAX, Bursts, CacheState, IoPriority, NICE, PRIORITY_LEVEL_MAX, Pattern, SizeMix,
-    Sizes, TrialSpec, WriteHint,
-};
+use iolab_workload::trial::{Advice, BS_MAX, CacheState, NICE, Pattern, SizeMix, Sizes, TrialSpec};
 
-use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown, value};
+use super::{Fault, Faults, Options, Read, is_set, short, size, unknown, value};
 
 /// Sizes that requests are drawn from, and what they begin at multiples of.
 pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
@@ -186,7 +183,7 @@ fn parsed(option: &'static str, mix: &str) -> Read<SizeMix> {
     mix.parse().map_err(|error| Fault::within(option, error))
 }
 
-/// The CPUs of the threads, and the NUMA node of their memory.
+/// The CPUs of the threads.
 pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     if let Some((name, list)) = value(options, "cpus_allowed") {
         let cpus = list.parse::<Cpus>();
@@ -198,31 +195,12 @@ pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut F
         Some((_, "split")) => Placement::Packed,
         Some((name, text)) => faults.or(Err(unknown(name, text)), Placement::Float),
     };
-    if let Some((name, policy)) = value(options, "numa_mem_policy") {
-        let node = policy.strip_prefix("bind:").map(str::parse::<u32>);
-        match (policy, node) {
-            ("default" | "local", _) => {}
-            (_, Some(Ok(node))) => trial.memory_node = Some(node),
-            _ => faults.or(Err(refused(name, policy, name)), ()),
-        }
-    }
 }
 
-/// Flags, advice, priority, what the data is like, and what is kept over time.
+/// Advice, nice value, what the data is like, and what is kept over time.
 pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let logs = ["write_lat_log", "write_hist_log"];
     trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
-    trial.dontcache = is_set(options, "uncached");
-    // What only reads leaves no data that lives for a time.
-    trial.write_hint = match value(options, "write_hint").filter(|_| trial.writes_data()) {
-        None => None,
-        Some((_, "none")) => Some(WriteHint::Unspecific),
-        Some((name, text)) => {
-            let hint = text.parse().map(Some).map_err(|_| unknown(name, text));
-            faults.or(hint, None)
-        }
-    };
-    trial.atomic = is_set(options, "atomic");
     trial.fadvise = match value(options, "fadvise_hint") {
         // By itself fio advises what fits the pattern.
         None | Some((_, "0" | "none" | "1")) => None,
@@ -231,73 +209,20 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         Some((_, "noreuse")) => Some(Advice::NoReuse),
         Some((name, text)) => faults.or(Err(unknown(name, text)), None),
     };
-    trial.ioprio = faults.or(priority(options), None);
     if let Some((name, text)) = value(options, "nice") {
         let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
         trial.nice = faults.or(nice.ok_or_else(|| unknown(name, text)).map(Some), None);
     }
-    let writes = trial.writes_data();
-    for (name, place) in [
-        ("buffer_compress_percentage", &mut trial.compressible),
-        ("dedupe_percentage", &mut trial.dedup),
-    ] {
-        // A stage that only reads has no data of its own.
-        if let Some((name, text)) = value(options, name).filter(|_| writes) {
+    // A stage that only reads has no data of its own.
+    if trial.writes_data() {
+        if let Some((name, text)) = value(options, "buffer_compress_percentage") {
             let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
-            *place = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
+            trial.compressible = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
+        }
+        if is_set(options, "zero_buffers") {
+            trial.compressible = 100;
         }
     }
-    trial.dedup_set = faults.or(repeated(options, trial), None);
-}
-
-/// How much data repeats, in percent of the region; `None` for that of one block. fio counts it from the size of one clone, also where
-/// all clones have the same set.
-fn repeated(options: &Options, trial: &TrialSpec) -> Read<Option<u8>> {
-    /// What fio takes without a number.
-    const USUAL: u8 = 5;
-    let clones = match is_set(options, "dedupe_global") {
-        true => trial.threads.max(1),
-        false => 1,
-    };
-    let of_all = |percent: u8| {
-        let percent = f64::from(percent) / f64::from(clones);
-        Some((percent.round() as u8).max(1))
-    };
-    match value(options, "dedupe_mode") {
-        None | Some((_, "repeat")) => Ok(None),
-        Some((_, "working_set")) if trial.dedup == 0 => Ok(None),
-        Some((_, "working_set")) => match value(options, "dedupe_working_set_percentage") {
-            None => Ok(of_all(USUAL)),
-            Some((name, text)) => {
-                let percent = text.parse::<u8>().ok();
-                let percent = percent.filter(|percent| (1..=100).contains(percent));
-                percent.map(of_all).ok_or_else(|| unknown(name, text))
-            }
-        },
-        Some((name, text)) => Err(unknown(name, text)),
-    }
-}
-
-fn priority(options: &Options) -> Read<Option<IoPriority>> {
-    let class = value(options, "prioclass");
-    let level = match value(options, "prio") {
-        None => 4,
-        Some((name, text)) => {
-            let level = text.parse::<u8>().ok();
-            let level = level.filter(|level| *level <= PRIORITY_LEVEL_MAX);
-            level.ok_or_else(|| unknown(name, text))?
-        }
-    };
-    Ok(match class {
-        None => options
-            .contains_key("prio")
-            .then_some(IoPriority::BestEffort(level)),
-        Some((_, "0")) => None,
-        Some((_, "1")) => Some(IoPriority::RealTime(level)),
-        Some((_, "2")) => Some(IoPriority::BestEffort(level)),
-        Some((_, "3")) => Some(IoPriority::Idle),
-        Some((name, text)) => return Err(unknown(name, text)),
-    })
 }
 
 /// Refuses memory that is taken from the page cache where a job uses that.
@@ -327,42 +252,14 @@ pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut F
     }
 }
 
-/// Pauses after requests, or between bursts.
+/// Pauses after each request.
 pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let spin = value(options, "thinktime_spin");
-    let spin =
-        spin.map(|(name, text)| (name, text, faults.or(time(name, text, 1), Duration::ZERO)));
-    let spin = spin.filter(|(.., time)| !time.is_zero());
     let Some((name, think)) = value(options, "thinktime") else {
         return;
     };
     // Without a unit it is in microseconds.
     let think = faults.or(time(name, think, 1), Duration::ZERO);
-    if think.is_zero() {
-        return;
-    }
-    if let Some((name, on)) = value(options, "thinktime_iotime") {
-        let on = faults.or(time(name, on, 1_000_000), Duration::ZERO);
-        if !on.is_zero() {
-            trial.bursts = Some(Bursts { on, off: think });
-            if let Some((name, text, _)) = spin {
-                faults.or(Err(refused(name, text, name)), ());
-            }
-            return;
-        }
-    }
-    trial.thinktime = Some(think);
-    // fio sleeps for what is left of a pause, which can be nothing.
-    trial.thinktime_spin = spin.map_or(Duration::ZERO, |(.., time)| time.min(think));
-    let every = match value(options, "thinktime_blocks") {
-        None => Ok(1),
-        Some((name, text)) => match text.parse() {
-            Ok(0) => Ok(1),
-            Ok(every) => Ok(every),
-            Err(_) => Err(unknown(name, text)),
-        },
-    };
-    trial.thinktime_every = faults.or(every, 1);
+    trial.thinktime = (!think.is_zero()).then_some(think);
 }
 
 /// A time whose bare numbers are so many microseconds each.

@@ -13,7 +13,7 @@ use super::FIO;
 use super::report::{self, FioJob, FioReport};
 use crate::{JobBytes, PeerResult, Results, Transferred};
 use iolab_fio::described::described_cell;
-use iolab_fio::options::{Options, alone, give, reported_cell};
+use iolab_fio::options::{Options, give, reported_cell};
 use iolab_record::{Ended, LatencyOf, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
@@ -123,17 +123,6 @@ fn elapsed_ns(jobs: &[&FioJob]) -> u64 {
     jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0)
 }
 
-/// What ended the job: where it looks for a steady state, all of its clones have to have found one.
-fn ended(jobs: &[&FioJob]) -> Ended {
-    let verdicts = jobs.iter().filter_map(|job| job.steadystate.as_ref());
-    let found: Vec<bool> = verdicts.map(|verdict| verdict.attained != 0).collect();
-    match found.iter().all(|attained| *attained) {
-        _ if found.is_empty() => Ended::Done,
-        true => Ended::Steady,
-        false => Ended::Time,
-    }
-}
-
 fn utc(seconds: i64) -> Option<String> {
     let since_1970 = Duration::from_secs(u64::try_from(seconds).ok()?);
     let time = UNIX_EPOCH.checked_add(since_1970)?;
@@ -163,7 +152,6 @@ fn entry(
         Tool::IOLAB => described_cell(options, done).map_err(within)?,
         _ => {
             let mut cell = reported_cell(options, done).map_err(within)?;
-            alone(&mut cell);
             cell.tool = tool;
             cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
             cell
@@ -200,7 +188,7 @@ fn entry(
         elapsed_ns: elapsed_ns(jobs),
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
-        ended: ended(jobs),
+        ended: Ended::Done,
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
         command: format!("job '{name}': {}", command.join(" ")),
         histograms,

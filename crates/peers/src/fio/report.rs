@@ -66,17 +66,6 @@ pub struct FioJob {
     /// `fsync` calls.
     #[serde(default)]
     pub sync: Syncs,
-    /// Its search for a steady state; `None` for a job without one.
-    #[serde(default)]
-    pub steadystate: Option<SteadyState>,
-}
-
-/// What a job found of a steady state (`steadystate`).
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct SteadyState {
-    /// Whether it found one, which ended it: 0 or 1.
-    #[serde(default)]
-    pub attained: i64,
 }
 
 /// Requests of one direction.

@@ -7,8 +7,8 @@ use iolab_workload::cpus::Placement;
 use iolab_workload::treated;
 use iolab_workload::treatment::{RefusableField, first_refusal};
 use iolab_workload::trial::{
-    Backend, BufferInit, BufferMemory, CacheState, Content, FileLayout, FirstOffset, Pattern,
-    SyncPolicy, TrialSpec,
+    Backend, BufferInit, BufferMemory, CacheState, FileLayout, FirstOffset, Pattern, SyncPolicy,
+    TrialSpec,
 };
 
 use crate::CommandLine;
@@ -69,14 +69,12 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     let is_pass = spec.limit.time.is_none()
         && spec.requests_bound() == Some(blocks)
         && spec.region.is_multiple_of(spec.bs);
-    let pauses = spec.pauses();
     treated!(spec => TrialSpec {
         same: [cache],
         adapted: [
-            "iolab does it around the program": [fresh, allocate, hardware_counters],
+            "iolab does it around the program": [allocate, hardware_counters],
             "it says how something goes that is refused, here or where a run is planned": [
-                skip, skip_every, arrivals, rate_slack, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial, batch,
-                registered, sqpoll, sqpoll_cpu, sync_every, dedup_set, thinktime_every,
+                skip, arrivals, rate_slack, others, ranks, hosts, shift, batch, sqpoll, sync_every,
             ],
             "it keeps a descriptor for each thread": [descriptors],
             "it visits blocks by its own random numbers": [seed],
@@ -89,7 +87,6 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
             region: { !blocks.is_multiple_of(u64::from(spec.threads)) =>
                 "all its files have the same size: choose a --size that threads times bs divides" },
             pattern: { !matches!(spec.pattern, Pattern::Seq | Pattern::Rand) => "it has the patterns seq and rand only" },
-            random_every: { spec.random_every > 1 => "it has no runs of requests between random offsets: set random_every=1" },
             limit: { !is_pass => "it makes one pass over its file, whatever the time: set time=none and bytes=none" },
             offset: { spec.offset > 0 => "it begins at the start of its file" },
             first_offset: { spec.first_offset != FirstOffset::Zero => "it begins an ordered pass at the start of its file: set first_offset=zero" },
@@ -98,37 +95,22 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
                 spec.bs > RECORD_MAX => "its largest record has 16 MiB",
             },
             bs_mix: { spec.bs_mix.is_some() => ONE_SIZE },
-            thinktime: { pauses => ONE_SIZE },
-            thinktime_spin: { pauses => ONE_SIZE },
-            bursts: { pauses => ONE_SIZE },
+            thinktime: { spec.thinktime.is_some() => ONE_SIZE },
             backend: { !CALLS.contains(&spec.backend) => ONE_REQUEST },
             depth: { spec.depth > 1 => ONE_REQUEST },
             read_percent: { !matches!(spec.read_percent, 0 | 100) => "it cannot mix reads with writes" },
             trim_percent: { spec.trim_percent > 0 => NO_TRIM },
-            trim_first: { spec.trim_first => NO_TRIM },
             sync: { spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync => "it syncs at the end only, or with O_SYNC or O_DSYNC" },
-            dontcache: { spec.dontcache => NO_FLAG },
-            atomic: { spec.atomic => NO_FLAG },
-            nowait: { spec.nowait => NO_FLAG },
             fadvise: { spec.fadvise.is_some() => NO_FLAG },
-            ioprio: { spec.ioprio.is_some() => NO_FLAG },
-            write_hint: { spec.write_hint.is_some() => NO_FLAG },
             nice: { spec.nice.is_some() => NO_FLAG },
             realtime: { spec.realtime.is_some() => NO_FLAG },
-            noatime: { spec.noatime => "it opens files without O_NOATIME: set noatime=false" },
             iopoll: { spec.iopoll => "it does not poll" },
             cpus: { spec.cpus.is_some() => NOT_PLACED },
             placement: { spec.placement != Placement::Float => NOT_PLACED },
-            memory_node: { spec.memory_node.is_some() => NOT_PLACED },
             rate: { spec.rate.is_some() => "it has no rate" },
-            steady: { spec.steady.is_some() => "it does not end when it is steady" },
-            segments: { spec.segments.is_some() => "it has no segments with gaps between them" },
             trace: { spec.trace => "iolab traces its own requests only" },
             verify: { spec.verify => "iolab cannot verify what it writes" },
-            content: { spec.writes() && spec.content == Content::Unique =>
-                "it writes the same data into every record: set content=repeated" },
             compressible: { spec.compressible > 0 => FIXED_DATA },
-            dedup: { spec.dedup > 0 => FIXED_DATA },
             buffer_memory: { spec.buffer_memory == BufferMemory::Contiguous =>
                 "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)" },
             buffer_init: { spec.buffer_init != BufferInit::Random => "the preparation of its buffers cannot be chosen" },
@@ -178,7 +160,6 @@ mod tests {
         assert!(random.starts_with("-T -w -+n -+E -i2 "), "{random}");
         let writes = TrialSpec {
             read_percent: 0,
-            content: Content::Repeated,
             sync: SyncPolicy::Osync,
             ..pass()
         };
@@ -190,7 +171,6 @@ mod tests {
         let many = TrialSpec {
             read_percent: 0,
             pattern: Pattern::Rand,
-            content: Content::Repeated,
             threads: 4,
             layout: FileLayout::Private,
             ..pass()
@@ -215,10 +195,6 @@ mod tests {
             threads: 2,
             ..pass()
         };
-        let unique = TrialSpec {
-            read_percent: 0,
-            ..pass()
-        };
         let small = TrialSpec { bs: 512, ..pass() };
         let uneven = TrialSpec {
             threads: 3,
@@ -230,12 +206,7 @@ mod tests {
             region: 64 << 20,
             ..pass()
         };
-        let runs = TrialSpec {
-            pattern: Pattern::Rand,
-            random_every: 8,
-            ..pass()
-        };
-        for spec in [timed, threads, unique, small, uneven, large, runs] {
+        for spec in [timed, threads, small, uneven, large] {
             line(&spec).expect_err("a gap");
         }
     }

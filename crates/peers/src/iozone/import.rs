@@ -1,7 +1,7 @@
 //! Reports of IOzone: its tests by name.
 
 use iolab_workload::Result;
-use iolab_workload::trial::{CacheState, Content, FileLayout, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{CacheState, FileLayout, Pattern, SyncPolicy, TrialSpec};
 
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
@@ -96,7 +96,6 @@ fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {
                 true => CacheState::Direct,
                 false => CacheState::Hot,
             },
-            content: Content::Repeated,
             layout: match report.rows.iter().any(|row| row.threads > 1) {
                 true => FileLayout::Private,
                 false => FileLayout::Shared,

@@ -1,6 +1,6 @@
 //! What a plan must be like for IOzone: one pass by each thread over a file of its own, all files of the same size.
 
-use iolab_workload::trial::{Content, FileLayout, TrialSpec};
+use iolab_workload::trial::{FileLayout, TrialSpec};
 use iolab_workload::units::format_size;
 
 use crate::Need;
@@ -14,14 +14,9 @@ pub(super) fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
     let flags = [
         (any(|s| s.limit.time.is_some()), ("time", "none")),
         (any(|s| s.limit.bytes.is_some()), ("bytes", "none")),
-        (any(|s| s.limit.requests.is_some()), ("requests", "none")),
         (
             any(|s| s.threads > 1 && s.layout != FileLayout::Private),
             ("layout", "private"),
-        ),
-        (
-            any(|s| s.writes() && s.content == Content::Unique && !s.verify),
-            ("content", "repeated"),
         ),
     ];
     let needed = flags.into_iter().filter(|(needed, _)| *needed);

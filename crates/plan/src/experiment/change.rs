@@ -6,7 +6,6 @@ use std::time::Duration;
 use iolab_workload::{Error, Result};
 
 use super::design::{WarmUp, set_budget, set_settle};
-use super::standard_name::Edition;
 use super::{DESIGN, Experiment, GroupSetting};
 use crate::precondition::{Emptying, Precondition};
 use iolab_workload::command_template::split_list;
@@ -34,7 +33,6 @@ enum What {
     Precondition(Precondition),
     Pilot(bool),
     WarmUp(WarmUp),
-    Edition(Edition),
 }
 
 /// Longest words of the user in a message, characters.
@@ -167,7 +165,6 @@ impl What {
                     .hint("write pilot=true or pilot=false")
             })?),
             "warmup" => Self::WarmUp(values.parse()?),
-            "edition" => Self::Edition(values.parse()?),
             _ => {
                 let of = GroupSetting::find(name, &DESIGN)?;
                 let levels = match of.setting.kind {
@@ -291,7 +288,6 @@ impl Experiment {
             What::Precondition(plan) => design.prepare(*plan),
             What::Pilot(pilot) => design.pilot = Some(*pilot),
             What::WarmUp(warmup) => design.warmup = *warmup,
-            What::Edition(edition) => design.edition = *edition,
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use iolab_workload::quantity::{counted, exact_duration};
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
-use super::standard_name::Edition;
 use crate::precondition::Precondition;
 use iolab_workload::units::{parse_duration, rough_duration};
 
@@ -60,8 +59,6 @@ pub struct Design {
     pub pilot: Option<bool>,
     /// The trials of a cell that are warm-ups.
     pub warmup: WarmUp,
-    /// The edition of the standard whose test it follows.
-    pub edition: Edition,
 }
 
 impl Default for Design {
@@ -76,7 +73,6 @@ impl Default for Design {
             precondition: Precondition::default(),
             pilot: None,
             warmup: WarmUp::First,
-            edition: Edition::default(),
         }
     }
 }

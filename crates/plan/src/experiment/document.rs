@@ -150,7 +150,6 @@ pub(crate) struct DesignEntries {
     precondition: Option<Spanned<String>>,
     pilot: Option<bool>,
     warmup: Option<Spanned<String>>,
-    edition: Option<Spanned<String>>,
 }
 
 /// The tables that define an experiment, and with which a suite changes one.
@@ -229,7 +228,6 @@ impl DesignEntries {
             precondition,
             pilot,
             warmup,
-            edition,
         } = self;
         let design = &mut experiment.design;
         // It sets bounds of trials, which those of the definition contradict.
@@ -253,10 +251,6 @@ impl DesignEntries {
         if let Some(text) = warmup {
             let parsed = text.get_ref().parse();
             design.warmup = parsed.map_err(|error| source.at(text.span(), error))?;
-        }
-        if let Some(text) = edition {
-            let parsed = text.get_ref().parse();
-            design.edition = parsed.map_err(|error| source.at(text.span(), error))?;
         }
         Ok(())
     }

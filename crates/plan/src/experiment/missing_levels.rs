@@ -3,7 +3,6 @@
 use iolab_workload::Result;
 use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::Setting;
-use iolab_workload::trial::SizeMix;
 use iolab_workload::units::parse_size;
 
 use super::{Combination, Experiment, Factor, GroupSetting};
@@ -75,11 +74,6 @@ impl Experiment {
         if self.standard.is_none() || block == 0 || is_chosen("bs") {
             return Ok(None);
         }
-        if !is_chosen("bs_mix")
-            && let Some(told) = self.leave_out_small_shares(block)?
-        {
-            return Ok(Some(told));
-        }
         let Some(setting) = Setting::find("bs") else {
             return Ok(None);
         };
@@ -105,26 +99,6 @@ impl Experiment {
                 exact_size(block)
             )
         }))
-    }
-
-    /// The same for the sizes of `bs_mix`.
-    fn leave_out_small_shares(&mut self, block: u64) -> Result<Option<String>> {
-        let mut fixed = self.settings.iter_mut();
-        let Some((setting, text)) = fixed.find(|(setting, _)| setting.name == "bs_mix") else {
-            return Ok(None);
-        };
-        let Ok(mix) = text.parse::<SizeMix>() else {
-            return Ok(None);
-        };
-        let Some(kept) = mix.multiples_of(block).filter(|kept| *kept != mix) else {
-            return Ok(None);
-        };
-        *text = setting.canonical(&kept.to_string())?;
-        Ok(Some(format!(
-            "{}: bs_mix={text}, without sizes that are no multiples of {}, the block of the target",
-            self.name,
-            exact_size(block)
-        )))
     }
 
     /// Removes a level of a factor; `false` where it has no other.
@@ -198,10 +172,6 @@ mod tests {
         insta::assert_snapshot!(told.expect("left out"), @"pts-iops: left out bs=512: the block of the target is 4 KiB");
         assert_eq!(cells, 49);
         assert_eq!(sizes("durable-log", 4096), (None, 36));
-        assert_eq!(sizes("pts-cbw", 512), (None, 36));
-        let (told, cells) = sizes("pts-cbw", 4096);
-        insta::assert_snapshot!(told.expect("left out"), @"pts-cbw: bs_mix=4KiB:75,8KiB:11,16KiB:8,32KiB:3,64KiB:3, without sizes that are no multiples of 4 KiB, the block of the target");
-        assert_eq!(cells, 36);
     }
 
     #[test]

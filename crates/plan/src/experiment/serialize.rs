@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
-use super::{Combination, Design, Edition, Experiment, ExperimentGroup, Factor, WarmUp};
+use super::{Combination, Design, Experiment, ExperimentGroup, Factor, WarmUp};
 use crate::precondition::Precondition;
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::units::format_duration;
@@ -62,7 +62,6 @@ impl Serialize for Design {
             precondition,
             pilot,
             warmup,
-            edition,
         } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("trials_min", trials_min)?;
@@ -83,9 +82,6 @@ impl Serialize for Design {
         }
         if *warmup != WarmUp::default() {
             map.serialize_entry("warmup", warmup.name())?;
-        }
-        if *edition != Edition::default() {
-            map.serialize_entry("edition", edition.name())?;
         }
         map.end()
     }

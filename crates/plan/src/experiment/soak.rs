@@ -10,9 +10,6 @@ use iolab_workload::{Error, Result};
 use super::{BUDGET_MAX, Change, Experiment, WarmUp};
 use crate::cells::cells;
 
-/// Limits that would end a trial before its time.
-const LIMITS: [&str; 2] = ["bytes", "requests"];
-
 impl Experiment {
     /// Makes one trial of this length of each cell, without a warm-up, and keeps its latency over time. `asked` tells which settings and
     /// entries of the design the user has chosen; these stay. Returns notes about what else it sets.
@@ -35,14 +32,12 @@ impl Experiment {
             changes.push(Change::of_option("trials_max", "1", said.clone())?);
         }
         let mut notes = Vec::new();
-        for limit in LIMITS.into_iter().filter(|limit| !asked(limit)) {
-            let mut given = self.values(limit).filter(|value| *value != "none");
-            if let Some(value) = given.next() {
-                notes.push(format!(
-                    "{said} sets {limit}=none: {limit}={value} ends trials before their time"
-                ));
-                changes.push(Change::of_option(limit, "none", said.clone())?);
-            }
+        let bound = self.values("bytes").find(|value| *value != "none");
+        if let Some(value) = bound.filter(|_| !asked("bytes")) {
+            notes.push(format!(
+                "{said} sets bytes=none: bytes={value} ends trials before their time"
+            ));
+            changes.push(Change::of_option("bytes", "none", said.clone())?);
         }
         let latency = "latency_over_time";
         if !asked(latency) && !self.ever("latency", |value| value == "false") {
@@ -57,7 +52,7 @@ impl Experiment {
         {
             return Err(within(
                 Error::usage("a limit ends its trials before their time")
-                    .hint("set bytes=none and requests=none, also for each group; a file that grows (allocate) ends at its size"),
+                    .hint("set bytes=none, also for each group; a file that grows (allocate) ends at its size"),
             ));
         }
         if !asked("budget") {
@@ -153,7 +148,6 @@ mod tests {
         soaked(&["rate=100"], "").expect("it ends none");
         let told = [
             (&["bytes=1G"][..], "bytes"),
-            (&["requests=10"], "requests"),
             (&["sync=each", "allocate=append"], ""),
             (&["tool=fio"], ""),
         ]
@@ -163,7 +157,6 @@ mod tests {
             error.message().to_owned()
         });
         insta::assert_snapshot!(told.join("\n"), @r"
-        --soak 1h: a limit ends its trials before their time
         --soak 1h: a limit ends its trials before their time
         --soak 1h: a limit ends its trials before their time
         --soak 1h: another tool keeps no course of a trial over time

@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-use super::{Combination, Experiment, Standard};
+use super::{Combination, Experiment};
 use crate::cells::cells;
 use crate::experiment::document::{DocumentText, Entries};
 
@@ -100,7 +100,7 @@ impl Experiment {
         if precondition.rounds_of_cells().is_none() {
             let without = [
                 (!self.track.is_empty(), "[[track]]"),
-                (self.standard.is_some_and(Standard::has_rounds), "standard"),
+                (self.standard.is_some(), "standard"),
             ];
             return match without.into_iter().find(|(given, _)| *given) {
                 None => Ok(()),

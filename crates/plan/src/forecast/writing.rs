@@ -70,11 +70,11 @@ impl Writer {
         let request = trial.mean_request();
         let pauses = trial.thinktime.map(|pause| Pauses {
             workers: f64::from(trial.threads),
-            bytes: f64::from(trial.thinktime_every) * request,
+            bytes: request,
             seconds: pause.as_secs_f64(),
         });
         Self {
-            share: trial.data_share() * share_of_bursts(trial),
+            share: trial.data_share(),
             rate: trial.rate.map(|rate| rate.per_second(request) * request),
             pauses,
         }
@@ -87,21 +87,5 @@ impl Writer {
         });
         let most = [self.rate, paused].into_iter().flatten();
         self.share * most.fold(storage, f64::min)
-    }
-}
-
-/// The share of the time of a trial outside the pauses between bursts; a trial begins with a burst.
-fn share_of_bursts(trial: &TrialSpec) -> f64 {
-    let Some(bursts) = trial.bursts else {
-        return 1.0;
-    };
-    let (on, off) = (bursts.on.as_secs_f64(), bursts.off.as_secs_f64());
-    let period = (on + off).max(f64::MIN_POSITIVE);
-    match trial.limit.time.map(|time| time.as_secs_f64()) {
-        Some(time) if time > 0.0 => {
-            let whole = (time / period).floor();
-            (whole * on + (time - whole * period).min(on)) / time
-        }
-        _ => on / period,
     }
 }

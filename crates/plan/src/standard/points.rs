@@ -1,7 +1,5 @@
 //! The cells of each test of a standard, and those whose response tells that its rounds are steady.
 
-use std::time::Duration;
-
 use iolab_workload::settings::CellSpec;
 
 use crate::experiment::Standard;
@@ -21,30 +19,16 @@ const IOPS_SIZES: [u64; 8] = [
     4 * KIB,
     512,
 ];
-/// Threads and depths of the composite test.
-const LOADS: [u32; 6] = [32, 16, 8, 4, 2, 1];
-
-/// The waits of the idle test, s, after a cell without one.
-const WAITS: [u64; 6] = [0, 5, 10, 15, 25, 50];
-
 /// A cell of a test by what tells it from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MeasuringPoint {
-    Access { read_percent: u8, bs: u64 },
-    Load { threads: u32, depth: u32 },
-    Wait(Duration),
+pub(super) struct MeasuringPoint {
+    read_percent: u8,
+    bs: u64,
 }
 
 impl MeasuringPoint {
     pub(super) fn is_of(self, cell: &CellSpec) -> bool {
-        let trial = &cell.trial;
-        match self {
-            Self::Access { read_percent, bs } => {
-                (trial.read_percent, trial.bs) == (read_percent, bs)
-            }
-            Self::Load { threads, depth } => (trial.threads, trial.depth) == (threads, depth),
-            Self::Wait(idle) => cell.idle == idle,
-        }
+        (cell.trial.read_percent, cell.trial.bs) == (self.read_percent, self.bs)
     }
 }
 
@@ -54,7 +38,7 @@ impl Standard {
         let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<MeasuringPoint> {
             let of_mix = |read_percent: &u8| {
                 let read_percent = *read_percent;
-                sizes.iter().map(move |bs| MeasuringPoint::Access {
+                sizes.iter().map(move |bs| MeasuringPoint {
                     read_percent,
                     bs: *bs,
                 })
@@ -73,22 +57,13 @@ impl Standard {
                     false => grid(&[100, 0], &own),
                 }
             }
-            Self::PtsWriteSaturation | Self::PtsLatencyHistogram => grid(&[0], &[4 * KIB]),
-            Self::PtsComposite => {
-                let of = |threads: u32| LOADS.map(|depth| MeasuringPoint::Load { threads, depth });
-                LOADS.into_iter().flat_map(of).collect()
-            }
-            Self::PtsHostIdle => WAITS
-                .map(|seconds| MeasuringPoint::Wait(Duration::from_secs(seconds)))
-                .to_vec(),
-            // Its only cell has stages.
-            Self::PtsCrossStimulus => Vec::new(),
+            Self::PtsWriteSaturation => grid(&[0], &[4 * KIB]),
         }
     }
 
     /// The cells whose response tells that the rounds are steady.
     pub(super) fn tracked(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
-        let access = |read_percent, kib: u64| MeasuringPoint::Access {
+        let access = |read_percent, kib: u64| MeasuringPoint {
             read_percent,
             bs: kib * KIB,
         };
@@ -97,23 +72,8 @@ impl Standard {
             Self::PtsLatency => vec![access(0, 4)],
             Self::PtsWriteSaturation | Self::PtsThroughput => {
                 let points = self.points(cells).into_iter();
-                let writes = |point: &MeasuringPoint| {
-                    matches!(
-                        point,
-                        MeasuringPoint::Access {
-                            read_percent: 0,
-                            ..
-                        }
-                    )
-                };
-                points.filter(writes).collect()
+                points.filter(|point| point.read_percent == 0).collect()
             }
-            Self::PtsComposite => vec![MeasuringPoint::Load {
-                threads: 32,
-                depth: 32,
-            }],
-            Self::PtsHostIdle => vec![MeasuringPoint::Wait(Duration::ZERO)],
-            Self::PtsCrossStimulus | Self::PtsLatencyHistogram => Vec::new(),
         }
     }
 }

@@ -50,8 +50,6 @@ fn full_rounds_on_a_purged_device_are_the_tests() {
     ] {
         assert_eq!(deviations(name, &[time], PURGED), [], "{name}");
     }
-    let composite = deviations("pts-cbw", &["time=60s"], PURGED);
-    assert_eq!(composite, [Deviation::NoPreWrites]);
 }
 
 #[test]
@@ -74,27 +72,12 @@ fn each_deviation_of_the_target_is_named() {
             ],
         ),
         (
-            &["region=768GiB", "edition=client", "segments=2048/8GiB"],
-            device,
-            vec![Deviation::TrimRefused],
-        ),
-        (
             &["region=768GiB"],
             TargetFacts {
                 write_cache: None,
                 ..device
             },
             vec![Deviation::ActiveRange(0.75), Deviation::TrimRefused],
-        ),
-        (
-            &["edition=client"],
-            PURGED,
-            vec![Deviation::WriteCacheOff, Deviation::Segments(2048)],
-        ),
-        (
-            &["segments=2048/2GiB"],
-            PURGED,
-            vec![Deviation::Setting("segments")],
         ),
         (
             &[],
@@ -199,7 +182,10 @@ fn each_deviation_of_the_settings_is_named() {
             vec![Deviation::Setting("sync"), Deviation::Setting("rate")],
         ),
         (&["thinktime=1ms"], vec![Deviation::Setting("thinktime")]),
-        (&["content=zero"], vec![Deviation::Setting("content")]),
+        (
+            &["compressible=100"],
+            vec![Deviation::Setting("compressible")],
+        ),
         (&["threads=2", "depth=16", "backend=libaio"], vec![]),
     ] {
         let sets = [&["time=60s"], sets].concat();
@@ -208,9 +194,6 @@ fn each_deviation_of_the_settings_is_named() {
     let load = ["time=60s", "depth=2", "backend=libaio"];
     let latency = deviations("pts-lat", &load, PURGED);
     assert_eq!(latency, [Deviation::Setting("depth")]);
-    let mixed = deviations("pts-cbw", &["time=60s", "read_percent=40"], PURGED);
-    let expected = [Deviation::NoPreWrites, Deviation::Setting("read_percent")];
-    assert_eq!(mixed, expected);
 }
 
 /// Sources differ in whether steady rounds end it: only those of its own length do.
@@ -239,76 +222,5 @@ fn a_write_saturation_test_that_writes_too_little_says_how_much() {
         assert_eq!(says, !is_complete, "{set} {fills} {time:?} {ended_steady}");
         let of_iops = deviations("pts-iops", &[set], target);
         assert_eq!(of_iops, deviations("pts-iops", &[set], PURGED));
-    }
-}
-
-#[test]
-fn full_stages_and_waits_are_the_tests_as_far_as_iolab_makes_them() {
-    let full = [
-        "before.time=8h", "random.time=6h", "random.start_delay=8h", "after.time=8h",
-        "after.start_delay=14h",
-    ];
-    assert_eq!(deviations("pts-xsr", &full, PURGED), []);
-    let hours = |hours: u64| Duration::from_secs(hours * 3600);
-    for (set, expected) in [
-        (
-            "after.time=7h",
-            Deviation::StageTime {
-                time: hours(21),
-                of: hours(22),
-            },
-        ),
-        ("random.bs=4k", Deviation::Stages),
-        ("random.start_delay=7h", Deviation::Stages),
-        ("after.pattern=rand", Deviation::Stages),
-        ("random.rate=1000", Deviation::Setting("rate")),
-        ("before.read_percent=50", Deviation::Setting("read_percent")),
-        ("after.cache=cold", Deviation::PageCache),
-        ("precondition=trim+seq:1", Deviation::Passes),
-    ] {
-        let changed: Vec<&str> = full.into_iter().chain([set]).collect();
-        let found = deviations("pts-xsr", &changed, PURGED);
-        assert_eq!(found, [expected], "{set}");
-    }
-    let alone = Deviation::WithoutRounds;
-    assert_eq!(
-        deviations("pts-lat-histogram", &["time=20min"], PURGED),
-        [alone]
-    );
-    assert_eq!(
-        deviations("pts-lat-histogram", &["depth=2"], PURGED),
-        [
-            Deviation::RoundTime {
-                time: Duration::from_secs(20),
-                of: Duration::from_secs(20 * 60),
-            },
-            alone,
-            Deviation::Setting("depth"),
-        ]
-    );
-    let turns = Deviation::WaitsTakeTurns;
-    assert_eq!(deviations("pts-hir", &[], PURGED), [turns]);
-    for (set, expected) in [
-        (
-            "time=1s",
-            vec![
-                Deviation::RoundTime {
-                    time: Duration::from_secs(1),
-                    of: Duration::from_secs(5),
-                },
-                turns,
-            ],
-        ),
-        (
-            "idle=0s,5s,10s",
-            vec![Deviation::Cells { missing: 3, of: 6 }, turns],
-        ),
-        ("bs=8k", vec![Deviation::Requests, turns]),
-        (
-            "precondition=trim+steady:round=cells",
-            vec![Deviation::Passes, turns],
-        ),
-    ] {
-        assert_eq!(deviations("pts-hir", &[set], PURGED), expected, "{set}");
     }
 }

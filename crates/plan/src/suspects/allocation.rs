@@ -23,8 +23,7 @@ fn take_off(sides: &Sides) -> Intervention {
     sides.changed(|cell: &mut CellSpec| {
         let trial = &mut cell.trial;
         if trial.starts_fresh() {
-            trial.fresh = false;
-            trial.allocate = trial.allocate.map(|_| Allocate::Recycled);
+            trial.allocate = Some(Allocate::Recycled);
         }
     })
 }

@@ -186,7 +186,7 @@ fn timing() -> Columns {
             .doc("requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded")
             .within(0.0, f64::MAX);
         number!("end_sync_ns", Sample, end_sync_ns).doc("the part of `elapsed_ns` in the final `fsync` of policy `end`");
-        number!("paused_ns", Sample, paused_ns).doc("time in pauses (`thinktime`, `bursts`), summed over all threads").null(Null::Free);
+        number!("paused_ns", Sample, paused_ns).doc("time in pauses (`thinktime`), summed over all threads").null(Null::Free);
         number!("wall_ns", Sample, wall_ns).doc("idle time, preparation, trial and bookkeeping: what it took from the budget");
         real!("clock_drift_ppm", Sample, clock_drift_ppm?).doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial");
         number!("seed", Sample, seed).doc("seed of the trial").any();
@@ -243,8 +243,6 @@ fn sizes() -> Columns {
 
 fn cpus() -> Columns {
     Vec::from(table! {
-        number!("waited_requests", Sample,
-            waited?).doc("requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`");
         number!("run_delay_ns", Sample,
             run_delay_ns?).doc("time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks");
         Column::text(

@@ -112,10 +112,7 @@ impl<'a> Subject<'a> {
         let value = |cell: &CellAnalysis| format!("{}{}", level(analysis, cell), self.place(cell));
         let answer = match least.cell.id == most.cell.id {
             true => {
-                let precision = least
-                    .precision
-                    .filter(|_| stages(analysis, least).is_empty());
-                let within = precision.map_or_else(String::new, |p| {
+                let within = least.precision.map_or_else(String::new, |p| {
                     match wide_interval(least, analysis.response) {
                         None => format!(" +/- {}", format_percent(p)),
                         Some(interval) => format!(" ({interval})"),
@@ -336,15 +333,10 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The median of a cell: `58.9 MB/s`; of stages that of each: `before 648 MB/s, random 362 MB/s`. Where its only trial is not
+/// The median of a cell: `58.9 MB/s`; Where its only trial is not
 /// constant, the throughput at its beginning and at its end: the trial as a whole has neither.
 fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     let response = analysis.response;
-    let stages = stages(analysis, cell);
-    if !stages.is_empty() {
-        let of = |(name, value): &(&str, f64)| format!("{name} {}", response.format(*value));
-        return stages.iter().map(of).collect::<Vec<_>>().join(", ");
-    }
     let is_rate = response == Response::Throughput && analysis.response_group.is_none();
     let (timeline, id) = (&analysis.timeline, cell.cell.id);
     if let Some(shift) = timeline.of_only_trial(id).filter(|_| is_rate) {
@@ -381,17 +373,6 @@ fn levels(shift: &TrialShift) -> String {
         done(shift.of),
         format(last.throughput_mb_s),
     )
-}
-
-/// The groups of a cell that follow one another, of which no total was ever reached, and their medians; empty for others, and where the
-/// response is that of one group.
-fn stages<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Vec<(&'a str, f64)> {
-    if analysis.response_group.is_some() || analysis.response.is_latency() {
-        return Vec::new();
-    }
-    let groups = cell.following_groups().into_iter();
-    let values = groups.map(|group| Some((group.name.as_str(), group.cell.response?.median)));
-    values.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// `, from the device`.

@@ -7,7 +7,7 @@ use crate::group_settings;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, MeasuredTarget};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::{CacheState, Pattern, TrialSpec};
+use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_size;
 
 pub(crate) const ONE_PLACE: Rule = Rule::limit("one-place", "the targets of the runs");
@@ -50,9 +50,7 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
     if analyses.iter().all(|analysis| is_swept_whole(analysis)) {
         return None;
     }
-    let most = measured(analyses)
-        .map(|c| c.cell.trial().reached_bytes())
-        .max()?;
+    let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
     limit(
         UNTOUCHED,
         format!(
@@ -66,7 +64,7 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
 fn is_swept_whole(analysis: &Analysis) -> bool {
     let only = [analysis];
     let swept = |named: &str| {
-        let cells = measured(&only).filter(|cell| cell.cell.spec.striped().is_none());
+        let cells = measured(&only);
         let is_there = |one: Option<&TargetName>| analysis.target_of(one) == named;
         let end = |cell: &CellAnalysis| covered(&cell.cell.spec, is_there);
         cells.map(end).max().unwrap_or(0)
@@ -82,7 +80,6 @@ fn is_swept_whole(analysis: &Analysis) -> bool {
 /// Bytes of a target that the groups that use it cover without a gap, and those of a request.
 fn covered(spec: &CellSpec, is_there: impl Fn(Option<&TargetName>) -> bool) -> u64 {
     let mut trials = spec.trials_on(is_there);
-    trials.retain(|trial| reaches_all(trial));
     trials.sort_by_key(|trial| trial.offset);
     let first = trials.first().map_or(0, |trial| trial.offset);
     let mut end = first;
@@ -94,11 +91,6 @@ fn covered(spec: &CellSpec, is_there: impl Fn(Option<&TargetName>) -> bool) -> u
     }
     let bs = trials.iter().map(|trial| trial.bs).max().unwrap_or(0);
     (end - first).saturating_add(bs)
-}
-
-/// Whether requests can go to all blocks of the region: segments leave gaps, and a sequence lists some blocks.
-fn reaches_all(trial: &TrialSpec) -> bool {
-    trial.segments.is_none() && !matches!(trial.pattern, Pattern::Sequence(_))
 }
 
 /// All requests were made in a closed loop.

@@ -119,7 +119,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::steady_basis(&steady.state),
         ),
         Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
-        Claim::Standard(found) => (standard::of_standard(found), standard::BASIS),
+        Claim::Standard(found) => (standard::conformance(&found.followed), standard::BASIS),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),

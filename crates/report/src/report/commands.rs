@@ -30,7 +30,7 @@ pub(super) fn of_run(
     let run = &input.run.record().run;
     let record = input.run.record();
     let consent = NeededConsent::of(record);
-    // The definition contains targets of groups, and stripes.
+    // The definition contains targets of groups.
     let used: Vec<_> = record.cells.iter().map(|c| c.spec.targets()).collect();
     let joined = used.iter().any(|targets| targets.len() > 1);
     let own = used.iter().flatten().any(Option::is_none);

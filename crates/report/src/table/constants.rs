@@ -3,20 +3,17 @@
 use iolab_analysis::analysis::Analysis;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::trial::Pattern;
 use iolab_workload::trial_description;
 
 /// Settings named above a table where they do not vary.
 const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
 /// Settings that describe the accesses.
-const OF_ACCESS: [&str; 6] = [
-    "workload", "pattern", "read_percent", "sync", "random_every", "trim_first",
-];
+const OF_ACCESS: [&str; 4] = ["workload", "pattern", "read_percent", "sync"];
 /// Settings that say how long a trial takes, where it begins and how its latencies are kept, what iolab chooses for new runs, and those
 /// that stand elsewhere. All others are named where they are not what they are by themselves.
-const NOT_NAMED: [&str; 13] = [
-    "bytes", "requests", "time", "batch", "first_offset", "buffer_memory", "target", "tool",
-    "ranks", "hosts", "active", "latency", "latency_over_time",
+const NOT_NAMED: [&str; 12] = [
+    "bytes", "time", "batch", "first_offset", "buffer_memory", "target", "tool", "ranks", "hosts",
+    "active", "latency", "latency_over_time",
 ];
 
 /// What all cells have in common, the settings that are not what they are by themselves among it:
@@ -35,11 +32,8 @@ pub(super) fn in_words(analysis: &Analysis) -> Option<String> {
     let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
     let default = CellSpec::default();
     let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);
-    // The words do not say which blocks.
-    let is_listed = matches!(trial.pattern, Pattern::Sequence(_));
     let named = SETTINGS.iter().filter(|setting| {
         NAMED.contains(&setting.name)
-            || setting.name == "pattern" && is_listed
             || !is_elsewhere(&setting.name) && setting.get(first) != setting.get(&default)
     });
     let alike = named.filter(|setting| {

@@ -125,13 +125,7 @@ fn laptop() -> Facts {
                 ),
             ),
         ],
-        requests: vec![
-            ("dontcache".to_owned(), Attempt::Works(None)),
-            (
-                "atomic".to_owned(),
-                Attempt::Fails("statx tells of no atomic writes".to_owned(), None),
-            ),
-        ],
+        trims: Some(Attempt::Works(None)),
         hardware: Some(Err(NoHardware::NotPermitted)),
         clock: Some(TimeStamps {
             source: "tsc".to_owned(),

@@ -141,7 +141,7 @@ fn the_remedy_for_few_requests_is_the_setting_that_limits_them() {
         named("serialised", &analyse(&record))[0].text.clone()
     };
     let requests = |requests: u64| TrialLimit {
-        requests: Some(requests),
+        bytes: Some(requests * 4096),
         ..TrialLimit::default()
     };
     let short = Some(Duration::from_nanos(1));

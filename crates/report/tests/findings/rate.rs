@@ -1,8 +1,8 @@
 //! What is said of cells with a rate.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, analyse};
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_analysis::claim::{Difference, comparisons};
-use iolab_record::{Ended, RunRecord};
+use iolab_record::RunRecord;
 use iolab_report::findings::rate_not_held;
 use iolab_workload::response::Response;
 use iolab_workload::trial::Arrivals;
@@ -191,29 +191,4 @@ fn a_trial_too_short_to_show_an_overload_holds_nothing() {
     let analysis = absorbed(&[20, 64], Arrivals::Poisson);
     assert_eq!(flagged(&analysis), [false, false]);
     insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 64.0/s, the highest rate that is not shown to be too high. In trials of 500 ms an overload of up to 28 % does not show: the storage completed their requests after their end. Increase --time.");
-}
-
-#[test]
-fn trials_that_do_not_become_steady_are_counted() {
-    let mut record = record("read-random", &["bs"]);
-    for size in ["4KiB", "64KiB"] {
-        let size = format!("bs={size}");
-        let levels = [size.as_str(), "steady=iops:5%/3s/1s/1s", "time=10s"];
-        add_cell(&mut record, &levels, &around(100.0));
-    }
-    let measured = record.samples.iter_mut().filter(|one| !one.warmup);
-    for (place, sample) in measured.enumerate() {
-        sample.ended = match place % 3 {
-            0 => Ended::Steady,
-            _ => Ended::Time,
-        };
-    }
-    let analysis = analyse(&record);
-    let flagged = |cell: &CellAnalysis| cell.flags.contains(&Flag::NotSteady);
-    assert!(analysis.cells.iter().all(flagged));
-    insta::assert_snapshot!(named("trials-not-steady", &analysis)[0].text, @"Both cells have trials that never became steady by their rule (steady=iops:5%/3s/1s/1s): 5 of 8 (worst: bs=64KiB) ended by their time or size. A longer --time may let them become steady.");
-    for sample in &mut record.samples {
-        sample.ended = Ended::Steady;
-    }
-    assert_eq!(named("trials-not-steady", &analyse(&record)), []);
 }

@@ -71,11 +71,11 @@ fn a_file_cut_short_anywhere_is_told() {
 fn a_whole_file_with_a_bad_value_is_not_called_damaged() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
-    alter(&path, "UPDATE cell SET segments = '0/0'");
+    alter(&path, "UPDATE cell SET cpus = '0/0'");
     let error = read(&path).unwrap_err().to_string();
     let error = error.replace(&path.display().to_string(), "FILE");
     insta::assert_snapshot!(error, @r#"
-    FILE holds a value that iolab cannot read: segments in table cell is "0/0"
+    FILE holds a value that iolab cannot read: cpus in table cell is "0/0"
       take a copy that has not changed since iolab wrote it
     "#);
 }

@@ -276,7 +276,7 @@ fn what_a_run_across_hosts_has_besides_comes_back() {
              INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another CPU');
              INSERT INTO cell_group (cell_id, group_id, name, target_id, {columns})
                  SELECT 1, 1, 'writer', 1, {columns} FROM cell WHERE id = 1;
-             UPDATE cell_group SET bs_bytes = 8192, bytes = NULL, requests = NULL, time_ns = NULL"
+             UPDATE cell_group SET bs_bytes = 8192, bytes = NULL, time_ns = NULL"
         ),
     );
     let record = read(&path).unwrap();
@@ -310,7 +310,6 @@ fn what_groups_are_asked_and_did_comes_back() {
         spec: CellSpec {
             trial: TrialSpec {
                 rate,
-                start_delay: Duration::from_millis(3),
                 ..TrialSpec::default()
             },
             ..CellSpec::default()

@@ -78,15 +78,12 @@ pub(super) fn cell_row(id: i64) -> Cell {
                 arrivals: Arrivals::Poisson,
                 limit: TrialLimit {
                     bytes: Some(1 << 28),
-                    requests: Some(1000 + id as u64),
                     time: Some(Duration::from_nanos(250_000_001)),
                 },
                 latency: false,
                 hardware_counters: true,
-                registered: false,
                 sqpoll: true,
                 iopoll: true,
-                noatime: true,
                 ..TrialSpec::default()
             },
             ..CellSpec::default()
@@ -242,7 +239,6 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         paused_ns: 3005,
         request_sizes: "read 4096 601,write 65536 299".parse().unwrap(),
         cpus_used: "0-3,8".parse().unwrap(),
-        waited: Some(3007),
         run_delay_ns: Some(3008),
         wall_ns: 3004,
         clock_drift_ppm: Some(-1.5),
@@ -322,7 +318,6 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
         verified: None,
         request_sizes: Default::default(),
         cpus_used: Default::default(),
-        waited: None,
         run_delay_ns: None,
         verdict: ServedVerdict {
             served_by: ServedBy::Unknown,

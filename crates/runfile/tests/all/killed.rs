@@ -162,7 +162,6 @@ fn sample(block: u32) -> Sample {
         traced: None,
         request_sizes: Default::default(),
         cpus_used: Default::default(),
-        waited: None,
         run_delay_ns: None,
         effective: Effective::default(),
         verdict: ServedVerdict {

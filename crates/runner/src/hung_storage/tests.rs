@@ -102,11 +102,7 @@ fn a_program_without_a_limit_takes_what_it_takes() {
 #[test]
 fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
     let silent = Silent {
-        places: vec![SilentTarget::new(
-            Path::new("/mnt"),
-            Some("nas".to_owned()),
-            None,
-        )],
+        places: vec![SilentTarget::new(Path::new("/mnt"), Some("nas".to_owned()))],
         scratch: Scratch::Made(vec![None]),
     };
     let mut state = State {
@@ -120,19 +116,19 @@ fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
         silent,
         changes_system: false,
     };
-    insta::assert_snapshot!(unanswered(&state, &[]), @r"
+    insta::assert_snapshot!(unanswered(&state), @r"
     /mnt on the file server nas has not answered for 1 min: requests to it wait in the kernel
       check the file server and the network. The kernel ends this process when the server answers, or after umount -f. The scratch file is removed when it answers, or by the next run there. Finish the run with: iolab resume out/r.iolab
     ");
     state.uses_targets = false;
-    insta::assert_snapshot!(unanswered(&state, &[]), @r"
+    insta::assert_snapshot!(unanswered(&state), @r"
     the disk of the run file out/r.iolab has not answered for 1 min: requests to it wait in the kernel
       check the device, with dmesg. The kernel ends this process when it answers. The scratch file is removed when it answers, or by the next run there. Finish the run with: iolab resume out/r.iolab
     ");
     state.run_file = None;
     let mut remedy_with = |scratch| {
         state.silent.scratch = Scratch::Made(scratch);
-        let error = unanswered(&state, &[]);
+        let error = unanswered(&state);
         error.remedy().expect("a remedy").to_owned()
     };
     insta::assert_snapshot!(remedy_with(vec![None]), @"check the device, with dmesg. The kernel ends this process when it answers. The scratch file is removed when it answers, or by the next run there");

@@ -66,7 +66,7 @@ fn a_job_without_words_leaves_the_others() {
 }
 
 /// Options of jobs, two of which are alone a cell of an experiment: that would leave out one of them as the same.
-const LIKE_ANOTHER: [[&str; 2]; 4] = [
+const LIKE_ANOTHER: [[&str; 2]; 3] = [
     // Reads, without the sync of the writes before them.
     [
         r#""rw": "write", "bs": "4k", "fdatasync": "1""#,
@@ -80,11 +80,6 @@ const LIKE_ANOTHER: [[&str; 2]; 4] = [
     [
         r#""rw": "randread", "bs": "4k", "numjobs": "2", "size": "64m""#,
         r#""rw": "randread", "bs": "1m", "numjobs": "2", "size": "1m", "filename": "x""#,
-    ],
-    // An engine without registered buffers.
-    [
-        r#""rw": "read", "bs": "4k", "ioengine": "io_uring", "fixedbufs": "1", "registerfiles": "1""#,
-        r#""rw": "read", "bs": "4k", "ioengine": "libaio""#,
     ],
 ];
 
@@ -108,7 +103,7 @@ fn every_job_is_a_sample_even_one_that_an_experiment_leaves_out() {
     }
     let jobs = all(&LIKE_ANOTHER.concat());
     let record = imported(&report(&jobs));
-    assert_eq!(record.samples.len(), 8);
+    assert_eq!(record.samples.len(), 6);
     // The definition in the file says no more than the jobs did.
     let toml = &record.experiment.toml;
     let experiment = Experiment::from_toml(toml, "the file").expect("a definition");
@@ -153,24 +148,6 @@ fn jobs_on_different_files_are_cells_and_on_one_file_samples() {
     assert_eq!((record.cells.len(), record.samples.len()), (1, 2));
     assert!(record.experiment.factors.is_empty());
     assert_eq!(record.cells[0].spec.target, None);
-}
-
-#[test]
-fn a_steady_state_that_a_job_looked_for_and_did_not_find_is_kept() {
-    let looks = r#""steadystate": "iops:2%", "steadystate_duration": "3""#;
-    let found = |attained: u32| {
-        let verdict = format!(r#"{{"steadystate": {{"attained": {attained}}}, "#);
-        let job = jobs_with(&[looks]).remove(0);
-        imported(&report(&[job.replacen('{', &verdict, 1)]))
-    };
-    for (attained, ended) in [(0, Ended::Time), (1, Ended::Steady)] {
-        let record = found(attained);
-        assert_eq!(record.samples[0].ended, ended);
-        let steady = record.cells[0].spec.trial.steady.expect("its rule");
-        assert_eq!(steady.to_string(), "iops:2%/3s/0/1s");
-    }
-    let without = imported(&report(&jobs_with(&[r#""rw": "read""#])));
-    assert_eq!(without.samples[0].ended, Ended::Done);
 }
 
 #[test]

@@ -67,14 +67,7 @@ impl Member {
         };
         // Ranks of one host share its memory, and each is to find there what the others do not use in this trial.
         let mut fresh = KeptMemory::default();
-        let result = trial::run_with(
-            &spec,
-            &[target],
-            &self.clock,
-            stop,
-            &mut meeting,
-            &mut fresh,
-        );
+        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting, &mut fresh);
         let MessageBarrier {
             prepared,
             halt,

@@ -220,14 +220,6 @@ fn settings_of_the_host_are_left_out_or_refused() {
 }
 
 #[test]
-fn a_job_file_of_fio_that_names_no_registered_buffers_has_a_meaning() {
-    let mut job = experiment("read-size", &["registered=false"]);
-    let left_out = adapt(&mut job.clone(), &|_| false).expect("a meaning");
-    assert_eq!(left_out, None);
-    adapt(&mut job, &|name| name == "registered").expect_err("asked for");
-}
-
-#[test]
 fn what_does_not_fit_a_model_is_refused() {
     let disk = Disk::find("sata-ssd").expect("in the catalogue");
     let fit = |sets: &[&str]| {
@@ -255,7 +247,7 @@ fn a_trial_of_an_inquiry_finds_nothing_of_the_one_before_on_any_model() {
             read_percent,
             region: 64 << 20,
             limit: TrialLimit {
-                requests: Some(requests),
+                bytes: Some(requests * bs),
                 ..TrialLimit::default()
             },
             seed: 7,

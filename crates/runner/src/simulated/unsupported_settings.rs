@@ -4,8 +4,7 @@
 use iolab_workload::cpus::Placement;
 use iolab_workload::treatment::RefusableField;
 use iolab_workload::trial::{
-    Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
-    TrialSpec,
+    Allocate, Backend, BufferInit, BufferMemory, CacheState, Descriptors, FileLayout, TrialSpec,
 };
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result, treated};
@@ -49,50 +48,35 @@ fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use
     let is_plain_space = matches!(trial.allocate, None | Some(Allocate::Recycled));
     treated!(trial => TrialSpec {
         same: [
-            pattern, bs, bs_mix, skip, skip_every, random_every, offset, region, segments, threads, depth, batch, read_percent, sync,
-            sync_every, first_offset, limit, steady, rate, arrivals, thinktime, thinktime_every, bursts, latency, seed, series_ns,
-            start_delay, flow, ends_trial, latency_over_time,
+            pattern, bs, bs_mix, skip, offset, region, threads, depth, batch, read_percent, sync,
+            sync_every, first_offset, limit, rate, arrivals, thinktime, latency, seed, series_ns,
+            latency_over_time,
         ],
         adapted: [
-            "it says how trims, ranks and stripes go, which no model has": [trim_by, others, ranks, hosts, shift, stripe],
+            "it says how ranks go, which no model has": [others, ranks, hosts, shift],
             "it goes only with layout=private": [files],
-            "it goes only with dedup": [dedup_set],
         ],
         cannot: [
             cache: { trial.cache != CacheState::Direct => "a model has no page cache" },
             backend: { !simulated.contains(&trial.backend) => NO_HOST },
-            registered: { !trial.registered => NO_HOST },
             sqpoll: { trial.sqpoll => NO_HOST },
-            sqpoll_cpu: { trial.sqpoll_cpu.is_some() => NO_HOST },
             iopoll: { trial.iopoll => NO_HOST },
             layout: { trial.layout == FileLayout::Private => NO_FILES },
             descriptors: { trial.descriptors != Descriptors::Private => NO_FILES },
-            fresh: { trial.fresh => NO_FILES },
             allocate: { !is_plain_space => NO_FILES },
-            noatime: { trial.noatime => NO_FILES },
             buffer_init: { trial.buffer_init != BufferInit::Random => NO_COPY },
             buffer_memory: { trial.buffer_memory != BufferMemory::Kernel => NO_COPY },
-            content: { trial.content != Content::Unique => NO_DATA },
-            write_hint: { trial.write_hint.is_some() => NO_DATA },
             verify: { trial.verify => NO_DATA },
             compressible: { trial.compressible > 0 => NO_DATA },
-            dedup: { trial.dedup > 0 => NO_DATA },
             hardware_counters: { trial.hardware_counters => NO_PROCESSOR },
             cpus: { trial.cpus.is_some() => NO_PROCESSOR },
             placement: { trial.placement != Placement::Float => NO_PROCESSOR },
-            memory_node: { trial.memory_node.is_some() => NO_PROCESSOR },
             rate_slack: { !trial.rate_slack.is_zero() => NO_PROCESSOR },
-            thinktime_spin: { !trial.thinktime_spin.is_zero() => NO_PROCESSOR },
-            dontcache: { trial.dontcache => NO_KERNEL },
-            atomic: { trial.atomic => NO_KERNEL },
-            nowait: { trial.nowait => NO_KERNEL },
             fadvise: { trial.fadvise.is_some() => NO_KERNEL },
-            ioprio: { trial.ioprio.is_some() => NO_KERNEL },
             nice: { trial.nice.is_some() => NO_KERNEL },
             realtime: { trial.realtime.is_some() => NO_KERNEL },
             trace: { trial.trace => NO_KERNEL },
             trim_percent: { trial.trim_percent > 0 => NO_TRIM },
-            trim_first: { trial.trim_first => NO_TRIM },
         ],
     })
 }
@@ -103,11 +87,6 @@ fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
-    let is_swept = experiment.factors.iter().any(|f| f.of.is("registered"));
-    if !asked("registered") && !is_swept && experiment.names("registered") {
-        // Every job file of fio without fixedbufs has registered=false, whatever its engine. It is about the time of system calls.
-        experiment.apply_set("registered=true")?;
-    }
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
     for RefusableField { name, why, .. } in treatments(&CellSpec::default()) {
         let Some(setting) = Setting::find(name) else {

@@ -1,4 +1,4 @@
-//! Assigns targets to an experiment: as levels of the factor `target`, to a group each, or striped.
+//! Assigns targets to an experiment: as levels of the factor `target`, or to a group each.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,6 @@ use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::full;
-
-/// Separator between the targets of a striped trial.
-const BETWEEN: &str = ":";
 
 /// Settles on what an experiment runs: the targets that the user gives, several of them as levels of the factor `target`; else
 /// those that its definition names; else the current directory. Those that groups name come behind.
@@ -58,7 +55,10 @@ fn target_setting() -> Result<&'static Setting> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment that has
 /// groups already.
 pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
-    check_several("--together", given)?;
+    usage_errors! {
+        given.len() < 2 => format!("--together with {}", counted(given.len() as u64, "target")),
+            "name two or more: iolab run EXPERIMENT --together /dev/sda /dev/sdb";
+    }
     usage_errors! {
         !experiment.groups.is_empty() => format!("--together, and {} has groups already", experiment.name),
             "give each group its target: --set GROUP.target=PATH";
@@ -80,7 +80,7 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
         names.push(name);
     }
     let all = [ALL.to_owned()].into_iter();
-    let levels: Vec<String> = alone_and_growing(&names, "+").chain(all).collect();
+    let levels: Vec<String> = alone_and_growing(&names).chain(all).collect();
     experiment.sweep(active, &levels)?;
     experiment.question = format!(
         "How does the {} of {} used at once compare with that of each alone?",
@@ -90,45 +90,9 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
     experiment.check()
 }
 
-/// Has an experiment stripe its requests over these targets: cells in which each is used alone, the first ones are, and all are.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment with
-/// groups.
-pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
-    check_several("--striped", given)?;
-    usage_errors! {
-        !experiment.groups.is_empty() => format!("--striped, and {} has groups, which have one target each", experiment.name),
-            "give each group its target: --set GROUP.target=PATH";
-    }
-    let names = given.iter().map(|path| level(path));
-    let names = names.collect::<Result<Vec<String>>>()?;
-    let all = [names.join(BETWEEN)].into_iter();
-    let levels: Vec<String> = alone_and_growing(&names, BETWEEN).chain(all).collect();
-    experiment.sweep(target_setting()?, &levels)?;
-    experiment.question = format!(
-        "How does the {} of requests striped over {} compare with that of each alone?",
-        experiment.response,
-        counted(given.len() as u64, "target")
-    );
-    experiment.check()
-}
-
-/// Refuses to use fewer than two targets at once.
-fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
-    usage_errors! {
-        given.len() < 2 => format!("{option} with {}", counted(given.len() as u64, "target")),
-            format!("name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb");
-    }
-    Ok(())
-}
-
 /// Each name alone, then the first two, the first three, and so on, without all of them.
-fn alone_and_growing<'a>(
-    names: &'a [String],
-    between: &'a str,
-) -> impl Iterator<Item = String> + 'a {
-    let growing = (2..names.len()).map(move |count| names[..count].join(between));
+fn alone_and_growing(names: &[String]) -> impl Iterator<Item = String> {
+    let growing = (2..names.len()).map(|count| names[..count].join("+"));
     names.iter().cloned().chain(growing)
 }
 
@@ -167,12 +131,9 @@ fn settle_common(
     let own = given.first().cloned();
     let mut named: Vec<PathBuf> = Vec::new();
     for level in levels.iter().filter(|level| *level != "none") {
-        // A level may name several, over which trials are striped.
-        for part in level.parse::<TargetName>()?.parts() {
-            let path = PathBuf::from(part.as_str());
-            if !named.contains(&path) {
-                named.push(path);
-            }
+        let path = PathBuf::from(level);
+        if !named.contains(&path) {
+            named.push(path);
         }
     }
     let has_own = levels.iter().any(|level| level == "none");
@@ -197,23 +158,12 @@ fn level(path: &Path) -> Result<String> {
         .hint("give it alone, or under another name (a symbolic link)"));
     };
     let name: TargetName = text.parse()?;
-    match name.parts() {
-        [_] => Ok(name.to_string()),
-        _ => Err(Error::usage(format!(
-            "{} has ':/', which separates targets, and cannot be a level beside other targets",
-            path.display()
-        ))
-        .hint("give it alone, or under another name (a symbolic link)")),
-    }
+    Ok(name.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use iolab_plan::cells::{OneProcess, Plan};
-    use iolab_storage::{Consent, Need};
-
     use super::*;
-    use crate::targets::needs;
 
     fn experiment(sets: &[&str]) -> Experiment {
         let mut experiment = Experiment::find("read-size").expect("built in");
@@ -268,50 +218,11 @@ mod tests {
         assert_eq!(levels, ["/a ", "/b\u{a0}", "/a"]);
         let (targets, _) = settled(&["target=/a , /b\u{a0},/a"], &[]);
         assert_eq!(targets, paths);
-        let mut experiment = experiment(&["bs=4k"]);
-        stripe_targets(&mut experiment, &paths).expect("striped");
-        let targets = settle_targets(&mut experiment, &[]).expect("targets");
-        assert_eq!(targets, paths);
-    }
-
-    #[test]
-    fn the_targets_of_a_stripe_are_those_of_the_run() {
-        let paths = ["/a", "/b", "/c"].map(PathBuf::from);
-        let mut experiment = experiment(&["bs=4k", "stripe=64k"]);
-        stripe_targets(&mut experiment, &paths).expect("striped");
-        let levels: Vec<&str> = experiment.values("target").collect();
-        assert_eq!(levels, ["/a", "/b", "/c", "/a:/b", "/a:/b:/c"]);
-        let targets = settle_targets(&mut experiment, &[]).expect("targets");
-        assert_eq!(targets, paths);
-        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
-        let needs =
-            needs(std::slice::from_ref(&plan), &targets, &Consent::No, false).expect("needs");
-        // Each is used alone too, and needs the whole region for that.
-        let most = |need: &Need| match need.size {
-            iolab_storage::Size::AtMost { most, .. } => most,
-            iolab_storage::Size::Exactly(bytes) => bytes,
-        };
-        let region = plan.cells()[0].spec.trial.region;
-        assert!(needs.iter().all(|need| most(need) == region));
-    }
-
-    #[test]
-    fn a_target_of_a_stripe_needs_its_part() {
-        let (targets, levels) = settled(&["target=/a:/b"], &[]);
-        assert_eq!(targets, ["/a", "/b"].map(PathBuf::from));
-        assert_eq!(levels, ["/a:/b"]);
-        let mut experiment = experiment(&["target=/a:/b", "bs=64k", "region=10M", "stripe=1M"]);
-        settle_targets(&mut experiment, &[]).expect("targets");
-        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
-        let needs =
-            needs(std::slice::from_ref(&plan), &targets, &Consent::No, true).expect("needs");
-        let sizes: Vec<_> = needs.into_iter().map(|need| need.size).collect();
-        assert_eq!(sizes, vec![iolab_storage::Size::Exactly(5 << 20); 2]);
     }
 
     #[test]
     fn what_cannot_be_a_level_is_refused() {
-        for given in [["/a", "/a"], ["/a", "/b\n"], ["/a", "/b:/c"]] {
+        for given in [["/a", "/a"], ["/a", "/b\n"]] {
             let given = given.map(PathBuf::from);
             let error = settle_targets(&mut experiment(&[]), &given).expect_err("refused");
             assert_eq!(error.kind(), iolab_workload::Kind::Usage, "{error}");

@@ -306,7 +306,7 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
 fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
     for (experiment, set) in [
         ("read-size", "tool=fio"),
-        ("write-size", "fresh=true"),
+        ("write-size", "allocate=fresh"),
         ("linkage", "threads=1"),
         ("read-size", "ranks=1,3"),
         ("read-size", "hosts=2"),

@@ -17,7 +17,7 @@ fn a_rank_has_a_target_of_its_own() {
             ranks,
             &named,
             "write-size",
-            &["bs=64k", "layout=private", "fresh=true"],
+            &["bs=64k", "layout=private", "allocate=fresh"],
         )
     });
     let record = record.expect("measured");

@@ -215,14 +215,6 @@ fn reopening_gives_the_same_file_whatever_its_name_means_by_now() {
         assert_eq!(flags & libc::O_DSYNC, libc::O_DSYNC);
         assert_eq!(flags & libc::O_SYNC == libc::O_SYNC, mode.osync);
     }
-    let quiet = OpenMode {
-        noatime: true,
-        ..OpenMode::default()
-    };
-    let file = target.reopen(quiet).unwrap();
-    // SAFETY: F_GETFL takes no argument and touches no memory.
-    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-    assert_eq!(flags & libc::O_NOATIME, libc::O_NOATIME);
 }
 
 #[test]

@@ -21,21 +21,6 @@ use crate::stage::alone;
 /// Every request takes 5 ms; there is room for a file system.
 const MODEL: &str = "title = \"5 ms each\"\nsource = []\n\
     [model.latency]\nread_us = 5000\nwrite_us = 5000\ninner.memory = 536_870_912\n";
-/// A trial of two groups, one of which ends it: its workers look at a flag of their own.
-const ENDED_BY_A_GROUP: &str = r#"
-name = "ended-by-a-group"
-question = "How fast are two groups, one of which ends the trial?"
-response = "reads.throughput"
-
-[settings]
-pattern = "rand"
-cache = "direct"
-
-[group.reads]
-ends_trial = true
-
-[group.others]
-"#;
 /// How long storage is silent before a run says so, with the looks at its threads, on a machine that is busy.
 const SAYS_SO: Duration = Duration::from_secs(60 + 15 + 45);
 /// How long a run may be there after its storage has answered, on a machine that is busy.
@@ -147,11 +132,6 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
         reads("libaio", "--set backend=libaio --depth 4"),
         reads("io_uring", "--set backend=io_uring --depth 4"),
     ];
-    let groups = scene.folder().join("groups.toml");
-    std::fs::write(&groups, ENDED_BY_A_GROUP).expect("a file");
-    let groups = groups.display().to_string();
-    let words = "--bs 4k --direct";
-    runs.push(Run::begin(&scene, "groups", &groups, &file, words));
     if let Some(folder) = &folder {
         let begin = |name, experiment, words| Run::begin(&scene, name, experiment, folder, words);
         runs.push(begin("reads", "read-random", "--bs 4k --direct"));
@@ -235,8 +215,7 @@ const OWN_CALLS: [(When, Call, &str, &str); 11] = [
 /// Stands for the command of that name, which carries no experiment out.
 const DOCTOR: &str = "doctor";
 /// Trials on new files, whose blocks are allocated before they are written.
-const FRESH: &str =
-    "--bs 64k --set fresh=true --set layout=private --set allocate=preallocated --set sync=none";
+const FRESH: &str = "--bs 64k --set layout=private --set allocate=preallocated --set sync=none";
 
 /// How much longer runs wait that begin now: a sync of theirs may have to write what other programs have left in the page cache.
 fn for_others() -> Duration {

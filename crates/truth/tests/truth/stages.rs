@@ -102,7 +102,7 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     let cpus = format!("cpus={CPU}");
     // As many requests as a claim about the slowest needs, however busy the machine is.
     let more = [
-        "--bs", "4k", "--set", "requests=400", "--time", "20s", "--budget", "25s", "--set", &cpus,
+        "--bs", "4k", "--set", "bytes=1600k", "--time", "20s", "--budget", "25s", "--set", &cpus,
     ];
     let seen = traced_trials(&scene, &device, &more);
     spinner.kill().expect("it runs");

@@ -215,27 +215,6 @@ proptest! {
     }
 
     #[test]
-    fn strided_runs_visit_each_block_once_when_phases_tile(
-        runs in 1u64..60, run in 1u64..9, skipped in 0u64..9, seed: u64,
-        first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
-    ) {
-        let spec = TrialSpec {
-            seed,
-            first_offset,
-            skip: skipped * run * 4096,
-            skip_every: Some(run * 4096),
-            ..spec(Pattern::Strided, 4096, runs * run, 1)
-        };
-        prop_assert!(spec.check().is_ok());
-        let blocks = runs * run;
-        // From a drawn start, the first phase is incomplete: two passes cover all blocks.
-        let count = if first_offset == FirstOffset::Zero { blocks } else { 2 * blocks };
-        let seen: HashSet<u64> = pass(&spec, 0, count).into_iter().collect();
-        prop_assert_eq!(seen.len() as u64, blocks);
-        prop_assert!(seen.iter().all(|offset| *offset < spec.region));
-    }
-
-    #[test]
     fn mix_keeps_its_share(percent in 0u8..=100, seed: u64) {
         let spec = TrialSpec { read_percent: percent, seed, ..TrialSpec::default() };
         let mut mix = Mix::new(&spec, 0);
@@ -253,17 +232,6 @@ fn strided_reads_what_was_asked() {
     };
     let blocks: Vec<u64> = pass(&spec, 0, 11).into_iter().map(|o| o / 4096).collect();
     assert_eq!(blocks, [0, 3, 6, 9, 1, 4, 7, 2, 5, 8, 0]);
-}
-
-#[test]
-fn strided_runs_skip_after_each_run() {
-    let spec = TrialSpec {
-        skip: 2 * 4096,
-        skip_every: Some(2 * 4096),
-        ..spec(Pattern::Strided, 4096, 10, 1)
-    };
-    let blocks: Vec<u64> = pass(&spec, 0, 12).into_iter().map(|o| o / 4096).collect();
-    assert_eq!(blocks, [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 0, 1]);
 }
 
 #[test]
@@ -362,43 +330,4 @@ fn zipf_prefers_few_blocks() {
     assert!((0.19..0.23).contains(&top), "{top}");
     let ratio = f64::from(counts[0]) / f64::from(counts[1]);
     assert!((2.0..2.65).contains(&ratio), "{ratio}");
-}
-
-#[test]
-fn a_sequence_of_blocks_is_repeated_or_moves_on() {
-    let of = |text: &str| spec(text.parse().expect("a pattern"), 4096, 8, 1);
-    let blocks = |text: &str| -> Vec<u64> {
-        let offsets = pass(&of(text), 0, 9);
-        offsets.iter().map(|at| at / 4096).collect()
-    };
-    assert_eq!(blocks("sequence:2:0:1"), [2, 0, 1, 2, 0, 1, 2, 0, 1]);
-    // The third group ends beyond the eight blocks.
-    assert_eq!(blocks("sequence:2:0:1/next"), [2, 0, 1, 5, 3, 4, 2, 0, 1]);
-}
-
-proptest! {
-    #[test]
-    fn requests_stay_in_segments_and_visit_each_block_of_them_once(
-        count in 1u64..20, size in 1u64..9, room in 2u64..9, threads in 1u32..4, seed: u64,
-        pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
-    ) {
-        let (size, slot) = (size << 16, (size + room) << 16);
-        let segments = format!("{count}/{}", count * size);
-        let spec = TrialSpec {
-            seed,
-            offset: 1 << 20,
-            segments: Some(segments.parse().expect("segments")),
-            ..spec(pattern, 1 << 16, (count * slot) >> 16, threads)
-        };
-        prop_assert!(u64::from(threads) <= (count * size) >> 16 || spec.check().is_err());
-        prop_assume!(spec.check().is_ok());
-        let blocks = spec.visited_bytes() >> 16;
-        let mut seen: Vec<u64> = (0..threads)
-            .flat_map(|worker| pass(&spec, worker, share(blocks, worker, threads).1))
-            .collect();
-        seen.sort_unstable();
-        let places = spec.segments.and_then(|own| own.places(spec.region)).expect("they fit");
-        let all: Vec<u64> = (0..blocks).map(|block| (1 << 20) + places.of(block << 16)).collect();
-        prop_assert_eq!(seen, all);
-    }
 }

@@ -1,8 +1,8 @@
 //! Settings: number of requests, and how they are issued.
 
 use super::values::{
-    SOME_COUNT, parse_weight, put_active, put_batch, put_bound, put_count, put_count_or_none,
-    put_duration, put_flag, put_number_or_none, put_or_none,
+    put_active, put_batch, put_bound, put_count, put_count_or_none, put_duration, put_flag,
+    put_or_none,
 };
 use super::{Setting, Value, rows};
 use crate::group_names::ALL;
@@ -35,38 +35,17 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       doc: "how late 99 % of the requests of a rate may start, up to 1ms: with 50us a thread sleeps until several are due, instead of using its CPU until the next one is",
       value: trial.rate_slack, put_duration }
     { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", exported: true,
-      doc: "pause of a thread after every thinktime_every requests, once they have completed; none: no pause",
+      doc: "pause of a thread after each request, once it has completed; none: no pause",
       value_or_none: trial.thinktime, put_bound, parse_duration }
-    { name: "thinktime_every", aliases: ["thinktime_blocks"], kind: Count, exported: true,
-      doc: "requests of a thread between two pauses of thinktime",
-      value: trial.thinktime_every, put_count, SOME_COUNT }
-    { name: "thinktime_spin", kind: Time, unit: "s", column: "thinktime_spin_ns", exported: true,
-      doc: "how long a thread uses its CPU at the beginning of each pause of thinktime, before it sleeps",
-      value: trial.thinktime_spin, put_duration }
-    { name: "bursts", kind: Word, exported: true,
-      doc: "time with requests and time without, in turn: 100ms/900ms; none: no pause",
-      word_or_none: trial.bursts }
-    { name: "registered", kind: Flag, exported: false,
-      doc: "io_uring: register the file and the buffers",
-      value: trial.registered, put_flag }
     { name: "sqpoll", kind: Flag, exported: false,
       doc: "io_uring: a kernel thread polls the submission queue",
       value: trial.sqpoll, put_flag }
-    { name: "sqpoll_cpu", aliases: ["sqthread_poll_cpu"], kind: Count, exported: true,
-      doc: "CPU of the thread that polls the submission queue, with sqpoll=true; none: the kernel chooses",
-      value_or_none: trial.sqpoll_cpu, put_number_or_none }
     { name: "iopoll", kind: Flag, exported: false,
       doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
       value: trial.iopoll, put_flag }
-    { name: "start_delay", aliases: ["startdelay"], kind: Time, unit: "s", column: "start_delay_ns", exported: false,
-      doc: "how much later than the others a group starts",
-      value: trial.start_delay, put_duration }
     { name: "idle", kind: Time, unit: "s", column: "idle_ns", exported: true,
       doc: "time without I/O before each trial, in which caches of a drive empty and credits return; part of the budget",
       value: idle, put_duration }
-    { name: "flow", kind: Count, exported: false,
-      doc: "weight of a group: groups with a flow issue requests in the proportion of their weights; none: as many as complete",
-      value_or_none: trial.flow, put_bound, parse_weight }
     { name: "active", kind: Word, exported: false,
       doc: "groups that run: all, or names with plus signs between: reader+writer",
       set: put_active,

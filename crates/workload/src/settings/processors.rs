@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::values::put_number_or_none;
 use super::{CellSpec, Setting, Value, rows};
 use crate::system_settings::SystemSettings;
 use crate::trial::{NICE, REALTIME};
@@ -17,18 +16,12 @@ pub(super) const ROWS: &[Setting] = rows! { Processors:
     { name: "placement", kind: Word, exported: true,
       doc: "which CPU a thread runs on: float (any of them), spread (one per thread, far apart: packages, then cores, then hardware threads) or packed (one per thread, close together)",
       word: trial.placement }
-    { name: "memory_node", kind: Count, exported: true,
-      doc: "NUMA node of the threads' memory, buffers included; none: any",
-      value_or_none: trial.memory_node, put_number_or_none }
     { name: "buffer_init", kind: Word, exported: true,
       doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
       word: trial.buffer_init }
     { name: "buffer_memory", kind: Word, exported: true,
       doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly single small pages)",
       word: trial.buffer_memory }
-    { name: "ioprio", kind: Word, exported: true,
-      doc: "I/O priority of the threads: rt:0 to rt:7, be:0 to be:7 (0 is the highest) or idle; none: that of the process",
-      word_or_none: trial.ioprio }
     { name: "nice", kind: Word, exported: false,
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below that of the process as root); none: that of the process",
       set_or_none: put_nice,

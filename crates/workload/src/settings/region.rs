@@ -1,8 +1,7 @@
 //! Settings: where requests go.
 
-use super::values::{ANY_SIZE, SOME_SIZE, put_bound, put_flag, put_size};
+use super::values::{ANY_SIZE, SOME_SIZE, put_size};
 use super::{Setting, rows};
-use crate::units::parse_size;
 
 pub(super) const ROWS: &[Setting] = rows! { Region:
     { name: "offset", kind: Size, unit: "bytes", column: "offset_bytes", exported: true,
@@ -11,9 +10,6 @@ pub(super) const ROWS: &[Setting] = rows! { Region:
     { name: "region", aliases: ["size"], kind: Size, unit: "bytes", column: "region_bytes", exported: true,
       doc: "length of the byte range that a trial may touch; truncated to the size of the target",
       value: trial.region, put_size, SOME_SIZE }
-    { name: "segments", kind: Word, exported: false,
-      doc: "parts of the region that requests go to, with gaps between them, at places that are drawn once for all runs: 2048/8GiB for 2048 segments of 8 GiB together; none: the whole region",
-      word_or_none: trial.segments }
     { name: "layout", kind: Word, exported: true,
       doc: "files and threads: shared (one file, a share per thread), interleaved (one file, blocks in turn), overlapping (one file, each thread uses all of it) or private (a file per thread)",
       word: trial.layout }
@@ -23,23 +19,14 @@ pub(super) const ROWS: &[Setting] = rows! { Region:
     { name: "descriptors", kind: Word, exported: true,
       doc: "file descriptors: private (one per thread) or shared (one for all; backend sync then locks around lseek and read)",
       word: trial.descriptors }
-    { name: "fresh", kind: Flag, exported: true,
-      doc: "use a new file, without allocated space, for each trial that only writes",
-      value: trial.fresh, put_flag }
     { name: "allocate", kind: Word, exported: true,
-      doc: "space that is written: append (a new file that grows), preallocated (a new file with fallocate), recycled (existing data is overwritten); none for the file as it is, or without space with fresh=true",
+      doc: "file of trials that only write: fresh (a new, empty one for each trial), append (a new one that grows), preallocated (a new one with fallocate) or recycled (its data is overwritten); none: the file as it is",
       word_or_none: trial.allocate }
     { name: "first_offset", kind: Word, exported: true,
       doc: "where seq, reverse and strided begin: random (a new block in each trial, so that the drive's cache holds none of it; the default with cache=direct) or zero",
       word: trial.first_offset }
-    { name: "noatime", kind: Flag, exported: true,
-      doc: "open the file with O_NOATIME: reads do not change its access time",
-      value: trial.noatime, put_flag }
-    { name: "stripe", kind: Size, unit: "bytes", column: "stripe_bytes", exported: false,
-      doc: "bytes that go to one target before the next one has its turn, where a trial is striped over several (--striped); none: one I/O",
-      value_or_none: trial.stripe, put_bound, parse_size }
     { name: "target", kind: Path, exported: false,
-      doc: "the target that is read or written, where a run has several: paths, or /a:/b for a trial that is striped over both; none for the run's own",
+      doc: "the target that is read or written, where a run has several: its path; none for the run's own",
       word_or_none: target }
     { name: "shift", kind: Word, exported: false,
       doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (that of the next) or host (that of a rank on another host)",

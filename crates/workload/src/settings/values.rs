@@ -58,32 +58,8 @@ pub(super) fn put_count(place: &mut u32, text: &str, bounds: [u32; 2]) -> Result
     Ok(())
 }
 
-/// A weight relative to others.
-pub(super) fn parse_weight(text: &str) -> Result<u32> {
-    const MOST: u64 = 1_000_000;
-    let weight = u32::try_from(parse_count(text)?.min(MOST + 1)).unwrap_or(u32::MAX);
-    match u64::from(weight) <= MOST {
-        true => Ok(weight),
-        false => Err(Error::usage(format!("the weight {text} is above {MOST}"))
-            .hint("weights only count against each other: choose smaller ones")),
-    }
-}
-
 pub(super) fn put_duration(place: &mut Duration, text: &str) -> Result<()> {
     *place = parse_duration(text)?;
-    Ok(())
-}
-
-/// Sets a number from 0, such as that of a CPU or a node, or none.
-pub(super) fn put_number_or_none(place: &mut Option<u32>, text: &str) -> Result<()> {
-    let mut number = 0;
-    *place = match text {
-        "none" => None,
-        _ => {
-            put_count(&mut number, text, [0, u32::MAX])?;
-            Some(number)
-        }
-    };
     Ok(())
 }
 

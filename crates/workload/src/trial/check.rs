@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    Allocate, BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX,
-    FileLayout, FirstOffset, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
+    Allocate, BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, DEPTH_MAX, FileLayout,
+    FirstOffset, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
 use crate::quantity::exact_duration;
-use crate::units::format_size;
 use crate::usage_errors;
 
 /// Each sector of a verified block has a checksum, bytes.
@@ -24,15 +23,12 @@ impl TrialSpec {
     /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn check(&self) -> Result<()> {
         self.check_extent()?;
-        self.check_reach()?;
         self.check_concurrency()?;
         self.check_requests()?;
         self.check_backend()?;
         self.check_limits()?;
-        self.check_skip()?;
         self.check_sizes()?;
         self.check_pauses()?;
-        self.check_steady()?;
         self.check_trims()?;
         self.check_flags()?;
         self.check_trace()?;
@@ -44,16 +40,6 @@ impl TrialSpec {
         self.check_ranks()?;
         self.check_durability()?;
         check_rate(self)
-    }
-
-    /// Checks that the region has the segments and the blocks that requests go to.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](crate::Kind::Usage), with what would fit.
-    pub fn check_reach(&self) -> Result<()> {
-        self.check_segments()?;
-        self.check_sequence()
     }
 
     /// Checks that there are latencies to keep over time.
@@ -91,7 +77,7 @@ impl TrialSpec {
             self.depth > 1 && !self.backend.is_asynchronous() => format!("depth {} with backend {}", self.depth, self.backend),
                 "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio";
         }
-        let blocks = self.visited_bytes() / self.bs;
+        let blocks = self.region / self.bs;
         usage_errors! {
             blocks < u64::from(self.workers()) && self.parts_region() =>
                 format!("{} share {blocks} blocks of {} bytes", self.workers_in_words(), self.bs),
@@ -128,32 +114,12 @@ impl TrialSpec {
     fn check_limits(&self) -> Result<()> {
         let limit = &self.limit;
         usage_errors! {
-            limit.bytes == Some(0) || limit.requests == Some(0) || limit.time == Some(Duration::ZERO) =>
+            limit.bytes == Some(0) || limit.time == Some(Duration::ZERO) =>
                 "limits that leave a trial nothing to do",
-                "give bytes, requests or time a value above zero";
+                "give bytes or time a value above zero";
             self.first_offset == FirstOffset::Random && self.allocate == Some(Allocate::Append) =>
                 "first_offset=random with allocate=append",
                 "a file that grows begins at its first byte; set first_offset=zero";
-        }
-        Ok(())
-    }
-
-    /// Checks the bytes between two skips, and the requests between two random offsets.
-    fn check_skip(&self) -> Result<()> {
-        usage_errors! {
-            self.random_every == 0 || self.random_every > 1 && self.pattern.is_ordered() =>
-                format!("random_every={} with pattern {}", self.random_every, self.pattern),
-                "it counts the requests from one random offset to the next, from 1: set a random pattern, or random_every=1";
-        }
-        let Some(every) = self.skip_every else {
-            return Ok(());
-        };
-        usage_errors! {
-            self.pattern != Pattern::Strided => format!("skip_every with pattern {}", self.pattern),
-                "only pattern=strided skips bytes: set it, or leave skip_every out";
-            self.bs == 0 || every == 0 || !every.is_multiple_of(self.bs) =>
-                format!("skip_every={} is not a multiple of bs={}", format_size(every), format_size(self.bs)),
-                "choose a multiple of bs, or none to skip after each I/O";
         }
         Ok(())
     }
@@ -200,8 +166,6 @@ fn check_read_back(spec: &TrialSpec) -> Result<()> {
             "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out";
         spec.layout == FileLayout::Private => "verify with layout=private",
             "what is written is read back from one file: set another layout, or leave verify out";
-        spec.content != Content::Unique => format!("verify with content={}", spec.content),
-            "blocks that are all alike cannot tell which is which: set content=unique, or leave verify out";
         !spec.bs.is_multiple_of(SECTOR) => format!("verify with bs of {} bytes", spec.bs),
             "every 512 bytes have a checksum: choose a multiple of 512, or leave verify out";
     }
@@ -264,7 +228,6 @@ mod tests {
             "backend=null",
             "backend=mmap cache=cold pattern=rand threads=2",
             "layout=private",
-            "content=zero",
             "bs=1000",
             "bs=512 region=128G",
         ];
@@ -273,7 +236,6 @@ mod tests {
         backend=null: verify with backend null
         backend=mmap cache=cold pattern=rand threads=2: verify with backend mmap and several threads that write the same blocks
         layout=private: verify with layout=private
-        content=zero: verify with content=zero
         bs=1000: verify with bs of 1000 bytes
         bs=512 region=128G: verify of 268435456 blocks, more than 134217728
         ");

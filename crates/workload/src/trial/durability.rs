@@ -49,6 +49,8 @@ pub enum SyncCall {
 named! {
     /// The allocation of the file that is written.
     pub enum Allocate: "allocation" {
+        /// A new, empty file for each trial that only writes.
+        Fresh = "fresh",
         /// A new, empty file for each trial, which grows with each write: includes the cost of allocation.
         Append = "append",
         /// A new file for each trial with allocated (`fallocate`), unwritten space.
@@ -114,10 +116,9 @@ impl TrialSpec {
         let Some(allocate) = self.allocate else {
             return Ok(());
         };
-        let (recycled, append) = (allocate == Allocate::Recycled, allocate == Allocate::Append);
+        let append = allocate == Allocate::Append;
         usage_errors! {
-            recycled && self.fresh => "allocate=recycled with fresh=true", "a new file has nothing to replace; set fresh=false";
-            !recycled && self.reads() => format!("allocate={allocate} with reads"), "a new file has nothing to read; set read_percent=0";
+            self.fills_new_file() && self.reads() => format!("allocate={allocate} with reads"), "a new file has nothing to read; set read_percent=0";
             append && self.pattern != Pattern::Seq => format!("allocate=append with pattern {}", self.pattern),
                 "a file grows at its end; set pattern=seq";
             append && self.threads > 1 && self.layout != FileLayout::Private =>
@@ -141,7 +142,7 @@ mod tests {
     fn durability_without_a_meaning_is_refused() {
         let of_append = [
             "read_percent=50", "pattern=rand", "threads=2", "backend=io_uring depth=2",
-            "backend=mmap", "allocate=recycled fresh=true",
+            "backend=mmap",
         ];
         insta::assert_snapshot!(refusals("read_percent=0 cache=cold sync=each allocate=append", &of_append), @r"
         read_percent=50: allocate=append with reads
@@ -149,7 +150,6 @@ mod tests {
         threads=2: allocate=append with 2 threads and layout=shared
         backend=io_uring depth=2: allocate=append with depth 2
         backend=mmap: allocate=append with backend mmap
-        allocate=recycled fresh=true: allocate=recycled with fresh=true
         ");
         let of_sync = [
             "sync_every=2 sync=odsync",

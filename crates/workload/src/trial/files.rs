@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Backend, FileLayout, Pattern, TrialSpec, share};
+use super::{Backend, FileLayout, TrialSpec, share};
 use crate::error::{Error, Result};
 use crate::pattern::permutation::Permutation;
 use crate::quantity::exact_size;
@@ -124,6 +124,23 @@ impl FileSet {
     }
 }
 
+/// The files of a worker one after the other in its offsets, each in a slot as large as the largest file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSlots(u64);
+
+impl FileSlots {
+    /// Number of the file that holds an offset, and the offset there.
+    #[inline(always)]
+    pub fn place(self, offset: u64) -> (usize, u64) {
+        ((offset / self.0) as usize, offset % self.0)
+    }
+
+    /// The offset of a file of this number.
+    pub fn first(self, number: u64) -> u64 {
+        number * self.0
+    }
+}
+
 impl TrialSpec {
     /// Size of each file of worker `worker` of this process, where each worker has files of its own, bytes.
     pub fn private_files(&self, worker: u32) -> Vec<u64> {
@@ -156,6 +173,11 @@ impl TrialSpec {
         sizes.max().unwrap_or(0).max(1)
     }
 
+    /// The slots of the files of a worker; `None` for one file.
+    pub fn file_slots(&self) -> Option<FileSlots> {
+        self.files.map(|_| FileSlots(self.file_slot()))
+    }
+
     /// The smallest region that has room for a request in each file of every worker, bytes.
     pub fn smallest_region(&self) -> u64 {
         let request = self.largest_request();
@@ -180,12 +202,8 @@ impl TrialSpec {
             matches!(self.backend, Backend::Sync | Backend::Mmap) =>
                 format!("files={files} with this backend: it works on one file position or one mapping"),
                 "set backend=psync or backend=io_uring";
-            self.random_every > 1 => format!("files={files} with random_every: a run of requests could cross the end of a file"),
-                "set random_every=1";
             self.sync_every > 1 => format!("files={files} with sync_every: a sync reaches the file of one write only"),
                 "set sync_every=1, or sync=end";
-            matches!(self.pattern, Pattern::Sequence(_)) => format!("files={files} with pattern=sequence: its blocks are numbered in one file"),
-                "choose another pattern, or one file";
             self.trace => format!("files={files} with trace=true: traced requests are looked for in one file"),
                 "set trace=false, or use one file";
         }
@@ -358,10 +376,8 @@ mod tests {
             "threads=2",
             "bs_mix=4k:50,8k:50",
             "backend=sync",
-            "pattern=rand random_every=2",
             // The other files of the four writes would stay unsynced.
             "read_percent=0 sync=each sync_every=4",
-            "pattern=sequence:0",
             "trace=true backend=io_uring",
         ];
         insta::assert_snapshot!(refusals(GOOD, &changes), @r"
@@ -370,9 +386,7 @@ mod tests {
         threads=2: the smallest file of files=16 has 0 B, less than a request of 4 KiB
         bs_mix=4k:50,8k:50: the smallest file of files=16 has 4 KiB, less than a request of 8 KiB
         backend=sync: files=16 with this backend: it works on one file position or one mapping
-        pattern=rand random_every=2: files=16 with random_every: a run of requests could cross the end of a file
         read_percent=0 sync=each sync_every=4: files=16 with sync_every: a sync reaches the file of one write only
-        pattern=sequence:0: files=16 with pattern=sequence: its blocks are numbered in one file
         trace=true backend=io_uring: files=16 with trace=true: traced requests are looked for in one file
         ");
         // Where only the region is too small, that is what helps.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Sequence, Zones};
+use super::Zones;
 use crate::{Error, Result};
 
 /// The order in which blocks of the region are visited.
@@ -11,7 +11,7 @@ use crate::{Error, Result};
 pub enum Pattern {
     /// Ascending, one block after the other.
     Seq,
-    /// Ascending, with `skip` bytes left out after each block or run of blocks; wraps to the next unvisited phase.
+    /// Ascending, with `skip` bytes left out after each block; wraps to the next unvisited phase.
     Strided,
     /// Descending.
     Reverse,
@@ -29,8 +29,6 @@ pub enum Pattern {
     Normal(f64),
     /// Independent draws that prefer parts of the region.
     Zoned(Zones),
-    /// Blocks in an order that is given, again and again.
-    Sequence(Sequence),
 }
 
 impl Pattern {
@@ -43,8 +41,7 @@ impl Pattern {
             | Self::Zipf(_)
             | Self::Pareto(_)
             | Self::Normal(_)
-            | Self::Zoned(_)
-            | Self::Sequence(_) => false,
+            | Self::Zoned(_) => false,
         }
     }
 
@@ -55,8 +52,7 @@ impl Pattern {
             | Self::Zipf(_)
             | Self::Pareto(_)
             | Self::Normal(_)
-            | Self::Zoned(_)
-            | Self::Sequence(_) => true,
+            | Self::Zoned(_) => true,
             Self::Seq | Self::Strided | Self::Reverse | Self::Rand => false,
         }
     }
@@ -74,7 +70,6 @@ impl fmt::Display for Pattern {
             Self::Pareto(h) => f.pad(&format!("pareto:{h}")),
             Self::Normal(percent) => f.pad(&format!("normal:{percent}")),
             Self::Zoned(zones) => f.pad(&format!("zones:{zones}")),
-            Self::Sequence(sequence) => f.pad(&format!("sequence:{sequence}")),
         }
     }
 }
@@ -115,14 +110,8 @@ impl FromStr for Pattern {
                     wrong("write normal:PERCENT with a number from 0 to 50, the share of the blocks over which its mean is spread (fio takes more, and uses 50)")
                 }),
             Some(("zones", zones)) => Ok(Self::Zoned(zones.parse()?)),
-            Some(("sequence", blocks)) => Ok(Self::Sequence(blocks.parse()?)),
-            _ if text.parse::<u32>().is_ok() => {
-                Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
-                    "blocks of a sequence are separated by colons, because a comma separates levels: sequence:2:0:1",
-                ))
-            }
             _ => Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
-                "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80, sequence:2:0:1",
+                "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80",
             )),
         }
     }

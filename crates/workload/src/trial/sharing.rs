@@ -8,7 +8,7 @@ use crate::named_enum::named;
 use crate::quantity::counted;
 use crate::usage_errors;
 
-use super::{Backend, TrialSpec};
+use super::{Allocate, Backend, TrialSpec};
 
 named! {
     /// Which bytes a worker accesses.
@@ -164,7 +164,7 @@ impl TrialSpec {
 
     /// Whether each worker has a part of the region that is one piece.
     fn has_contiguous_shares(&self) -> bool {
-        self.layout == FileLayout::Shared && self.pattern.is_ordered() && self.segments.is_none()
+        self.layout == FileLayout::Shared && self.pattern.is_ordered()
     }
 
     /// The shares of the workers of this process, if the first had this number.
@@ -182,7 +182,8 @@ impl TrialSpec {
 
     /// Whether a trial starts with a new file: it only writes, and requests that.
     pub fn starts_fresh(&self) -> bool {
-        (self.fresh || self.fills_new_file()) && !self.reads() && self.backend != Backend::Null
+        let is_new = self.allocate == Some(Allocate::Fresh) || self.fills_new_file();
+        is_new && !self.reads() && self.backend != Backend::Null
     }
 
     /// Whether descriptors and layout are compatible: with a file per worker, descriptors cannot be shared.

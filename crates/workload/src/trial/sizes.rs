@@ -294,7 +294,7 @@ impl TrialSpec {
     /// counted instead, or where another limit ends it.
     pub fn bytes_bound(&self) -> Option<u64> {
         self.bs_mix.as_ref()?;
-        let bounded = self.limit.requests.is_some() || self.limit.time.is_some();
+        let bounded = self.limit.time.is_some();
         self.limit.bytes.or((!bounded).then_some(self.region))
     }
 

@@ -325,12 +325,6 @@ fn tiny(own: &str) -> &'static str {
         // Each size fits into the file.
         () if is(" buffer-size") && is(" bs=") => " --size 16M --budget 100ms",
         () if is(" buffer-size") => " --size 256k --budget 100ms",
-        // Its groups follow each other, each with a time of its own.
-        () if is(" pts-xsr") && is("before.time=") => " --size 8M",
-        () if is(" pts-xsr") => {
-            " --size 8M --set before.time=10ms --set random.time=10ms --set random.start_delay=10ms \
-             --set after.time=10ms --set after.start_delay=20ms"
-        }
         // Its slowest writer is due every 50 ms.
         () if is(" interference") => " --size 8M --time 100ms --budget 1s",
         // Tools that make passes set the size themselves.

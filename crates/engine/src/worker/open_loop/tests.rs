@@ -109,7 +109,7 @@ fn spec(rate: Option<u64>, limit: TrialLimit) -> TrialSpec {
 
 fn requests(count: u64) -> TrialLimit {
     TrialLimit {
-        requests: Some(count),
+        bytes: Some(count * TrialSpec::default().bs),
         ..TrialLimit::default()
     }
 }

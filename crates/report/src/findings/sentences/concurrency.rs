@@ -71,7 +71,6 @@ fn setting(by: Option<CountedBound>) -> &'static str {
     match by {
         None => "--time",
         Some(CountedBound::Bytes) => "--set bytes",
-        Some(CountedBound::Requests) => "--set requests",
         Some(CountedBound::Region) => "the region (--size)",
     }
 }

@@ -1,13 +1,8 @@
 //! Tests of a standard in words.
 
 use iolab_analysis::analysis::StandardFollowed;
-use iolab_analysis::claim::Conformance;
-use iolab_plan::experiment::Edition;
 use iolab_plan::standard::{Deviation, Medium};
-use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, digits, exact_duration, significant};
-
-use crate::ratio::times_of;
+use iolab_workload::quantity::{counted, digits, exact_duration};
 
 /// What the sentence rests on.
 pub(super) const BASIS: &str = "the settings of all cells, and what is known of the target and its preparation, compared with the test";
@@ -24,53 +19,21 @@ pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> S
     match followed.deviations.is_empty() {
         true => format!(
             "So far iolab finds no deviation from {} in SNIA's PTS 2.0.2; {unknown}.",
-            name(followed)
+            followed.test
         ),
         false => conformance(followed),
     }
 }
 
-/// `pts-iops`, `pts-iops of the client edition`.
-fn name(followed: &StandardFollowed) -> String {
-    match followed.edition {
-        Edition::Enterprise => followed.test.name().to_owned(),
-        Edition::Client => format!("{} of the client edition", followed.test),
-    }
-}
-
 /// How far the run is the test of the standard.
-fn conformance(followed: &StandardFollowed) -> String {
-    let test = name(followed);
+pub(super) fn conformance(followed: &StandardFollowed) -> String {
+    let test = followed.test;
     let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
     match (followed.is_scaled(), deviations.is_empty()) {
         (_, true) => format!("iolab finds no deviation from {test} in SNIA's PTS 2.0.2."),
         (true, false) => format!("{test} is scaled, not PTS: {}.", deviations.join("; ")),
         (false, false) => format!("{test} is not PTS: {}.", deviations.join("; ")),
     }
-}
-
-/// What the stages of a run came to, and how far it is the test of the standard.
-pub(super) fn of_standard(found: &Conformance) -> String {
-    let conformance = conformance(&found.followed);
-    let Some((first, later)) = found.stages.split_first() else {
-        return conformance;
-    };
-    let later = later.iter().map(|stage| {
-        let times = stage.of_first.map_or_else(String::new, |ratio| {
-            format!(" ({} {})", times_of((ratio, None)), first.name)
-        });
-        format!("{} {} MB/s{times}", stage.name, significant(stage.mb_s))
-    });
-    let start = format!("{} {} MB/s", first.name, significant(first.mb_s));
-    let all: Vec<String> = std::iter::once(start).chain(later).collect();
-    let doubt = match first.n {
-        1 => "One trial: cannot tell which ratios a repeat would show.".to_owned(),
-        n => format!("Medians of {n} trials, without intervals of the ratios."),
-    };
-    format!(
-        "Throughput of the stages: {}. {doubt} {conformance}",
-        escape_control(&all.join(", "))
-    )
 }
 
 /// `scaled, not PTS`; `None` without a deviation.
@@ -110,13 +73,7 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
                 .to_owned()
         }
         Deviation::WriteCacheOn => {
-            "the volatile write cache is on (off in the enterprise edition)".to_owned()
-        }
-        Deviation::WriteCacheOff => {
-            "the volatile write cache is off (on in the client edition)".to_owned()
-        }
-        Deviation::Segments(count) => {
-            format!("not in {count} segments of the range (client edition)")
+            "the volatile write cache is on (off in the test)".to_owned()
         }
         Deviation::Cells { missing, of } => format!("{missing} of its {of} cells are missing"),
         Deviation::FurtherCells(count) => {
@@ -128,16 +85,5 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
         Deviation::Tracked => "other cells are tracked".to_owned(),
         Deviation::Limits => "a shorter window, wider limits or more rounds".to_owned(),
         Deviation::PageCache => "through the page cache".to_owned(),
-        Deviation::NoPreWrites => "no writes between its cells".to_owned(),
-        Deviation::StageTime { time, of } => format!(
-            "its stages take {} instead of {}",
-            exact_duration(*time),
-            exact_duration(*of)
-        ),
-        Deviation::Stages => "other stages, or stages that overlap".to_owned(),
-        Deviation::WithoutRounds => {
-            "the run does not show whether the rounds of the latency test came before it".to_owned()
-        }
-        Deviation::WaitsTakeTurns => "waits take turns, instead of 360 of one length and half an hour of writes before the next; before them one random pass instead of random writes until they are steady".to_owned(),
     }
 }

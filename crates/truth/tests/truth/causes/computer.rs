@@ -83,9 +83,9 @@ fn the_allocation_of_space_is_named() {
     };
     let world = World {
         shown_by: &[
-            "write-vs-read", "--set", "sync=none", "--set", "fresh=true", "--set", "backend=psync",
-            "--depth", "1", "--set", "bs=64k", "--set", "region=8M", "--time", "100ms", "--budget",
-            "20s",
+            "write-vs-read", "--set", "sync=none", "--set", "allocate=fresh", "--set",
+            "backend=psync", "--depth", "1", "--set", "bs=64k", "--set", "region=8M", "--time",
+            "100ms", "--budget", "20s",
         ],
         planted: &["allocation"],
         budget: "90s",
@@ -193,8 +193,7 @@ fn huge_pages_that_the_kernel_gives_are_named() {
     let world = World {
         shown_by: &[
             "buffer-size", "--set", "backend=psync", "--set", "bs=1M,2M", "--set",
-            "buffer_init=untouched", "--set", "region=32M", "--set", "bytes=none", "--set",
-            "requests=1", "--budget", "20s",
+            "buffer_init=untouched", "--set", "region=32M", "--set", "bytes=1M", "--budget", "20s",
         ],
         planted: &["huge-pages"],
         budget: "60s",

@@ -69,8 +69,8 @@ fn trying_slow_storage_leaves_the_budget_to_trials() {
     };
     let target = scene.target.display().to_string();
     let shown = [
-        "run", "read-random", &target, "--direct", "--bs", "4k,64k", "--set", "requests=2",
-        "--set", "trials_max=6", "--seed", "5", "-o", "shown.iolab",
+        "run", "read-random", &target, "--direct", "--bs", "4k,64k", "--set", "bytes=8k", "--set",
+        "trials_max=6", "--seed", "5", "-o", "shown.iolab",
     ];
     let shown = told(&scene, &shown);
     let began = Instant::now();

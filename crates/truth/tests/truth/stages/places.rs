@@ -12,10 +12,9 @@ use super::traced;
 use crate::stage::alone;
 
 /// Every way to issue requests: a depth, and the levels of what differs.
-const WAYS: [(&str, &[&str]); 4] = [
+const WAYS: [(&str, &[&str]); 3] = [
     ("1", &["backend=psync,pvsync2,libaio,io_uring"]),
     ("16", &["backend=libaio,io_uring,pool"]),
-    ("16", &["backend=io_uring", "registered=true,false"]),
     ("8", &["backend=io_uring", "sqpoll=true"]),
 ];
 

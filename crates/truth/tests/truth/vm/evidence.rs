@@ -285,20 +285,8 @@ fn the_paths_of_a_disk_are_counted_together() {
     }
 }
 
-/// A trial of two groups, one of which ends it: its workers look at a flag of their own.
-const ENDED_BY_A_GROUP: &str = r#"
-name = "groups"
-question = "How fast are two groups, one of which ends the trial?"
-response = "reads.throughput"
-[settings]
-pattern = "rand"
-[group.reads]
-ends_trial = true
-[group.others]
-"#;
-
 /// Devices that stop answering in mid-run: no run waits in silence. The thread that coordinates stands still too where temperatures are
-/// read within the trial, and where one of its groups ends it. All of them at once: each waits for a minute.
+/// read within the trial. All of them at once: each waits for a minute.
 #[test]
 fn devices_that_are_suspended_in_mid_run_are_named() {
     let Some(mut lab) = lab_of_evidence() else {
@@ -308,13 +296,11 @@ fn devices_that_are_suspended_in_mid_run_are_named() {
     let name = drive.trim_start_matches("/dev/");
     // A sensor lies with the controller, or with one of its paths.
     lab.shell(&format!(
-        "cat >groups.toml <<'END'\n{ENDED_BY_A_GROUP}\nEND
-        cd /sys/block/{name}/device; [ -n \"$(ls {{.,nvme*}}/{{.,hwmon}}/hwmon*/temp1_input 2>/dev/null || :)\" ]"
+        "cd /sys/block/{name}/device; [ -n \"$(ls {{.,nvme*}}/{{.,hwmon}}/hwmon*/temp1_input 2>/dev/null || :)\" ]"
     ));
     let rows = [
         ("still", disk("a"), "read-random"),
         ("warm", drive, "read-random --set latency_over_time=true"),
-        ("groups", disk("b"), "../groups.toml"),
     ];
     for (name, disk, what) in &rows {
         let run = in_background(&format!(

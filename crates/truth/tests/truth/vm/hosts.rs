@@ -322,7 +322,7 @@ fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
     };
     begin(
         &mut hosts,
-        "run write-size /mnt/{host} --set bs=64k --set fresh=true --set layout=private --size 4M --budget 60 --precision .0001 --set trials_max=10000 -o run.iolab",
+        "run write-size /mnt/{host} --set bs=64k --set allocate=fresh --set layout=private --size 4M --budget 60 --precision .0001 --set trials_max=10000 -o run.iolab",
     );
     // Blocks that the files of later trials would take.
     hosts.shell(2, "dd if=/dev/zero of=/mnt/vm2/full bs=1M 2>/dev/null || :");
