@@ -1,5 +1,6 @@
-//! An interval of the median between ranks, which stands beside the exact one and decides nothing.
+//! An interval of the median between ranks.
 
+use crate::describe::sorted;
 use crate::interval::{Interval, coverage, greatest_rank, is_confidence};
 
 /// The interpolated order-statistic interval of the median: narrower than [`median_interval`](crate::median_interval), and not exact.
@@ -10,7 +11,12 @@ use crate::interval::{Interval, coverage, greatest_rank, is_confidence};
 /// values it is not (docs/VALIDATION.md, "Intervals"). Source: Hettmansperger and Sheather, "Confidence intervals based on
 /// interpolated order statistics", Statistics and Probability Letters 4 (1986) 75-79.
 ///
-/// The data is ascending. `None` as there; the ends are at least as far apart as those of the next rank.
+/// `None` as there; the ends are at least as far apart as those of the next rank.
+pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Interval> {
+    median_interpolated_of_sorted(&sorted(data)?, confidence)
+}
+
+/// The same of ascending data.
 pub(crate) fn median_interpolated_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
     if !is_confidence(confidence) {
         return None;

@@ -6,13 +6,13 @@ use crate::normal;
 /// The highest number of trials considered.
 const MOST: usize = 1_000_000;
 
-/// The fewest trials with which a ratio of medians is shown to differ from 1, with the chance `power`: with two samples the exact
-/// intervals of both medians then lie apart, with one (of logarithms of ratios) its interval leaves 0 out.
+/// The fewest trials with which a ratio of medians is shown to differ from 1, with the chance `power`: with two samples by
+/// [`median_difference`](crate::median_difference), with one (of logarithms of ratios) its interval leaves 0 out.
 ///
 /// `shift` is the logarithm of the ratio, `sd` the standard deviation of the logarithms of each sample. The ends of the intervals are
 /// order statistics, on average `r` standard deviations from the median with a standard deviation `e` of their own (both as for
-/// [`median_interval_reach`](crate::median_interval_reach)): the power is `F((|shift| - r sum(sd)) / (e sqrt(sum(sd^2))))`, `F` the
-/// normal distribution. It assumes about normal logarithms.
+/// [`median_interval_reach`](crate::median_interval_reach)): the power is `F((|shift| - r s) / (e s))` with
+/// `s = sqrt(sum(sd^2))`, `F` the normal distribution. It assumes about normal logarithms.
 ///
 /// `None` when 1,000,000 are too few, when a value is not finite, or when `confidence` or `power` is not between 0 and 1.
 pub fn trials_for_apart(shift: f64, sd: &[f64], confidence: f64, power: f64) -> Option<usize> {
@@ -44,8 +44,8 @@ fn ends_within(n: usize, rooms: &[f64], sd: &[f64], confidence: f64) -> Option<f
     let Some((reach, error)) = end_of_median_interval(n, confidence) else {
         return Some(0.0);
     };
-    let reach = reach * sd.iter().sum::<f64>();
-    let error = error * sd.iter().map(|sd| sd * sd).sum::<f64>().sqrt();
+    let sd = sd.iter().map(|sd| sd * sd).sum::<f64>().sqrt();
+    let (reach, error) = (reach * sd, error * sd);
     let beyond = rooms.iter().map(|room| match *room > reach {
         _ if error > 0.0 => normal::cdf((reach - room) / error),
         true => 0.0,

@@ -1,5 +1,5 @@
 //! How often intervals of a ratio hold what is true, all of a family at once, and how wide they are: for two cells measured in
-//! the same blocks, and for separate runs. Prints the tables behind docs/VALIDATION.md, "Intervals".
+//! the same blocks (`ratio_intervals` has separate runs). Prints the tables behind docs/VALIDATION.md, "Intervals".
 //!
 //! `cargo run --release -p iolab-synthetic --example intervals [SAMPLES]`
 
@@ -7,11 +7,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use iolab_stats::alternatives::{
-    median_interval_interpolated, ratio_of_medians, ratio_of_medians_recovered,
-    trimmed_test_dependent,
+use iolab_stats::alternatives::trimmed_test_dependent;
+use iolab_stats::{
+    Interval, mean_interval, median_interval, median_interval_interpolated, signed_rank,
 };
-use iolab_stats::{Interval, mean_interval, median, median_interval, signed_rank, welch};
 use iolab_synthetic::Noise;
 
 /// Comparisons that are claimed together; each interval has the level 0.05 over their number.
@@ -27,87 +26,32 @@ struct Method {
     interval: fn(&[f64], &[f64], f64) -> Option<Interval>,
 }
 
-/// Within blocks, then separate runs; widths are over the first of each.
-const METHODS: [[Method; 5]; 2] = [
-    [
-        Method {
-            name: "blocks: t",
-            interval: |a, b, c| mean_interval(&differences(a, b), c),
-        },
-        Method {
-            name: "blocks: t, a fifth trimmed",
-            interval: |a, b, c| Some(trimmed_test_dependent(&differences(a, b), c)?.interval),
-        },
-        Method {
-            name: "blocks: signed ranks",
-            interval: |a, b, c| signed_rank(&differences(a, b), c)?.interval,
-        },
-        Method {
-            name: "blocks: median, exact",
-            interval: |a, b, c| median_interval(&differences(a, b), c),
-        },
-        Method {
-            name: "blocks: median, interpolated",
-            interval: |a, b, c| median_interval_interpolated(&differences(a, b), c),
-        },
-    ],
-    [
-        Method {
-            name: "separate: MOVER, exact",
-            interval: |a, b, c| {
-                logs(ratio_of_medians_recovered(&ratios(a), &ratios(b), c)?.interval)
-            },
-        },
-        Method {
-            name: "separate: MOVER, interpolated",
-            interval: interpolated,
-        },
-        Method {
-            name: "separate: Price and Bonett",
-            interval: |a, b, c| logs(ratio_of_medians(&ratios(a), &ratios(b), c)?.interval),
-        },
-        Method {
-            name: "separate: Welch on logarithms",
-            interval: |a, b, c| Some(welch(a, b, c)?.interval),
-        },
-        Method {
-            name: "separate: ends of the exact ones",
-            interval: |a, b, c| {
-                let (one, two) = median_interval(a, c).zip(median_interval(b, c))?;
-                between(two.low - one.high, two.high - one.low)
-            },
-        },
-    ],
+/// Widths are over the first.
+const METHODS: [Method; 5] = [
+    Method {
+        name: "t",
+        interval: |a, b, c| mean_interval(&differences(a, b), c),
+    },
+    Method {
+        name: "t, a fifth trimmed",
+        interval: |a, b, c| Some(trimmed_test_dependent(&differences(a, b), c)?.interval),
+    },
+    Method {
+        name: "signed ranks",
+        interval: |a, b, c| signed_rank(&differences(a, b), c)?.interval,
+    },
+    Method {
+        name: "median, exact",
+        interval: |a, b, c| median_interval(&differences(a, b), c),
+    },
+    Method {
+        name: "median, interpolated",
+        interval: |a, b, c| median_interval_interpolated(&differences(a, b), c),
+    },
 ];
-
-fn between(low: f64, high: f64) -> Option<Interval> {
-    Some(Interval {
-        low,
-        high,
-        confidence: f64::NAN,
-        ranks: None,
-    })
-}
-
-fn logs(interval: Option<Interval>) -> Option<Interval> {
-    between(interval?.low.ln(), interval?.high.ln())
-}
-
-fn ratios(logs: &[f64]) -> Vec<f64> {
-    logs.iter().map(|x| x.exp()).collect()
-}
 
 fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| b - a).collect()
-}
-
-/// As `ratio_of_medians_recovered`, from interpolated intervals.
-fn interpolated(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
-    let of = |x: &[f64]| Some((median(x)?, median_interval_interpolated(x, confidence)?));
-    let ((m1, one), (m2, two)) = (of(a)?, of(b)?);
-    let down = (m2 - two.low).hypot(one.high - m1);
-    let up = (two.high - m2).hypot(m1 - one.low);
-    between(m2 - m1 - down, m2 - m1 + up)
 }
 
 /// The scatter of both samples.
@@ -183,15 +127,15 @@ struct Found {
     width: [f64; FAMILIES.len()],
 }
 
-fn simulate(shape: &Shape, n: usize, samples: usize) -> [[Found; 5]; 2] {
+fn simulate(shape: &Shape, n: usize, samples: usize) -> [Found; 5] {
     let seed = n as u64 * 2;
     let (mut base, mut new) = (shape.base.draws(seed), shape.new.draws(seed + 1));
-    let mut found = [[Found::default(); 5]; 2];
-    let mut widths: Vec<Vec<f64>> = vec![Vec::new(); 2 * 5 * FAMILIES.len()];
+    let mut found = [Found::default(); 5];
+    let mut widths: Vec<Vec<f64>> = vec![Vec::new(); METHODS.len() * FAMILIES.len()];
     for sample in 0..samples {
         let a: Vec<f64> = (0..n).map(|_| base.next_log()).collect();
         let b: Vec<f64> = (0..n).map(|_| new.next_log()).collect();
-        for (place, method) in METHODS.iter().flatten().enumerate() {
+        for (place, method) in METHODS.iter().enumerate() {
             for (family, size) in FAMILIES.iter().enumerate() {
                 let interval = (method.interval)(&a, &b, 1.0 - 0.05 / *size as f64);
                 if sample < MEASURED {
@@ -200,7 +144,7 @@ fn simulate(shape: &Shape, n: usize, samples: usize) -> [[Found; 5]; 2] {
                 }
                 let holds = interval.is_none_or(|i| i.low <= 0.0 && 0.0 <= i.high);
                 if !holds {
-                    found[place / 5][place % 5].missed[family] += 1;
+                    found[place].missed[family] += 1;
                 } else if sample >= MEASURED {
                     // The wider intervals of larger families hold it too.
                     break;
@@ -211,7 +155,7 @@ fn simulate(shape: &Shape, n: usize, samples: usize) -> [[Found; 5]; 2] {
     for (place, own) in widths.iter_mut().enumerate() {
         own.sort_unstable_by(f64::total_cmp);
         let (method, family) = (place / FAMILIES.len(), place % FAMILIES.len());
-        found[method / 5][method % 5].width[family] = own[own.len() / 2];
+        found[method].width[family] = own[own.len() / 2];
     }
     found
 }
@@ -251,9 +195,9 @@ fn main() {
             trials.join(" | "),
             "---|".repeat(TRIALS.len())
         );
-        for (place, method) in METHODS.iter().flatten().enumerate() {
+        for (place, method) in METHODS.iter().enumerate() {
             let row = (0..TRIALS.len()).map(|n| {
-                let found = |shape: usize| of(shape, n)[place / 5][place % 5];
+                let found = |shape: usize| of(shape, n)[place];
                 if found(0).width[family].is_infinite() {
                     return "none".to_owned();
                 }
@@ -277,7 +221,7 @@ fn main() {
 
     let family = 2;
     println!(
-        "\nWidths at 10 / 20 trials, over t and over MOVER, family of {}:\n",
+        "\nWidths at 10 / 20 trials, over t, family of {}:\n",
         FAMILIES[family]
     );
     let names: Vec<&str> = shapes.iter().map(|shape| shape.name).collect();
@@ -286,15 +230,15 @@ fn main() {
         names.join(" | "),
         "---|".repeat(names.len())
     );
-    for (place, method) in METHODS.iter().flatten().enumerate() {
+    for (place, method) in METHODS.iter().enumerate() {
         let row = (0..shapes.len()).map(|shape| {
             let ratio = |trials: usize| {
                 let n = TRIALS
                     .iter()
                     .position(|n| *n == trials)
                     .expect("among them");
-                let width = |place: usize| of(shape, n)[place / 5][place % 5].width[family];
-                width(place) / width(place / 5 * 5)
+                let width = |place: usize| of(shape, n)[place].width[family];
+                width(place) / width(0)
             };
             format!("{:.2} / {:.2}", ratio(10), ratio(20))
         });

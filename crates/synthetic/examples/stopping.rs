@@ -5,8 +5,9 @@
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
-use iolab_stats::alternatives::median_interval_interpolated;
-use iolab_stats::{Interval, has_gap, median, median_interval, two_modes};
+use iolab_stats::{
+    Interval, has_gap, median, median_interval, median_interval_interpolated, two_modes,
+};
 use iolab_synthetic::Noise;
 
 /// Half of the interval over the median at which a cell is precise.

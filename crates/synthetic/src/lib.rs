@@ -12,6 +12,7 @@ mod grade;
 mod made_up;
 mod noise;
 mod over_time;
+pub mod ratio_coverage;
 mod scenario;
 mod scenario_runs;
 pub mod thread_network;

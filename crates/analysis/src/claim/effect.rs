@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use iolab_stats::{effective_sample_size, mean_interval, median, median_interval, two_levels};
+use iolab_stats::{
+    MedianEnds, effective_sample_size, has_wide_gap, mean_interval, median, median_difference,
+    median_interval, median_interval_interpolated, two_levels,
+};
 use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
@@ -159,8 +162,8 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     })
 }
 
-/// The ratio of the medians of two samples, each in the order of time, from the ends of the exact intervals of both medians,
-/// which assumes nothing about either distribution. `None` where a side is empty or a value is not positive.
+/// The ratio of the medians of two samples, each in the order of time, by the rule of
+/// [`ratio_of_medians`](iolab_stats::ratio_of_medians), which assumes nothing about either distribution. `None` where a side is empty or a value is not positive.
 pub(crate) fn of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
     of_medians(base, other, confidence, exact)
 }
@@ -174,26 +177,36 @@ fn of_medians(
     confidence: f64,
     interval: IntervalOf,
 ) -> Option<Estimate> {
+    let (base_logs, other_logs) = (logarithms(base)?, logarithms(other)?);
+    // Too few values for an exact interval can all lie in one of several groups.
+    let is_split = [&base_logs, &other_logs]
+        .into_iter()
+        .any(|logs| has_wide_gap(logs) || exact(logs, confidence).is_none());
     // Takes the logarithm of the median shown: with an even number of values, the median of the logarithms differs.
-    let of = |values: &[f64]| {
+    let of = |values: &[f64], logs: &[f64]| {
         let centre = median(values)?.ln();
-        let logs = logarithms(values)?;
         // What a table says of these values, and groups so unlike that only their logarithms have a gap.
         let groups = two_groups(values)
             .map(|groups| (groups.low_median.ln(), groups.high_median.ln()))
-            .or_else(|| two_levels(&logs).map(|levels| (levels.low_median, levels.high_median)));
-        let interval = interval(&logs, confidence);
-        Some(Median::of(centre, &logs, interval, groups))
+            .or_else(|| two_levels(logs).map(|levels| (levels.low_median, levels.high_median)));
+        let narrow = || median_interval_interpolated(logs, confidence);
+        let narrow = (!is_split).then(narrow).flatten();
+        let narrow = narrow.map(|interval| (interval.low, interval.high));
+        let interval = narrow.or_else(|| interval(logs, confidence));
+        Some(Median::of(centre, logs, interval, groups))
     };
-    let (base, other) = (of(base)?, of(other)?);
+    let (base, other) = (of(base, &base_logs)?, of(other, &other_logs)?);
     let between = |own: fn(&Median) -> Option<(f64, f64)>| {
-        let ends = own(&base).zip(own(&other));
-        ends.map(|((base_low, base_high), (low, high))| (low - base_high, high - base_low))
+        let (base_ends, other_ends) = own(&base).zip(own(&other))?;
+        let [base, other] = [base.ends(base_ends), other.ends(other_ends)];
+        Some(median_difference(&base, &other, is_split))
     };
-    let is_split = base.groups.is_some() || other.groups.is_some();
-    let groups = is_split
-        .then(|| between(|median| Some(median.groups.unwrap_or((median.centre, median.centre)))))
-        .flatten();
+    let has_groups = base.groups.is_some() || other.groups.is_some();
+    let groups = has_groups.then(|| {
+        let of = |side: &Median| side.groups.unwrap_or((side.centre, side.centre));
+        let ((base_low, base_high), (low, high)) = (of(&base), of(&other));
+        (low - base_high, high - base_low)
+    });
     let estimate = Estimate::from_logs(
         other.centre - base.centre,
         between(|median| median.interval),
@@ -231,6 +244,14 @@ impl Median {
             dependent: interval.map(|(low, high)| (wider(low), wider(high))),
             independence,
             groups,
+        }
+    }
+
+    fn ends(&self, (low, high): (f64, f64)) -> MedianEnds {
+        MedianEnds {
+            median: self.centre,
+            low,
+            high,
         }
     }
 }

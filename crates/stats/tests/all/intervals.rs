@@ -1,8 +1,7 @@
-//! Interpolated intervals of the median, and intervals of ratios made of exact ones; reference_intervals.py beside this file
+//! Interpolated intervals of the median; reference_intervals.py beside this file
 //! made the numbers.
 
-use iolab_stats::alternatives::{median_interval_interpolated, ratio_of_medians_recovered};
-use iolab_stats::{median_interval, signed_rank};
+use iolab_stats::{median_interval, median_interval_interpolated, signed_rank};
 
 use crate::simulated::Draws;
 
@@ -86,34 +85,6 @@ fn what_is_achieved_exactly_is_not_interpolated() {
     assert_eq!(median_interval_interpolated(&x, 1.0), None);
     let equal = median_interval_interpolated(&[7.0; 9], 0.95).unwrap();
     assert_eq!((equal.low, equal.high), (7.0, 7.0));
-}
-
-#[test]
-fn intervals_of_ratios_are_recovered_from_exact_ones() {
-    let base = [102.0, 98.5, 101.1, 97.0, 99.9, 100.4, 103.2, 96.1];
-    let new = [81.0, 79.5, 84.4, 78.8, 80.2, 82.9, 77.7, 80.9, 83.5, 79.1];
-    let ratio = ratio_of_medians_recovered(&base, &new, 0.95).unwrap();
-    let interval = ratio.interval.unwrap();
-    let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 1e-12;
-    assert!(near(ratio.ratio, 0.8042935596605097), "{ratio:?}");
-    assert!(
-        near(interval.low, 0.7749379526912715) && near(interval.high, 0.8495578667219685),
-        "{ratio:?}"
-    );
-    // The sides swapped mirror it.
-    let back = ratio_of_medians_recovered(&new, &base, 0.95)
-        .unwrap()
-        .interval
-        .unwrap();
-    assert!(near(back.low * interval.high, 1.0) && near(back.high * interval.low, 1.0));
-    // Equal values give an interval of no width, and five values give none.
-    let equal = ratio_of_medians_recovered(&[3.0; 6], &[6.0; 6], 0.95).unwrap();
-    let interval = equal.interval.unwrap();
-    assert_eq!((equal.ratio, interval.low, interval.high), (2.0, 2.0, 2.0));
-    let few = ratio_of_medians_recovered(&base[..5], &new, 0.95).unwrap();
-    assert_eq!(few.interval, None);
-    assert_eq!(ratio_of_medians_recovered(&[0.0; 6], &base, 0.95), None);
-    assert_eq!(ratio_of_medians_recovered(&base, &new, 0.0), None);
 }
 
 /// Differences of two samples of one shape are symmetric: here between -1, 0 and 1, with little around each.

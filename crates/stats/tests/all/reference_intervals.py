@@ -25,11 +25,32 @@ for n in (6, 7, 9, 10, 11, 20, 25):
             low, high = stats.mstats.median_cihs(x, alpha=1 - confidence)
             print(f"({n}, {confidence}, {float(low)!r}, {float(high)!r}),")
 
-# MOVER of the exact intervals of two medians, by ranks: 1 and 8 of eight, 2 and 9 of ten.
-base = np.array([102.0, 98.5, 101.1, 97.0, 99.9, 100.4, 103.2, 96.1])
-new = np.array([81.0, 79.5, 84.4, 78.8, 80.2, 82.9, 77.7, 80.9, 83.5, 79.1])
-m1, m2 = np.log(np.median(base)), np.log(np.median(new))
-(l1, u1), (l2, u2) = np.log(np.sort(base)[[0, 7]]), np.log(np.sort(new)[[1, 8]])
-low = m2 - m1 - np.hypot(m2 - l2, u1 - m1)
-high = m2 - m1 + np.hypot(u2 - m2, m1 - l1)
-print("MOVER", repr(float(np.exp(m2 - m1))), repr(float(np.exp(low))), repr(float(np.exp(high))))
+
+def gap(x):
+    x = np.sort(np.log(x))
+    return np.diff(x).max() > 0.6 * np.sqrt(6 / len(x)) * (x[-1] - x[0])
+
+
+def side(x, is_split):
+    """The ends of the interval of the median, exact where a sample is split; of logarithms."""
+    x = np.sort(np.log(x))
+    n = len(x)
+    k = max(k for k in range(1, n // 2 + 1) if 1 - 2 * stats.binom.cdf(k - 1, n, 0.5) >= 0.95)
+    return (x[k - 1], x[n - k]) if is_split else stats.mstats.median_cihs(x, alpha=0.05)
+
+
+i = np.arange(300)
+eight = [102.0, 98.5, 101.1, 97.0, 99.9, 100.4, 103.2, 96.1]
+for name, base, new in (
+    ("ties", [1, 2, 2, 3, 3, 3, 4, 5], [2, 3, 3, 4, 4, 5, 5, 5, 6]),
+    ("thirty", 100 + (37 * i[:30] % 31) ** 1.5, 110 + 1.25 * (17 * i[:28] % 29) ** 1.5),
+    ("large", 50 + (37 * i[:200] % 211) ** 0.5, 50.5 + (53 * i % 307) ** 0.5),
+    ("together", eight, [81.0, 79.5, 84.4, 78.8, 80.2, 82.9, 77.7, 80.9, 83.5, 79.1]),
+    ("apart", eight, [81.0, 79.5, 84.4, 78.8, 80.2, 62.9, 61.7, 60.9, 63.5, 61.1]),
+):
+    m1, m2 = np.log(np.median(base)), np.log(np.median(new))
+    is_split = gap(base) or gap(new)
+    (l1, u1), (l2, u2) = side(base, is_split), side(new, is_split)
+    reach = np.add if is_split else np.hypot
+    low, high = m2 - m1 - reach(m2 - l2, u1 - m1), m2 - m1 + reach(u2 - m2, m1 - l1)
+    print(name, *(repr(float(np.exp(x))) for x in (m2 - m1, low, high)))

@@ -10,6 +10,7 @@ mod operations;
 mod order;
 mod over_time;
 mod queues;
+mod ratio_intervals;
 mod ratios;
 mod rounds;
 mod scenarios;

@@ -3,7 +3,6 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
-use iolab_stats::alternatives::ratio_of_medians_recovered;
 use iolab_stats::signed_rank;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
@@ -118,28 +117,4 @@ fn signed_ranks_within_blocks_hold_the_truth_between_two_groups_too() {
     let score = grade("signed ranks", 400, scenario.runs(), judge);
     assert_eq!(score.claimed, 400);
     assert!(score.is_false_at_most(1.0 - CONFIDENCE), "{score}");
-}
-
-#[test]
-fn recovered_intervals_of_separate_runs_hold_the_truth_between_two_groups_too() {
-    let base = Scenario {
-        noise: GROUPS,
-        ..Scenario::of("read-size", &["bs=4k,1M"])
-    };
-    let new = Scenario {
-        effects: vec![(At::all(), 0.8)],
-        ..base.later()
-    };
-    let (base, new) = (base.runs(), new.runs());
-    let make = |seed| (base(2 * seed), new(2 * seed + 1));
-    let judge = |(base, new): ((RunRecord, Truth), (RunRecord, Truth))| {
-        Outcome::of_all((0..2).map(|cell| {
-            let (a, b) = (values(&base.0, cell), values(&new.0, cell));
-            let ratio = ratio_of_medians_recovered(&a, &b, CONFIDENCE);
-            let interval = ratio.and_then(|ratio| ratio.interval).expect("ten trials");
-            outcome(interval.low, interval.high, base.1.ratio_to(&new.1, cell))
-        }))
-    };
-    let score = grade("recovered", 200, make, judge);
-    assert!(score.is_false_at_most(2.0 * (1.0 - CONFIDENCE)), "{score}");
 }

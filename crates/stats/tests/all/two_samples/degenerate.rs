@@ -1,7 +1,8 @@
 //! Data that answers nothing, the same way everywhere.
 
-use iolab_stats::alternatives::ratio_of_medians;
-use iolab_stats::{a12, mad, mann_whitney, ratio_of_means, student, summary, tost_log, welch};
+use iolab_stats::{
+    a12, mad, mann_whitney, ratio_of_means, ratio_of_medians, student, summary, tost_log, welch,
+};
 
 /// Which of the two-sample functions have a result.
 fn answers(base: &[f64], new: &[f64], confidence: f64) -> [bool; 7] {

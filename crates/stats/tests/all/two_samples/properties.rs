@@ -1,7 +1,8 @@
 //! What must hold for any two samples.
 
-use iolab_stats::alternatives::ratio_of_medians;
-use iolab_stats::{Interval, a12, mann_whitney, ratio_of_means, student, tost_log, welch};
+use iolab_stats::{
+    Interval, a12, mann_whitney, ratio_of_means, ratio_of_medians, student, tost_log, welch,
+};
 use proptest::prelude::*;
 
 /// Whole numbers, so that shifting and doubling are exact, few enough that ties are common.

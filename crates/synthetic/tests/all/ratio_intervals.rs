@@ -1,0 +1,27 @@
+//! Intervals of the ratio of two separate samples, graded: a tenth of the example `ratio_intervals`.
+
+use iolab_synthetic::Noise;
+use iolab_synthetic::ratio_coverage::{FAMILIES, Shapes, least_coverage, share_apart};
+
+const PAIRS: usize = 2000;
+
+#[test]
+fn intervals_of_separate_samples_hold_their_ratio() {
+    for family in FAMILIES {
+        let least = least_coverage(family, &[6, 9, 17, 25], PAIRS).expect("trials enough");
+        // The lowest of 328: three standard errors below what is true of one are expected.
+        let least_true = least.coverage + 3.0 * least.error;
+        assert!(least_true >= 0.94, "family of {family}: {least:?}");
+    }
+}
+
+#[test]
+fn six_trials_show_a_ratio_of_1_3() {
+    let noise = Noise::Lognormal { sigma: 0.1 };
+    let shapes = Shapes {
+        base: noise,
+        new: noise,
+    };
+    let power = share_apart(shapes, 1.3, (6, 1), PAIRS).expect("six trials");
+    assert!(power >= 0.75, "{power}");
+}
