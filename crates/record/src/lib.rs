@@ -330,9 +330,9 @@ impl RunRecord {
         digest(parts.iter().flat_map(|part| part.bytes().chain([0])))
     }
 
-    /// Whether the other record is of the same run and has as many samples.
+    /// Whether the other record holds the same samples of the same run.
     pub fn is_same_run(&self, other: &Self) -> bool {
-        self.id() == other.id() && self.samples.len() == other.samples.len()
+        self.id() == other.id() && self.samples == other.samples
     }
 
     /// Name of the host that coordinated the run; `None` in files from before it was stored.

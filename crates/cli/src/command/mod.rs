@@ -218,8 +218,7 @@ fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
 fn without_copies(records: Vec<(&Path, RunRecord)>) -> Vec<(&Path, RunRecord)> {
     let mut kept: Vec<(&Path, RunRecord)> = Vec::new();
     for (path, record) in records {
-        let id = record.id();
-        match kept.iter().find(|(_, known)| known.id() == id) {
+        match kept.iter().find(|(_, known)| known.is_same_run(&record)) {
             Some((known, _)) if *known == path => output::note(format_args!(
                 "note: {} was given twice; it is shown once",
                 path.display()

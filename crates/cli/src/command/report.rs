@@ -109,6 +109,8 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramI
     for ((_, record), names) in records.iter_mut().zip(names) {
         names.rename(record);
     }
+    // What is said of several runs does not depend on the order of their files.
+    records.sort_by_cached_key(|(_, record)| (record.run.started_utc.clone(), record.id()));
     tell_targets_apart(records.iter_mut().map(|(_, record)| record));
     let inputs = records
         .into_iter()
