@@ -42,6 +42,10 @@ const CPU_STALL_MAX: f64 = 0.25;
 /// Limit of the share of the time in which workers wait for a CPU. Waking an idle CPU counts as such a wait, and takes a share of the
 /// time of small requests on any machine.
 const WORKER_WAIT_MAX: f64 = 0.25;
+/// The same where tasks of the machine waited for a CPU for longer than [`CPU_STALL_MAX`].
+const CONTENDED_WAIT_MAX: f64 = 0.05;
+/// Largest share of the bytes of requests that storage carried, of a trial that memory served.
+const CARRIED_MAX: f64 = 0.05;
 /// Limit of the share of the CPU time spent waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
 /// Limit of preemptions per second and worker, where the kernel does not report pressure.
@@ -208,14 +212,26 @@ impl CellDisturbance {
         self.owed.is_some_and(|share| share > OWED_MAX)
     }
 
-    /// The share of the time in which tasks waited for a CPU, if it gets a flag.
-    pub fn cpu_wait(&self) -> Option<f64> {
-        self.cpu_stall.filter(|share| *share > CPU_STALL_MAX)
+    /// The share of the time in which tasks waited for a CPU; `None` where it is known how long workers did.
+    pub(crate) fn cpu_stall_of_unseen(&self) -> Option<f64> {
+        self.cpu_stall.filter(|_| self.worker_wait.is_none())
     }
 
-    /// The share of the time in which workers waited for a CPU, if it gets a flag.
+    /// The same, if it gets a flag.
+    pub fn cpu_wait(&self) -> Option<f64> {
+        self.cpu_stall_of_unseen()
+            .filter(|share| *share > CPU_STALL_MAX)
+    }
+
+    /// The share of the time in which workers waited for a CPU that others had, if it gets a flag.
     pub fn workers_waited(&self) -> Option<f64> {
-        self.worker_wait.filter(|share| *share > WORKER_WAIT_MAX)
+        let is_contended = self.cpu_stall.is_some_and(|share| share > CPU_STALL_MAX);
+        let most = match is_contended {
+            true => CONTENDED_WAIT_MAX,
+            false => WORKER_WAIT_MAX,
+        };
+        let waited = self.wait_for_others.or(self.worker_wait);
+        waited.filter(|share| *share > most)
     }
 
     /// The rate of preemptions, if it gets a flag. Used only where the kernel reports neither pressure nor how long workers waited,
@@ -371,13 +387,17 @@ pub(crate) fn others_of(cell: &Cell, sample: &Sample, around: Surroundings) -> O
 }
 
 /// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the bytes of the requests. A
-/// program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
+/// program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant. A trial that memory served did not
+/// wait for it.
 fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f64)> {
     if cell.spec.runs_program() {
         return None;
     }
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
+    if is_of_memory(sample, ours.read_bytes.saturating_add(ours.write_bytes)) {
+        return None;
+    }
     let writing = cell.spec.writing_trials();
     let is_direct = writing.iter().all(|one| one.cache == CacheState::Direct);
     let written = if sample.operations.write.bytes == 0 || is_direct {
@@ -416,6 +436,16 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
     });
     let carried = carried.max(carried_below).max(sample.bytes());
     Some((beyond.saturating_add(below) as f64, carried as f64))
+}
+
+/// Whether memory served a trial, whose process read and wrote so many bytes of storage.
+fn is_of_memory(sample: &Sample, carried: u64) -> bool {
+    let served_by = sample.verdict.served_by;
+    let is_memory = matches!(
+        served_by,
+        ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage
+    );
+    is_memory && carried as f64 <= CARRIED_MAX * sample.bytes() as f64
 }
 
 /// Bytes of the pages that the writes of a trial touch, at most: each can begin and end within one.

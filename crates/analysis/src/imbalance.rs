@@ -45,18 +45,10 @@ impl Disturber {
     /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
     pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());
-        // Both are the same pressure, seen on the whole machine and in iolab's threads: what these lost can be more than the share of the
-        // time in which some task waited, where all of it fell into theirs.
-        let stalled = around.cpu_wait();
-        let waited = match stalled {
-            Some(stalled) => around.wait_for_others.filter(|share| *share > stalled),
-            None => around.workers_waited(),
-        };
-        let stalled = stalled.filter(|_| waited.is_none());
         let found = [
             (Self::OtherTraffic, traffic),
-            (Self::CpuPressure, stalled),
-            (Self::WorkerWait, waited),
+            (Self::CpuPressure, around.cpu_wait()),
+            (Self::WorkerWait, around.workers_waited()),
             (Self::Steal, around.stolen()),
             (Self::Quota, around.held_by_quota()),
         ];
@@ -69,7 +61,7 @@ impl Disturber {
     pub fn value(self, around: &CellDisturbance) -> Option<f64> {
         match self {
             Self::Steal => around.steal,
-            Self::CpuPressure => around.cpu_stall,
+            Self::CpuPressure => around.cpu_stall_of_unseen(),
             Self::WorkerWait => around.worker_wait,
             Self::MemoryPressure => around.memory_stall,
             Self::OtherTraffic => around.others,
