@@ -27,6 +27,8 @@ pub struct Suspect {
     pub what: &'static str,
     /// What the intervention does, in the middle of a sentence.
     pub change: &'static str,
+    /// The side of a difference between two cells that the intervention is to change.
+    pub acts_on: ActsOn,
     /// Its place among suspects of the same sign that act on as many of the two sides: the commoner causes first. Where time is short the
     /// last ones are left out.
     pub order: u8,
@@ -38,6 +40,17 @@ pub struct Suspect {
     pub explains: &'static [Compared],
     /// The settings of both sides without it.
     pub take_off: fn(&Sides) -> Intervention,
+}
+
+/// The side of a difference that an intervention changes where its suspect is the cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActsOn {
+    /// The worse one: it gets what it lacks.
+    Worse,
+    /// The better one: it loses what it has.
+    Better,
+    /// One of them, or both.
+    Either,
 }
 
 /// What shows that an intervention took effect, in the cells of both sides without the suspect.

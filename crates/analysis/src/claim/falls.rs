@@ -14,7 +14,7 @@ use crate::timeline::Access;
 const SHORTER: f64 = 0.5;
 /// The longer load takes so many times the time before the fall.
 const LONGER: f64 = 2.0;
-/// The bytes of the shorter load are a multiple of this: the largest requests of a suspect.
+/// The bytes of both loads are a multiple of this: the largest requests of a suspect.
 const UNIT: u64 = 256 << 10;
 
 /// Something that a run shows and that has no two sides to be measured again.
@@ -82,9 +82,8 @@ fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaire
             .as_millis();
         Some(Duration::from_millis(ms.max(1) as u64))
     };
-    let units = (SHORTER * change.after_bytes / UNIT as f64)
-        .round()
-        .max(1.0);
+    let bytes =
+        |part: f64| (part * change.after_bytes / UNIT as f64).round().max(1.0) as u64 * UNIT;
     let seen = (1.0 + (LONGER - 1.0) * change.factor) / LONGER;
     Some(Ok(Phenomenon {
         base: change.cell,
@@ -94,7 +93,8 @@ fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaire
         size: -seen.ln(),
         unclaimed: change.disturbed.as_ref().map(|_| Unclaimed::Disturbed),
         kind: PhenomenonKind::Loads(Fall {
-            first_bytes: units as u64 * UNIT,
+            first_bytes: bytes(SHORTER),
+            whole_bytes: bytes(1.0 + (LONGER - 1.0) * change.factor),
             first: time(SHORTER)?,
             whole: time(LONGER)?,
             factor: change.factor,

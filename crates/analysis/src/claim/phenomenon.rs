@@ -121,7 +121,9 @@ pub struct Fall {
     pub first_bytes: u64,
     /// What it takes.
     pub first: Duration,
-    /// Time of the longer load.
+    /// Bytes of the longer load.
+    pub whole_bytes: u64,
+    /// What it takes, and at most.
     pub whole: Duration,
     /// Throughput after the fall over that before it.
     pub factor: f64,
@@ -143,7 +145,9 @@ impl Fall {
                 bytes: Some(self.first_bytes),
                 ..TrialLimit::default()
             },
+            // As many bytes without a suspect: what is used up by each request is used up by as many bytes, too, in the same time.
             TrialLimit {
+                bytes: Some(self.whole_bytes),
                 time: Some(self.whole),
                 ..TrialLimit::default()
             },

@@ -20,6 +20,14 @@ const CELLS: [(&str, f64); 4] = [
     ("16MiB", 990.0),
 ];
 
+/// The same, where the difference goes because the better side falls.
+const BETTER_FALLS: [(&str, f64); 4] = [
+    ("4KiB", 100.0),
+    ("64KiB", 50.0),
+    ("1MiB", 50.0),
+    ("16MiB", 50.0),
+];
+
 fn explained() -> Analysis {
     explained_in(&CELLS)
 }
@@ -161,20 +169,28 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
     assert_eq!(of(0.4), CauseVerdict::NotTried);
 }
 
+/// The size of the region gives the worse side what it lacks: where the better one falls instead, that is the work of the intervention.
+#[test]
+fn what_changes_the_other_side_is_not_a_cause() {
+    assert_eq!(verdict(&explained()).0, CauseVerdict::Cause);
+    let of_other_side = explained_in(&BETTER_FALLS);
+    assert_eq!(verdict(&of_other_side).0, CauseVerdict::CannotTell);
+}
+
 /// Writes that the page cache takes as a suspect: without it the bytes come from storage, which is what the comparison is about, and with another
 /// suspect would be a doubt.
 #[test]
 fn writing_back_counts_as_taken_away_where_the_bytes_come_from_storage() {
     let of = |suspect: &str, without: ServedBy| {
-        let mut analysis = explained();
+        let mut analysis = explained_in(&BETTER_FALLS);
         let inquiry = analysis.inquiry.as_mut().expect("one");
         inquiry.tried = vec![suspect.to_owned()];
         inquiry.variants[1].without = inquiry.tried.clone();
         let sources = [
-            ServedBy::Device,
             ServedBy::PageCache,
             ServedBy::Device,
             without,
+            ServedBy::Device,
         ];
         for (cell, source) in analysis.cells.iter_mut().zip(sources) {
             cell.served = Some(CellServed {

@@ -132,7 +132,7 @@ fn a_fall_is_a_difference_between_a_shorter_and_a_longer_load() {
     assert_eq!(short.trial.limit.bytes, Some(50 << 20));
     assert_eq!(short.trial.limit.time, None);
     assert_eq!(long.trial.limit.time, Some(Duration::from_secs(20)));
-    assert_eq!(long.trial.limit.bytes, None);
+    assert_eq!(long.trial.limit.bytes, Some(110 << 20));
     assert_eq!(unpaired(&analysis), []);
     let two = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 1000.0)]);
     let found = phenomena(&changed(&two, 0.1)).expect("plain trials");

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Allocate;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "allocation",
     what: "allocation of space for a new file",
     change: "writes to space that was written before",
+    acts_on: ActsOn::Worse,
     order: 1,
     counted: None,
     check: Check::Settings,

@@ -4,7 +4,7 @@ use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 /// The I/O size whose bytes do not decide.
 const SMALL: u64 = 4096;
@@ -15,6 +15,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "bandwidth",
     what: "a limit of bytes per second",
     change: "bs=4KiB",
+    acts_on: ActsOn::Either,
     order: 0,
     counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,

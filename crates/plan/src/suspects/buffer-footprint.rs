@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, Batch, CacheState, DEPTH_MAX, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 /// Below this I/O size the cost of a system call decides, and another call is another cost.
 const BS_MIN: u64 = 16 << 10;
@@ -12,6 +12,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-footprint",
     what: "buffers larger than a cache of the CPU",
     change: "as much buffer memory on both sides, used in turn (libaio)",
+    acts_on: ActsOn::Better,
     order: 1,
     counted: None,
     check: Check::Settings,

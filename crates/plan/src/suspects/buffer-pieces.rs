@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{BufferMemory, CacheState};
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-pieces",
     what: "requests split because buffers lie in many pieces",
     change: "buffer_memory=contiguous",
+    acts_on: ActsOn::Worse,
     order: 2,
     counted: Some(Counted::DeviceIos),
     check: Check::Settings,

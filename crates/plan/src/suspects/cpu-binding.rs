@@ -3,12 +3,13 @@
 use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "cpu-binding",
     what: "threads that wait for the CPU that they are bound to",
     change: "threads free to run on any CPU",
+    acts_on: ActsOn::Worse,
     order: 0,
     counted: None,
     check: Check::Settings,

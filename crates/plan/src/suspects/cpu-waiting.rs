@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::NICE;
 
-use super::{Check, Compared, Counted, Intervention, Obstacle, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Obstacle, Sides, Suspect};
 
 /// Above that of what a system runs as real-time threads, below that of the kernel's own.
 const REALTIME: u8 = 50;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "cpu-waiting",
     what: "threads that wait for a CPU which others use",
     change: "nice=-20, or realtime=50 with --change-system",
+    acts_on: ActsOn::Worse,
     order: 2,
     counted: Some(Counted::CpuWait),
     check: Check::LessCpuWait,

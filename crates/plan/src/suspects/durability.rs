@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::SyncPolicy;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "durability",
     what: "waiting until each write is durable",
     change: "sync=none",
+    acts_on: ActsOn::Worse,
     order: 0,
     counted: None,
     check: Check::Settings,

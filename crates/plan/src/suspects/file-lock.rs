@@ -4,12 +4,13 @@ use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Descriptors, FileLayout};
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "file-lock",
     what: "a lock of the file or descriptor that threads share",
     change: "files and descriptors of their own",
+    acts_on: ActsOn::Worse,
     order: 1,
     counted: Some(Counted::Stage(Stage::Admission)),
     check: Check::Settings,

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Advice, Backend, CacheState};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "host-read-ahead",
     what: "read-ahead of the kernel",
     change: "fadvise=random",
+    acts_on: ActsOn::Either,
     order: 1,
     counted: None,
     check: Check::Settings,

@@ -3,12 +3,13 @@
 use iolab_workload::system_settings::HugePageUse;
 use iolab_workload::trial::{BufferInit, CacheState, HUGE_PAGE_MIN_BYTES, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "huge-pages",
     what: "huge pages that the kernel gives to buffers unasked",
     change: "system=transparent_hugepage:madvise",
+    acts_on: ActsOn::Better,
     order: 1,
     counted: None,
     check: Check::Settings,

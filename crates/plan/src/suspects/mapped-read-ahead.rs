@@ -2,12 +2,13 @@
 
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "mapped-read-ahead",
     what: "read-ahead of the kernel for a mapping",
     change: "system=read_ahead_kb:0",
+    acts_on: ActsOn::Either,
     order: 1,
     counted: None,
     check: Check::Settings,

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "page-faults",
     what: "page faults of buffers that were never touched",
     change: "buffer_init=populated",
+    acts_on: ActsOn::Worse,
     order: 1,
     counted: Some(Counted::PageFaults),
     check: Check::FewerFaults,

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "queueing",
     what: "requests that wait for others in flight",
     change: "threads=1, depth=1",
+    acts_on: ActsOn::Either,
     order: 0,
     counted: None,
     check: Check::Settings,

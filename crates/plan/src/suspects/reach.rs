@@ -4,7 +4,7 @@ use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Pattern;
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 /// The part of the region that is left, where that holds enough requests.
 const SHARE: u64 = 64;
@@ -17,6 +17,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "reach",
     what: "the size of the region (reach of caches and mapping tables, length of random seeks)",
     change: "an 8th of the region or less, down to a 64th",
+    acts_on: ActsOn::Worse,
     order: 2,
     counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,

@@ -2,7 +2,7 @@
 
 use iolab_workload::trial::{Advice, CacheState, Pattern, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 /// A limit beyond which a longer request gains little on any device, KiB.
 const ENOUGH_KIB: u32 = 16 << 10;
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "read-ahead-limit",
     what: "the most that the kernel reads ahead",
     change: "system=read_ahead_kb:16384",
+    acts_on: ActsOn::Worse,
     order: 3,
     counted: None,
     check: Check::Settings,

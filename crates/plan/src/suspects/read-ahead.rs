@@ -4,12 +4,13 @@ use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, Pattern, TrialSpec};
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "read-ahead",
     what: "read-ahead of sequential reads",
     change: "sequential reads in reverse order",
+    acts_on: ActsOn::Better,
     order: 1,
     counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,

@@ -2,12 +2,13 @@
 
 use iolab_workload::settings::CellSpec;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "recovery",
     what: "idle time before trials (caches of the drive empty, credits return, CPUs slow down)",
     change: "the same idle time on both sides",
+    acts_on: ActsOn::Either,
     order: 3,
     counted: None,
     check: Check::Settings,

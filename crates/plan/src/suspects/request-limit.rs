@@ -3,12 +3,13 @@
 use iolab_workload::system_settings::RequestLimit;
 use iolab_workload::trial::{CacheState, TrialSpec};
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "request-limit",
     what: "the largest request that the kernel sends to the device",
     change: "system=max_sectors_kb:max",
+    acts_on: ActsOn::Worse,
     order: 0,
     counted: Some(Counted::DeviceIos),
     check: Check::FewerDeviceIos,

@@ -4,12 +4,13 @@ use iolab_workload::stages::Stage;
 use iolab_workload::system_settings::SchedulerName;
 use iolab_workload::trial::CacheState;
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "scheduler",
     what: "the I/O scheduler",
     change: "system=scheduler:none",
+    acts_on: ActsOn::Either,
     order: 3,
     counted: Some(Counted::Stage(Stage::Queue)),
     check: Check::Settings,

@@ -4,12 +4,13 @@ use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Descriptors;
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "shared-descriptor",
     what: "the file descriptor that threads share",
     change: "descriptors=private",
+    acts_on: ActsOn::Worse,
     order: 0,
     counted: Some(Counted::Stage(Stage::Admission)),
     check: Check::Settings,

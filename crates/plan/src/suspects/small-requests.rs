@@ -4,7 +4,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 /// The largest request that a cloud volume counts as one.
 const LARGE: u64 = 256 << 10;
@@ -17,6 +17,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "small-requests",
     what: "many small requests (credits of IOPS, throttling, or a cost of each request in what drains a cache)",
     change: "bs=256KiB",
+    acts_on: ActsOn::Either,
     order: 0,
     counted: None,
     check: Check::SameVolume,

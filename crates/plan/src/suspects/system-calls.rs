@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 /// The largest request beside whose copy a system call counts. A mapping has costs of its own for each page.
 const SMALL: u64 = 4096;
@@ -12,6 +12,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "system-calls",
     what: "the time of a system call per request",
     change: "backend=mmap, which makes none",
+    acts_on: ActsOn::Worse,
     order: 0,
     counted: None,
     check: Check::Settings,

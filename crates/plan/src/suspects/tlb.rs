@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 /// Buffers of a thread below this size fit the address cache (TLB) of any CPU in small pages, bytes.
 const COVERED: u64 = 1 << 20;
@@ -12,6 +12,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "tlb",
     what: "TLB misses of buffers in small pages",
     change: "buffer_init=huge",
+    acts_on: ActsOn::Worse,
     order: 2,
     counted: None,
     check: Check::Settings,

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, SyncPolicy, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 /// Requests in flight with which latency no longer decides.
 const DEPTH: u32 = 16;
@@ -16,6 +16,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "waiting",
     what: "few requests in flight, which the storage could overlap or sort",
     change: "16 requests, or 16 MiB, in flight",
+    acts_on: ActsOn::Worse,
     order: 0,
     counted: None,
     check: Check::InFlight,

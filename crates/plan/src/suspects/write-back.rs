@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-back",
     what: "writes that complete in the page cache and are written back later",
     change: "sync=odsync",
+    acts_on: ActsOn::Better,
     order: 0,
     counted: None,
     check: Check::FromStorage,

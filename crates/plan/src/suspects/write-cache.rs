@@ -4,12 +4,13 @@ use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-cache",
     what: "a write cache",
     change: "sync=odsync",
+    acts_on: ActsOn::Better,
     order: 0,
     counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,

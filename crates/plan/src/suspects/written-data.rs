@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "written-data",
     what: "what writes leave or use up in the storage (a cache that fills, data to move or to collect, a limit on writes)",
     change: "reads instead of writes",
+    acts_on: ActsOn::Either,
     order: 0,
     counted: None,
     check: Check::SameVolume,

@@ -5,9 +5,11 @@
 //! the suspect differ in such a disturbance, or where the bytes of two cells come from different places.
 
 use iolab_plan::experiment::Inquiry;
-use iolab_plan::suspect::Suspect;
+use iolab_plan::suspect::{ActsOn, Suspect};
+use iolab_stats::median;
 
-use super::{Again, CauseVerdict, Reproduction, Suspected, Suspects, sides};
+use super::super::effect::log_ratios;
+use super::{Again, CauseVerdict, Reproduction, Suspected, Suspects, direction, sides};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Direction, Reason, ReasonKind, SideDoubt, SideDoubts};
 use crate::imbalance::{Disturber, Imbalance};
@@ -40,8 +42,11 @@ pub(super) fn weigh(
         match group.verdict {
             CauseVerdict::Cause | CauseVerdict::Contributes => {
                 let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
+                let own = |one: &Suspected| comes_from_its_side(analysis, inquiry, one);
+                let (sure, of_other_side) = sure.into_iter().partition(own);
                 group.suspects = sure;
                 open.extend(doubtful);
+                open.extend(of_other_side);
             }
             // Of several that are each enough none is one without the others.
             CauseVerdict::Joint => {
@@ -129,6 +134,43 @@ fn is_cpu(reason: &Reason) -> bool {
         Reason::Imbalance(found) => is_wait(found.what),
         _ => false,
     }
+}
+
+/// Whether at least half of what goes with a suspect comes from the side that it acts on. What its intervention changes on the other side is a
+/// phenomenon of the intervention.
+fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspected) -> bool {
+    /// The least part of what is gone.
+    const OWN: f64 = 0.5;
+    let acts_on = Suspect::find(&suspected.suspect).map(|suspect| suspect.acts_on);
+    let others = inquiry.tried.iter().map(String::as_str);
+    let others: Vec<&str> = others.filter(|one| *one != suspected.suspect).collect();
+    let all: Vec<&str> = inquiry.tried.iter().map(String::as_str).collect();
+    let (with, without) = match suspected.by_itself {
+        true => (others, all),
+        false => (Vec::new(), vec![suspected.suspect.as_str()]),
+    };
+    let cells = sides(analysis, inquiry, &with).zip(sides(analysis, inquiry, &without));
+    let (Some(acts_on), Some((with, without))) = (acts_on, cells) else {
+        return true;
+    };
+    // By which factor each side gets greater, on the logarithm.
+    let [base, other] = [0, 1].map(|side| {
+        let logs = log_ratios(with[side].trials(), without[side].trials());
+        median(&logs.into_values().collect::<Vec<f64>>()).unwrap_or(0.0)
+    });
+    let gone = direction(inquiry) * (base - other);
+    // The other side is the better one where it is greater than expected, and more is better.
+    let is_other_better = (direction(inquiry) > 0.0) == analysis.response.more_is_better();
+    let of_other = match acts_on {
+        ActsOn::Either => return true,
+        ActsOn::Better => is_other_better,
+        ActsOn::Worse => !is_other_better,
+    };
+    let own = match of_other {
+        true => -direction(inquiry) * other,
+        false => direction(inquiry) * base,
+    };
+    inquiry.compares_quantiles() || own >= OWN * gone
 }
 
 /// The suspects with a doubt, which is theirs then, and those without.

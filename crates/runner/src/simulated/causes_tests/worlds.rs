@@ -26,6 +26,7 @@ pub(super) struct World {
 const FALL: PhenomenonKind = PhenomenonKind::Loads(Fall {
     first_bytes: 4 << 20,
     first: Duration::from_millis(500),
+    whole_bytes: 11 << 20,
     whole: Duration::from_secs(2),
     factor: 0.4,
     after_bytes: 8_388_608.0,
