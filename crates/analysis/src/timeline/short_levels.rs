@@ -1,7 +1,7 @@
 //! Levels at the beginning and at the end of a trial that are too short for the test of a lasting shift: a full cache, an exhausted
 //! credit, a slow start. The longer a trial is, the shorter they are beside it.
 
-use iolab_stats::{Lasting, lasting_shifts};
+use iolab_stats::{Lasting, lasting_shifts, median};
 
 /// Fewest values of the piece at whose end such a level is looked for.
 const PIECE_MIN: usize = 100;
@@ -9,6 +9,12 @@ const PIECE_MIN: usize = 100;
 const VALUES_MIN: usize = 2;
 /// It is one part of so many of its piece, at most.
 const PARTS: usize = 5;
+/// Values on either side of a change that are not looked at: the change takes that long.
+const BETWEEN: usize = 2;
+/// Values before and after these that are compared.
+const BESIDE: usize = 3;
+/// Least share of a change of level that lies between these: the rest of a decline is not a step.
+const STEP_MIN: f64 = 0.5;
 /// Least factor between all of its values and nine tenths of the others of its piece.
 const APART_MIN: f64 = 2.0;
 
@@ -25,7 +31,25 @@ pub(super) fn level_changes(values: &[f64], must: &Lasting) -> Option<Vec<usize>
     if let Some(length) = apart(&from_the_end) {
         places.push(values.len() - length);
     }
-    places.is_sorted().then_some(places)
+    let levels = [&[0], &places[..], &[values.len()]].concat();
+    let is_step = |around: &[usize]| {
+        let (before, after) = (around[0]..around[1], around[1]..around[2]);
+        step(values, around[1])
+            .zip(median(&values[after]).zip(median(&values[before])))
+            .is_some_and(|(step, (after, before))| step / (after - before) >= STEP_MIN)
+    };
+    places.is_sorted().then(|| {
+        let found = levels.windows(3).filter(|around| is_step(around));
+        found.map(|around| around[1]).collect()
+    })
+}
+
+/// By how much the values after a place lie above those before it.
+fn step(values: &[f64], place: usize) -> Option<f64> {
+    let before = place.saturating_sub(BETWEEN).max(1);
+    let after = (place + BETWEEN).min(values.len() - 1);
+    let before = median(&values[before.saturating_sub(BESIDE)..before])?;
+    Some(median(&values[after..(after + BESIDE).min(values.len())])? - before)
 }
 
 /// The length of the longest beginning that lies apart from the rest.
@@ -84,6 +108,21 @@ mod tests {
         };
         assert_eq!(changes(start), [6]);
         assert_eq!(changes(|at| if at < 196 { 100.0 } else { 20.0 }), [196]);
+    }
+
+    #[test]
+    fn a_smooth_decline_has_no_step() {
+        for steepness in [1.0, 3.0, 10.0, 30.0, 100.0] {
+            let part = |at: usize| at as f64 / 200.0;
+            let noise = |at: usize| 1.0 + 0.02 * ((at * at + at / 3) % 5) as f64;
+            let found = [
+                changes(|at| noise(at) / (1.0 + steepness * part(at))),
+                changes(|at| noise(at) * (1.0 - part(at) * steepness / (1.0 + steepness))),
+                changes(|at| noise(at) * (-part(at) * steepness.ln_1p()).exp()),
+                changes(|at| noise(at) * (1.0 + steepness * part(at))),
+            ];
+            assert!(found.iter().all(Vec::is_empty), "{steepness}: {found:?}");
+        }
     }
 
     #[test]

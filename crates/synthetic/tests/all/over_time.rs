@@ -468,6 +468,10 @@ fn a_wide_grid_has_no_more_false_groups_than_a_small_one() {
 
 /// What is claimed of one trial from its beginning, in which the level may change.
 fn soak(sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Vec<Claim> {
+    soak_for("time=6s", sigma, (after, ratio), seed)
+}
+
+fn soak_for(time: &str, sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Vec<Claim> {
     let scenario = Scenario {
         trials: 1,
         over_time: Some(OverTime {
@@ -477,7 +481,7 @@ fn soak(sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Vec<Claim> {
             ratio,
             once_in: None,
         }),
-        ..Scenario::of("read-size", &["bs=64k", "time=6s", "bytes=none"])
+        ..Scenario::of("read-size", &["bs=64k", time, "bytes=none"])
     };
     let (mut record, _) = scenario.run(seed);
     let (warm_ups, measured) = record.samples.into_iter().partition(|one| one.warmup);
@@ -505,6 +509,28 @@ fn found_with_it(sigma: f64, seed: u64) -> Outcome {
         with.iter().any(is_one)
     };
     outcome(is_found(factor) && is_found(1.0 / factor))
+}
+
+/// Levels of 1 to 50 % of a trial, at its beginning and at its end.
+#[test]
+fn a_level_of_a_part_of_a_soak_is_found() {
+    for after in [0.01, 0.02, 0.05, 0.2, 0.5, 0.8, 0.96, 0.98, 0.99] {
+        for ratio in [0.2, 5.0] {
+            let make = |seed| soak_for("time=20s", 0.1, (after, ratio), seed);
+            let judge = |claims: Vec<Claim>| {
+                let found = claims.iter().find_map(|claim| match claim {
+                    Claim::Change(change) => Some(change.factor),
+                    _ => None,
+                });
+                found.map_or(Outcome::NotClaimed, |factor| {
+                    outcome((factor / ratio).ln().abs() < 1.2_f64.ln())
+                })
+            };
+            let name = format!("{ratio} times after {:.0} % of a soak", 100.0 * after);
+            let score = hold_made(("level of a soak", &name), few_runs(), make, judge);
+            assert!(score.is_true_at_least(SAID_MIN), "{score}");
+        }
+    }
 }
 
 /// Of a trial from its beginning without a change: the change that is said to be found is, in the same trial with it.
