@@ -29,6 +29,7 @@ mod rounds;
 mod series;
 mod shared_limit;
 mod signs;
+mod simplicity;
 mod stages;
 mod standard;
 mod tail;

@@ -12,6 +12,7 @@ use super::effect::{
     CellId, Estimate, MARGIN_UP, confidence, is_no_worse, judge, log_ratios, within_run,
 };
 use super::series::groups;
+use super::simplicity::effort;
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
@@ -81,17 +82,6 @@ pub struct Best {
 }
 
 impl Best {
-    /// The sizes that may be the best, and those that are within the margin of it.
-    pub fn open(&self) -> impl Iterator<Item = &Candidate> {
-        let all = self.candidates.iter();
-        all.filter(|one| {
-            matches!(
-                one.standing,
-                Standing::Near | Standing::Open | Standing::Doubtful
-            )
-        })
-    }
-
     /// Whether the curve shows anything: a size that is worse, or one that is equivalent.
     pub fn shows(&self) -> bool {
         let all = self.candidates.iter();
@@ -161,7 +151,10 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     let cells: Vec<&CellAnalysis> = measured.filter(|cell| cell.response.is_some()).collect();
     let median = |cell: &CellAnalysis| cell.response.map_or(f64::NAN, |summary| summary.median);
     let worth = |place: &usize| response.worth(median(cells[*place]));
-    let best = (0..cells.len()).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+    let best = (0..cells.len()).max_by(|a, b| {
+        let by_worth = worth(a).total_cmp(&worth(b));
+        by_worth.then_with(|| effort(cells[*b]).cmp(&effort(cells[*a])))
+    })?;
     let do_the_same = analysis
         .factors
         .iter()

@@ -6,6 +6,7 @@ use iolab_workload::target::TargetName;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
 use super::effect::{CellId, Estimate, across_runs, confidence, is_no_worse, within_run};
+use super::simplicity::effort;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 
@@ -96,9 +97,11 @@ fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
 
 fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {
     let median = |one: &Candidate<'_>| one.cell.throughput.map_or(0.0, |t| t.median);
-    let best = candidates
-        .iter()
-        .max_by(|a, b| median(a).total_cmp(&median(b)))?;
+    let effort = |one: &Candidate<'_>| effort(one.cell);
+    let best = candidates.iter().max_by(|a, b| {
+        let by_worth = median(a).total_cmp(&median(b));
+        by_worth.then_with(|| effort(b).cmp(&effort(a)))
+    })?;
     let confidence = confidence(candidates.len() * (candidates.len() - 1) / 2);
     let near = |one: &Candidate<'_>| {
         let estimate = match one.run == best.run {
@@ -127,11 +130,4 @@ impl Candidate<'_> {
             cell: self.cell.cell.id,
         }
     }
-}
-
-/// How demanding a setting is for the program that uses it: requests in flight, then buffer size, then skip in bytes. Compared in
-/// this order.
-fn effort(one: &Candidate<'_>) -> (u64, u64, u64) {
-    let trial = one.cell.cell.trial();
-    (trial.in_flight_of_all(), trial.bs, trial.skip)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::time::Duration;
 
 use iolab_plan::suspect::QUANTILE_REQUESTS;
-use iolab_stats::{mean, mean_interval};
+use iolab_stats::mean_interval;
 
 use super::effect::{CellId, confidence};
 use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
@@ -26,12 +26,12 @@ pub struct LongTail {
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub at: Vec<(String, String)>,
-    /// p99 over p50, geometric mean over the trials.
-    pub ratio: f64,
-    /// Its interval, simultaneous over the cells.
-    pub interval: (f64, f64),
     /// p50 and p99, ns; each the median over the trials.
     pub quantiles: (f64, f64),
+    /// The ratio of these two.
+    pub ratio: f64,
+    /// Its interval, simultaneous over the cells: that of the geometric mean of the trials' ratios, and of this one.
+    pub interval: (f64, f64),
     /// Cells whose tail is shown to be long.
     pub cells: usize,
     /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with too few trials, or with too few requests in
@@ -132,8 +132,10 @@ fn longest(
         let logs: Vec<f64> = cell.tail_ratios.iter().map(|ratio| ratio.ln()).collect();
         let interval = mean_interval(&logs, confidence(count))?;
         let (low, high) = (interval.low.exp(), interval.high.exp());
-        let ratio = mean(&logs)?.exp();
-        (low > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, (low, high)))
+        let latency = cell.latency?;
+        let ratio = latency.p99_ns / latency.p50_ns;
+        let interval = (low.min(ratio), high.max(ratio));
+        (interval.0 > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, interval))
     };
     let judged = measured().filter(|cell| is_judged(cell) && counts(cell));
     let all: Vec<_> = judged

@@ -2,7 +2,6 @@
 
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{Best, Candidate, Choice, Estimate, MARGIN, Standing};
-use iolab_workload::quantity::counted;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
@@ -35,11 +34,7 @@ pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     if curves.iter().any(|best| run(best) != run(told)) {
         return of_runs(curves, runs);
     }
-    let mut text = of_best(told, runs);
-    if curves.len() > 1 {
-        text.push_str(&others(curves, told));
-    }
-    text
+    of_best(told, runs)
 }
 
 /// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not shown to differ: 16MiB); ...`, of several targets a sentence for each:
@@ -127,41 +122,6 @@ fn superlative(best: &Best) -> (&'static str, &'static str) {
         true => ("highest", "lower"),
         false => ("lowest", "higher"),
     }
-}
-
-/// ` Best size, or within 5 % of it, in the 7 other settings: 64KiB in 5, 64KiB to 1MiB in 1, not shown in 1.`
-fn others(curves: &[Best], told: &Best) -> String {
-    let mut groups: Vec<(String, usize)> = Vec::new();
-    let mut are_single = true;
-    let rest = curves.iter().filter(|best| !std::ptr::eq(*best, told));
-    for best in rest {
-        let open: Vec<&Candidate> = best.open().collect();
-        let words = match best.shows() {
-            true => ranges(best, &open),
-            false => "cannot tell".to_owned(),
-        };
-        are_single &= open.len() == 1 || !best.shows();
-        match groups.iter_mut().find(|(other, _)| *other == words) {
-            Some((_, n)) => *n += 1,
-            None => groups.push((words, 1)),
-        }
-    }
-    groups.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let parts: Vec<String> = groups
-        .iter()
-        .map(|(words, n)| format!("{words} in {n}"))
-        .collect();
-    let (settings, parts) = match (curves.len() - 1, groups.as_slice()) {
-        (1, [(words, _)]) => ("other setting".to_owned(), words.clone()),
-        (n, [(words, _)]) => (counted(n, "other setting"), words.clone()),
-        (n, _) => (counted(n, "other setting"), parts.join(", ")),
-    };
-    // One that is near may still be shown to be worse.
-    let near = match are_single {
-        true => String::new(),
-        false => format!(", or within {} of it,", margin()),
-    };
-    format!(" Best size{near} in the {settings}: {parts}.")
 }
 
 fn of_best(best: &Best, runs: &[&Analysis]) -> String {
@@ -416,9 +376,14 @@ fn ranges(best: &Best, sizes: &[&Candidate]) -> String {
         }
         continues = own || continues && i == best.best;
     }
+    // A bare number of bytes is a size in a command only.
+    let size = |bytes: u64| match bytes < 1024 {
+        true => format!("{bytes} B"),
+        false => format_size(bytes),
+    };
     let words = ranges.iter().map(|(from, to)| match from == to {
-        true => format_size(*from),
-        false => format!("{} to {}", format_size(*from), format_size(*to)),
+        true => size(*from),
+        false => format!("{} to {}", size(*from), size(*to)),
     });
     words.collect::<Vec<_>>().join(", ")
 }
