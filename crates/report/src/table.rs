@@ -528,7 +528,7 @@ fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         columns.push(column(rows, "ceiling", 4, |c| {
             c.efficiency.as_ref().map_or_else(none, ceiling::ceiling)
         }));
-        columns.push(column(rows, "efficiency", 3, |c| {
+        columns.push(column(rows, "efficiency", 0, |c| {
             c.efficiency.as_ref().map_or_else(none, ceiling::share)
         }));
     }

@@ -293,6 +293,10 @@ impl<'a> Subject<'a> {
                 count(&|cell| groups(analysis, cell).is_some()),
                 "with two groups of trials",
             ),
+            (
+                count(&|cell| cell.flags.contains(&Flag::ExceedsCeiling)),
+                "above their ceiling",
+            ),
             (count(&lacks), "without an interval"),
             (count(&imprecise), "less precise than asked"),
         ];

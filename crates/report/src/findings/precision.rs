@@ -60,12 +60,18 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                 },
             ),
         };
+        // Further trials are at one level or the other.
+        let changed = analysis.timeline.over_run.iter();
+        let has_changed = changed
+            .map(|shift| shift.cell)
+            .any(|id| wide.iter().any(|cell| cell.cell.id == id));
+        let remedy = match has_changed {
+            true => "The level changed during the run, so that more trials do not help.",
+            false => more_trials::sentence(MoreTrials::of(analysis, &wide)),
+        };
         findings.push(Finding {
             rule: BELOW_PRECISION,
-            text: format!(
-                "{missed} {}",
-                more_trials::sentence(MoreTrials::of(analysis, &wide))
-            ),
+            text: format!("{missed} {remedy}"),
         });
     }
     if !without.is_empty() {

@@ -51,8 +51,8 @@ fn cause(cause: &Cause) -> String {
             )
         }
         Cause::Position => "lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.".to_owned(),
-        Cause::Cpus => "The CPUs were the limit (see the flags): more threads cannot help there.".to_owned(),
-        Cause::OthersOnCpus => "Others used the CPUs at the same time (see the flags), which may be the cause.".to_owned(),
+        Cause::Cpus => "The CPUs were the limit: more threads cannot help there.".to_owned(),
+        Cause::OthersOnCpus => "Others used the CPUs at the same time, which may be the cause.".to_owned(),
         Cause::Limit(limit) => format!(
             "An I/O limit of the control group held them back ({}).",
             limit.what.format(limit.per_second)
