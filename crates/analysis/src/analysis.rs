@@ -250,6 +250,10 @@ impl CellAnalysis {
         let Some(verdict) = self.served.as_ref().and_then(CellServed::unanimous) else {
             return false;
         };
+        // Of a report that leaves settings out nobody knows what was asked for.
+        if !self.cell.spec.unknown.is_empty() {
+            return false;
+        }
         let mut trials = self.cell.spec.trials().into_iter();
         trials.all(|trial| match (trial.backend, trial.cache) {
             (Backend::Null, _) => verdict == ServedBy::NotStorage,

@@ -38,9 +38,13 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
     let mut curves: Vec<Curve<'a>> = Vec::new();
     let mut places: HashMap<Vec<String>, usize> = HashMap::new();
     for cell in &analysis.cells {
-        let Some(summary) = cell.response else {
+        let spec = &cell.cell.spec;
+        let Some(summary) = cell.response.filter(|_| spec.is_comparable(spec)) else {
             continue;
         };
+        if spec.unknown.contains(factor) {
+            continue;
+        }
         let held = held_levels(analysis, cell, |i, _| i == swept);
         let point = Point {
             size: match factor {

@@ -78,8 +78,9 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) ->
     // A write with its own sync reaches the device as a write too.
     let reaches =
         |trial: &TrialSpec| is_direct(trial) || trial.sync.is_per_write() && trial.sync_every == 1;
-    let reads_directly = cell.spec.reading_trials().into_iter().all(is_direct);
-    let writes_through = cell.spec.writing_trials().into_iter().all(reaches);
+    let is_known = cell.spec.unknown.is_empty();
+    let reads_directly = is_known && cell.spec.reading_trials().into_iter().all(is_direct);
+    let writes_through = is_known && cell.spec.writing_trials().into_iter().all(reaches);
     let (reads, writes) = (&sample.operations.read, &sample.operations.write);
     match what {
         Traffic::ReadBytes => {

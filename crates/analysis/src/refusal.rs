@@ -72,6 +72,12 @@ pub(crate) fn no_cell_in_common(
     })
 }
 
+/// Cells would match but for settings that the report of one side does not say.
+pub(crate) fn unknown_settings() -> Error {
+    Error::usage("what the two measured is not known: the imported reports leave settings of their jobs out")
+        .hint("measure with 'iolab run', or import reports in which each job has its own entry with its options (fio without --group_reporting)")
+}
+
 /// A run has no factor of the name that the user gave, but these.
 pub(crate) fn no_such_factor(named: &str, factors: &[String]) -> Error {
     Error::usage(format!("the run has no factor {named:?}")).hint(match factors {

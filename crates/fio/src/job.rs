@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
-use iolab_workload::Result;
 use iolab_workload::names::check_file_name;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::{Error, Result};
 
 pub use self::explain::OptionExplanation;
 use self::job_errors::Mistakes;
@@ -33,7 +33,7 @@ use self::lines::Around;
 use self::read_back::ReadBack;
 pub use super::between_passes::PageSize;
 use super::between_passes::ReadUnit;
-use super::options::{FileSize, cell_or_faults, duration};
+use super::options::{FileSize, cell_or_faults, duration, is_set};
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -197,6 +197,17 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Op
         let ramp = job.options.get("ramp_time");
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
             mistakes.add(&job.place_of(fault.option), fault.error);
+        }
+        let floor = ["rate_iops_min", "ratemin"].into_iter();
+        for floor in floor.filter(|name| is_set(&job.options, name)) {
+            if !["rate", "rate_iops"]
+                .iter()
+                .any(|name| is_set(&job.options, name))
+            {
+                let what = format!("iolab cannot carry out {floor} without a rate");
+                let error = Error::usage(what).hint("give rate_iops, which iolab holds and flags where it is not held; 'iolab compare' judges a job without a rate against an earlier run");
+                mistakes.add(&job.place_of(floor), error);
+            }
         }
         let read = cell_or_faults(&job.options, size);
         cells.push(read.map_or_else(

@@ -2,7 +2,7 @@
 //! line. Nothing here starts fio or measures, so that any system reads and writes job files. fio's HOWTO explains every option.
 //!
 //! Files to begin with: `job.rs` a job file as an experiment, `write_job.rs` an experiment as a job file, `options.rs` the options of
-//! a job as a cell, `words.rs` a trial as options, `described.rs` what was measured as jobs, `unsupported.rs` what fio cannot do, or does otherwise.
+//! a job as a cell, `words.rs` a trial as options, `described.rs` what was measured as jobs, `reported.rs` what a report says of a job, `unsupported.rs` what fio cannot do, or does otherwise.
 
 mod between_passes;
 pub mod described;
@@ -10,6 +10,7 @@ pub mod job;
 mod job_lines;
 pub mod named_file;
 pub mod options;
+pub mod reported;
 pub mod unsupported;
 pub mod words;
 pub mod write_job;

@@ -127,7 +127,10 @@ pub(crate) fn cell_or_faults(
 }
 
 /// The value of an option, with the name under which it is given.
-fn value<'a>(options: &'a Options, name: &'static str) -> Option<(&'static str, &'a str)> {
+pub(crate) fn value<'a>(
+    options: &'a Options,
+    name: &'static str,
+) -> Option<(&'static str, &'a str)> {
     let mut names = std::iter::once(name).chain(aliases::of(name));
     names.find_map(|name| text(options, name).map(|text| (name, text)))
 }

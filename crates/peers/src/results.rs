@@ -2,7 +2,7 @@
 
 use iolab_workload::histogram::LatencyHistogram;
 
-use iolab_record::{Ended, LatencyOf, OperationSummary, PerOperation};
+use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 
@@ -15,6 +15,10 @@ pub struct Results {
     pub version: String,
     /// When it was measured, RFC 3339, UTC.
     pub measured_utc: Option<String>,
+    /// The file, folder or device that all of it measured; `None` where the report does not name it, or names several.
+    pub target: Option<String>,
+    /// The machine that ran all of it; `None` where the report does not name it, or names several.
+    pub host: Option<String>,
     /// Its jobs or tests.
     pub entries: Vec<PeerResult>,
     /// What a reader should know of it.
@@ -67,6 +71,8 @@ pub struct PeerResult {
     pub warmup: bool,
     /// What it did, by operation.
     pub operations: PerOperation<OperationSummary>,
+    /// What it did without a word about what that was.
+    pub unsplit: Moved,
     /// From its start to its end, ns.
     pub elapsed_ns: u64,
     /// CPU time in user mode, ns.

@@ -104,7 +104,13 @@ impl Plan {
                 experiment.apply_set("first_offset=random")?;
             }
         }
-        Self::of(experiment, processes)
+        let plan = Self::of(experiment, processes)?;
+        let mut unknown = plan.cells.iter().flat_map(|cell| &cell.spec.unknown);
+        match unknown.next() {
+            None => Ok(plan),
+            Some(setting) => Err(Error::usage(format!("{setting} is unknown"))
+                .hint(format!("only imported results have settings that are unknown: give one with --set {setting}=..."))),
+        }
     }
 
     /// Sets another budget, from which the length of trials for service levels follows.

@@ -55,6 +55,7 @@ pub use states::{
     TargetKind,
 };
 pub use tables::{FurtherTarget, GroupRow, PreparationStep, Rank};
+pub use targets::UNKNOWN_TARGET;
 pub use tell_targets_apart::tell_targets_apart;
 
 /// The schema version that this build writes, and the only one that it reads.

@@ -46,6 +46,8 @@ pub struct Sample {
     pub started_utc: String,
     /// Requests by operation.
     pub operations: PerOperation<OperationSummary>,
+    /// Requests of which the report of another tool does not say what they did.
+    pub unsplit: Moved,
     /// Number of requests of each size, where sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
     /// Time in which workers were ready to run and waited for a CPU, added up, ns; `None` where it was not counted.
@@ -289,12 +291,14 @@ impl Sample {
 
     /// Number of completed requests; excludes syncs.
     pub fn requests(&self) -> u64 {
-        self.operations.sum_of_requests(|own| own.requests)
+        let split = self.operations.sum_of_requests(|own| own.requests);
+        split.saturating_add(self.unsplit.requests)
     }
 
     /// Bytes transferred by all requests.
     pub fn bytes(&self) -> u64 {
-        self.operations.sum(|own| own.bytes)
+        let split = self.operations.sum(|own| own.bytes);
+        split.saturating_add(self.unsplit.bytes)
     }
 
     /// Throughput in MB/s (10^6 bytes per second) over the full span.

@@ -7,6 +7,9 @@ use iolab_workload::target::TargetName;
 use crate::environment::{Environment, KEYS};
 use crate::{Cell, RunRecord, TargetKind};
 
+/// The target of an imported run whose report does not name any.
+pub const UNKNOWN_TARGET: &str = "an unknown target";
+
 impl RunRecord {
     /// The paths of all targets: of table `run`, then of table `target`.
     pub fn targets(&self) -> impl Iterator<Item = &str> {

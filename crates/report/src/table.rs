@@ -159,7 +159,12 @@ fn times(analysis: &Analysis) -> String {
         values.all(|other| other == first).then_some(first)
     };
     let alone = timed().all(|cell| cell.cell.trial().workers() == 1);
-    let service = match same(|c| c.cell.trial().depth.to_string()).as_deref() {
+    let depth = |c: &CellAnalysis| match c.cell.spec.unknown.contains("depth") {
+        true => "unknown".to_owned(),
+        false => c.cell.trial().depth.to_string(),
+    };
+    let service = match same(depth).as_deref() {
+        Some("unknown") => "requests at an unknown depth".to_owned(),
         Some("1") if alone => "one request at a time".to_owned(),
         Some("1") => "one request at a time per thread".to_owned(),
         Some(depth) => format!("requests at depth {depth}"),

@@ -67,7 +67,7 @@ fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlO
         },
         Access::Bytes(get, _) => return Ok(ToSqlOutput::Borrowed(ValueRef::Blob(get(row)))),
         Access::Setting(setting, get, _) => match setting.value(get(row)) {
-            settings::Value::None => None,
+            settings::Value::None | settings::Value::Unknown => None,
             settings::Value::Flag(on) => Some(Value::Integer(on.into())),
             settings::Value::Number(number) => int(number)?,
             settings::Value::Time(time) => int(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))?,
@@ -217,6 +217,9 @@ fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> bool {
 
 /// Reads a setting as if a user wrote it, with the same checks.
 fn put_setting(setting: &Setting, value: ValueRef<'_>, spec: &mut CellSpec) -> bool {
+    if spec.unknown.contains(setting.name) {
+        return value == ValueRef::Null;
+    }
     let text = match (value, setting.kind.is_number()) {
         (ValueRef::Null, _) => "none".to_owned(),
         (ValueRef::Integer(number), true) if setting.kind.is_time() => format!("{number}ns"),

@@ -3,6 +3,7 @@
 //! The kernel's counters were not read during the run, so every verdict is `unknown`; and one job is one sample, so there
 //! is no interval.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use iolab_workload::Error;
@@ -18,11 +19,11 @@ use iolab_plan::read_user_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
-    RunStatus, Sample, ServedBy, ServedVerdict, TargetKind,
+    RunStatus, Sample, ServedBy, ServedVerdict, TargetKind, UNKNOWN_TARGET,
 };
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::names::check_file_name;
-use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Setting, Value};
 
 /// Largest text that is read, bytes.
 pub const TEXT_MAX: u64 = 64 << 20;
@@ -88,22 +89,43 @@ impl Import {
         Self::parse(&text_of(path)?).map_err(|error| error.within(path.display()))
     }
 
-    /// Writes it into a new run file, under a name made from that of its source.
+    /// The same, measured on the machine of this name.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the report names another one.
+    pub fn on_host(mut self, name: Option<&str>) -> Result<Self> {
+        let Some(name) = name else {
+            return Ok(self);
+        };
+        match self.results.host.replace(name.to_owned()) {
+            Some(own) if own != name => Err(Error::usage(format!(
+                "--host {name}: the report names its host, {own}"
+            ))
+            .hint("leave --host out")),
+            _ => Ok(self),
+        }
+    }
+
+    /// Writes it into a new run file.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): jobs with too many different settings for one table; when the file cannot be
     /// written.
     pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
-        let experiment = self.experiment(source)?;
+        let experiment = self.experiment()?;
         let imported = ImportedCells::of(&experiment, &self.results.entries);
         let now = now_utc();
-        let run = self.run(source, &now);
+        let run = self.run(&now);
         let mut environment = Environment::default();
         environment.put(
             &KEYS.tool_version.of(self.results.tool),
             self.results.version.clone(),
         );
-        environment.put(&KEYS.imported_from, run.target.clone());
+        let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+        environment.put(&KEYS.imported_from, source.display().to_string());
+        if let Some(host) = &self.results.host {
+            environment.put(&KEYS.host_name, host.clone());
+        }
         let record = ExperimentRecord {
             trials_min: 1,
             trials_max: 1,
@@ -117,7 +139,7 @@ impl Import {
             .collect();
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
         imported.write(&mut file, &run.started_utc)?;
-        for note in &self.results.notes {
+        for note in &self.notes() {
             file.add_event(&remark(note))?;
         }
         let path = file.path().to_owned();
@@ -126,8 +148,27 @@ impl Import {
     }
 
     /// Notes for the user.
-    pub fn notes(&self) -> &[String] {
-        &self.results.notes
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.results.notes.clone();
+        if self.target() == UNKNOWN_TARGET {
+            notes.push("the report does not name what it measured: the target is unknown, so that its runs are no series (--host NAME names the machine)".to_owned());
+        }
+        notes
+    }
+
+    /// What was measured: what the report names, else the storage of the host.
+    fn target(&self) -> String {
+        let entries = self.results.entries.iter();
+        let each: BTreeSet<String> = entries
+            .filter_map(|entry| Some(entry.cell.target.as_ref()?.to_string()))
+            .collect();
+        let all: Vec<String> = each.into_iter().collect();
+        let named = self.results.target.clone();
+        let named = named.or_else(|| (!all.is_empty()).then(|| all.join(", ")));
+        let on_host = || Some(format!("//{}", self.results.host.as_ref()?));
+        named
+            .or_else(on_host)
+            .unwrap_or_else(|| UNKNOWN_TARGET.to_owned())
     }
 
     /// A name for the run file, after that of its source.
@@ -136,12 +177,10 @@ impl Import {
         check_file_name(&stem).unwrap_or_else(|_| "imported".to_owned())
     }
 
-    fn run(&self, source: &Path, now: &str) -> Run {
-        let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
-        let ends = self.results.entries.iter().map(|entry| {
-            let trial = &entry.cell.trial;
-            trial.offset.saturating_add(trial.region)
-        });
+    fn run(&self, now: &str) -> Run {
+        let sized = self.results.entries.iter().map(|entry| &entry.cell);
+        let sized = sized.filter(|cell| !cell.unknown.contains("region"));
+        let ends = sized.map(|cell| cell.trial.offset.saturating_add(cell.trial.region));
         Run {
             status: RunStatus::Running,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -151,7 +190,7 @@ impl Import {
                 .clone()
                 .unwrap_or_else(|| now.to_owned()),
             ended_utc: None,
-            target: source.display().to_string(),
+            target: self.target(),
             target_kind: TargetKind::Imported,
             target_bytes: ends.max().unwrap_or(0),
             clock_source: format!("of {}", self.results.version),
@@ -160,14 +199,14 @@ impl Import {
     }
 
     /// The settings in which the jobs differ are the factors, and only the combinations that a job has are cells.
-    fn experiment(&self, source: &Path) -> Result<Experiment> {
+    fn experiment(&self) -> Result<Experiment> {
         let design = Design {
             trials_min: 1,
             trials_max: 1,
             ..Design::default()
         };
         let mut experiment = Experiment::bare(
-            Self::name(source),
+            self.results.tool.to_string(),
             format!("What did {} measure?", self.results.tool),
             Response::Throughput,
             design,
@@ -175,8 +214,13 @@ impl Import {
         let entries = &self.results.entries;
         let usual = CellSpec::default();
         let is_said = |setting: &&Setting| {
-            let default = setting.get(&usual);
-            entries.iter().any(|job| setting.get(&job.cell) != default)
+            let values = || entries.iter().map(|job| setting.value(&job.cell));
+            let default = setting.value(&usual);
+            let is_known = |value: &Value| *value != Value::Unknown;
+            match DESCRIBING.contains(&setting.name) && values().any(|value| is_known(&value)) {
+                true => values().any(|value| value != default),
+                false => values().any(|value| is_known(&value) && value != default),
+            }
         };
         let said: Vec<&Setting> = SETTINGS.iter().filter(is_said).collect();
         let combination = |job: &PeerResult| -> Combination {
@@ -225,6 +269,8 @@ impl<'a> ImportedCells<'a> {
                 });
                 cells.len() - 1
             });
+            let unknown = job.cell.unknown.iter();
+            cells[number].spec.unknown.extend(unknown);
             jobs.push((number, job));
         }
         Self { cells, jobs }
@@ -268,6 +314,7 @@ fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sa
         ok,
         started_utc: started_utc.to_owned(),
         operations: entry.operations.clone(),
+        unsplit: entry.unsplit,
         errors: u64::from(!ok),
         failure: entry.failure.clone(),
         ended: if ok { entry.ended } else { Ended::Failed },

@@ -143,6 +143,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         ok: true,
         started_utc: "2026-01-02T03:04:05Z".to_owned(),
         operations,
+        unsplit: Moved::default(),
         errors: 0,
         failure: None,
         ended: Ended::Done,

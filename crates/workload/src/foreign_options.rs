@@ -408,6 +408,18 @@ pub fn in_job(name: &str) -> Option<InJob> {
         .in_job
 }
 
+/// Every setting that an option of a fio job decides.
+pub fn decided_settings() -> impl Iterator<Item = &'static str> {
+    let all = FOREIGN.iter().flat_map(|foreign| foreign.options);
+    let effects = all
+        .filter_map(|option| option.in_job)
+        .map(|known| known.effect);
+    effects.flat_map(|effect| match effect {
+        Effect::Decides(settings) => settings.iter().copied(),
+        Effect::Asks(_) | Effect::Target | Effect::Idle(_) => [].iter().copied(),
+    })
+}
+
 /// Every supported option of a fio job.
 pub fn names_in_jobs() -> impl Iterator<Item = &'static str> {
     let all = FOREIGN.iter().flat_map(|foreign| foreign.options);

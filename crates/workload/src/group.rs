@@ -52,11 +52,12 @@ impl CellSpec {
         name.is_none_or(|name| self.active().any(|group| group.name == name))
     }
 
-    /// The trial of each group; the cell's own without groups.
+    /// The trial of each group; the cell's own without groups. None where settings are unknown, which a reader of a whole trial could
+    /// not see.
     pub fn trials(&self) -> Vec<&TrialSpec> {
         match self.has_groups() {
             true => self.active().map(|group| &group.spec.trial).collect(),
-            false => vec![&self.trial],
+            false => self.only_trial().into_iter().collect(),
         }
     }
 
@@ -82,7 +83,7 @@ impl CellSpec {
                 .filter(|group| is_one(group.spec.target.as_ref()))
                 .map(|group| &group.spec.trial)
                 .collect(),
-            false if is_one(self.target.as_ref()) => vec![&self.trial],
+            false if is_one(self.target.as_ref()) => self.only_trial().into_iter().collect(),
             false => Vec::new(),
         }
     }
@@ -313,6 +314,7 @@ impl GroupSpec {
             command,
             tool,
             system,
+            unknown,
             // One word for settings of the trial, and how completions are taken.
             workload: _,
             batch_auto: _,
@@ -325,6 +327,8 @@ impl GroupSpec {
             idle: _,
         } = &self.spec;
         usage_errors! {
+            !unknown.is_empty() => "an unknown setting in a group",
+                "only imported results have settings that are unknown: give a value";
             !system.is_none() => "settings of the kernel (system) with groups",
                 "they apply to all that runs: compare runs without groups, or leave system out";
             tool.is_peer() || linkage.is_some() || command.is_some() => "another tool or a program beside other groups",

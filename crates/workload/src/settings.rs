@@ -16,7 +16,7 @@ mod sorted_table;
 mod value;
 mod values;
 
-pub use self::cell::{CellSpec, GroupSpec, cell_label, level_label, own_cells};
+pub use self::cell::{CellSpec, DESCRIBING, GroupSpec, cell_label, level_label, own_cells};
 use self::setting::rows;
 pub use self::setting::{Setting, Topic};
 use self::sorted_table::{count, in_order};

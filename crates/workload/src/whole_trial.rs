@@ -9,6 +9,7 @@ use crate::settings::CellSpec;
 use crate::trial::{Rate, TrialLimit, TrialSpec};
 
 /// All groups of a trial together; without groups, the trial itself. Has no setting that one group can have and another one not.
+/// The field of a setting that is not known ([`CellSpec::unknown`]) is that of a default trial.
 #[derive(Debug, Clone, Copy)]
 pub struct WholeTrial<'a> {
     /// Bytes of a request; of groups with several sizes, the largest.
@@ -44,26 +45,32 @@ impl WholeTrial<'_> {
         trials.map(TrialSpec::in_flight_of_all).sum()
     }
 
-    /// Whether any request reads.
+    /// Whether any request reads, as far as is known.
     pub fn reads(self) -> bool {
-        self.spec.trials().into_iter().any(TrialSpec::reads)
+        self.may("read_percent", TrialSpec::reads)
     }
 
-    /// Whether any request writes.
+    /// Whether any request writes, as far as is known.
     pub fn writes(self) -> bool {
-        self.spec.trials().into_iter().any(TrialSpec::writes)
+        self.may("read_percent", TrialSpec::writes)
     }
 
-    /// Whether any request is of this operation.
+    /// Whether any request is of this operation, as far as is known.
     pub fn requests(self, operation: Operation) -> bool {
-        let mut trials = self.spec.trials().into_iter();
-        trials.any(|trial| trial.requests(operation))
+        self.may("read_percent", |trial| trial.requests(operation))
     }
 
-    /// Whether the workers of any group have a rate.
+    /// Whether the workers of any group have a rate, as far as is known.
     pub fn has_rate(self) -> bool {
-        let mut trials = self.spec.trials().into_iter();
-        trials.any(|trial| trial.rate.is_some())
+        self.may("rate", |trial| trial.rate.is_some())
+    }
+
+    /// Whether something is true of any group, or may be, since this setting is not known.
+    fn may(self, setting: &str, of: impl Fn(&TrialSpec) -> bool) -> bool {
+        match self.spec.unknown.is_empty() {
+            true => self.spec.trials().into_iter().any(of),
+            false => self.spec.unknown.contains(setting) || of(&self.spec.trial),
+        }
     }
 
     /// Whether the workers of any group fill new files.
@@ -104,7 +111,10 @@ fn reached(spec: &CellSpec, trials: Vec<&TrialSpec>) -> u64 {
 impl CellSpec {
     /// What all workers of a trial do together.
     pub fn whole_trial(&self) -> WholeTrial<'_> {
-        let trials = self.trials();
+        let mut trials = self.trials();
+        if trials.is_empty() && !self.has_groups() {
+            trials.push(&self.trial);
+        }
         let most = |of: fn(&TrialSpec) -> u64| trials.iter().map(|trial| of(trial)).max();
         let depth = trials.iter().map(|trial| trial.depth).max();
         WholeTrial {
@@ -118,9 +128,9 @@ impl CellSpec {
         }
     }
 
-    /// The trial of a cell without groups; `None` with groups, also with a single one.
+    /// The trial of a cell without groups; `None` with groups, also with a single one, and where settings are unknown.
     pub fn only_trial(&self) -> Option<&TrialSpec> {
-        (!self.has_groups()).then_some(&self.trial)
+        (!self.has_groups() && self.unknown.is_empty()).then_some(&self.trial)
     }
 
     /// Gives the workers of the first of this many processes (ranks) their place among those of all; groups have one process.

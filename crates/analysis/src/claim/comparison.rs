@@ -122,6 +122,9 @@ pub(super) fn is_rate(response: Response) -> bool {
 /// Whether the storage decides how the responses of two cells differ. It does not where both keep the rates that they were asked for, nor
 /// where one adds up other groups than the other: what groups reach together is compared with what they reach alone, by claims of their own.
 fn is_comparable(analysis: &Analysis, base: Cell<'_>, other: Cell<'_>) -> bool {
+    if !base.cell.spec.is_comparable(&other.cell.spec) {
+        return false;
+    }
     let active = |cell: Cell<'_>| -> Vec<String> {
         let groups = cell.cell.spec.active();
         groups.map(|group| group.name.clone()).collect()

@@ -14,11 +14,11 @@ use crate::refusal;
 use crate::run_definition::definition;
 use iolab_plan::cells::cells;
 use iolab_record::environment::{self, KEYS};
-use iolab_record::{Cell, RunRecord, TargetKind};
+use iolab_record::{Cell, RunRecord, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 use iolab_workload::operation::Operation;
-use iolab_workload::settings::Setting;
 use iolab_workload::settings::cell_label;
+use iolab_workload::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +96,11 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
         .iter()
         .filter_map(|cell| Some((cell, partner(&cell.levels)?)))
         .collect();
+    let matched = both.len();
+    both.retain(|(a, b)| a.cell.cell.spec.is_comparable(&b.cell.cell.spec));
+    if both.is_empty() && matched > 0 {
+        return Err(refusal::unknown_settings());
+    }
     if both.is_empty() {
         let held = base.held.or(new.held).map(|(factor, _)| factor);
         return Err(no_common_cell(&factors, &base_cells, &new_cells, held));
@@ -214,7 +219,11 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
         match place(factor) {
             Some(at) => cell.cell.levels.get(at).cloned(),
             None => {
-                let spec = &planned.as_ref()?.get(index)?.spec;
+                let spec = match cell.cell.spec.unknown.is_empty() {
+                    true => &planned.as_ref()?.get(index)?.spec,
+                    // A definition says nothing of what is unknown.
+                    false => &cell.cell.spec,
+                };
                 let (group, name) = split_group(factor);
                 let setting = Setting::find(name)?;
                 let own = |name| spec.groups.iter().find(|group| group.name == name);
@@ -318,11 +327,16 @@ pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Differen
         ]
     };
     let runs = named(base).into_iter().zip(named(new));
-    let runs = runs.filter(|((_, a), (_, b))| a != b);
+    // What is unknown of both may be two things.
+    let runs = runs.filter(|((_, a), (_, b))| a != b || a == UNKNOWN_TARGET);
+    let value = |text: String| match text == UNKNOWN_TARGET {
+        true => SideValue::Unknown,
+        false => SideValue::Known(text),
+    };
     let runs = runs.map(|((what, base), (_, new))| Difference {
         what,
-        base: SideValue::Known(base),
-        new: SideValue::Known(new),
+        base: value(base),
+        new: value(new),
     });
     let facts = environment::differences(&base.environment, &new.environment);
     let facts = facts.into_iter().map(|(key, of_base, of_new)| Difference {
@@ -380,6 +394,10 @@ pub(crate) fn setting_differences(
             for ((setting, base), (_, new)) in a.in_force().zip(b.in_force()) {
                 let group = group.clone();
                 let what = DiffersIn::Setting { group, setting };
+                // The same is unknown of both, among what describes a cell.
+                if [&base, &new].contains(&&Value::Unknown) {
+                    continue;
+                }
                 if base != new && !expected(&what.key()) {
                     let [base, new] = [base, new].map(|value| SideValue::Set(setting, value));
                     note(&mut found, what, base, new);

@@ -9,7 +9,7 @@ use crate::analysis::CellAnalysis;
 use crate::compare::RunSide;
 use crate::compare::matching::{common_factors, keyed, setting_differences};
 use iolab_record::environment::{Environment, KEYS, Key, ValueType};
-use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_record::{RunRecord, RunStatus, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 
 /// Why a run is not comparable with another.
@@ -213,7 +213,8 @@ fn one_target(
     }
     let mounted = |list: &Environment| list.get(&KEYS.mount_point).is_some();
     let by_mount = kind == TargetKind::Scratch && mounted(x) && mounted(y);
-    if !by_mount && path != other_path {
+    // What is unknown of both may be two things.
+    if !by_mount && path != other_path || path == UNKNOWN_TARGET {
         return Some("path");
     }
     differs(x, y, &KEYS.mount_point)
@@ -255,6 +256,7 @@ fn setting(
             let other = y.iter().find(|other| other.levels == cell.levels)?;
             Some((cell.cell, other.cell))
         })
+        .filter(|(x, y)| x.cell.spec.is_comparable(&y.cell.spec))
         .collect();
     if pairs.is_empty() {
         return Ok(Some(ExclusionReason::NoCellInCommon));

@@ -11,6 +11,7 @@ use crate::compare::matching::{
 };
 use crate::compare::{Difference, RunSide};
 use crate::doubt::SideDoubts;
+use crate::refusal;
 use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 
@@ -91,6 +92,16 @@ pub(super) fn compare(
         .filter(|levels| of_base.contains(levels))
         .copied()
         .collect();
+    let matched = both.len();
+    both.retain(|levels| {
+        let mut cells = known(&base.cell(levels));
+        cells.extend(known(&new.cell(levels)));
+        let specs: Vec<_> = cells.iter().map(|cell| &cell.cell.spec).collect();
+        specs.iter().all(|spec| spec.is_comparable(specs[0]))
+    });
+    if both.is_empty() && matched > 0 {
+        return Err(refusal::unknown_settings());
+    }
     if both.is_empty() {
         let none = Vec::new();
         let (a, b) = (base.cells.last(), new.cells.last());

@@ -278,6 +278,9 @@ pub(crate) struct Fit {
 pub(crate) struct Import {
     /// Output of fio --output-format=json (or json+), or of iozone
     pub(crate) file: PathBuf,
+    /// Machine that it was measured on, which few reports name: runs of different machines are no series
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

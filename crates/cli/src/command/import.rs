@@ -14,6 +14,7 @@ use crate::output::{self, note};
 pub(crate) fn import(options: &Import) -> Outcome {
     check_output(options.output.as_deref(), 1)?;
     let import = iolab_runner::import::Import::read(&options.file)?;
+    let import = import.on_host(options.host.as_deref())?;
     for text in import.notes() {
         note(format_args!("note: {text}"));
     }

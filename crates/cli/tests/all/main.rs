@@ -17,6 +17,7 @@ mod faults;
 mod file_circles;
 mod gate;
 mod groups;
+mod imported;
 mod install;
 mod installed;
 mod interrupt;

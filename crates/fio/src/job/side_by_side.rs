@@ -77,11 +77,16 @@ pub(super) fn named(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
 fn folder(jobs: &[Job]) -> Option<PathBuf> {
     let named = |job: &Job| -> Option<PathBuf> {
         let path = named_file(&job.options).unwrap_or_else(|| PathBuf::from("."));
-        let Some(name) = job.options.get("filename") else {
+        if ["filename", "directory"]
+            .iter()
+            .any(|option| target::names_several(job, option))
+        {
+            return None;
+        }
+        if !job.options.contains_key("filename") {
             return Some(path);
-        };
-        // A colon parts several files.
-        if name.contains(':') || path.starts_with("/dev") || path.symlink_metadata().is_ok() {
+        }
+        if path.starts_with("/dev") || path.symlink_metadata().is_ok() {
             return None;
         }
         match path.parent() {

@@ -14,13 +14,24 @@ use crate::named_file::named_file;
 pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (number, job) in jobs.iter().enumerate() {
-        let name = job.options.get("filename");
-        if name.is_some_and(|name| name.contains(':')) {
-            let error = Error::usage("filename has a colon, which separates files");
-            let error = error.hint(
-                "name one file; 'iolab run EXPERIMENT --striped A B' stripes requests over several",
-            );
-            mistakes.add(&job.place_of("filename"), error);
+        let several = [
+            (
+                "filename",
+                "names several files",
+                "name one file; fio adds up names that are given one by one",
+            ),
+            (
+                "directory",
+                "names several folders, over which fio spreads its files",
+                "name one folder; 'iolab run EXPERIMENT A B' measures several",
+            ),
+        ];
+        let several = several
+            .into_iter()
+            .find(|(option, ..)| names_several(job, option));
+        if let Some((option, what, hint)) = several {
+            let error = Error::usage(format!("{option} {what}")).hint(hint);
+            mistakes.add(&job.place_of(option), error);
             continue;
         }
         let target = named_file(&job.options);
@@ -37,6 +48,12 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
         true => found.map(reachable),
         false => found,
     }
+}
+
+/// Whether an option names several files or folders, which colons separate: fio adds names up that are given one by one.
+pub(super) fn names_several(job: &Job, option: &str) -> bool {
+    let name = job.options.get(option);
+    name.is_some_and(|name| name.contains(':'))
 }
 
 /// Refuses a target that stands in a variable or in another file unless it is there: a path that is there is no secret, and

@@ -32,6 +32,28 @@ fn the_path_of_libblkio_is_the_file() {
 }
 
 #[test]
+fn several_files_a_floor_alone_and_a_trace_are_refused() {
+    let told = [
+        "filename=f1\nfilename=f2\n",
+        "filename=f1:f2\n",
+        "directory=da:db\nnumjobs=2\n",
+        "filename=f1\n[b]\nfilename=f2\nfilename=f3\n",
+        "filename=d.dat\nrate_iops_min=100000\n",
+        "filename=d.dat\nratemin=1m\n",
+        "read_iolog=requests.log\n",
+    ]
+    .map(|lines| {
+        let text = format!("[a]\nrw=randread\nbs=4k\nsize=64m\n{lines}");
+        JobFile::parse(&text, "x").expect_err(lines).to_string()
+    });
+    insta::assert_snapshot!(told.join("\n"));
+    let global = "[global]\nfilename=f1\nsize=64m\n[a]\nfilename=f2\n";
+    JobFile::parse(global, "x").expect_err("two files");
+    let held = "[a]\nsize=64m\nrate_iops=1000\nrate_iops_min=900\n";
+    JobFile::parse(held, "x").expect("a rate that is held");
+}
+
+#[test]
 fn a_job_file_becomes_an_experiment() {
     let text = "; a comment\n[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nramp_time=2s\nfilename=/data/file\ngroup_reporting\n\n[first]\nrw=randread\nbs=4k\niodepth=8\n[second]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n";
     let file = JobFile::parse(text, "my job").expect("a job file");
@@ -297,7 +319,7 @@ fn what_is_not_understood_is_named_with_its_line() {
     line 3: rate=1m,2m in a mix with 50 % reads
     line 3: iolab cannot carry out zonemode=strided
     line 3: iolab cannot carry out latency_target=5q
-    line 2: filename has a colon, which separates files
+    line 2: filename names several files
     line 2: iolab cannot carry out ramp_time=soon
     ");
 }

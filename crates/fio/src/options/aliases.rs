@@ -40,8 +40,12 @@ pub(crate) fn replaced_by(name: &str) -> impl Iterator<Item = &'static str> {
     of(name).chain(others(OPPOSITES, name))
 }
 
-/// Gives an option its value, under the name that was written: the last value given counts, whichever name it has.
-pub fn give(options: &mut Options, name: String, value: String) {
+/// Gives an option its value, under the name that was written: the last value given counts, whichever name it has. File names
+/// add up, as in fio.
+pub fn give(options: &mut Options, name: String, mut value: String) {
+    if let Some(before) = options.get(&name).filter(|_| name == "filename") {
+        value = format!("{before}:{value}");
+    }
     for other in replaced_by(&name) {
         options.remove(other);
     }

@@ -160,8 +160,7 @@ fn what_has_no_words_is_refused_by_name() {
         ("bsrange=4k-q", "bsrange="),
         ("bssplit=4k/50:8k/40", "bssplit"),
         ("thinktime=soon", "thinktime="),
-        ("bs=4ki", "bs="),
-        ("bs=4KiB", "bs="),
+        ("bs=4q", "bs="),
         ("bssplit=4k/50:8k/50 bsrange=4k-8k", "bssplit and bsrange"),
         ("bs=0", "bs="),
         ("size=50%", "size="),
@@ -181,5 +180,22 @@ fn what_has_no_words_is_refused_by_name() {
     ] {
         let error = cell(text).expect_err(text);
         assert!(error.message().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn sizes_have_fios_units() {
+    for (text, bytes) in [
+        ("4096", 4096),
+        ("4k", 4 << 10),
+        ("4kB", 4 << 10),
+        ("1M", 1 << 20),
+        ("1Mi", 1 << 20),
+        ("1MB", 1 << 20),
+        ("1MiB", 1_000_000),
+        ("10GiB", 10_000_000_000),
+        ("2ti", 2 << 40),
+    ] {
+        assert_eq!(size("size", text).expect(text), bytes, "{text}");
     }
 }

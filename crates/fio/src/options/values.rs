@@ -7,31 +7,25 @@ use iolab_workload::foreign_options::{Answer, answer};
 
 use super::{Fault, Read};
 
-/// A size as fio reads it: `4k` and `4kb` are 4096.
+/// A size as fio reads it where `kb_base` is not given: `4k`, `4kb` and `4Ki` are 4096, and `4KiB` is 4000.
 pub(crate) fn size(name: &'static str, text: &str) -> Read<u64> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let shift = match lower[digits.len()..].trim() {
-        "" | "b" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        "kib" | "mib" | "gib" | "tib" => {
-            let given = &text[..digits.len() + 1];
-            let error = unknown(name, text).error.hint(format!(
-                "fio takes KiB, MiB, GiB and TiB of a job file for powers of 1000 (kb_base=1024): write {given} for a power of 1024, or the number of bytes"
-            ));
-            return Err(Fault {
-                option: name,
-                error,
-            });
-        }
+    let (base, power): (u64, u32) = match lower[digits.len()..].trim() {
+        "" | "b" => (1, 1),
+        "k" | "kb" | "ki" => (1024, 1),
+        "m" | "mb" | "mi" => (1024, 2),
+        "g" | "gb" | "gi" => (1024, 3),
+        "t" | "tb" | "ti" => (1024, 4),
+        "kib" => (1000, 1),
+        "mib" => (1000, 2),
+        "gib" => (1000, 3),
+        "tib" => (1000, 4),
         _ => return Err(unknown(name, text)),
     };
     let bytes = digits.parse::<u64>().ok();
     bytes
-        .and_then(|bytes| bytes.checked_mul(1 << shift))
+        .and_then(|bytes| bytes.checked_mul(base.pow(power)))
         .filter(|bytes| *bytes <= i64::MAX as u64)
         .ok_or_else(|| unknown(name, text))
 }

@@ -9,12 +9,14 @@ use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::tool::Tool;
 use iolab_workload::{Error, Result};
 
+use self::places::Places;
 use super::FIO;
-use super::report::{self, FioJob, FioReport};
+use super::report::{self, FioJob, FioReport, Written};
 use crate::{JobBytes, PeerResult, Results, Transferred};
 use iolab_fio::described::described_cell;
-use iolab_fio::options::{Options, give, reported_cell};
-use iolab_record::{Ended, LatencyOf, OperationSummary, PerOperation};
+use iolab_fio::options::{Options, give};
+use iolab_fio::reported::reported;
+use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -32,7 +34,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     let groups = groups_of(&report);
     let beside = groups
         .windows(2)
-        .any(|pair| pair[0].1[0].groupid == pair[1].1[0].groupid);
+        .any(|pair| pair[0].first().groupid == pair[1].first().groupid);
     if beside {
         notes.push(
             "some of its jobs ran at the same time: each number is of a part of the load"
@@ -41,13 +43,16 @@ pub(super) fn import(text: &str) -> Result<Results> {
     }
     let places = match tool {
         // Its own exports name their targets among the settings.
-        Tool::IOLAB => Vec::new(),
-        _ => places::told_apart(&groups, &mut notes),
+        Tool::IOLAB => Places::default(),
+        _ => Places::of(&groups, &mut notes),
     };
     let mut entries = Vec::new();
-    for (number, (options, jobs)) in groups.iter().enumerate() {
-        match entry(tool, options, jobs, places.get(number)) {
-            Ok(entry) => entries.push(entry),
+    for (number, group) in groups.iter().enumerate() {
+        match entry(tool, group, places.of_each.get(number)) {
+            Ok((entry, doubt)) => {
+                notes.extend(doubt);
+                entries.push(entry);
+            }
             // A job that iolab cannot express is left out, and the others are kept.
             Err(error) if groups.len() > 1 => {
                 notes.push(format!("{}: it is left out", error.message()));
@@ -60,6 +65,8 @@ pub(super) fn import(text: &str) -> Result<Results> {
         tool,
         version: report.version.clone(),
         measured_utc: report.timestamp.and_then(utc),
+        target: places.of_all,
+        host: places.host,
         entries,
         notes,
     })
@@ -68,20 +75,28 @@ pub(super) fn import(text: &str) -> Result<Results> {
 /// What the jobs of a report transferred, clones of one job together; jobs that did nothing are left out.
 pub(super) fn transferred(text: &str) -> Result<Transferred> {
     let report = FioReport::parse(text)?;
-    let of_group = |(_, jobs): &JobGroup<'_>| {
+    let groups = groups_of(&report);
+    let is_unsplit = |group: &JobGroup<'_>| FioJob::counts(&group.jobs).unsplit.requests > 0;
+    if groups.iter().any(is_unsplit) {
+        return Err(Error::usage(
+            "fio added up what it read and what it wrote (unified_rw_reporting)",
+        )
+        .hint("run fio with unified_rw_reporting=both, or without it"));
+    }
+    let of_group = |group: &JobGroup<'_>| {
         let sum = |of: fn(&FioJob) -> u64| {
-            let all = jobs.iter().map(|job| of(job));
+            let all = group.jobs.iter().map(|job| of(job));
             all.fold(0, u64::saturating_add)
         };
         JobBytes {
             read: sum(|job| job.read.io_bytes),
             written: sum(|job| job.write.io_bytes),
-            elapsed_ns: elapsed_ns(jobs),
+            elapsed_ns: elapsed_ns(&group.jobs),
         }
     };
     Ok(Transferred {
         tool: tool_of(&report),
-        jobs: groups_of(&report).iter().map(of_group).collect(),
+        jobs: groups.iter().map(of_group).collect(),
     })
 }
 
@@ -93,29 +108,58 @@ fn tool_of(report: &FioReport) -> Tool {
     }
 }
 
-/// Clones of one job, with its options.
-type JobGroup<'a> = (Options, Vec<&'a FioJob>);
+/// Clones of one job.
+struct JobGroup<'a> {
+    /// Its options, those of `[global]` among them.
+    options: Options,
+    /// Whether the report has options of its own for it.
+    has_options: bool,
+    /// An option that is given twice.
+    repeated: Option<&'a str>,
+    jobs: Vec<&'a FioJob>,
+}
+
+impl JobGroup<'_> {
+    fn first(&self) -> &FioJob {
+        self.jobs[0]
+    }
+}
 
 /// The jobs that did anything with their options, clones of one job together.
 fn groups_of(report: &FioReport) -> Vec<JobGroup<'_>> {
     let mut groups: Vec<JobGroup<'_>> = Vec::new();
     for job in report.jobs.iter().filter(|job| job.elapsed_ns() > 0) {
-        let mut options = report.global_options.clone();
-        for (name, value) in job.options.clone() {
+        let lists = [Some(&report.global_options), job.options.as_ref()];
+        let lists = || lists.into_iter().flatten();
+        let mut options = Options::new();
+        for (name, value) in lists().flat_map(|list| list.0.clone()) {
             give(&mut options, name, value);
         }
-        let clones = groups.iter_mut().find(|(known, jobs)| {
-            let first = jobs[0];
+        let clones = groups.iter_mut().find(|known| {
             let of = |job: &FioJob| (job.groupid, job.hostname.clone(), job.jobname.clone());
-            let alike = of(first) == of(job);
-            alike && *known == options && options.contains_key("numjobs")
+            let alike = of(known.first()) == of(job);
+            alike && known.options == options && options.contains_key("numjobs")
         });
         match clones {
-            Some((_, jobs)) => jobs.push(job),
-            None => groups.push((options, vec![job])),
+            Some(known) => known.jobs.push(job),
+            None => groups.push(JobGroup {
+                options,
+                has_options: job.options.is_some(),
+                repeated: lists().find_map(repeated),
+                jobs: vec![job],
+            }),
         }
     }
     groups
+}
+
+/// An option that a list has twice. Names of files add up.
+fn repeated(list: &Written) -> Option<&str> {
+    let mut names = list.0.iter().map(|(name, _)| name.as_str()).enumerate();
+    let is_before =
+        |place: usize, name: &str| list.0[..place].iter().any(|(other, _)| other == name);
+    let twice = names.find(|(place, name)| *name != "filename" && is_before(*place, name));
+    twice.map(|(_, name)| name)
 }
 
 /// From the start of clones to the end of the last, ns.
@@ -132,31 +176,40 @@ fn utc(seconds: i64) -> Option<String> {
     Some(text)
 }
 
-/// One job, on the target of this name where the report has several.
+/// One job, on the target of this name where the report has several, and what is to be said of its settings.
 fn entry(
     tool: Tool,
-    options: &Options,
-    jobs: &[&FioJob],
+    group: &JobGroup<'_>,
     place: Option<&String>,
-) -> Result<PeerResult> {
-    let name = &jobs[0].jobname;
-    let bytes = jobs.iter().map(|job| {
-        job.read
-            .io_bytes
-            .max(job.write.io_bytes)
-            .max(job.trim.io_bytes)
-    });
-    let done = bytes.max().unwrap_or(0);
+) -> Result<(PeerResult, Option<String>)> {
+    let (options, jobs) = (&group.options, &group.jobs);
+    let name = &group.first().jobname;
     let within = |error: Error| error.within(format!("job '{name}'"));
-    let cell = match tool {
-        Tool::IOLAB => described_cell(options, done).map_err(within)?,
+    let counts = FioJob::counts(jobs);
+    let (cell, doubt, group_of) = match tool {
+        Tool::IOLAB => {
+            let done = counts
+                .reads
+                .bytes
+                .max(counts.writes.bytes)
+                .max(counts.trims.bytes);
+            (described_cell(options, done).map_err(within)?, None, None)
+        }
         _ => {
-            let mut cell = reported_cell(options, done).map_err(within)?;
-            cell.tool = tool;
-            cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
-            cell
+            let options = group.has_options.then_some(options);
+            let mut found = reported(options, group.repeated, &counts).map_err(within)?;
+            found.cell.tool = tool;
+            found.cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
+            (found.cell, found.doubt, found.group_of)
         }
     };
+    let what = match group_of {
+        None => format!("job '{name}'"),
+        Some(count) => format!("a group of {count} jobs ('{name}')"),
+    };
+    let doubt = doubt.map(|doubt| {
+        format!("{what}: {doubt}: of its settings only what its counts confirm is known")
+    });
     let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
     let sum = |of: fn(&FioJob) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
     let syncs = report::FioLatency::merge(jobs.iter().map(|job| &job.sync.lat_ns));
@@ -181,18 +234,27 @@ fn entry(
         .map(|(name, value)| format!("--{name}={value}"))
         .collect();
     let error = jobs.iter().map(|job| job.error).find(|error| *error != 0);
-    Ok(PeerResult {
+    let entry = PeerResult {
         cell,
         warmup: false,
         operations: done.map(|(summary, _)| summary),
+        unsplit: Moved {
+            requests: counts.unsplit.requests,
+            bytes: counts.unsplit.bytes,
+        },
         elapsed_ns: elapsed_ns(jobs),
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
         ended: Ended::Done,
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
-        command: format!("job '{name}': {}", command.join(" ")),
+        command: match (command.as_slice(), &doubt) {
+            ([], _) => what,
+            (command, None) => format!("{what}: {}", command.join(" ")),
+            (command, Some(_)) => format!("{what}; its report says {}", command.join(" ")),
+        },
         histograms,
-    })
+    };
+    Ok((entry, doubt))
 }
 
 /// One direction of all clones. Quantiles are fio's own for one job, and those of all bins for several.

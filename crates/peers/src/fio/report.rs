@@ -1,10 +1,14 @@
 //! What fio prints with `--output-format=json` or `json+`, read with limits: it may come from anybody.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::LazyLock;
 
+use iolab_fio::reported::{Counted, Counts};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 use iolab_record::LatencySummary;
 
@@ -12,6 +16,9 @@ use iolab_record::LatencySummary;
 const COUNT_MAX: u64 = 1 << 60;
 /// Most jobs of a report.
 const JOBS_MAX: usize = 10_000;
+
+/// A direction without requests.
+static NOTHING: LazyLock<Direction> = LazyLock::new(Direction::default);
 
 /// All of a report that iolab looks at.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -24,7 +31,7 @@ pub struct FioReport {
     pub timestamp: Option<i64>,
     /// What the jobs have in common.
     #[serde(rename = "global options", default)]
-    pub global_options: BTreeMap<String, String>,
+    pub global_options: Written,
     /// The jobs; with `group_reporting` one for each group. A client of fio's servers calls them `client_stats`.
     #[serde(alias = "client_stats")]
     pub jobs: Vec<FioJob>,
@@ -44,9 +51,9 @@ pub struct FioJob {
     /// Error number; 0 for none.
     #[serde(default)]
     pub error: i64,
-    /// Its own options.
+    /// Its own options; `None` where the report has none, as a client's.
     #[serde(rename = "job options", default)]
-    pub options: BTreeMap<String, String>,
+    pub options: Option<Written>,
     /// Time that its workers ran, added up, ms.
     #[serde(default)]
     pub job_runtime: u64,
@@ -57,15 +64,52 @@ pub struct FioJob {
     #[serde(default)]
     pub sys_cpu: f64,
     /// Reads.
+    #[serde(default)]
     pub read: Direction,
     /// Writes.
+    #[serde(default)]
     pub write: Direction,
     /// Trims.
     #[serde(default)]
     pub trim: Direction,
+    /// All of them together (`unified_rw_reporting`), beside each of them or in their place.
+    #[serde(default)]
+    pub mixed: Option<Direction>,
+    /// Percent of the requests, by the least number in flight that stands for several.
+    #[serde(default)]
+    pub iodepth_level: BTreeMap<String, f64>,
     /// `fsync` calls.
     #[serde(default)]
     pub sync: Syncs,
+}
+
+/// Options in the order in which they stand, of which one may be given twice.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written(pub Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Written;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("options with their values")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> std::result::Result<Written, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Written(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
 }
 
 /// Requests of one direction.
@@ -121,7 +165,8 @@ impl Syncs {
 }
 
 impl FioReport {
-    /// Reads a report. Messages may stand before the object, and anything behind it.
+    /// Reads a report. Messages may stand before the object. Of several, which fio writes one after the other (`--status-interval`), the
+    /// last one counts; nothing else may follow.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong with it, and where.
@@ -133,11 +178,19 @@ impl FioReport {
                     .hint("run fio with --output-format=json or json+")
             })?,
         };
-        let mut reader = serde_json::Deserializer::from_str(&text[start..]);
-        let mut report = FioReport::deserialize(&mut reader).map_err(|error| {
-            Error::usage(format!("it is not a report of fio 3: {error}"))
-                .hint("it must be the complete output of fio 3 with --output-format=json or json+")
-        })?;
+        let reports = serde_json::Deserializer::from_str(&text[start..]).into_iter();
+        let mut last = None;
+        for report in reports {
+            last = Some(report.map_err(|error| {
+                let what = match last {
+                    None => "it is not a report of fio 3",
+                    Some(_) => "what follows its report is not another one",
+                };
+                Error::usage(format!("{what}: {error}"))
+                    .hint("it must be the output of fio 3 with --output-format=json or json+, and nothing after it")
+            })?);
+        }
+        let mut report: FioReport = last.ok_or_else(|| Error::usage("it is empty"))?;
         report.check()?;
         // What a client adds up over its servers is there already.
         report.jobs.retain(|job| !job.is_sum_of_clients());
@@ -169,25 +222,75 @@ impl FioJob {
             .job_runtime
             .max(self.read.runtime)
             .max(self.write.runtime)
-            .max(self.trim.runtime);
+            .max(self.trim.runtime)
+            .max(self.mixed.as_ref().map_or(0, |mixed| mixed.runtime));
         shares
             && counts.iter().all(|count| *count <= COUNT_MAX)
             && time <= COUNT_MAX / 1_000_000
             && self.read.is_credible()
             && self.write.is_credible()
             && self.trim.is_credible()
+            && self.mixed.as_ref().is_none_or(Direction::is_credible)
             && self.sync.lat_ns.is_credible()
     }
 
     /// Whether it is the sum of all jobs of a client, and not a job.
     fn is_sum_of_clients(&self) -> bool {
-        self.jobname == "All clients" && self.options.is_empty()
+        self.jobname == "All clients" && self.options.is_none()
+    }
+
+    /// The sum of all directions, where there is nothing else.
+    fn unsplit(&self) -> Option<&Direction> {
+        let each = [&self.read, &self.write, &self.trim];
+        let mixed = self.mixed.as_ref();
+        mixed.filter(|_| each.iter().all(|one| one.total_ios == 0))
+    }
+
+    /// Bounds of the greatest number of requests in flight.
+    fn in_flight(&self) -> Option<(u64, u64)> {
+        let reached = self
+            .iodepth_level
+            .iter()
+            .filter(|(_, percent)| **percent > 0.0);
+        let bounds = reached.filter_map(|(level, _)| match level.strip_prefix(">=") {
+            Some(least) => Some((least.parse().ok()?, u64::MAX)),
+            None => {
+                let least: u64 = level.parse().ok()?;
+                Some((least, least.saturating_mul(2).saturating_sub(1)))
+            }
+        });
+        bounds.max()
+    }
+
+    /// The counts of a job, or of its clones together.
+    pub fn counts(jobs: &[&Self]) -> Counts {
+        let sum =
+            |of: fn(&Self) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
+        let counted = |of: for<'a> fn(&'a Self) -> &'a Direction| {
+            let all = jobs.iter().map(|job| of(job));
+            all.fold(Counted::default(), |sum, one| Counted {
+                requests: sum.requests.saturating_add(one.total_ios),
+                bytes: sum.bytes.saturating_add(one.io_bytes),
+            })
+        };
+        let elapsed_ms = jobs.iter().map(|job| job.elapsed_ns() / 1_000_000).max();
+        Counts {
+            reads: counted(|job| &job.read),
+            writes: counted(|job| &job.write),
+            trims: counted(|job| &job.trim),
+            unsplit: counted(|job| job.unsplit().unwrap_or(&NOTHING)),
+            elapsed_ms: elapsed_ms.unwrap_or(0),
+            worked_ms: sum(|job| job.job_runtime),
+            in_flight: jobs.iter().filter_map(|job| job.in_flight()).max(),
+            failed: jobs.iter().any(|job| job.error != 0),
+        }
     }
 
     /// From the first start to the last end of all directions, ns.
     pub fn elapsed_ns(&self) -> u64 {
         let of_data = self.read.runtime.max(self.write.runtime);
-        of_data.max(self.trim.runtime) * 1_000_000
+        let unsplit = self.unsplit().map_or(0, |unsplit| unsplit.runtime);
+        of_data.max(self.trim.runtime).max(unsplit) * 1_000_000
     }
 
     /// A percentage of the workers' time, ns.
@@ -301,7 +404,7 @@ mod tests {
       "bins": {"1000": 90, "19000": 10}}},
   "write": {"io_bytes": 0, "total_ios": 0, "runtime": 0, "clat_ns": {}, "lat_ns": {}},
   "sync": {"total_ios": 3}}]}
-trailing words"#;
+"#;
 
     #[test]
     fn a_report_is_read_behind_its_messages() {
@@ -360,8 +463,11 @@ trailing words"#;
         it is not a report of fio 3: missing field `clat_ns` at line 8 column 41
         there is no JSON object in it
         ");
-        for cut in (0..REPORT.find("\ntrailing").expect("there")).step_by(7) {
+        for cut in (0..REPORT.trim_end().len()).step_by(7) {
             FioReport::parse(&REPORT[..cut]).expect_err("cut");
+        }
+        for behind in ["trailing words", "{}", "{\"fio version\":"] {
+            FioReport::parse(&format!("{REPORT}{behind}")).expect_err(behind);
         }
         FioReport::parse(&format!("{{{}", "[".repeat(100_000))).expect_err("deep");
     }

@@ -6,7 +6,7 @@ use iolab_workload::trial::{CacheState, FileLayout, Pattern, SyncPolicy, TrialSp
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
 use crate::{PeerResult, Results};
-use iolab_record::{Ended, OperationSummary, PerOperation};
+use iolab_record::{Ended, Moved, OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
@@ -31,9 +31,18 @@ pub(super) fn import(text: &str) -> Result<Results> {
         tool: IOZONE,
         version: format!("iozone-{}", report.version),
         measured_utc: None,
+        target: target(&report.command),
+        host: None,
         entries,
         notes,
     })
+}
+
+/// The file that a command line names.
+fn target(command: &str) -> Option<String> {
+    let mut words = command.split_whitespace();
+    words.find(|word| *word == "-f")?;
+    words.next().map(str::to_owned)
 }
 
 fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
@@ -64,6 +73,7 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
         cell: cell(report, row, bytes),
         warmup: report.rows.iter().any(|other| like(&other)),
         operations,
+        unsplit: Moved::default(),
         elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
         user_ns: 0,
         system_ns: 0,

@@ -141,7 +141,7 @@ keys! {
     target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
     target_file_id: Text (passing) = "of an existing file: `2-`, digest of its inode and its time of birth, or handle, `-`, digest of its file system and the devices below; the latter begins with `number-` where one of these has no lasting id and its number stands for it; lacks where the file has neither time of birth nor handle";
     target_file_bytes: Bytes (passing) = "of an existing file: its size";
-    imported_from: Text = "the file that an imported run was read from";
+    imported_from: Text (passing) = "the file that an imported run was read from";
     --
     cache_bytes: Bytes of Cache = "cache_l" LEVEL "_bytes", "size of a CPU cache of the first CPU; LEVEL is its level, with `d` for data or `i` for instructions where these are separate: `cache_l1d_bytes`, `cache_l2_bytes`";
     peak_read_mb_s: Real of PeakSource = "peak_" SOURCE "_read_mb_s", "ceiling of reads, MB/s; SOURCE is `stated` or `measured`";

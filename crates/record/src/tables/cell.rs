@@ -1,8 +1,9 @@
 //! Tables of the plan: `cell` and `cell_group`.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::Rate;
 
 use crate::column::{COUNT_MAX, Column, Null, Table};
@@ -47,6 +48,12 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
             .doc("from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid");
         text!("levels", CellRow, levels).hidden().doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`");
     });
+    // Read before the settings, which are NULL where they are named here.
+    columns.push(
+        Column::text("unknown_settings", unknown_settings, put_unknown)
+            .null(Null::Free)
+            .doc("names of the settings that the report of another tool does not say, separated by blanks: their columns are NULL; NULL where all are known"),
+    );
     columns.extend(settings);
     columns.push(byte_rate!(CellRow, cell.spec));
     columns.extend(table! {
@@ -72,6 +79,17 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         constraints: &[],
     }
 });
+
+fn unknown_settings(row: &CellRow) -> Option<Cow<'_, str>> {
+    let names: Vec<&str> = row.cell.spec.unknown.iter().copied().collect();
+    (!names.is_empty()).then(|| names.join(" ").into())
+}
+
+fn put_unknown(row: &mut CellRow, names: &str) -> bool {
+    let all = names.split(' ').map(|name| Some(Setting::find(name)?.name));
+    let all: Option<_> = all.collect();
+    all.map(|all| row.cell.spec.unknown = all).is_some()
+}
 
 /// A row of table `cell_group`.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -44,6 +44,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         place(),
         timing(),
         operations(),
+        unsplit(),
         sizes(),
         rate_report(),
         process(),
@@ -68,7 +69,20 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
 });
 
 /// Columns of [`SAMPLE`] that parts of a trial lack.
-const OF_TRIAL: [&str; 2] = ["wall_ns", "clock_drift_ppm"];
+const OF_TRIAL: [&str; 4] = [
+    "wall_ns", "clock_drift_ppm", "unsplit_requests", "unsplit_bytes",
+];
+
+/// What an imported trial did without a direction.
+fn unsplit() -> Columns {
+    const UNSPLIT: &str = "of an imported trial: requests, and their bytes, of which the report does not say whether they read or wrote; included in throughput and IOPS; NULL without any";
+    table! {
+        Column::number("unsplit_requests", |s: &Sample| Some(s.unsplit.requests).filter(|n| *n > 0), |s, n| s.unsplit.requests = n);
+        Column::number("unsplit_bytes", |s: &Sample| Some(s.unsplit.bytes).filter(|n| *n > 0), |s, n| s.unsplit.bytes = n);
+    }
+    .map(|column| column.null(Null::Free).doc(UNSPLIT))
+    .into()
+}
 
 /// The trial that a row about a part belongs to.
 fn whole_trial() -> Column<Sample> {

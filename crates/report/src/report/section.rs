@@ -8,7 +8,7 @@ use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_record::{Cell, EndedBy, RunRecord, exported_settings};
 use iolab_workload::quantity::{exact_duration, format_percent};
-use iolab_workload::settings::{Value, cell_label};
+use iolab_workload::settings::{DESCRIBING, Value, cell_label};
 
 use super::captioned::Captioned;
 use super::file_names::{id, stem};
@@ -293,7 +293,8 @@ fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
     let own = own.map(|setting| (setting, first.value_in_force(setting)));
     let shared = own.filter(|(setting, value)| {
         let is_same = |cell: &&Cell| cell.value_in_force(setting) == *value;
-        *value != Value::None && rest.iter().all(is_same)
+        let is_told = *value != Value::Unknown || DESCRIBING.contains(&setting.name);
+        *value != Value::None && is_told && rest.iter().all(is_same)
     });
     shared
         .map(|(setting, value)| (setting.name.to_owned(), setting_value(setting, &value)))

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Value};
 use iolab_workload::trial_description;
 
 /// Settings named above a table where they do not vary.
@@ -26,15 +26,19 @@ pub(super) fn in_words(analysis: &Analysis) -> Option<String> {
         return None;
     }
     let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-    let trial = first.only_trial()?;
-    let access = trial_description::in_words(trial);
-    let is_one = cells().all(|spec| trial_description::accesses_of_cell(spec) == access);
-    let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
+    // What a report leaves out has no words.
+    let trial = first.only_trial();
+    let access = trial.map(trial_description::in_words).filter(|access| {
+        let is_one = cells().all(|spec| trial_description::accesses_of_cell(spec) == *access);
+        is_one && !OF_ACCESS.iter().any(|name| varies(name))
+    });
     let default = CellSpec::default();
     let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);
     let named = SETTINGS.iter().filter(|setting| {
         NAMED.contains(&setting.name)
-            || !is_elsewhere(&setting.name) && setting.get(first) != setting.get(&default)
+            || trial.is_none() && DESCRIBING.contains(&setting.name)
+            || !is_elsewhere(&setting.name)
+                && ![setting.value(&default), Value::Unknown].contains(&setting.value(first))
     });
     let alike = named.filter(|setting| {
         let value = setting.get(first);

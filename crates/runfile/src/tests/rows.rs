@@ -10,7 +10,7 @@ use iolab_workload::trial::{Allocate, Backend, Pattern, Rate, SyncPolicy, TrialL
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, Effective, Ended, Extents, Faults, Hardware,
-    HardwareEvents, LatencySummary, OperationSummary, PerOperation, Pressure, RankActivity,
+    HardwareEvents, LatencySummary, Moved, OperationSummary, PerOperation, Pressure, RankActivity,
     RateReport, Region, Residency, RingFlag, ServedBy, ServedVerdict, TargetKind, Verified,
 };
 use iolab_workload::counters::CounterSet;
@@ -229,6 +229,10 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         ok: true,
         started_utc: BEGAN.to_owned(),
         operations: operations(),
+        unsplit: Moved {
+            requests: 71,
+            bytes: 72 << 12,
+        },
         errors: 2,
         failure: None,
         ended: Ended::Time,

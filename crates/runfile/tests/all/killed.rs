@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{
-    Cell, Effective, Ended, ExperimentRecord, OperationSummary, PerOperation, Run, RunStatus,
-    Sample, ServedBy, ServedVerdict,
+    Cell, Effective, Ended, ExperimentRecord, Moved, OperationSummary, PerOperation, Run,
+    RunStatus, Sample, ServedBy, ServedVerdict,
 };
 use iolab_record::{ClockDomain, LatencyOf, Operation, TargetKind};
 use iolab_runfile::{RunFile, read, read_latency};
@@ -143,6 +143,7 @@ fn sample(block: u32) -> Sample {
             },
             ..PerOperation::default()
         },
+        unsplit: Moved::default(),
         errors: 0,
         failure: None,
         ended: Ended::Done,

@@ -25,7 +25,7 @@ const NO_COPY: &str = "no data is copied on a model";
 /// What a model makes of each field of a cell, those first that tell most.
 fn treatments(cell: &CellSpec) -> impl Iterator<Item = RefusableField> {
     let programs = treated!(cell => CellSpec {
-        same: [idle],
+        same: [idle, unknown],
         adapted: [
             "each group is judged by itself": [groups, active],
             "it is one word for settings of the trial": [workload, batch_auto],

@@ -1,5 +1,6 @@
 //! The settings of one cell, typed, from the definition to the report.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::trial::{Rate, TrialSpec};
@@ -37,7 +38,14 @@ pub struct CellSpec {
     pub system: SystemSettings,
     /// Time without I/O before each trial; part of the budget, and not of the trial.
     pub idle: Duration,
+    /// Names of the settings that the report of another tool does not say; the fields of these hold nothing to read.
+    pub unknown: BTreeSet<&'static str>,
 }
+
+/// The settings without which a cell is not described: cells in which one of them is known on one side only are not compared.
+pub const DESCRIBING: [&str; 8] = [
+    "pattern", "read_percent", "bs", "threads", "depth", "backend", "cache", "region",
+];
 
 /// A group of a cell: workers with the same settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +79,20 @@ impl CellSpec {
         Some(self.trial.time_foreseen()?.saturating_add(self.idle))
     }
 
+    /// Whether two cells can be compared: both say in which order their requests go, and neither leaves out a [`DESCRIBING`] setting
+    /// that the other one says.
+    pub fn is_comparable(&self, other: &Self) -> bool {
+        self.says_order()
+            && DESCRIBING
+                .iter()
+                .all(|name| self.unknown.contains(name) == other.unknown.contains(name))
+    }
+
+    /// Whether the order of requests is known, without which nothing else that a report says of them describes a cell.
+    pub fn says_order(&self) -> bool {
+        !self.unknown.contains("pattern")
+    }
+
     /// The completion strategy; `auto` until it is chosen.
     pub fn batch_name(&self) -> String {
         match self.batch_auto {
@@ -100,6 +122,7 @@ impl Default for CellSpec {
             target: None,
             system: SystemSettings::default(),
             idle: Duration::ZERO,
+            unknown: BTreeSet::new(),
         }
     }
 }

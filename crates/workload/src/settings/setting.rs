@@ -1,5 +1,6 @@
 //! A row of the table of settings, and the operations on it.
 
+use super::value::UNKNOWN;
 use super::{CellSpec, SETTINGS, Value, ValueKind};
 use crate::{Error, Result};
 
@@ -190,7 +191,7 @@ impl Setting {
             setting.kind == ValueKind::Word && takes(word) && !takes(ANY_WORD)
         };
         // Of words that say nothing of a setting by themselves there is no best.
-        let says_little = matches!(word, "none" | "all" | "auto");
+        let says_little = matches!(word, "none" | "all" | "auto" | UNKNOWN);
         let setting = SETTINGS.iter().find(has_level).filter(|_| !says_little)?;
         Some(format!("{}={word}", setting.name))
     }
@@ -207,6 +208,10 @@ impl Setting {
                 Error::usage(format!("{}: a value of {bytes} bytes", self.name))
                     .hint(format!("a value has at most {VALUE_MAX} bytes")),
             );
+        }
+        if text == UNKNOWN {
+            cell.unknown.insert(self.name);
+            return Ok(());
         }
         let set = (self.set)(cell, self.kind.trimmed(text));
         set.map_err(|error| self.or_none(error).within(self.name))
@@ -227,7 +232,10 @@ impl Setting {
 
     /// Its value in a cell.
     pub fn value(&self, cell: &CellSpec) -> Value {
-        (self.get)(cell)
+        match cell.unknown.contains(self.name) {
+            true => Value::Unknown,
+            false => (self.get)(cell),
+        }
     }
 
     /// The canonical form of a value.

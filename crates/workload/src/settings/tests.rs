@@ -157,6 +157,8 @@ fn every_field_of_a_cell_is_a_setting() {
         target: ["target"],
         system: ["system"],
         idle: ["idle"],
+        // It says of the others whether they are known.
+        unknown: NONE,
     });
     let fields = BTreeSet::from_iter(of_cell);
     let rows = SETTINGS.iter().map(|setting| setting.name).collect();

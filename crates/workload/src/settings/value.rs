@@ -69,11 +69,16 @@ impl ValueKind {
     }
 }
 
+/// The text of a value that is not known.
+pub(super) const UNKNOWN: &str = "unknown";
+
 /// The value of a setting in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// Absent: no such limit, no program.
     None,
+    /// Not said by the report of another tool.
+    Unknown,
     /// On or off.
     Flag(bool),
     /// Bytes, or a count.
@@ -96,6 +101,7 @@ impl Value {
     pub fn text(&self, kind: ValueKind) -> String {
         match self {
             Self::None => "none".to_owned(),
+            Self::Unknown => UNKNOWN.to_owned(),
             Self::Flag(on) => on.to_string(),
             Self::Number(bytes) if kind == ValueKind::Size => format_size(*bytes),
             Self::Number(count) => count.to_string(),
@@ -147,7 +153,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 impl From<Value> for serde_json::Value {
     fn from(value: Value) -> Self {
         match value {
-            Value::None => Self::Null,
+            Value::None | Value::Unknown => Self::Null,
             Value::Flag(on) => on.into(),
             Value::Number(number) => number.into(),
             Value::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).into(),

@@ -219,7 +219,8 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     let requests = |a: &&&Analysis| a.response != Response::Elapsed;
     let cells = || {
         let own = analyses.iter().filter(requests).flat_map(|a| &a.cells);
-        own.filter(|cell| cell.n > 0 && !cell.cell.spec.runs_program())
+        let asked = own.filter(|cell| !cell.cell.spec.unknown.contains("region"));
+        asked.filter(|cell| cell.n > 0 && !cell.cell.spec.runs_program())
     };
     let region = cells().map(|cell| cell.cell.trial().region).max()?;
     let mut parts = Vec::new();
