@@ -17,7 +17,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
 use super::device::Number;
-use super::{Target, TargetKind, device_stack, procfs, sysfs, users};
+use super::{Target, TargetKind, device_stack, sysfs, users};
 
 /// Deeper stacks than this do not occur; a circle would.
 const DEPTH_MAX: u32 = 8;
@@ -33,7 +33,7 @@ const BTRFS: u32 = 0x9123_683e;
 pub struct DeviceIdentity {
     /// Of each layer, from the device down to the disks: its id, its size, and the place of what stands on it.
     pub text: String,
-    /// Whether a layer has no lasting id, so that the text ends with a restart of the machine, or when that layer is attached anew.
+    /// Whether a loop device's file is known by the number of its file system, which the kernel can give to another one at any restart or mount.
     pub is_passing: bool,
 }
 
@@ -68,7 +68,6 @@ impl Target {
         let open = |number: Number, name: &str| users::open_node(number, name, OFlags::RDONLY).ok();
         let kernel = Kernel {
             sys: Path::new("/sys"),
-            boot: procfs::boot_id(),
             open: (self.kind == TargetKind::BlockDevice).then_some(&open),
             table: &users::mapped_table,
         };
@@ -110,8 +109,6 @@ type Opener<'a> = &'a dyn Fn(Number, &str) -> Option<File>;
 struct Kernel<'a> {
     /// `/sys`.
     sys: &'a Path,
-    /// Tells this start of the machine from others.
-    boot: Option<String>,
     /// Opens a device, to read its partition table; `None` for files, which their file system and time of birth tell
     /// from others: an ordinary user cannot read the table, and the same file has one identity for all users.
     open: Option<Opener<'a>>,
@@ -187,7 +184,8 @@ impl Kernel<'_> {
         Some((format!("{id} on {}", in_order(layers)), false))
     }
 
-    /// What a device and what lies below it are made of, down to the disks; `None` where nothing tells it from others.
+    /// What a device and what lies below it are made of, down to the disks; `None` where a layer has no id. The number of an attachment
+    /// (`diskseq`) is none: a zram device keeps it over a reset.
     fn layer(&self, number: Number, depth: u32) -> Option<DeviceIdentity> {
         let below = depth.checked_sub(1)?;
         let own = self.folder(number)?;
@@ -203,32 +201,20 @@ impl Kernel<'_> {
         let members = members.map(|member| Some((member, self.layer(member, below)?)));
         let members: Vec<(Number, DeviceIdentity)> = members.collect::<Option<_>>()?;
         let mut is_passing = members.iter().any(|(_, member)| member.is_passing);
-        let mut lasting = match sysfs::backing_file(&own) {
+        let named = match sysfs::backing_file(&own) {
             Some(file) => self.loop_file(&own, &file, below).map(|file| {
                 is_passing |= file.is_passing;
                 file.text
             }),
             None => self.id(&own, &bytes),
-        };
+        }?;
         // The volume manager gives each volume an id of its own; other mapped devices can be on other bytes by now.
-        let is_volume = lasting.as_deref().is_some_and(|id| id.starts_with("LVM-"));
+        let is_volume = named.starts_with("LVM-");
         let mut table = String::new();
         if own.join("dm").exists() && !is_volume {
             let read = (self.table)(number)?;
-            table = by_members(&read, &members).unwrap_or_else(|| {
-                lasting = None;
-                read
-            });
+            table = by_members(&read, &members)?;
         }
-        let named = match lasting {
-            Some(lasting) => lasting,
-            None => {
-                is_passing = true;
-                // The process that serves a network device is another one after it is attached anew.
-                let server = text("pid").unwrap_or_default();
-                format!("{} {} {server}", self.boot.as_ref()?, text("diskseq")?)
-            }
-        };
         let level = ["md/level", "md/chunk_size", "md/layout"];
         let level = level.map(|file| text(file).unwrap_or_default());
         let level = level.join(" ");

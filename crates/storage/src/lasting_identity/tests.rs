@@ -7,7 +7,7 @@ use crate::Need;
 /// A folder that stands for `/sys`, with a disk of two partitions.
 fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
     let sys = tempfile::tempdir().expect("a folder");
-    let mut all = vec![("diskseq", "9")];
+    let mut all = Vec::new();
     for (number, start) in [("1", "2048"), ("2", "43008")] {
         let put = |name: &str| format!("vda{number}/{name}").leak() as &str;
         let dev = format!("252:{number}").leak() as &str;
@@ -52,52 +52,38 @@ fn add(sys: &Path, name: &str, number: Number, members: &[&str], files: &[(&str,
     link(sys.join("block").join(name), &format!("../devices/{name}"));
 }
 
-fn told(sys: &Path, boot: Option<&str>, number: Number) -> Option<DeviceIdentity> {
-    mapped(sys, boot, number, None)
+fn told(sys: &Path, number: Number) -> Option<DeviceIdentity> {
+    mapped(sys, number, None)
 }
 
-fn mapped(
-    sys: &Path,
-    boot: Option<&str>,
-    number: Number,
-    table: Option<&str>,
-) -> Option<DeviceIdentity> {
-    kernel(sys, boot, &|_| table.map(str::to_owned)).layer(number, DEPTH_MAX)
+fn mapped(sys: &Path, number: Number, table: Option<&str>) -> Option<DeviceIdentity> {
+    kernel(sys, &|_| table.map(str::to_owned)).layer(number, DEPTH_MAX)
 }
 
-fn kernel<'a>(
-    sys: &'a Path,
-    boot: Option<&str>,
-    table: &'a dyn Fn(Number) -> Option<String>,
-) -> Kernel<'a> {
+fn kernel<'a>(sys: &'a Path, table: &'a dyn Fn(Number) -> Option<String>) -> Kernel<'a> {
     Kernel {
         sys,
-        boot: boot.map(str::to_owned),
         open: Some(&|_, _| None),
         table,
     }
 }
 
-fn of(files: &[(&str, &str)], boot: &str, number: Number) -> Option<DeviceIdentity> {
-    told(machine(files).path(), Some(boot), number)
+fn of(files: &[(&str, &str)], number: Number) -> Option<DeviceIdentity> {
+    told(machine(files).path(), number)
 }
 
 #[test]
-fn a_disk_without_an_id_is_the_same_while_it_stays_attached() {
-    let of = |files: &[(&str, &str)], boot| of(files, boot, (252, 0)).expect("told");
-    let first = of(&[], "boot 1");
-    assert!(first.is_passing);
-    assert_eq!(first, of(&[], "boot 1"));
-    assert_ne!(first, of(&[], "boot 2"));
-    assert_ne!(first, of(&[("diskseq", "10")], "boot 1"));
-    assert_ne!(first, of(&[("pid", "77")], "boot 1"), "served by another");
-    let named = of(&[("serial", "S1")], "boot 1");
-    assert!(!named.is_passing);
-    assert_eq!(named, of(&[("serial", "S1"), ("diskseq", "10")], "boot 2"));
-    assert_ne!(named, of(&[("serial", "S2")], "boot 1"));
-    assert_ne!(named, of(&[("serial", "S1"), ("size", "99")], "boot 1"));
+fn a_disk_without_an_id_has_no_identity() {
+    let of = |files: &[(&str, &str)]| of(files, (252, 0));
+    // Linux keeps the number over a reset of a zram device.
+    assert_eq!(of(&[("diskseq", "9")]), None);
     // Zeros and blanks are no id.
-    assert!(of(&[("serial", "0000 0000")], "boot 1").is_passing);
+    assert_eq!(of(&[("serial", "0000 0000")]), None);
+    let named = of(&[("serial", "S1")]);
+    assert!(named.is_some());
+    assert_eq!(named, of(&[("serial", "S1"), ("diskseq", "10")]));
+    assert_ne!(named, of(&[("serial", "S2")]));
+    assert_ne!(named, of(&[("serial", "S1"), ("size", "99")]));
 }
 
 /// As Linux 6.12 shows two NVMe disks of QEMU whose serial number is a blank, before and after their names were swapped.
@@ -117,47 +103,35 @@ fn two_disks_without_a_serial_number_are_not_one() {
         ("device/serial", "0x00000000"),
         ("device/serial", " "),
     ] {
-        let first = of(&[(file, id)], "boot 1", (252, 0)).expect("told");
-        let second = of(&[(file, id), ("diskseq", "10")], "boot 1", (252, 0)).expect("told");
-        assert!(first.is_passing, "{file} {id:?}");
-        assert_ne!(first.text, second.text, "{file} {id:?}");
-        let partition = of(&[(file, id)], "boot 1", (252, 1)).expect("told");
-        assert!(partition.is_passing, "{file} {id:?}");
+        assert_eq!(of(&[(file, id)], (252, 0)), None, "{file} {id:?}");
+        assert_eq!(of(&[(file, id)], (252, 1)), None, "{file} {id:?}");
     }
     for id in [
         "nvme.1b36-616263-51454d55204e564d65204374726c-00000001",
         "t10.ATA     QEMU HARDDISK                           QM00003",
         "naa.5000c500a1b2c3d4",
     ] {
-        let found = of(&[("wwid", id)], "boot 1", (252, 0)).expect("told");
-        assert!(!found.is_passing, "{id}");
+        assert!(of(&[("wwid", id)], (252, 0)).is_some(), "{id}");
     }
     // Namespaces of one controller share its serial number.
-    let namespace = |number| {
-        of(
-            &[("device/serial", "abc"), ("nsid", number)],
-            "boot 1",
-            (252, 0),
-        )
-    };
+    let namespace = |number| of(&[("device/serial", "abc"), ("nsid", number)], (252, 0));
     assert_ne!(namespace("1"), namespace("2"));
 }
 
 #[test]
 fn an_id_that_two_disks_have_tells_neither() {
-    let is_passing = |id: (&str, &str), other: &[(&str, &str)]| {
+    let is_told = |id: (&str, &str), other: &[(&str, &str)]| {
         let sys = machine(&[id]);
         add(sys.path(), "vdb", (252, 16), &[], other);
-        let found = told(sys.path(), Some("boot 1"), (252, 0)).expect("told");
-        found.is_passing
+        told(sys.path(), (252, 0)).is_some()
     };
     let serial = ("serial", "123456789");
-    assert!(is_passing(serial, &[serial]));
-    assert!(!is_passing(serial, &[("serial", "987654321")]));
-    assert!(!is_passing(serial, &[serial, ("size", "7")]));
+    assert!(!is_told(serial, &[serial]));
+    assert!(is_told(serial, &[("serial", "987654321")]));
+    assert!(is_told(serial, &[serial, ("size", "7")]));
     // Two paths to one disk.
     let worldwide = ("device/wwid", "naa.5000c500a1b2c3d4");
-    assert!(!is_passing(worldwide, &[worldwide]));
+    assert!(is_told(worldwide, &[worldwide]));
 }
 
 /// An array and mapped devices on two disks, which have these numbers.
@@ -167,39 +141,26 @@ fn stack(minors: [u32; 2], serials: [&str; 2]) -> tempfile::TempDir {
         add(sys.path(), name, number, members, files);
     };
     for ((minor, serial), name) in minors.iter().zip(serials).zip(["vda", "vdb"]) {
-        add(
-            name,
-            (252, *minor),
-            &[],
-            &[("serial", serial), ("diskseq", "3")],
-        );
+        add(name, (252, *minor), &[], &[("serial", serial)]);
     }
     let both = ["vda", "vdb"];
     let level = ("md/level", "raid0");
     add("md0", (9, 0), &both, &[("md/uuid", "1:2:3:4"), level]);
-    add(
-        "dm-0",
-        (253, 0),
-        &both,
-        &[("dm/uuid", "mpath-3600"), ("diskseq", "4")],
-    );
+    add("dm-0", (253, 0), &both, &[("dm/uuid", "mpath-3600")]);
     sys
 }
 
 #[test]
 fn a_stack_is_the_same_after_its_disks_were_renumbered() {
-    let array = |sys: &tempfile::TempDir| told(sys.path(), Some("boot"), (9, 0)).expect("told");
+    let array = |sys: &tempfile::TempDir| told(sys.path(), (9, 0)).expect("told");
     let first = stack([0, 16], ["ser1", "ser2"]);
     let renumbered = stack([16, 0], ["ser1", "ser2"]);
-    assert!(!array(&first).is_passing);
     assert_eq!(array(&first), array(&renumbered));
     assert_ne!(array(&first), array(&stack([0, 16], ["ser1", "ser3"])));
-    let mapped = |sys: &tempfile::TempDir, table: &str| {
-        mapped(sys.path(), Some("boot"), (253, 0), Some(table)).expect("told")
-    };
+    let mapped = |sys: &tempfile::TempDir, table: &str| mapped(sys.path(), (253, 0), Some(table));
     let crypt = |number: &str| format!("0 4096 crypt aes-xts-plain64 :64:logon:x 0 {number} 32768");
     let before = mapped(&first, &crypt("252:0"));
-    assert!(!before.is_passing);
+    assert!(before.is_some());
     assert_eq!(before, mapped(&renumbered, &crypt("252:16")));
     assert_ne!(
         before,
@@ -215,14 +176,14 @@ fn a_stack_is_the_same_after_its_disks_were_renumbered() {
         "in another order"
     );
     // It names a device that sysfs does not: by its number alone it could be any.
-    assert!(mapped(&first, &crypt("8:0")).is_passing);
+    assert_eq!(mapped(&first, &crypt("8:0")), None);
 }
 
 #[test]
 fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
     let place = |files: &[(&str, &str)], number, system| {
-        let sys = machine(&[files, &[("diskseq", "9")]].concat());
-        let kernel = kernel(sys.path(), Some("boot 1"), &|_| None);
+        let sys = machine(files);
+        let kernel = kernel(sys.path(), &|_| None);
         kernel
             .place_of_file(number, system, &[(252, 1)], DEPTH_MAX)
             .expect("told")
@@ -247,7 +208,7 @@ fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
         assert_ne!(text, place(files, (252, 17), system).0);
     }
     let sys = machine(&named);
-    let kernel = kernel(sys.path(), Some("boot 1"), &|_| None);
+    let kernel = kernel(sys.path(), &|_| None);
     let server = kernel.place_of_file((0, 40), 12, &[], DEPTH_MAX);
     assert!(server.is_some_and(|(_, is_numbered)| is_numbered));
 }
@@ -259,7 +220,7 @@ fn a_file_has_one_identity_for_all_users() {
         let sys = machine(&[&[("serial", "S1")], entry].concat());
         let kernel = Kernel {
             open,
-            ..kernel(sys.path(), None, &|_| None)
+            ..kernel(sys.path(), &|_| None)
         };
         kernel.place_of_file((252, 1), 12, &[(252, 1)], DEPTH_MAX)
     };
@@ -277,17 +238,14 @@ fn numbers_are_encoded_as_linux_does() {
 
 #[test]
 fn what_nothing_tells_from_others_has_no_identity() {
-    let sys = machine(&[]);
-    fs::remove_file(sys.path().join("devices/vda/diskseq")).expect("removed");
-    assert_eq!(told(sys.path(), Some("boot 1"), (252, 0)), None);
-    assert_eq!(of(&[], "boot 1", (7, 7)), None, "not there");
-    assert_eq!(told(machine(&[]).path(), None, (252, 0)), None);
+    assert_eq!(of(&[], (252, 0)), None);
+    assert_eq!(of(&[("serial", "S1")], (7, 7)), None, "not there");
 }
 
 #[test]
 fn partitions_are_told_by_their_places() {
     let named = [("serial", "S1")];
-    let of = |files: &[(&str, &str)], minor| of(files, "boot 1", (252, minor)).expect("told");
+    let of = |files: &[(&str, &str)], minor| of(files, (252, minor)).expect("told");
     assert_ne!(of(&named, 1), of(&named, 2));
     // The second one has become the first.
     let moved = [("serial", "S1"), ("vda1/start", "43008")];
@@ -335,7 +293,7 @@ fn a_circle_has_no_identity() {
     let slaves = sys.path().join("devices/vda/slaves");
     fs::create_dir(&slaves).expect("made");
     symlink("../../vda", slaves.join("vda")).expect("linked");
-    assert_eq!(told(sys.path(), Some("boot 1"), (252, 0)), None);
+    assert_eq!(told(sys.path(), (252, 0)), None);
 }
 
 #[test]
