@@ -92,10 +92,14 @@ impl Private {
         &self.path
     }
 
-    /// Removes what programs have made in it, which has any name but these: files and symlinks that are younger than the
-    /// folder, and empty folders. What is older came from elsewhere and stays.
-    pub(super) fn sweep(&self, own: &[String]) {
-        sweep(&self.dir, |name| own.iter().any(|own| own == name));
+    /// Removes what programs have made in it, under any name, but not `own` files, given with their names: files and symlinks that are
+    /// younger than the folder, and empty folders. What is older came from elsewhere and stays.
+    pub(super) fn sweep(&self, own: &[(String, Stat)]) {
+        sweep(&self.dir, |name| {
+            let found = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+            let is_it = |stat| found.as_ref().is_ok_and(|found| same_inode(found, stat));
+            own.iter().any(|(own, stat)| own == name && is_it(stat))
+        });
     }
 
     /// Removes the folder.

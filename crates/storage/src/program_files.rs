@@ -98,12 +98,11 @@ impl ProgramFiles {
 
     /// Removes what programs have made beside the files, so that the next one finds what the first one found.
     pub fn sweep(&self) {
-        let own: Vec<String> = self
-            .files
-            .iter()
-            .map(|file| scratch::name_within(file.size()))
-            .collect();
-        self.private.sweep(&own);
+        let own = self.files.iter().filter_map(|file| {
+            let stat = rustix::fs::fstat(&file.file).ok()?;
+            Some((scratch::name_within(file.size()), stat))
+        });
+        self.private.sweep(&own.collect::<Vec<_>>());
     }
 
     /// Bytes of all files together.
@@ -314,6 +313,28 @@ mod tests {
         assert_eq!(error.kind(), Kind::Failed, "{error}");
         assert_eq!(fs::read(&moved).expect("read"), b"of others");
         assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_file_goes() {
+        let dir = tempfile::tempdir().expect("a folder");
+        if !knows_births(dir.path()) {
+            return;
+        }
+        let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");
+        let file = folder.file(100).expect("there").path().to_owned();
+        fs::remove_file(&file).expect("removed");
+        loop {
+            std::os::unix::fs::symlink("/etc/passwd", &file).expect("linked");
+            folder.sweep();
+            // A clock of the file system may tick seldom.
+            if file.symlink_metadata().is_err() {
+                break;
+            }
+            fs::remove_file(&file).expect("removed");
+        }
+        let _ = folder.remove();
+        assert_eq!(entries(dir.path()), 0);
     }
 
     #[test]
