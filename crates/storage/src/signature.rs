@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use iolab_workload::Result;
+use iolab_workload::names::unknown_word;
 use rustix::io::Errno;
 
 use super::errno;
@@ -30,6 +32,8 @@ enum At {
     Start(u64),
     /// `back` bytes from the end, then rounded down to a multiple of `align`; then `plus` bytes on.
     End { back: u64, align: u64, plus: u64 },
+    /// The first block of 4 KiB after the first of so many equal parts.
+    Part(u64),
 }
 
 /// One format. It is there when any magic is found at any of its places and the check agrees.
@@ -37,12 +41,13 @@ struct Format {
     name: &'static str,
     places: &'static [At],
     magics: &'static [&'static [u8]],
-    check: fn(&Probe) -> Found<bool>,
+    /// Told where the magic lies.
+    check: fn(&Probe, u64) -> Found<bool>,
     /// Formats that carry this one's magic as a part of theirs.
     part_of: &'static [&'static str],
 }
 
-type Found<T> = Result<T, (u64, Errno)>;
+type Found<T> = std::result::Result<T, (u64, Errno)>;
 
 /// A format that was found, and the bytes that it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,10 @@ pub(super) struct Site {
     pub(super) partition: Option<u64>,
 }
 
+/// The block of most file systems, bytes.
+const BLOCK: u64 = 4096;
+/// Where first partitions begin, bytes: what is left of a disk whose table was overwritten.
+const FIRST_PARTITIONS: [u64; 5] = [63 * 512, 1 << 20, 64 * 512, 34 * 512, 63 * 4096];
 /// Partitions that blkid is asked about too: it is started for each.
 const ASKED_MAX: usize = 256;
 /// Tables within partitions of tables.
@@ -97,7 +106,11 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
                     partition,
                 }));
             }
-            for found in partitions::find(&names, &probe)? {
+            let mut further = partitions::find(&names, &probe)?;
+            if names.is_empty() && partition.is_none() {
+                further.extend(partitions::at(&FIRST_PARTITIONS, &probe));
+            }
+            for found in further {
                 let found = Region {
                     start: region.start + found.start,
                     ..found
@@ -110,6 +123,27 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
     }
     sites.dedup_by(|a, b| a == b);
     Ok(sites)
+}
+
+/// Checks that each of these names, separated by commas, is that of a format.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the names that there are.
+pub(super) fn check_names(names: &str) -> Result<()> {
+    let is_known = |name: &str| {
+        let mut formats = FORMATS.iter();
+        formats.any(|format| format.name == name) || blkid::knows(name)
+    };
+    let mut names = names
+        .split(',')
+        .map(|name| name.trim().to_ascii_lowercase());
+    let Some(name) = names.find(|name| !is_known(name)) else {
+        return Ok(());
+    };
+    let mut known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(unknown_word("format", &name, &known))
 }
 
 fn whole_of(probe: &Probe) -> Region {
@@ -173,7 +207,7 @@ impl Probe<'_> {
                 };
                 let mut bytes = [0; 32];
                 let bytes = &mut bytes[..magic.len()];
-                if self.read(offset, bytes)? && bytes == *magic && (format.check)(self)? {
+                if self.read(offset, bytes)? && bytes == *magic && (format.check)(self, offset)? {
                     return Ok(true);
                 }
             }
@@ -188,6 +222,7 @@ impl Probe<'_> {
             At::End { back, align, plus } => {
                 Some(self.length.checked_sub(back)? / align * align + plus)
             }
+            At::Part(of) => Some((self.length / BLOCK).div_ceil(of) * BLOCK).filter(|at| *at > 0),
         }
     }
 
@@ -224,7 +259,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LENGTH: u64 = 70 << 20;
+    const LENGTH: u64 = 260 << 30;
 
     fn image(length: u64) -> File {
         let file = tempfile::tempfile().unwrap();
@@ -249,7 +284,7 @@ mod tests {
                         length: LENGTH,
                     };
                     let offset = probe.place(*place).unwrap();
-                    plausible(&file, format.name);
+                    plausible(&file, format.name, offset);
                     file.write_all_at(magic, offset).unwrap();
                     assert_eq!(found(&file, LENGTH), [format.name], "at {offset}");
                 }
@@ -258,12 +293,23 @@ mod tests {
     }
 
     /// What the checks of some formats want beside the magic.
-    fn plausible(file: &File, name: &str) {
+    fn plausible(file: &File, name: &str, at: u64) {
         let put = |bytes: &[u8], offset| file.write_all_at(bytes, offset).unwrap();
+        if name.starts_with("ext") && at != 0x438 {
+            let base = at - 0x38;
+            let is_copy = |bits: &u32| {
+                let group = base >> (2 * bits + 3);
+                let first = u64::from(*bits == 10) << 10;
+                base == (group << (2 * bits + 3)) + first
+            };
+            let bits = (10..=12).rev().find(is_copy).unwrap();
+            put(&(bits - 10).to_le_bytes(), base + 0x18);
+            put(&[(base >> (2 * bits + 3)) as u8], base + 0x5a);
+        }
         match name {
-            "ext3" => put(&[4], 0x45c),
-            "ext4" => put(&[4, 0, 0, 0, 0x40], 0x45c),
-            "nilfs2" => put(&[2], 1024),
+            "ext3" => put(&[4], at + 0x24),
+            "ext4" => put(&[4, 0, 0, 0, 0x40], at + 0x24),
+            "nilfs2" => put(&[2], at - 6),
             "hfs" => put(&[1], 1044),
             "jbd" => put(&[8], 0x460),
             "xfs_external_log" => put(&[0xfe, 0xed, 0xba, 0xbe, 0, 0, 0, 1, 0, 0, 0, 2], 512),
@@ -285,6 +331,49 @@ mod tests {
     fn a_blank_target_of_any_length_carries_nothing() {
         for length in [1, 63, 511, 512, 1024, 4096, 65536, 1 << 20, LENGTH] {
             assert!(found(&image(length), length).is_empty(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_after_a_lost_table_is_found() {
+        for start in FIRST_PARTITIONS {
+            let file = image(LENGTH);
+            file.write_all_at(b"XFSB", start).unwrap();
+            let found = sites(&file, 0, LENGTH).unwrap();
+            let places: Vec<_> = found
+                .iter()
+                .map(|site| (&*site.name, site.partition))
+                .collect();
+            assert_eq!(places, [("xfs", Some(start))]);
+        }
+    }
+
+    /// What mkfs makes, without its first 16 KiB.
+    #[test]
+    fn a_file_system_without_its_beginning_is_found() {
+        for (name, need, arguments) in [
+            ("ext4", needs::Need::Ext4, &["-qF"][..]),
+            ("ext4", needs::Need::Ext4, &["-qF", "-b", "1024"]),
+            ("xfs", needs::Need::Xfs, &["-qf"]),
+            (
+                "xfs",
+                needs::Need::Xfs,
+                &["-qf", "-m", "finobt=0,rmapbt=0,reflink=0"],
+            ),
+        ] {
+            let Some(tool) = needs::tool(need) else {
+                continue;
+            };
+            let file = tempfile::NamedTempFile::new().unwrap();
+            file.as_file().set_len(400 << 20).unwrap();
+            let made = std::process::Command::new(tool)
+                .args(arguments)
+                .arg(file.path())
+                .output()
+                .unwrap();
+            assert!(made.status.success(), "{name}: {made:?}");
+            file.as_file().write_all_at(&[0; 16 << 10], 0).unwrap();
+            assert_eq!(found(file.as_file(), 400 << 20), [name], "{arguments:?}");
         }
     }
 
@@ -350,6 +439,21 @@ mod tests {
         file.write_all_at(b"XFSB", 1 << 20).unwrap();
         assert!(found(&file, LENGTH).is_empty());
         assert_eq!(detect(&file, 1 << 20, 1 << 20).unwrap(), ["xfs"]);
+    }
+
+    #[test]
+    fn only_names_of_formats_are_accepted() {
+        for known in ["ext4", "GPT, swap", "mbr,minix"] {
+            check_names(known).expect(known);
+        }
+        for unknown in ["bogus", "ext4,", "ext5"] {
+            let error = check_names(unknown).expect_err(unknown);
+            assert!(
+                error
+                    .remedy()
+                    .is_some_and(|formats| formats.contains(" btrfs, "))
+            );
+        }
     }
 
     proptest! {

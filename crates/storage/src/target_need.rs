@@ -1,9 +1,11 @@
 //! What a run needs of its target, and what the user consents to.
 
+use iolab_workload::Result;
 use rustix::fs::FileType;
 
 use crate::extra_files::ExtraFiles;
 use crate::path_lookup::NamedObject;
+use crate::signature;
 use crate::target_size::Size;
 
 /// The user's consent to destroy what an existing target holds.
@@ -16,6 +18,20 @@ pub enum Consent {
     /// `--destroy-data=SIGNATURE`: a target carrying this signature may be overwritten too;
     /// several are separated by commas.
     DestroySignature(String),
+}
+
+impl Consent {
+    /// That of `--destroy-data`, with these formats, separated by commas; an empty text names none.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a format that is not known.
+    pub fn to_destroy(formats: &str) -> Result<Self> {
+        if formats.is_empty() {
+            return Ok(Self::Destroy);
+        }
+        signature::check_names(formats)?;
+        Ok(Self::DestroySignature(formats.to_owned()))
+    }
 }
 
 /// What is needed of a target.

@@ -43,15 +43,33 @@ pub(super) fn names(file: &File, start: u64, length: u64) -> Vec<String> {
     }
 }
 
+/// Whether blkid knows a format by this name of ours.
+pub(super) fn knows(name: &str) -> bool {
+    const TABLES: [&str; 7] = [
+        "aix", "ambivalent", "atari", "minix", "solaris_x86", "ultrix", "unixware",
+    ];
+    let listed = || system_tools::output("blkid", &["-k"]);
+    TABLES.contains(&name)
+        || listed().is_some_and(|output| {
+            output
+                .stdout
+                .lines()
+                .any(|known| ours(known.trim()) == name)
+        })
+}
+
+/// Our name of one of blkid's.
+fn ours(name: &str) -> String {
+    let ours = OURS.iter().find(|(theirs, _)| *theirs == name);
+    ours.map_or_else(|| name.to_ascii_lowercase(), |(_, ours)| (*ours).to_owned())
+}
+
 fn parse(output: &str) -> Vec<String> {
     output
         .lines()
         .filter_map(|line| line.split_once('='))
         .filter(|(key, _)| matches!(*key, "TYPE" | "PTTYPE"))
-        .map(|(_, name)| {
-            let ours = OURS.iter().find(|(theirs, _)| *theirs == name);
-            ours.map_or_else(|| name.to_ascii_lowercase(), |(_, ours)| (*ours).to_owned())
-        })
+        .map(|(_, name)| ours(name))
         .collect()
 }
 

@@ -1,6 +1,6 @@
 //! The table of formats: where the magic number of each lies, and what else has to agree.
 
-use super::At::{End, Start};
+use super::At::{End, Part, Start};
 use super::{At, Format, Found, Probe};
 
 const fn format(
@@ -12,7 +12,7 @@ const fn format(
         name,
         places,
         magics,
-        check: |_| Ok(true),
+        check: |_, _| Ok(true),
         part_of: &[],
     }
 }
@@ -21,7 +21,7 @@ const fn checked(
     name: &'static str,
     places: &'static [At],
     magics: &'static [&'static [u8]],
-    check: fn(&Probe) -> Found<bool>,
+    check: fn(&Probe, u64) -> Found<bool>,
 ) -> Format {
     Format {
         check,
@@ -62,24 +62,83 @@ const ZFS_FIRST_PAIR: &[At] = &[
         plus: 0x4014,
     },
 ];
-const EXT: &[At] = &[Start(0x438)];
+/// Where an ext superblock has its magic number.
+const EXT_AT: u64 = 0x38;
+/// The first superblock, then the copies of the first groups that have one (`sparse_super`), with blocks of 1, 2 and 4 KiB.
+const EXT: &[At] = &[
+    Start(1024 + EXT_AT),
+    ext_copy(1, 10),
+    ext_copy(3, 10),
+    ext_copy(5, 10),
+    ext_copy(7, 10),
+    ext_copy(9, 10),
+    ext_copy(25, 10),
+    ext_copy(27, 10),
+    ext_copy(1, 11),
+    ext_copy(3, 11),
+    ext_copy(5, 11),
+    ext_copy(7, 11),
+    ext_copy(9, 11),
+    ext_copy(25, 11),
+    ext_copy(27, 11),
+    ext_copy(1, 12),
+    ext_copy(3, 12),
+    ext_copy(5, 12),
+    ext_copy(7, 12),
+    ext_copy(9, 12),
+    ext_copy(25, 12),
+    ext_copy(27, 12),
+];
+
+/// A group has eight blocks for each byte of a block; the first block of the smallest size is the boot sector's.
+const fn ext_copy(group: u64, block_bits: u32) -> At {
+    let first = if block_bits == 10 { 1024 } else { 0 };
+    Start((group << (2 * block_bits + 3)) + first + EXT_AT)
+}
+
+/// The first superblock, and those of the second allocation group where so many groups fill the target.
+const XFS: &[At] = &[
+    Start(0),
+    Part(2),
+    Part(3),
+    Part(4),
+    Part(5),
+    Part(6),
+    Part(8),
+    Part(10),
+    Part(12),
+    Part(16),
+    Part(20),
+    Part(24),
+    Part(28),
+    Part(32),
+    Part(36),
+    Part(40),
+    Part(48),
+    Part(56),
+    Part(64),
+];
 const EXT_MAGIC: &[&[u8]] = &[&[0x53, 0xef]];
 const BOOT: &[At] = &[Start(510)];
 const BOOT_MAGIC: &[&[u8]] = &[&[0x55, 0xaa]];
 
 /// Every format that iolab knows.
 pub(super) const FORMATS: &[Format] = &[
-    checked("ext2", EXT, EXT_MAGIC, |p| is_ext(p, "ext2")),
-    checked("ext3", EXT, EXT_MAGIC, |p| is_ext(p, "ext3")),
-    checked("ext4", EXT, EXT_MAGIC, |p| is_ext(p, "ext4")),
-    format("xfs", &[Start(0)], &[b"XFSB"]),
+    checked("ext2", EXT, EXT_MAGIC, |p, at| is_ext(p, at, "ext2")),
+    checked("ext3", EXT, EXT_MAGIC, |p, at| is_ext(p, at, "ext3")),
+    checked("ext4", EXT, EXT_MAGIC, |p, at| is_ext(p, at, "ext4")),
+    format("xfs", XFS, &[b"XFSB"]),
+    // Roots of the trees of free inodes, of owners and of shared blocks, after the first four blocks.
+    format("xfs", &[Start(4 << 12)], &[b"FIB3"]),
+    format("xfs", &[Start(5 << 12)], &[b"RMB3", b"R3FC"]),
+    format("xfs", &[Start(6 << 12)], &[b"R3FC"]),
     // The log of an XFS file system that has it on a device of its own.
     Format {
         part_of: &["xfs"],
         ..checked("xfs_external_log", &[Start(0)], &[b""], has_xfs_log)
     },
     // The journal of an ext3 or ext4 file system that has it on a device of its own.
-    checked("jbd", EXT, EXT_MAGIC, |p| {
+    checked("jbd", &[Start(1024 + EXT_AT)], EXT_MAGIC, |p, _| {
         Ok(p.u32(0x460)? & JOURNAL_DEVICE != 0)
     }),
     format("zonefs", &[Start(0)], &[b"SFOZ"]),
@@ -87,7 +146,7 @@ pub(super) const FORMATS: &[Format] = &[
     format("snapshot", &[Start(0)], &[b"SnAp"]),
     format(
         "btrfs",
-        &[Start(0x1_0040), Start(0x400_0040)],
+        &[Start(0x1_0040), Start(0x400_0040), Start(0x40_0000_0040)],
         &[b"_BHRfS_M"],
     ),
     format(
@@ -113,10 +172,26 @@ pub(super) const FORMATS: &[Format] = &[
         &[Start(54)],
         &[b"FAT12   ", b"FAT16   ", b"FAT     "],
     ),
-    format("vfat", &[Start(82)], &[b"FAT32   "]),
+    // The boot sector, and its copy in the seventh sector.
+    format("vfat", &[Start(82), Start(6 * 512 + 82)], &[b"FAT32   "]),
     checked("vfat", BOOT, BOOT_MAGIC, is_fat_boot_sector),
-    format("exfat", &[Start(3)], &[b"EXFAT   "]),
-    format("ntfs", &[Start(3)], &[b"NTFS    "]),
+    format(
+        "exfat",
+        &[Start(3), Start(12 * 512 + 3), Start(12 * 4096 + 3)],
+        &[b"EXFAT   "],
+    ),
+    format(
+        "ntfs",
+        &[
+            Start(3),
+            End {
+                back: 512,
+                align: 512,
+                plus: 3,
+            },
+        ],
+        &[b"NTFS    "],
+    ),
     format("bitlocker", &[Start(3)], &[b"-FVE-FS-"]),
     format("refs", &[Start(3)], &[b"ReFS\0\0\0\0"]),
     format(
@@ -138,6 +213,8 @@ pub(super) const FORMATS: &[Format] = &[
         &[Start(0), Start(512), Start(1024), Start(1536)],
         &[b"LABELONE"],
     ),
+    // The area of the metadata, after the label.
+    format("lvm2", &[Start(4100)], &[b" LVM2 x[5A%r0N*>"]),
     format(
         "mdraid",
         // Versions 1.1, 1.2, 1.0 and 0.9.
@@ -162,7 +239,11 @@ pub(super) const FORMATS: &[Format] = &[
         &[Start(0)],
         &[b"\x45\x3d\xcd\x28", b"\x28\xcd\x3d\x45"],
     ),
-    format("f2fs", &[Start(1024)], &[b"\x10\x20\xf5\xf2"]),
+    format(
+        "f2fs",
+        &[Start(1024), Start(4096 + 1024)],
+        &[b"\x10\x20\xf5\xf2"],
+    ),
     format("erofs", &[Start(1024)], &[b"\xe2\xe1\xf5\xe0"]),
     format("zfs", ZFS_FIRST_PAIR, &[b"\0\0\0\x07version"]),
     format(
@@ -180,16 +261,26 @@ pub(super) const FORMATS: &[Format] = &[
         &[Start(4120)],
         &[b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"],
     ),
-    format("jfs", &[Start(32768)], &[b"JFS1"]),
+    format("jfs", &[Start(32768), Start(61440)], &[b"JFS1"]),
     format(
         "reiserfs",
         &[Start(65588), Start(8244)],
         &[b"ReIsErFs", b"ReIsEr2Fs", b"ReIsEr3Fs"],
     ),
     format("reiser4", &[Start(65536)], &[b"ReIsEr4"]),
-    checked("nilfs2", &[Start(1030)], &[b"\x34\x34"], |p| {
-        Ok(p.u32(1024)? == 2)
-    }),
+    checked(
+        "nilfs2",
+        &[
+            Start(1030),
+            End {
+                back: 4096,
+                align: 4096,
+                plus: 6,
+            },
+        ],
+        &[b"\x34\x34"],
+        |p, at| Ok(p.u32(at - 6)? == 2),
+    ),
     format(
         "ocfs2",
         &[Start(1024), Start(2048), Start(4096), Start(8192)],
@@ -211,17 +302,26 @@ pub(super) const FORMATS: &[Format] = &[
     format("vmfs", &[Start(0x10_0000)], &[b"\x0d\xd0\x01\xc0"]),
     format("vmfs", &[Start(0x20_0000)], &[b"\x5e\xf1\xab\x2f"]),
     format("apfs", &[Start(32)], &[b"NXSB"]),
-    format("hfs+", &[Start(1024)], &[b"H+\0\x04", b"HX\0\x05"]),
-    checked("hfs", &[Start(1024)], &[b"BD"], |p| Ok(p.u32(1044)? != 0)),
+    format(
+        "hfs+",
+        &[Start(1024), end(1024, 512)],
+        &[b"H+\0\x04", b"HX\0\x05"],
+    ),
+    checked(
+        "hfs",
+        &[Start(1024)],
+        &[b"BD"],
+        |p, _| Ok(p.u32(1044)? != 0),
+    ),
     format(
         "apm",
         &[Start(512), Start(1024), Start(2048), Start(4096)],
         &[b"PM\0\0"],
     ),
-    checked("sun", &[Start(508)], &[b"\xda\xbe"], |p| {
+    checked("sun", &[Start(508)], &[b"\xda\xbe"], |p, _| {
         sums_up::<2>(p, |sum, word| sum ^ word)
     }),
-    checked("sgi", &[Start(0)], &[b"\x0b\xe5\xa9\x41"], |p| {
+    checked("sgi", &[Start(0)], &[b"\x0b\xe5\xa9\x41"], |p, _| {
         sums_up::<4>(p, u32::wrapping_add)
     }),
     format(
@@ -244,6 +344,12 @@ pub(super) const FORMATS: &[Format] = &[
     format("dm-log-writes", &[Start(0)], &[b"rhswfsj\0"]),
     format("verity", &[Start(0)], &[b"verity\0\0"]),
     format("qcow2", &[Start(0)], &[b"QFI\xfb"]),
+    format("qed", &[Start(0)], &[b"QED\0"]),
+    format(
+        "parallels",
+        &[Start(0)],
+        &[b"WithoutFreeSpace", b"WithouFreSpacExt"],
+    ),
     format(
         "vmdk",
         &[Start(0)],
@@ -270,7 +376,7 @@ fn sums_up<const N: usize>(probe: &Probe, plus: fn(u32, u32) -> u32) -> Found<bo
 const JOURNAL_DEVICE: u32 = 0x8;
 
 /// Whether the header of a log record stands in one of the first sectors, as libblkid looks for it.
-fn has_xfs_log(probe: &Probe) -> Found<bool> {
+fn has_xfs_log(probe: &Probe, _: u64) -> Found<bool> {
     const SECTOR: usize = 512;
     const MAGIC: [u8; 4] = [0xfe, 0xed, 0xba, 0xbe];
     let mut bytes = vec![0; (256 << 10).min(probe.length as usize) / SECTOR * SECTOR];
@@ -282,18 +388,25 @@ fn has_xfs_log(probe: &Probe) -> Found<bool> {
     Ok(bytes.chunks_exact(SECTOR).any(is_record))
 }
 
-/// Tells ext2, ext3 and ext4 apart by their feature flags, as libblkid does.
-fn is_ext(probe: &Probe, name: &str) -> Found<bool> {
+/// Tells ext2, ext3 and ext4 apart by their feature flags, as libblkid does, in the superblock that has its magic number at `at`. A copy
+/// names the group that it lies in.
+fn is_ext(probe: &Probe, at: u64, name: &str) -> Found<bool> {
     const HAS_JOURNAL: u32 = 0x4;
     /// Features of ext3: filetype, recover, journal_dev, meta_bg; sparse_super, large_file, btree_dir.
     const INCOMPAT_EXT3: u32 = 0x2 | 0x4 | 0x8 | 0x10;
     const RO_COMPAT_EXT3: u32 = 0x1 | 0x2 | 0x4;
-    let (log_block_size, revision) = (probe.u32(0x418)?, probe.u32(0x44c)?);
-    if log_block_size > 6 || revision > 1 || probe.u32(0x460)? & JOURNAL_DEVICE != 0 {
+    let base = at - EXT_AT;
+    let word = |offset: u64| probe.u32(base + offset);
+    let (log_block_size, revision) = (word(0x18)?, word(0x4c)?);
+    if log_block_size > 6 || revision > 1 || word(0x60)? & JOURNAL_DEVICE != 0 {
         return Ok(false);
     }
-    let newer = probe.u32(0x460)? & !INCOMPAT_EXT3 != 0 || probe.u32(0x464)? & !RO_COMPAT_EXT3 != 0;
-    let journal = probe.u32(0x45c)? & HAS_JOURNAL != 0;
+    let group = u64::from(u16::from_le_bytes(probe.bytes(base + 0x5a)?));
+    if base != 1024 && group != base >> (2 * (log_block_size + 10) + 3) {
+        return Ok(false);
+    }
+    let newer = word(0x60)? & !INCOMPAT_EXT3 != 0 || word(0x64)? & !RO_COMPAT_EXT3 != 0;
+    let journal = word(0x5c)? & HAS_JOURNAL != 0;
     Ok(name
         == match (newer, journal) {
             (true, _) => "ext4",
@@ -303,7 +416,7 @@ fn is_ext(probe: &Probe, name: &str) -> Found<bool> {
 }
 
 /// Whether the four entries make sense as a partition table, and at least one is in use.
-fn has_partitions(probe: &Probe) -> Found<bool> {
+fn has_partitions(probe: &Probe, _: u64) -> Found<bool> {
     let mut table = [0; 64];
     if !probe.read(446, &mut table)? {
         return Ok(false);
@@ -315,7 +428,7 @@ fn has_partitions(probe: &Probe) -> Found<bool> {
 }
 
 /// Whether the boot sector's parameters are those of a FAT file system without a type string.
-fn is_fat_boot_sector(probe: &Probe) -> Found<bool> {
+fn is_fat_boot_sector(probe: &Probe, _: u64) -> Found<bool> {
     let mut sector = [0; 32];
     if !probe.read(0, &mut sector)? {
         return Ok(false);

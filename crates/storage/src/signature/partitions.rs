@@ -111,6 +111,18 @@ pub(super) fn find(names: &[String], probe: &Probe) -> Found<Vec<Region>> {
     Ok(within.into_iter().collect())
 }
 
+/// What lies from each of these bytes on.
+pub(super) fn at(starts: &[u64], probe: &Probe) -> Vec<Region> {
+    let from = |start: &u64| {
+        let length = probe.length.checked_sub(*start)?;
+        Some(Region {
+            start: *start,
+            length,
+        })
+    };
+    starts.iter().filter_map(from).collect()
+}
+
 /// Adds `count` units at unit `start`.
 fn add(regions: &mut Vec<Region>, start: u64, count: u64, unit: u64) {
     regions.push(Region {
