@@ -13,6 +13,7 @@ use iolab_host::system_control::{Changed, SystemControl};
 use iolab_storage::{PURGE_MAX, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::target::TargetName;
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
 use super::fit_cells;
@@ -114,6 +115,15 @@ impl<'a> Engine<'a> {
         number_of(self.targets.iter().map(|(named, _)| *named), name)
     }
 
+    /// The targets of a cell; none for programs, which have files of their own.
+    fn measured(&self, cell: &CellSpec) -> Result<Vec<&'a Target>> {
+        let names = match self.programs {
+            Some(_) => Vec::new(),
+            None => cell.targets(),
+        };
+        names.into_iter().map(|name| self.target(name)).collect()
+    }
+
     /// One trial of several groups, each on its own target.
     fn run_groups(&self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let groups = cell.group_trials();
@@ -194,8 +204,16 @@ impl Executor for Engine<'_> {
 
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let _in_use = self.watch.use_targets();
+        let targets = self.measured(cell)?;
+        let trims = cell.trials().into_iter().any(TrialSpec::trims);
+        let before = targets.iter().map(|target| target.standing(trims));
+        let before = before.collect::<Result<Vec<_>>>()?;
         let changed = self.change_system(cell)?;
-        let mut outcome = self.carry_out(cell, stop);
+        let mut outcome = self.carry_out(cell, stop).and_then(|outcome| {
+            let mut after = targets.iter().zip(before);
+            after.try_for_each(|(target, before)| target.check_standing(before))?;
+            Ok(outcome)
+        });
         if let (Some(changed), Ok(outcome)) = (&changed, &mut outcome) {
             outcome.effective.add_note(&changed.adapted().join(", "));
         }

@@ -51,6 +51,7 @@ mod seek_holes;
 mod signature;
 mod space;
 mod space_sources;
+mod standing;
 pub mod sync_events;
 pub mod sysfs;
 mod system_tools;
@@ -76,6 +77,7 @@ pub use seek_holes::seek_holes;
 pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
+pub use standing::Standing;
 pub use target_need::{Consent, Need, Share};
 pub use target_size::Size;
 pub use users::mapped_kinds;
@@ -124,6 +126,8 @@ pub struct Target {
     _claims: Vec<File>,
     writable: bool,
     notes: Vec<String>,
+    // Of a device, when it was opened: the part of its file that each loop device below shows.
+    shown: Option<Vec<String>>,
     // What lies below does not change while it is open, and is asked for around every trial.
     stack: OnceLock<Stack>,
     holder: OnceLock<Option<File>>,
@@ -167,6 +171,7 @@ impl Target {
             _claims: Vec::new(),
             writable: true,
             notes,
+            shown: None,
             stack: OnceLock::new(),
             holder: OnceLock::new(),
         }

@@ -7,13 +7,14 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
+use super::device::number_of;
 use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
     Consent, Need, Size, Target, TargetKind, check_stores, device_state, errno, lent_descriptor,
-    open_existing, users, wrong_kind,
+    open_existing, standing, users, wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
@@ -274,6 +275,7 @@ impl Target {
             _claims: existing.claims,
             writable: need.write,
             notes,
+            shown: number_of(&found.stat).map(standing::shown_parts),
             stack: OnceLock::new(),
             holder: OnceLock::new(),
         };
@@ -310,6 +312,7 @@ impl Target {
             _claims: Vec::new(),
             writable: false,
             notes,
+            shown: None,
             stack: OnceLock::new(),
             holder: OnceLock::new(),
         })

@@ -4,6 +4,7 @@ mod arm64;
 mod bare;
 mod cache;
 mod causes;
+mod consent;
 mod containers;
 mod devices;
 mod faults;
