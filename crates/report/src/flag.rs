@@ -6,6 +6,7 @@ use iolab_analysis::analysis::Flag;
 pub(crate) fn in_words(flag: Flag) -> &'static str {
     match flag {
         Flag::PageCache => "bytes from the page cache",
+        Flag::Mixed => "bytes only partly from the device",
         Flag::Gap => "not carried out by their tool",
         Flag::Hole => "reads of data that was never written",
         Flag::NotStorage => "bytes not served by storage",

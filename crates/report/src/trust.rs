@@ -226,7 +226,7 @@ fn served(verdict: ServedBy) -> &'static str {
     match verdict {
         ServedBy::Device => "served by the device",
         ServedBy::PageCache => "served by the page cache",
-        ServedBy::Mixed => "served in part by the page cache",
+        ServedBy::Mixed => "served only partly by the device",
         ServedBy::Hole => "read from holes",
         ServedBy::NotStorage => "not served by storage",
         ServedBy::Network => "served by a file server",

@@ -216,14 +216,22 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<ServedVerdict> {
     })
 }
 
-/// The verdict on reads of what was never written.
+/// The verdict on reads of what was never written: of nearly the whole region, or of more than the page cache held of it, and most of what the
+/// device did not carry.
 fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<ServedVerdict> {
     let empty = facts.region.empty_share(facts.region_bytes)?;
+    let held = facts.region.before.map(|before| before.resident_bytes);
+    let held = share(held.unwrap_or(0), facts.region_bytes);
+    let outweighs =
+        |fetched: f64| empty > HOLE_TOLD_FROM && empty > held && empty > (1.0 - fetched) / 2.0;
     let reads_zeros = facts.write_bytes == 0 && fetched.is_none_or(|share| share < DEVICE_FROM);
-    (reads_zeros && empty >= HOLE_FROM).then(|| ServedVerdict {
+    let is_hole = empty >= HOLE_FROM || fetched.is_some_and(outweighs);
+    let part = fetched.filter(|share| *share > CACHE_UP_TO);
+    let part = part.map_or_else(String::new, |share| carried(facts, share) + "; ");
+    (reads_zeros && is_hole).then(|| ServedVerdict {
         served_by: ServedBy::Hole,
         device_fraction: fetched,
-        reason: format!("{} of the region {HOLES}", format_percent(empty)),
+        reason: format!("{part}{} of the region {HOLES}", format_percent(empty)),
     })
 }
 

@@ -112,9 +112,9 @@ impl Ceilings {
             Some(ExcessCause::NotStorage)
         } else if any(ServedBy::Hole) {
             Some(ExcessCause::Holes)
-        } else if any(ServedBy::PageCache) || any(ServedBy::Mixed) {
+        } else if any(ServedBy::PageCache) {
             Some(ExcessCause::PageCache)
-        } else if any(ServedBy::Unknown) {
+        } else if any(ServedBy::Mixed) || any(ServedBy::Unknown) {
             Some(ExcessCause::UnknownSource)
         } else if source == PeakSource::Measured && share <= MEASURED_SLACK {
             Some(ExcessCause::ProbeNoise)

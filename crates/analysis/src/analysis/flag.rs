@@ -89,16 +89,19 @@ macro_rules! flags {
 }
 
 flags! {
-    /// The page cache served some or all of it. Not raised where the page cache was filled on purpose, for any group.
+    /// The page cache served it. Not raised where the page cache was filled on purpose, for any group.
     PageCache = "page cache",
         Some(Caution::new(5)),
-        |seen| seen.cell.cell.spec.trials().iter().all(|trial| trial.cache != CacheState::Hot)
-            && (seen.is_served(ServedBy::PageCache) || seen.is_served(ServedBy::Mixed));
+        |seen| seen.is_not_hot() && seen.is_served(ServedBy::PageCache);
+    /// The device served a part of it. Not raised where the page cache was filled on purpose, for any group.
+    Mixed = "mixed",
+        Some(Caution::new(5)),
+        |seen| seen.is_not_hot() && seen.is_served(ServedBy::Mixed);
     /// Its tool cannot carry it out, or failed.
     Gap = "gap",
         Some(Caution::new(17)),
         |seen| seen.cell.gap.is_some();
-    /// It read ranges that were never written.
+    /// It read ranges that were never written, at least in part.
     Hole = "hole",
         Some(Caution::new(4)),
         |seen| seen.is_served(ServedBy::Hole);
@@ -212,6 +215,11 @@ pub(super) fn of(context: &Context<'_>, cell: &CellAnalysis, trials: &[&Sample])
 }
 
 impl Seen<'_> {
+    fn is_not_hot(&self) -> bool {
+        let trials = self.cell.cell.spec.trials();
+        trials.iter().all(|trial| trial.cache != CacheState::Hot)
+    }
+
     fn is_served(&self, verdict: ServedBy) -> bool {
         let served = self.cell.served_alone();
         served.is_some_and(|served| served.any(verdict))

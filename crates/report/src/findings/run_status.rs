@@ -158,7 +158,7 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
         ),
         (
             ServedBy::Hole,
-            "came from data that was never written: these numbers are those of memory",
+            "came from data that was never written, at least in part: memory answers such reads",
         ),
         (
             ServedBy::PageCache,
@@ -166,7 +166,7 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
         ),
         (
             ServedBy::Mixed,
-            "came partly from the page cache: these numbers mix memory and device",
+            "came only partly from the device: these numbers mix it with other sources",
         ),
         (
             ServedBy::Unknown,

@@ -65,7 +65,7 @@ fn a_cell_with_two_sources_is_in_one_finding() {
     record.samples[last.expect("trials")].verdict.served_by = ServedBy::Mixed;
     insta::assert_snapshot!(text(&not_the_device(&analyse(&record))), @r"
     4 of 5 cells came from the page cache, not the device.
-    1 of 5 cells came partly from the page cache: these numbers mix memory and device.
+    1 of 5 cells came only partly from the device: these numbers mix it with other sources.
     ");
 }
 
