@@ -48,9 +48,11 @@ use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_l
 use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
 use iolab_workload::names::{nearest, unknown};
+use iolab_workload::quantity::exact_duration;
 use iolab_workload::response::Response;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::units::parse_duration;
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
@@ -328,6 +330,7 @@ impl Experiment {
         self.check_seek()?;
         self.check_levels()?;
         self.check_inquiry()?;
+        self.check_idle()?;
         self.check_rounds()?;
         self.design.check()
     }
@@ -366,6 +369,26 @@ impl Experiment {
                 "set latency=true, or ask for another response";
         }
         Ok(())
+    }
+
+    /// Refuses idle time before a trial that no trial of the budget follows. An inquiry chooses its own.
+    fn check_idle(&self) -> Result<()> {
+        let budget = self.design.budget;
+        let idle = self
+            .values("idle")
+            .filter_map(|value| parse_duration(value).ok());
+        match idle
+            .max()
+            .filter(|idle| *idle >= budget && self.inquiry.is_none())
+        {
+            None => Ok(()),
+            Some(idle) => Err(Error::usage(format!(
+                "idle={} does not end within the budget of {}",
+                exact_duration(idle),
+                exact_duration(budget)
+            ))
+            .hint("the budget includes idle time: set a longer --budget, or a shorter idle")),
+        }
     }
 
     /// Whether a setting is fixed or varied, for all groups or for one.

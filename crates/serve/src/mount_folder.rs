@@ -34,8 +34,9 @@ impl MountFolder {
     pub fn new(at: &Path) -> Result<Self> {
         let path = resolved(at)?;
         let mut had_leftover = false;
-        if source_at(&path).is_some_and(|source| source.starts_with(SOURCE)) {
-            if !is_dead(&path) {
+        let source = source_at(&path).unwrap_or_default();
+        if let Some(server) = source.strip_prefix(SOURCE) {
+            if !is_dead(&path, server) {
                 return Err(
                     Error::refused(format!("{} serves a model already", path.display())).hint(
                         format!("end that server first, or: umount {}", path.display()),
@@ -177,9 +178,15 @@ fn source_at(path: &Path) -> Option<String> {
     last.map(|mount| mount.source)
 }
 
-/// Whether the process behind a FUSE mount is gone.
-fn is_dead(path: &Path) -> bool {
-    fs::metadata(path).is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::NOTCONN))
+/// Whether the process behind a FUSE mount is gone, which had this number. The kernel may know the folder's metadata still, but not what is in
+/// it; to others than the user who mounted it, root included, it does not tell.
+fn is_dead(path: &Path, server: &str) -> bool {
+    let error = fs::read_dir(path).err();
+    match error.as_ref().and_then(Errno::from_io_error) {
+        Some(Errno::NOTCONN) => true,
+        Some(Errno::ACCESS) => !Path::new("/proc").join(server).exists(),
+        _ => false,
+    }
 }
 
 /// Unmounts now, and frees the rest when the last user is gone.

@@ -514,3 +514,15 @@ fn what_rounds_decide_goes_with_them() {
     experiment.apply_set("precondition=none").unwrap();
     assert_eq!(experiment.design, before);
 }
+
+#[test]
+fn idle_time_beyond_the_budget_is_refused() {
+    let with = |idle: &str| {
+        let changes = ["budget=0.3s", idle].map(|set| Change::parse(set).expect("valid"));
+        let mut experiment = Experiment::find("read-size").expect("built in");
+        experiment.apply_all(&changes)
+    };
+    assert!(with("idle=0.1s").is_ok());
+    let told = with("idle=1h").expect_err("no time is left").to_string();
+    insta::assert_snapshot!(told);
+}
