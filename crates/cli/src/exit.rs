@@ -12,7 +12,7 @@ use crate::output::{self, Log};
 
 #[cfg(feature = "measure")]
 pub(crate) use measuring::{
-    answered, at_once, command_to_merge, interrupted, unfinished, with_kept,
+    answered, at_once, interrupted, unfinished, with_kept,
 };
 
 /// Prints the last message; returns the exit code documented in `iolab --help`.

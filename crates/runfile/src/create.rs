@@ -1,21 +1,19 @@
 //! Creates a run file atomically: if the process is killed, there is no file.
 
 mod folders;
-#[cfg(target_os = "linux")]
-mod unnamed;
 
-use std::fs::{File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use iolab_workload::{Error, Result};
 
 use super::error::file_fault;
-use super::opening::{SIDE_FILES, beside};
-pub(super) use folders::MadeFolders;
-pub use folders::unmade_folder;
-#[cfg(target_os = "linux")]
-use unnamed::linked;
+use super::side_files::SIDE_FILES;
+use super::system::OpenFolder;
+pub use folders::{Folder, unmade_folder};
 
 /// Extension of run files.
 const EXTENSION: &str = "iolab";
@@ -35,6 +33,28 @@ pub enum NewFile<'a> {
         /// The first name.
         name: &'a str,
     },
+    /// One of these in a folder that was opened before.
+    Within(&'a Folder, FileName<'a>),
+}
+
+/// The name of a new run file.
+#[derive(Debug, Clone, Copy)]
+pub enum FileName<'a> {
+    /// That at the end of this path.
+    Exactly(&'a Path),
+    /// The first free one of `NAME.iolab`, `NAME-2.iolab`, ...
+    First(&'a str),
+}
+
+impl FileName<'_> {
+    /// The name with this number, from 1.
+    fn numbered(self, number: u32) -> OsString {
+        match (self, number) {
+            (Self::Exactly(path), _) => path.file_name().unwrap_or_default().to_owned(),
+            (Self::First(name), 1) => format!("{name}.{EXTENSION}").into(),
+            (Self::First(name), _) => format!("{name}-{number}.{EXTENSION}").into(),
+        }
+    }
 }
 
 impl<'a> From<&'a Path> for NewFile<'a> {
@@ -49,11 +69,12 @@ impl<'a> From<&'a PathBuf> for NewFile<'a> {
     }
 }
 
-impl NewFile<'_> {
+impl<'a> NewFile<'a> {
     /// The folder of the file.
     pub(super) fn folder(&self) -> &Path {
         match self {
             Self::In { folder, .. } => folder,
+            Self::Within(folder, _) => folder.path(),
             Self::At(path) => match path.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
                 _ => Path::new("."),
@@ -61,32 +82,30 @@ impl NewFile<'_> {
         }
     }
 
-    /// The path with this number, from 1.
-    pub(super) fn name(&self, number: u32) -> PathBuf {
-        match (self, number) {
-            (Self::At(path), _) => path.to_path_buf(),
-            (Self::In { folder, name }, 1) => folder.join(format!("{name}.{EXTENSION}")),
-            (Self::In { folder, name }, _) => folder.join(format!("{name}-{number}.{EXTENSION}")),
+    pub(super) fn own_name(self) -> FileName<'a> {
+        match self {
+            Self::At(path) => FileName::Exactly(path),
+            Self::In { name, .. } => FileName::First(name),
+            Self::Within(_, name) => name,
         }
     }
 
-    /// The first path at which `make` finds no file.
-    fn first_free<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
-        let last = match self {
-            Self::At(_) => 1,
-            Self::In { .. } => NAMES_MAX,
-        };
-        let mut number = 1;
-        loop {
-            let path = self.name(number);
-            match without_companions(&path).and_then(|()| make(&path)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
-                    number += 1;
-                }
-                made => return made.map(|made| (path, made)),
-            }
+    /// The path with this number, from 1.
+    pub(super) fn name(&self, number: u32) -> PathBuf {
+        match self.own_name() {
+            FileName::Exactly(path) => path.to_owned(),
+            name @ FileName::First(_) => self.folder().join(name.numbered(number)),
         }
     }
+}
+
+/// A new file.
+#[derive(Debug)]
+pub(super) struct Created {
+    /// In its folder.
+    pub(super) name: OsString,
+    pub(super) path: PathBuf,
+    pub(super) file: File,
 }
 
 /// Creates the file with this content, locked (`flock`) from the start where the file system supports that.
@@ -95,19 +114,89 @@ impl NewFile<'_> {
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) where the path exists; when it cannot be written. Leaves nothing behind.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
-    attempt(place, content).map_err(|error| fault(place, &place.name(1), &error))
+    let folder = HeldFolder::of(place)?;
+    let created = attempt(&folder, place, content);
+    let created = created.map_err(|error| fault(place, &place.name(1), &error))?;
+    Ok((created.path, created.file))
 }
 
-/// [`create`] with the error of the file system.
-pub(super) fn attempt(place: NewFile<'_>, content: &[u8]) -> io::Result<(PathBuf, File)> {
+/// The folder of a place, which was opened before or is opened for it.
+pub(super) enum HeldFolder<'a> {
+    Before(&'a Folder),
+    Now(Folder),
+}
+
+impl<'a> HeldFolder<'a> {
+    /// # Errors
+    ///
+    /// As [`Folder::of`].
+    pub(super) fn of(place: NewFile<'a>) -> Result<Self> {
+        match place {
+            NewFile::Within(folder, _) => Ok(Self::Before(folder)),
+            NewFile::At(_) | NewFile::In { .. } => Folder::of(place).map(Self::Now),
+        }
+    }
+}
+
+impl Deref for HeldFolder<'_> {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        match self {
+            Self::Before(folder) => folder,
+            Self::Now(folder) => folder,
+        }
+    }
+}
+
+/// The same in an open folder, which is that of the place, with the error of the file system.
+pub(super) fn attempt(folder: &Folder, place: NewFile<'_>, content: &[u8]) -> io::Result<Created> {
     // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
-    linked(place, content).or_else(|_| place.first_free(|path| named(path, content)))
+    let made = unnamed(folder.open(), content).and_then(|file| {
+        let (number, ()) = first_free(folder, place, |name| folder.open().link(&file, name))?;
+        // Nothing may fail after this, since the file has its name.
+        Ok((number, file))
+    });
+    let named = |name: &OsStr| named(folder.open(), name, content);
+    let (number, file) = made.or_else(|_| first_free(folder, place, named))?;
+    Ok(Created {
+        name: place.own_name().numbered(number),
+        path: place.name(number),
+        file,
+    })
+}
+
+/// The number of the first name at which `make` finds no file.
+fn first_free<T>(
+    folder: &Folder,
+    place: NewFile<'_>,
+    make: impl Fn(&OsStr) -> io::Result<T>,
+) -> io::Result<(u32, T)> {
+    let last = match place.own_name() {
+        FileName::Exactly(_) => 1,
+        FileName::First(_) => NAMES_MAX,
+    };
+    let mut number = 1;
+    loop {
+        let name = place.own_name().numbered(number);
+        let is_taken = companions(&name).any(|name| folder.open().has(&name));
+        let made = match is_taken {
+            true => Err(io::ErrorKind::AlreadyExists.into()),
+            false => make(&name),
+        };
+        match made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
+                number += 1;
+            }
+            made => return made.map(|made| (number, made)),
+        }
+    }
 }
 
 /// The error for a file that is not created; `name` is its path for messages.
 pub(super) fn fault(place: NewFile<'_>, name: &Path, error: &io::Error) -> Error {
-    match (place, error.kind()) {
-        (NewFile::At(path), io::ErrorKind::AlreadyExists) => taken(path),
+    match (place.own_name(), error.kind()) {
+        (FileName::Exactly(path), io::ErrorKind::AlreadyExists) => taken(path),
         _ => file_fault(name, "create", error),
     }
 }
@@ -118,14 +207,19 @@ pub(super) fn fault(place: NewFile<'_>, name: &Path, error: &io::Error) -> Error
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused).
 pub(super) fn check_free(path: &Path) -> Result<()> {
-    let free = path.symlink_metadata().is_err() && without_companions(path).is_ok();
-    free.then_some(()).ok_or_else(|| taken(path))
+    let mut all = companions(path.as_os_str()).chain([path.as_os_str().to_owned()]);
+    match all.any(|name| Path::new(&name).symlink_metadata().is_ok()) {
+        false => Ok(()),
+        true => Err(taken(path)),
+    }
 }
 
 /// The error for an existing file at `path`, or for one that SQLite would take for a part of it.
 fn taken(path: &Path) -> Error {
     let own = path.symlink_metadata().is_ok();
-    let companion = companions(path).find(|name| name.symlink_metadata().is_ok());
+    let companion = companions(path.as_os_str())
+        .map(PathBuf::from)
+        .find(|name| name.symlink_metadata().is_ok());
     match companion {
         Some(companion) if !own => Error::refused(format!(
             "{} exists already, and would be taken for a part of {}",
@@ -140,33 +234,30 @@ fn taken(path: &Path) -> Error {
 }
 
 /// The files that SQLite takes for parts of a database.
-fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
-    SIDE_FILES.into_iter().map(|ending| beside(path, ending))
+fn companions(of: &OsStr) -> impl Iterator<Item = OsString> {
+    SIDE_FILES.into_iter().map(move |ending| {
+        let mut name = of.to_owned();
+        name.push(ending);
+        name
+    })
 }
 
-fn without_companions(path: &Path) -> io::Result<()> {
-    match companions(path).any(|name| name.symlink_metadata().is_ok()) {
-        true => Err(io::ErrorKind::AlreadyExists.into()),
-        false => Ok(()),
-    }
+/// A file with this content and without a name, which disappears unless it gets one.
+fn unnamed(folder: &OpenFolder, content: &[u8]) -> io::Result<File> {
+    let mut file = folder.unnamed()?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    // Without locks in the file system, the run file stays unlocked, like its writer's.
+    let _ = file.try_lock();
+    Ok(file)
 }
 
-/// Other systems have no files without a name.
-#[cfg(not(target_os = "linux"))]
-fn linked(_: NewFile<'_>, _: &[u8]) -> io::Result<(PathBuf, File)> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-fn named(path: &Path, content: &[u8]) -> io::Result<File> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path)?;
+fn named(folder: &OpenFolder, name: &OsStr, content: &[u8]) -> io::Result<File> {
+    let mut file = folder.create_new(name)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     if let Err(error) = written {
         // This process has just created it.
-        let _ = std::fs::remove_file(path);
+        folder.remove(name);
         return Err(error);
     }
     Ok(file)
@@ -197,15 +288,15 @@ mod tests {
     #[test]
     fn both_ways_refuse_a_name_that_is_taken() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        let file = named(&path, b"first").unwrap();
+        let (open, name) = (OpenFolder::open(folder.path()).unwrap(), OsStr::new("a"));
+        let file = named(&open, name, b"first").unwrap();
         for error in [
-            named(&path, b"second").unwrap_err(),
-            unnamed::link(&file, &path).unwrap_err(),
+            named(&open, name, b"second").unwrap_err(),
+            open.link(&file, name).unwrap_err(),
         ] {
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         }
-        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+        assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"first");
     }
 
     #[test]

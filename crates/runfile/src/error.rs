@@ -123,14 +123,6 @@ pub(super) fn of_another_version(path: &Path, version: i64) -> Error {
     .hint(remedy)
 }
 
-/// Whether SQLite could not create its files next to this one, as in a read-only folder.
-pub(super) fn is_unopenable(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
-    )
-}
-
 /// The error for a failed operation of the file system.
 pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Error {
     let message = format!("cannot {doing} {}: {error}", path.display());

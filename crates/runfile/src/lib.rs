@@ -1,7 +1,7 @@
 //! iolab-runfile: the run file, one SQLite file per run, written sample by sample. docs/RUNFILE.md has the schema.
 //!
-//! During the run the file is in WAL mode, and can be read. When the run ends for any reason, everything is moved to the one
-//! plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
+//! During the run the file is in WAL mode, and only this crate can read it (`logged.rs`). When the run ends for any reason, everything is
+//! moved to the one plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
 //! Files to begin with: `lib.rs`, `create.rs` atomic creation, `sqlite_protection.rs` protection against foreign files, `read.rs`,
 //! `number_list.rs` text files with one number per line.
@@ -11,6 +11,7 @@ mod error;
 mod large_rows;
 mod layout;
 mod location;
+mod logged;
 mod model_definition;
 pub mod number_list;
 mod opening;
@@ -20,6 +21,7 @@ mod read;
 mod rows;
 mod schema;
 mod series;
+mod side_files;
 mod sqlite_protection;
 mod system;
 mod table_reader;
@@ -36,7 +38,7 @@ use iolab_workload::trial::Batch;
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, params};
 
-pub use create::{NewFile, unmade_folder};
+pub use create::{FileName, Folder, NewFile, unmade_folder};
 use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
@@ -51,10 +53,11 @@ pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
 use layout::{laid_out, write_cells};
 pub use location::check_place;
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
-use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};
+use opening::{check_identity, check_regular};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
 pub use read::{Content, read, read_content};
+use side_files::{SIDE_FILES, beside, check_side_files, has_wal};
 pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
@@ -88,20 +91,19 @@ impl RunFile {
         let place = place.into();
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
-        let attempt = || create::attempt(place, &content);
-        let fault = |error: &std::io::Error| create::fault(place, &place.name(1), error);
-        // The folders are dropped when the file is in them, or is not there.
-        let ((path, file), _folders) = create::MadeFolders::with_file(&place, attempt, fault)?;
-        let created = Self::locked(&path, file).and_then(|mut created| {
-            created.marked_running = run.status == RunStatus::Running;
-            created.enter_wal()?;
-            Ok(created)
+        let folder = create::HeldFolder::of(place)?;
+        let created = create::attempt(&folder, place, &content)
+            .map_err(|error| create::fault(place, &place.name(1), &error))?;
+        let opened = Self::locked(&created.path, created.file).and_then(|mut opened| {
+            opened.marked_running = run.status == RunStatus::Running;
+            opened.enter_wal()?;
+            Ok(opened)
         });
-        if created.is_err() {
+        if opened.is_err() {
             // This process has just created the file, without samples.
-            location::remove(&path);
+            folder.remove(&created.name);
         }
-        created
+        opened
     }
 
     /// Opens the file of a run to be finished, with its content.
@@ -128,7 +130,7 @@ impl RunFile {
             .open(path)
             .map_err(|error| file_fault(path, "write", &error))?;
         let mut opened = Self::locked(path, file)?;
-        sqlite_protection::distrust(&mut opened.connection).map_err(|error| fault(path, &error))?;
+        sqlite_protection::distrust(&mut opened.connection, path)?;
         check_identity(&opened.connection, path)?;
         Ok(opened)
     }
@@ -143,8 +145,12 @@ impl RunFile {
             .hint("wait until that run has ended, then try again"));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(path, flags).map_err(|error| fault(path, &error))?;
+        // SQLite opens by name: a link that takes the place of a folder meanwhile is not followed.
+        let connection = match system::path_without_links(&file) {
+            Some(own) => Connection::open_with_flags(own, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW),
+            None => Connection::open_with_flags(path, flags),
+        };
+        let connection = connection.map_err(|error| fault(path, &error))?;
         let opened = Self {
             connection,
             is_traceable: location::leads_to(path, &file) == Some(true),
@@ -154,7 +160,8 @@ impl RunFile {
             is_finished: false,
         };
         sqlite_protection::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
-        opened.execute("PRAGMA foreign_keys = ON;")?;
+        // Exclusive, so that the index of the log is in memory: a map of a file (`-shm`) kills the process when its disk is full.
+        opened.execute("PRAGMA foreign_keys = ON; PRAGMA locking_mode = EXCLUSIVE;")?;
         Ok(opened)
     }
 
@@ -443,8 +450,7 @@ impl RunFile {
         self.merge()
     }
 
-    /// Moves everything into the one file. An active reader can prevent that: the file then stays in WAL mode, complete together
-    /// with its `-wal`.
+    /// Moves everything into the one file. Where that fails, the file stays in WAL mode, complete together with its `-wal`.
     fn merge(&mut self) -> Result<()> {
         self.is_finished = true;
         let merged = self
@@ -512,5 +518,5 @@ pub fn settle(path: &Path) -> Result<()> {
 
 /// The log beside a run file, without which the file lacks trials; `None` where all is in the file.
 pub fn log_beside(path: &Path) -> Option<PathBuf> {
-    opening::has_wal(path).then(|| beside(path, "-wal"))
+    has_wal(path).then(|| beside(path, "-wal"))
 }

@@ -9,9 +9,10 @@ use iolab_workload::{Error, Result};
 use rusqlite::Connection;
 
 use super::RunFile;
-use super::create::{self, MadeFolders, NewFile};
+use super::create::{self, FileName, Folder, HeldFolder, NewFile};
 use super::error::{fault, file_fault};
-use super::opening::{beside, check_length};
+use super::opening::check_length;
+use super::side_files::beside;
 use super::system::{identity, open_itself};
 
 /// Free space that a location must have: a file with the plan of a small run, and its log.
@@ -28,7 +29,7 @@ const PROBE: &str = ".iolab-probe-";
 pub fn check_place(place: NewFile<'_>) -> Result<()> {
     let path = place.name(1);
     check_length(&path)?;
-    if let NewFile::At(path) = place {
+    if let FileName::Exactly(path) = place.own_name() {
         create::check_free(path)?;
     }
     // A look-up finds names that are too long for the file system.
@@ -38,21 +39,18 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         }
         _ => {}
     }
-    remove_left(place.folder());
+    let folder = HeldFolder::of(place)?;
+    remove_left(&folder, place.folder());
     let name = format!("{PROBE}{}", std::process::id());
-    let probe = NewFile::In {
-        folder: place.folder(),
-        name: &name,
-    };
-    let attempt = || create::attempt(probe, &[]);
-    let fault = |error: &io::Error| create::fault(probe, &path, error);
-    let ((made, file), _folders) = MadeFolders::with_file(&place, attempt, fault)?;
-    let written = write_probe(&made, file, &path);
-    remove(&made);
+    let probe = NewFile::Within(&folder, FileName::First(&name));
+    let made = create::attempt(&folder, probe, &[]);
+    let made = made.map_err(|error| create::fault(probe, &path, &error))?;
+    let written = write_probe(made.file, &made.path, &path);
+    folder.remove(&made.name);
     written
 }
 
-fn write_probe(made: &Path, file: File, path: &Path) -> Result<()> {
+fn write_probe(file: File, made: &Path, path: &Path) -> Result<()> {
     let mut probe = RunFile::locked(made, file)?;
     // For messages.
     probe.path = path.to_owned();
@@ -63,10 +61,10 @@ fn write_probe(made: &Path, file: File, path: &Path) -> Result<()> {
 }
 
 /// Removes probes of killed processes.
-fn remove_left(folder: &Path) {
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
+fn remove_left(folder: &Folder, path: &Path) {
+    for entry in path.read_dir().into_iter().flatten().flatten() {
         if prober(&entry.file_name()).is_some_and(is_gone) && is_free(&entry.path()) {
-            remove(&entry.path());
+            folder.remove(&entry.file_name());
         }
     }
 }
@@ -86,14 +84,6 @@ fn is_free(path: &Path) -> bool {
     open_itself(path).is_ok_and(|file| {
         file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
     })
-}
-
-/// Removes a file created by iolab with everything that SQLite put next to it. The file itself comes last, since its name is
-/// needed to find the others after a kill.
-pub(super) fn remove(path: &Path) {
-    for suffix in ["-wal", "-shm", "-journal", ""] {
-        let _ = std::fs::remove_file(beside(path, suffix));
-    }
 }
 
 /// Whether a path leads to an open file; `None` where that cannot be determined.

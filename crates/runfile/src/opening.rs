@@ -1,9 +1,8 @@
 //! Opens a run file that may come from anywhere: checks what it is before reading from it.
 
-use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder};
@@ -13,9 +12,10 @@ use iolab_record::SCHEMA_VERSION;
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, Transaction};
 
-use super::error::{damaged, fault, file_fault, is_unopenable, not_a_run_file, of_another_version};
-use super::system::{identity, name_count};
-use super::{schema, sqlite_protection};
+use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
+use super::side_files::{check_side_files, has_wal};
+use super::system::identity;
+use super::{logged, schema, sqlite_protection};
 
 /// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
 /// have opened them.
@@ -25,7 +25,7 @@ const INSTRUCTIONS: i32 = 100_000;
 
 /// Opens the file.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection> {
-    let connection = opened(path)?;
+    let (connection, _) = opened(path)?;
     check_identity(&connection, path)?;
     Ok(connection)
 }
@@ -38,8 +38,7 @@ pub(super) fn read_checked<T>(
     path: &Path,
     read: impl FnOnce(&Connection, Option<FileIdentity>) -> Result<T>,
 ) -> Result<T> {
-    let file = FileIdentity::of(path);
-    let mut connection = opened(path)?;
+    let (mut connection, file) = opened(path)?;
     check_kind(&connection, path)?;
     let is_damaged = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&is_damaged);
@@ -86,8 +85,8 @@ impl FileIdentity {
 
     /// A further connection to it; `None` where there can be none, or the path leads to another file by now.
     pub(super) fn opened_again(self, path: &Path) -> Option<Connection> {
-        let connection = opened(path).ok()?;
-        (Self::of(path) == Some(self)).then_some(connection)
+        let (connection, file) = opened(path).ok()?;
+        (file == Some(self)).then_some(connection)
     }
 }
 
@@ -107,30 +106,39 @@ pub(super) fn snapshot<'a>(connection: &'a Connection, path: &Path) -> Result<Tr
 /// A query that reads a little of any file.
 const SCHEMA_SIZE: &str = "SELECT count(*) FROM sqlite_schema";
 
-/// Opens the file, which may be anything.
-fn opened(path: &Path) -> Result<Connection> {
+/// Opens the file, which may be anything, and tells which file other connections can open.
+fn opened(path: &Path) -> Result<(Connection, Option<FileIdentity>)> {
     check_regular(path)?;
     check_side_files(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(path, flags).and_then(look);
-    let connection = match opened {
-        // In WAL mode SQLite needs further files. Where it cannot create them, and no transaction is in one, this file alone is
-        // complete.
-        Err(error) if is_unopenable(&error) && !has_wal(path) => {
-            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(immutable_uri(path), flags).and_then(look)
+    let file = FileIdentity::of(path);
+    let (mut connection, file) = match logged::has_log(path) {
+        true => (in_memory(path)?, None),
+        false => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let opened = Connection::open_with_flags(path, flags);
+            (opened.map_err(|error| fault(path, &error))?, file)
         }
-        other => other,
     };
-    connection.map_err(|error| fault(path, &error))
+    sqlite_protection::restrain(&connection).map_err(|error| fault(path, &error))?;
+    // SQLite opens files lazily: only this reads the first page.
+    sqlite_protection::distrust(&mut connection, path)?;
+    Ok((connection, file))
 }
 
-/// SQLite opens files lazily: only a first read shows whether the file is readable.
-fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
-    sqlite_protection::restrain(&connection)?;
-    sqlite_protection::distrust(&mut connection)?;
-    connection.query_row(SCHEMA_SIZE, [], |_| Ok(()))?;
-    Ok(connection)
+/// The state of a file with a log, after the last transaction.
+fn in_memory(path: &Path) -> Result<Connection> {
+    let bytes = logged::merged(path).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            too_large(path, "it has a log, and is larger than 1 GiB".to_owned())
+        }
+        io::ErrorKind::InvalidData => damaged(path, error),
+        _ => file_fault(path, "read", &error),
+    })?;
+    let opened = Connection::open_in_memory().and_then(|mut connection| {
+        connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true)?;
+        Ok(connection)
+    });
+    opened.map_err(|error| fault(path, &error))
 }
 
 /// Checks that a path leads to a regular file.
@@ -184,87 +192,6 @@ fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
     ignore(false).map_err(|error| fault(path, &error))
 }
 
-/// Suffixes of files that SQLite keeps next to a database: its log, the journal and the index of the log.
-pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-journal", "-shm"];
-
-/// Refuses files next to a run file that SQLite did not write: it opens, changes and removes them by name only.
-///
-/// # Errors
-///
-/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the name of the file.
-pub(super) fn check_side_files(path: &Path) -> Result<()> {
-    for ending in SIDE_FILES {
-        let name = beside(path, ending);
-        let Ok(there) = name.symlink_metadata() else {
-            continue;
-        };
-        if !there.is_file() || name_count(&there) > 1 || !is_sqlites(&name, ending) {
-            return Err(Error::refused(format!(
-                "{} is no remainder of {}, and would be taken for a part of it",
-                name.display(),
-                path.display()
-            ))
-            .hint("move one of the two to another name"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a file next to a database begins like SQLite's, or with zeros, which a power failure leaves.
-fn is_sqlites(name: &Path, ending: &str) -> bool {
-    // https://sqlite.org/fileformat2.html, sections 3 and 4; https://sqlite.org/walformat.html, section 2.
-    const WAL: [u8; 3] = [0x37, 0x7f, 0x06];
-    const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    const SHARED: u32 = 3_007_000;
-    let mut first = Vec::new();
-    let read = File::open(name).and_then(|file| file.take(8).read_to_end(&mut first));
-    let begins = match ending {
-        "-wal" => first.starts_with(&WAL),
-        "-journal" => first.starts_with(&JOURNAL),
-        _ => first.starts_with(&SHARED.to_ne_bytes()),
-    };
-    // An unreadable file is not writable either; SQLite reports it.
-    read.is_err() || begins || first.iter().all(|byte| *byte == 0)
-}
-
-/// The path of a file that SQLite keeps next to a run file.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-pub(super) fn has_wal(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
-}
-
-/// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) with `immutable`.
-pub(super) fn immutable_uri(path: &Path) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    immutable_uri_of(absolute.as_os_str().as_encoded_bytes())
-}
-
-/// The same for the bytes of an absolute path of this system or of Windows.
-fn immutable_uri_of(path: &[u8]) -> String {
-    let is_share = path.starts_with(br"\\");
-    // A path of Windows begins with a drive or a server, which would stand for a host there.
-    let mut uri = match path.first() {
-        Some(b'/' | b'\\') => "file://".to_owned(),
-        _ => "file:///".to_owned(),
-    };
-    for byte in path {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else if is_share && *byte == b'\\' {
-            uri.push('/');
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
-}
-
 /// Longest path that SQLite opens, bytes: 512 (`MAX_PATHNAME` of its `os_unix.c`) less the longest ending that it adds.
 const PATH_MAX: usize = 512 - "-journal".len();
 
@@ -292,20 +219,4 @@ pub(super) fn check_length(path: &Path) -> Result<()> {
         path.display()
     ))
     .hint("keep run files at a shorter path; name one with -o"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::immutable_uri_of;
-
-    #[test]
-    fn a_server_of_windows_is_part_of_the_path_and_no_host() {
-        for (path, uri) in [
-            (&b"/a b/f"[..], "file:///a%20b/f?immutable=1"),
-            (br"C:\a\f", "file:///C%3A%5Ca%5Cf?immutable=1"),
-            (br"\\server\share\f", "file:////server/share/f?immutable=1"),
-        ] {
-            assert_eq!(immutable_uri_of(path), uri);
-        }
-    }
 }

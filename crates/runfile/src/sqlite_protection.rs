@@ -9,6 +9,7 @@
 //! After "Defense Against The Dark Arts" of SQLite's documentation (<https://sqlite.org/security.html>).
 
 use std::path::Path;
+use std::str::from_utf8;
 
 use iolab_workload::{Error, Result};
 use rusqlite::Connection;
@@ -49,7 +50,29 @@ const FUNCTIONS: [&str; 2] = ["count", "like"];
 /// Installs an authorizer for a file that existed before. It permits what a run file needs: reading and writing its tables, and
 /// the pragmas and functions of this crate. Everything else fails with "not authorized": other tables, virtual ones and their
 /// content, everything that views and triggers do, attached files, and changes of definitions.
-pub(super) fn distrust(connection: &mut Connection) -> rusqlite::Result<()> {
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition is not UTF-8, for which the authorizer panics; the file cannot be read.
+pub(super) fn distrust(connection: &mut Connection, path: &Path) -> Result<()> {
+    let wrong = |error| fault(path, &error);
+    let definitions = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
+    let mut statement = connection.prepare(definitions).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    while let Some(row) = rows.next().map_err(wrong)? {
+        for column in 0..4 {
+            let value = row.get_ref(column).map_err(wrong)?;
+            if value.as_bytes().is_ok_and(|text| from_utf8(text).is_err()) {
+                return Err(damaged(path, "a definition in it is not UTF-8 text"));
+            }
+        }
+    }
+    drop(rows);
+    drop(statement);
+    install(connection).map_err(wrong)
+}
+
+fn install(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.authorizer(Some(|step: AuthContext<'_>| match is_needed(&step) {
         true => Authorization::Allow,
         false => Authorization::Deny,

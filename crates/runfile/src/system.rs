@@ -1,5 +1,6 @@
 //! What systems tell of files, and Linux does as a matter of course. iolab writes run files on Linux; elsewhere it reads them.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
@@ -48,6 +49,172 @@ pub(super) fn open_itself(path: &Path) -> io::Result<File> {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         File::open(path)
+    }
+}
+
+/// An open folder, in which files are created, found and removed by their names, whatever has the name of the folder by then.
+#[derive(Debug)]
+pub(super) struct OpenFolder {
+    #[cfg(unix)]
+    folder: File,
+    #[cfg(not(unix))]
+    folder: std::path::PathBuf,
+}
+
+#[cfg(unix)]
+impl OpenFolder {
+    /// Opens it; the error is `NotFound` where another process is about to remove it.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        use rustix::fs::{CWD, Mode, OFlags, openat};
+        let follows = match path.is_symlink() {
+            true => OFlags::empty(),
+            false => OFlags::NOFOLLOW,
+        };
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | follows;
+        let open = |flags| openat(CWD, path, flags, Mode::empty()).map(File::from);
+        // One that can be written and not read.
+        let folder = open(flags | OFlags::RDONLY).or_else(|_| open(flags | OFlags::PATH))?;
+        let is_being_removed = || {
+            matches!(
+                folder.try_lock_shared(),
+                Err(std::fs::TryLockError::WouldBlock)
+            )
+        };
+        let is_it = identity(&folder.metadata()?) == identity(&path.metadata()?);
+        match is_it && !is_being_removed() {
+            true => Ok(Self { folder }),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Whether no other process has it open to use it; then none opens it any more.
+    pub(super) fn is_ours_alone(&self) -> bool {
+        !matches!(
+            self.folder.try_lock(),
+            Err(std::fs::TryLockError::WouldBlock)
+        )
+    }
+
+    pub(super) fn create_new(&self, name: &OsStr) -> io::Result<File> {
+        use rustix::fs::OFlags;
+        self.make(name, OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW)
+    }
+
+    /// A file without a name (`O_TMPFILE`).
+    pub(super) fn unnamed(&self) -> io::Result<File> {
+        #[cfg(target_os = "linux")]
+        return self.make(OsStr::new("."), rustix::fs::OFlags::TMPFILE);
+        #[cfg(not(target_os = "linux"))]
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn make(&self, name: &OsStr, flags: rustix::fs::OFlags) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags, openat};
+        let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        Ok(openat(&self.folder, name, flags, mode)?.into())
+    }
+
+    /// Gives an unnamed file a name that is free.
+    pub(super) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+
+        use rustix::fs::{AtFlags, CWD, linkat};
+        let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(linkat(
+            CWD,
+            nameless,
+            &self.folder,
+            name,
+            AtFlags::SYMLINK_FOLLOW,
+        )?)
+    }
+
+    pub(super) fn has(&self, name: &OsStr) -> bool {
+        rustix::fs::statat(&self.folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Removes a file, where there is one.
+    pub(super) fn remove(&self, name: &OsStr) {
+        let _ = rustix::fs::unlinkat(&self.folder, name, rustix::fs::AtFlags::empty());
+    }
+}
+
+/// Other systems write no run files in place of another user's: the path will do.
+#[cfg(not(unix))]
+impl OpenFolder {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        path.metadata()?;
+        Ok(Self {
+            folder: path.to_owned(),
+        })
+    }
+
+    pub(super) fn is_ours_alone(&self) -> bool {
+        true
+    }
+
+    pub(super) fn create_new(&self, name: &OsStr) -> io::Result<File> {
+        let mut options = File::options();
+        let options = options.read(true).write(true).create_new(true);
+        options.open(self.folder.join(name))
+    }
+
+    pub(super) fn unnamed(&self) -> io::Result<File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn link(&self, _: &File, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn has(&self, name: &OsStr) -> bool {
+        self.folder.join(name).symlink_metadata().is_ok()
+    }
+
+    pub(super) fn remove(&self, name: &OsStr) {
+        let _ = std::fs::remove_file(self.folder.join(name));
+    }
+}
+
+/// Whether a path is a link of another user in a folder in which every user makes names (sticky, as `/tmp`). Linux itself follows none where
+/// `fs.protected_symlinks` is set.
+pub(super) fn is_foreign_link(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        const OF_ALL: u32 = 0o1002;
+        let parent = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new(".")).metadata();
+        let (Ok(link), Ok(parent)) = (path.symlink_metadata(), parent) else {
+            return false;
+        };
+        let own = rustix::process::geteuid().as_raw();
+        let is_trusted = [own, parent.uid()].contains(&link.uid());
+        link.is_symlink() && parent.mode() & OF_ALL == OF_ALL && !is_trusted
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// The path of an open file without links, for SQLite; `None` where the system does not tell, or it leads elsewhere.
+pub(super) fn path_without_links(file: &File) -> Option<std::path::PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+        let is_it = identity(&path.metadata().ok()?) == identity(&file.metadata().ok()?);
+        is_it.then_some(path)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        None
     }
 }
 

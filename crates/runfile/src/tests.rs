@@ -1,4 +1,5 @@
 mod damage;
+mod logged;
 mod malicious_files;
 mod many_trials;
 mod over_time;
@@ -25,7 +26,6 @@ use iolab_record::{
 };
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use opening::immutable_uri;
 use rows::*;
 
 struct Fixture {
@@ -185,13 +185,6 @@ fn a_read_only_folder_can_be_read_from() {
     for result in results {
         assert_eq!(result.unwrap().samples.len(), 2);
     }
-    // Root can write anywhere, so the fallback is also tested directly.
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(immutable_uri(&path), flags).unwrap();
-    let Content::Run(found) = read::content(&connection, &path).unwrap() else {
-        panic!("it is a run");
-    };
-    assert_eq!(found.samples.len(), 2);
 }
 
 #[test]
@@ -304,23 +297,26 @@ fn a_log_that_cannot_be_merged_is_reported() {
 }
 
 #[test]
-fn a_log_that_a_reader_needs_stays_and_is_merged_later() {
+fn a_run_in_progress_is_locked_for_other_programs() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     add(&mut file, &sample_row(0, 0));
     let path = bench.path("a.iolab");
-    let reader = Connection::open(&path).unwrap();
-    reader.execute_batch("BEGIN").unwrap();
-    reader
-        .query_row("SELECT count(*) FROM sample", [], |_| Ok(()))
-        .unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.busy_timeout(Duration::ZERO).unwrap();
+    let count = |other: &Connection| {
+        other.query_row("SELECT count(*) FROM sample", [], |row| {
+            row.get::<_, i64>(0)
+        })
+    };
+    let error = count(&other).unwrap_err();
+    assert_eq!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseBusy)
+    );
+    assert!(!beside(&path, "-shm").exists());
     file.finish(RunStatus::Done, ENDED, None).unwrap();
-    assert!(log_beside(&path).is_some());
-    reader.execute_batch("COMMIT").unwrap();
-    drop(reader);
-    settle(&path).unwrap();
-    assert_eq!(log_beside(&path), None);
-    assert_eq!(read(&path).unwrap().run.status, RunStatus::Done);
+    assert_eq!(count(&other), Ok(1));
 }
 
 #[test]

@@ -71,8 +71,7 @@ fn read_into(
 }
 
 /// The least and the greatest number of a trial, where several threads are to read them: many, close to each other, in a file that does not
-/// change. With the lock of a reader, which is held here, nothing is written to a file that has no log beside it; in one with a log, each
-/// connection would see a state of its own.
+/// change. With the lock of a reader, which is held here, nothing is written to it.
 fn numbers_to_share(tables: &Tables<'_>) -> Result<Option<(i64, i64)>> {
     let query = |sql: &str| {
         let row = tables.connection.query_row(sql, [], |row| row.get(0));
@@ -84,11 +83,7 @@ fn numbers_to_share(tables: &Tables<'_>) -> Result<Option<(i64, i64)>> {
         let span = greatest.checked_sub(*least);
         span.is_some_and(|span| (SHARED_MIN..ROWS_MAX as i64).contains(&span))
     });
-    let mode = tables
-        .connection
-        .query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0))
-        .map_err(|error| fault(tables.path, &error))?;
-    Ok(close.filter(|_| mode == "delete"))
+    Ok(close)
 }
 
 /// Reads the trials with these numbers in several threads; `None` where there cannot be several.

@@ -16,8 +16,8 @@ use iolab_record::digest;
 use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
 use iolab_report::input::Input;
-use iolab_runfile::NewFile;
-use iolab_runner::{Disk, PreparedRun};
+use iolab_runfile::Folder;
+use iolab_runner::{Disk, PreparedRun, RunPrograms};
 use iolab_workload::Result;
 use iolab_workload::shell::shell_words;
 use iolab_workload::trial_description::requests_in_words;
@@ -50,8 +50,9 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         targets,
         names: TargetNames::default(),
         signals: Signals::default(),
-        consent: options.consent.consent(),
+        consent: options.consent.consent()?,
         changes_system: SystemConsent::NoOption,
+        programs: RunPrograms::Typed(Vec::new()),
         purges: PurgeConsent::NoOption,
         ranks: None,
         region: Region::Cut,
@@ -90,8 +91,9 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let (opened, plans) = site.open(plans)?;
     // Of what was cut to the free space: the plans above ask for more.
     let announced = announced(&requirement, plans.iter().map(|plan| &**plan), is_virtual)?;
+    let folder = Folder::make(&options.output)?;
     for plan in &plans {
-        iolab_runfile::check_place(in_folder(&options.output, plan.experiment()))?;
+        iolab_runfile::check_place(folder.file(&plan.experiment().name))?;
     }
     let seed = options.seed.unwrap_or_else(new_seed);
     let workspace = opened.prepare(seed, &plans, None)?;
@@ -105,7 +107,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         options.target.display()
     );
     let mut files = Vec::new();
-    let place = (title.as_str(), options.output.as_path());
+    let place = (title.as_str(), &folder);
     let measured = measure(plans, asked, seed, &workspace, place, &mut files);
     let interrupt = workspace.close_after(measured, &files)?;
     let answer = show(&files, options.format)?;
@@ -148,13 +150,6 @@ fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
     Ok(answers.answer())
 }
 
-fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
-    NewFile::In {
-        folder,
-        name: &experiment.name,
-    }
-}
-
 /// The question of each workload's run.
 fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Question> {
     let workloads = requirement.workloads.iter();
@@ -184,13 +179,13 @@ fn measure(
     asked: Vec<Question>,
     seed: u64,
     workspace: &Workspace,
-    (title, folder): (&str, &Path),
+    (title, folder): (&str, &Folder),
     files: &mut Vec<PathBuf>,
 ) -> Outcome<Option<Failure>> {
     let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
     for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
         let experiment = plan.experiment().clone();
-        let place = in_folder(folder, &experiment);
+        let place = folder.file(&experiment.name);
         let own_seed = seed.wrapping_add(number as u64);
         match PreparedRun::new(plan, Some(question), own_seed, place, workspace.setup()) {
             Ok(run) => begun.push_back((experiment.name, run)),

@@ -61,7 +61,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Command;
 use crate::exit::Outcome;
 #[cfg(feature = "measure")]
-use crate::exit::{Failure, command_to_merge, with_kept};
+use crate::exit::{Failure, with_kept};
 use crate::output;
 #[cfg(feature = "measure")]
 use crate::output::Log;
@@ -140,19 +140,7 @@ fn ended(
     workspace: &Workspace,
 ) -> Outcome<EndedRun> {
     let failure = match finished {
-        Ok(path) => {
-            if let (Some(log), Ok(record)) =
-                (iolab_runfile::log_beside(&path), iolab_runfile::read(&path))
-            {
-                output::note(format_args!(
-                    "note: another program reads {}: keep {} beside it until this has merged them: {}",
-                    path.display(),
-                    log.display(),
-                    command_to_merge(&record, &path)
-                ));
-            }
-            return Ok((path, None));
-        }
+        Ok(path) => return Ok((path, None)),
         Err(error) => with_kept(error.into(), kept),
     };
     match kept.filter(|_| workspace.tells(&failure)) {

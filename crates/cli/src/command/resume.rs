@@ -289,8 +289,9 @@ fn begun(
         // The run file has them.
         names: TargetNames::default(),
         signals: Signals::default(),
-        consent: options.consent.consent(),
+        consent: options.consent.consent()?,
         changes_system: SystemConsent::of(options.system.change_system),
+        programs: options.programs.consent(Vec::new()),
         purges: PurgeConsent::NoOption,
         ranks,
         region: Region::Had(record.target_bytes().collect()),

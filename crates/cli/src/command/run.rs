@@ -11,7 +11,7 @@ use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_report::input::Input;
-use iolab_runfile::NewFile;
+use iolab_runfile::{Folder, NewFile};
 use iolab_runner::GivenTargets;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::service_level::ServiceLevels;
@@ -49,6 +49,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     });
     let (experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
+    let consent = options.changes.consent.consent()?;
     let targets = GivenTargets::of(&given)?;
     if options.together && !targets.models.is_empty() {
         return Err(Error::usage("--together with a model")
@@ -62,8 +63,9 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         names: TargetNames::default(),
         signals: Signals::default(),
         watch: None,
-        consent: options.changes.consent.consent(),
+        consent: consent.clone(),
         changes_system: SystemConsent::of(options.changes.system.change_system),
+        programs: options.changes.programs.consent(changes.commands()),
         purges: PurgeConsent::of(changes.purges()),
         ranks: ranks.clone(),
         region: Region::of(changes.has("region")),
@@ -229,6 +231,9 @@ fn carry_out(
 ) -> Outcome<EndedRun> {
     let name = plan.experiment().name.clone();
     let place = place_of(options.output.as_deref(), &name);
+    // Opened once, so that no other folder takes its place until the file is made.
+    let folder = Folder::of(place)?;
+    let place = folder.place(place);
     iolab_runfile::check_place(place)?;
     let plans = std::slice::from_ref(&plan);
     let workspace = opened.prepare(seed, plans, peak)?;

@@ -12,7 +12,7 @@ use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::live;
 use iolab_report::overview::Overview;
-use iolab_runfile::NewFile;
+use iolab_runfile::Folder;
 use iolab_runner::{GivenTargets, PreparedRun};
 use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::escape_control;
@@ -38,6 +38,7 @@ use crate::workspace::{
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
+    let consent = options.changes.consent.consent()?;
     let explains = Explains::asked(
         options.explain.as_deref(),
         options.changes.system.change_system,
@@ -59,8 +60,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
         names: TargetNames::default(),
         signals: Signals::default(),
         watch: None,
-        consent: options.changes.consent.consent(),
+        consent: consent.clone(),
         changes_system: SystemConsent::of(options.changes.system.change_system),
+        programs: options.changes.programs.consent(asked.commands()),
         purges: PurgeConsent::of(asked.purges()),
         ranks: None,
         region: Region::of(asked.has("region")),
@@ -91,11 +93,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
         (explains, signals.unwrap_or_default())
     });
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
+    let folder = Folder::make(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
-        iolab_runfile::check_place(NewFile::In {
-            folder: &options.output,
-            name: &plan.experiment().name,
-        })?;
+        iolab_runfile::check_place(folder.file(&plan.experiment().name))?;
     }
     if let Some((explains, _)) = &explains {
         note(format_args!("note: {}", explains.words()));
@@ -107,7 +107,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
         false => &options.targets,
     });
     let title = format!("iolab study {title}   {}", options.suite);
-    let (mut inputs, mut interrupt) = measure_all(parts, seed, &title, options, &mut to)?;
+    let (mut inputs, mut interrupt) =
+        measure_all(parts, seed, (&title, &folder), options.full, &mut to)?;
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
@@ -115,8 +116,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     to.flush()?;
     let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
     if let Some((explains, signals)) = explains.filter(|_| interrupt.is_none()) {
-        let (explained, ended) =
-            explains.carry_out(&inputs, &options.output, seed, &signals, &mut to)?;
+        let (explained, ended) = explains.carry_out(&inputs, &folder, seed, &signals, &mut to)?;
         inputs.extend(explained);
         interrupt = ended;
     }
@@ -142,15 +142,15 @@ fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> 
 fn measure_all(
     parts: Vec<StudyPart>,
     seed: u64,
-    title: &str,
-    options: &Study,
+    shown: (&str, &Folder),
+    full: bool,
     to: &mut Results,
 ) -> Outcome<(Vec<Input>, Option<Failure>)> {
     let mut studied = Studied::default();
     let mut parts = parts.into_iter();
     for part in parts.by_ref() {
-        let each = options.full.then_some(&mut *to);
-        match part.carry_out(seed, (title, &options.output), each, &mut studied) {
+        let each = full.then_some(&mut *to);
+        match part.carry_out(seed, shown, each, &mut studied) {
             Ok(()) => {}
             // What was measured before is shown all the same.
             Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
@@ -255,7 +255,7 @@ impl StudyPart {
     fn carry_out(
         self,
         seed: u64,
-        shown: (&str, &Path),
+        shown: (&str, &Folder),
         each: Option<&mut Results>,
         studied: &mut Studied,
     ) -> Outcome {
@@ -407,7 +407,7 @@ fn measure(
     seed: u64,
     (budget, place): (Duration, Option<&str>),
     workspace: &Workspace,
-    (title, folder): (&str, &Path),
+    (title, folder): (&str, &Folder),
     mut each: Option<&mut Results>,
     studied: &mut Studied,
 ) -> Outcome {
@@ -439,10 +439,7 @@ fn measure(
         let weight = |of: &[Duration]| of.iter().sum::<Duration>().as_secs_f64();
         let own = share(left, weight(&weights[i..=i]), weight(&weights[i..]));
         let plan = plan.with_budget(own)?;
-        let file = NewFile::In {
-            folder,
-            name: &names[i],
-        };
+        let file = folder.file(&names[i]);
         let name = match place {
             None => format!("{}/{count} {}", i + 1, names[i]),
             Some(place) => format!("{}/{count} {} on {place}", i + 1, names[i]),
@@ -509,7 +506,7 @@ fn with_rest(
     interrupt: Failure,
     cut_off: Option<PathBuf>,
     rest: impl Iterator<Item = (usize, FittedPlan)>,
-    (seed, folder): (u64, &Path),
+    (seed, folder): (u64, &Folder),
     workspace: &Workspace,
 ) -> Failure {
     if workspace.is_virtual() {
@@ -528,10 +525,7 @@ fn with_rest(
     let mut missing = Vec::new();
     for (number, plan) in rest {
         let name = plan.experiment().name.clone();
-        let place = NewFile::In {
-            folder,
-            name: &name,
-        };
+        let place = folder.file(&name);
         let own_seed = seed.wrapping_add(number as u64);
         let left =
             PreparedRun::new(plan, None, own_seed, place, workspace.setup()).and_then(|run| {

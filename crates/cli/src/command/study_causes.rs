@@ -10,7 +10,7 @@ use iolab_plan::suspect::Compared;
 use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
-use iolab_runfile::NewFile;
+use iolab_runfile::Folder;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
@@ -76,7 +76,7 @@ impl Explains {
     pub(super) fn carry_out(
         &self,
         inputs: &[Input],
-        folder: &Path,
+        folder: &Folder,
         seed: u64,
         signals: &Signals,
         to: &mut Results,
@@ -136,7 +136,7 @@ impl Explains {
     fn of_one(
         &self,
         explanation: &Explanation<'_>,
-        folder: &Path,
+        folder: &Folder,
         seed: u64,
         signals: &Signals,
     ) -> Outcome<Explained> {
@@ -156,10 +156,7 @@ impl Explains {
         let site = explanation.site(false, signals.clone())?;
         announce(&site, &inquiry);
         let (plan, _) = site.plan(experiment, &|_| true)?;
-        let place = NewFile::In {
-            folder,
-            name: INQUIRY,
-        };
+        let place = folder.file(INQUIRY);
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
         Ok(

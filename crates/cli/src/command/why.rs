@@ -25,8 +25,8 @@ use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::unpaired::unpaired as in_words;
-use iolab_runfile::NewFile;
-use iolab_runner::Disk;
+use iolab_runfile::{Folder, NewFile};
+use iolab_runner::{Disk, RunPrograms};
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Response;
@@ -194,6 +194,8 @@ pub(super) fn measure(
     seed: u64,
     title: &str,
 ) -> Outcome<Measured> {
+    let folder = Folder::of(place)?;
+    let place = folder.place(place);
     iolab_runfile::check_place(place)?;
     let trials = plan.experiment().design.budget;
     // At least half of the blocks are left.
@@ -559,6 +561,7 @@ impl Explanation<'_> {
             // The file names the target, and no file decides that data may be destroyed.
             consent: Consent::No,
             changes_system: SystemConsent::of(self.changes_system),
+            programs: RunPrograms::Typed(Vec::new()),
             purges: PurgeConsent::NoOption,
             ranks: None,
             region,

@@ -10,7 +10,7 @@ use iolab_host::program::Program;
 use iolab_host::witness::{Milestone, Witness, WitnessOf, end_by};
 use iolab_record::witness::Witnessed;
 use iolab_report::witness as report;
-use iolab_runfile::NewFile;
+use iolab_runfile::{Folder, NewFile};
 use iolab_runner::witness::{claim, observe, report_of};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
@@ -104,16 +104,18 @@ fn text(evidence: &Evidence) -> String {
 enum Output<'a> {
     /// One that is open, with what is written to it.
     Open(Shown, Box<dyn Write>),
-    /// One that is made whole.
-    RunFile(&'a Path),
+    /// One that is made whole, and its folder.
+    RunFile(&'a Path, Folder),
 }
 
 impl<'a> Output<'a> {
     fn prepared(path: &'a Path, format: Format) -> Result<Self> {
         Ok(match format {
             Format::RunFile => {
-                iolab_runfile::check_place(NewFile::At(path))?;
-                Self::RunFile(path)
+                let place = NewFile::At(path);
+                let folder = Folder::of(place)?;
+                iolab_runfile::check_place(folder.place(place))?;
+                Self::RunFile(path, folder)
             }
             Format::Shown(Shown::Figure(format)) => {
                 Self::Open(Shown::Figure(format), output::open_raw(Some(path))?)
@@ -125,9 +127,9 @@ impl<'a> Output<'a> {
     /// Writes the file, and what of the evidence is not in it, or not for people, to the terminal.
     fn write(self, witnessed: &Witnessed, evidence: &Evidence) -> Outcome {
         let (shown, to) = match self {
-            Self::RunFile(path) => {
+            Self::RunFile(path, folder) => {
                 output::told(text(evidence).trim_end());
-                iolab_runfile::create_witness(path, witnessed)?;
+                iolab_runfile::create_witness(folder.place(NewFile::At(path)), witnessed)?;
                 return Ok(());
             }
             Self::Open(shown, to) => (shown, to),

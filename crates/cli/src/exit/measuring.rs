@@ -129,7 +129,7 @@ pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
 }
 
 /// The command that moves the log beside a run file into it, and finishes the run where that is open.
-pub(crate) fn command_to_merge(record: &RunRecord, path: &Path) -> String {
+fn command_to_merge(record: &RunRecord, path: &Path) -> String {
     let file = path.to_string_lossy();
     let finishes = match record.run.status {
         RunStatus::Done => None,

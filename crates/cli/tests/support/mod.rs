@@ -198,19 +198,15 @@ pub(crate) fn run_files(folder: &Path) -> Vec<PathBuf> {
 
 /// Samples in a run file, which may be in the middle of being written.
 pub(crate) fn sample_count(file: &Path) -> Option<i64> {
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let db = rusqlite::Connection::open_with_flags(file, flags).ok()?;
-    db.query_row("SELECT count(*) FROM sample", [], |row| row.get(0))
-        .ok()
+    let record = iolab_runfile::read(file).ok()?;
+    Some(record.samples.len() as i64)
 }
 
 /// How a run stands, as its file says: `running`, `done`, `interrupted` or `failed`.
 #[track_caller]
 pub(crate) fn status(file: &Path) -> String {
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let db = rusqlite::Connection::open_with_flags(file, flags).expect("a run file");
-    db.query_row("SELECT status FROM run", [], |row| row.get(0))
-        .expect("a status")
+    let record = iolab_runfile::read(file).expect("a run file");
+    record.run.status.name().to_owned()
 }
 
 /// Waits until a run file has this many samples.
@@ -252,7 +248,12 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
 
 /// Finishes the run of [`started`]: each of so many trials is there once, and no scratch file is left.
 pub(crate) fn resumed_is_whole(folder: &Path, samples: i64) {
-    run(folder, &["resume", "r.iolab"]).expect(0);
+    resumed_with_is_whole(folder, &[], samples);
+}
+
+/// As [`resumed_is_whole`], with these options.
+pub(crate) fn resumed_with_is_whole(folder: &Path, options: &[&str], samples: i64) {
+    run(folder, &[&["resume", "r.iolab"], options].concat()).expect(0);
     let rows = exported(folder, "r.iolab");
     assert_eq!(rows.len() as i64, samples);
     let places: HashSet<(u64, u64)> = rows

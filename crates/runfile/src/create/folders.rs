@@ -1,5 +1,6 @@
-//! The folder of a new run file, made when the file is.
+//! The folder of new run files, opened once: files are created in it, and not in whatever has its name by then.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -7,75 +8,128 @@ use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::NewFile;
+use super::super::opening::check_length;
+use super::super::side_files::SIDE_FILES;
+use super::super::system::{self, OpenFolder};
+use super::{FileName, NewFile, fault};
 
-/// How often a folder is made again that another process has removed.
+/// How often a folder is opened again that another process has removed.
 const ATTEMPTS_MAX: u32 = 100;
 /// Time before that, in which the other process goes on.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// Folders that were made for a file; those that are still empty are removed when this is dropped.
+/// An open folder for new run files. Dropping it removes the folders that it made, if nothing is in them.
 #[derive(Debug)]
-pub(crate) struct MadeFolders(Vec<PathBuf>);
+pub struct Folder {
+    path: PathBuf,
+    open: OpenFolder,
+    /// The outermost first.
+    made: Vec<PathBuf>,
+}
 
-/// What is made, or the error and what the file system said.
-type Made<T> = std::result::Result<T, (io::ErrorKind, Error)>;
-
-impl MadeFolders {
-    /// Makes a file in the folder of a place, and the folder where there is none. `fault` is the error where `make` fails.
+impl Folder {
+    /// Opens the folder of a place, and makes it where there is none. A file of a name of its own stands in a folder that is there.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the folder cannot be made; and `fault`.
-    pub(crate) fn with_file<T>(
-        place: &NewFile<'_>,
-        make: impl Fn() -> io::Result<T>,
-        fault: impl Fn(&io::Error) -> Error,
-    ) -> Result<(T, Self)> {
-        let attempt = || {
-            let folders = Self::of(place)?;
-            let made = make().map_err(|error| (error.kind(), fault(&error)))?;
-            Ok((made, folders))
-        };
-        let mut made = attempt();
-        if let NewFile::In { .. } = place {
-            for _ in 1..ATTEMPTS_MAX {
-                // Another process that made a folder removes it while it is empty: on NFS its handle is stale then. Other failures come again.
-                if !matches!(
-                    made,
-                    Err((
-                        io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle,
-                        _
-                    ))
-                ) {
-                    break;
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made or opened; of kind
+    /// [`Refused`](iolab_workload::Kind::Refused): it is a link of another user in a folder of all.
+    pub fn of(place: NewFile<'_>) -> Result<Self> {
+        let path = place.folder();
+        check_length(&place.name(1))?;
+        check_links(path)?;
+        let mut made = Vec::new();
+        for attempt in 1.. {
+            let opened = match place {
+                NewFile::In { .. } => make(path, &mut made),
+                NewFile::At(_) | NewFile::Within(..) => Ok(()),
+            };
+            let opened = match opened {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(unmade_folder(path, "the run files", &error));
                 }
-                thread::sleep(PAUSE);
-                made = attempt();
+                made => made.and_then(|()| OpenFolder::open(path)),
+            };
+            match opened {
+                Ok(open) => {
+                    return Ok(Self {
+                        path: path.to_owned(),
+                        open,
+                        made,
+                    });
+                }
+                // Another process that made the folder removes it while it is empty: on NFS its handle is stale then.
+                Err(error) if attempt < ATTEMPTS_MAX && is_gone(&error, place) => {
+                    thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(fault(place, &place.name(1), &error)),
             }
         }
-        made.map_err(|(_, error)| error)
+        unreachable!("the last attempt returns")
     }
 
-    /// Makes the folder of a place with those above it. A file of a name of its own stands in a folder that is there.
-    fn of(place: &NewFile<'_>) -> Made<Self> {
-        let mut made = Self(Vec::new());
-        let NewFile::In { folder, .. } = place else {
-            return Ok(made);
-        };
-        let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
-        let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
-        while let Some(next) = missing.pop() {
-            match made_or_there(next) {
-                Ok(true) => made.0.push(next.to_owned()),
-                // Another process was faster.
-                Ok(false) => {}
-                Err(error) => {
-                    return Err((error.kind(), unmade_folder(folder, "the run files", &error)));
-                }
-            }
-        }
-        Ok(made)
+    /// As [`Folder::of`], for files of several names.
+    ///
+    /// # Errors
+    /// As [`Folder::of`].
+    pub fn make(path: &Path) -> Result<Self> {
+        Self::of(NewFile::In {
+            folder: path,
+            name: "",
+        })
     }
+
+    /// A file with the first free name of `NAME.iolab`, `NAME-2.iolab`, ... in this folder.
+    pub fn file<'a>(&'a self, name: &'a str) -> NewFile<'a> {
+        NewFile::Within(self, FileName::First(name))
+    }
+
+    /// A new file in this folder, which is that of the place.
+    pub fn place<'a>(&'a self, place: NewFile<'a>) -> NewFile<'a> {
+        NewFile::Within(self, place.own_name())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn open(&self) -> &OpenFolder {
+        &self.open
+    }
+
+    /// Removes a file created by iolab with everything that SQLite put next to it. The file itself comes last, since its name is
+    /// needed to find the others after a kill.
+    pub(crate) fn remove(&self, name: &OsStr) {
+        for suffix in SIDE_FILES.into_iter().chain([""]) {
+            let mut name = name.to_owned();
+            name.push(suffix);
+            self.open.remove(&name);
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Where another process has it open, that is to use it.
+        if self.made.is_empty() || !self.open.is_ours_alone() {
+            return;
+        }
+        for folder in self.made.iter().rev() {
+            // One with a file in it stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Makes a folder with those above it, and adds them to `made`. The error is `NotFound` where another process removes one meanwhile.
+fn make(folder: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
+    let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
+    let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
+    while let Some(next) = missing.pop() {
+        if made_or_there(next)? {
+            made.push(next.to_owned());
+        }
+    }
+    Ok(())
 }
 
 /// Makes a folder, and tells whether there was none. The error is `NotFound` where another process removes it, or one above it, meanwhile.
@@ -90,6 +144,29 @@ fn made_or_there(folder: &Path) -> io::Result<bool> {
     }
 }
 
+fn is_gone(error: &io::Error, place: NewFile<'_>) -> bool {
+    matches!(
+        (error.kind(), place),
+        (
+            io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle,
+            NewFile::In { .. }
+        )
+    )
+}
+
+/// Refuses a folder whose path has a link of another user in a folder in which every user makes names, such as `/tmp`.
+fn check_links(path: &Path) -> Result<()> {
+    let named = path.ancestors().filter(|at| !at.as_os_str().is_empty());
+    match named.into_iter().find(|at| system::is_foreign_link(at)) {
+        None => Ok(()),
+        Some(link) => Err(Error::refused(format!(
+            "refusing to write run files through {}, a link of another user in a folder of all users",
+            link.display()
+        ))
+        .hint("name a folder of your own with -o")),
+    }
+}
+
 /// The error for a folder that cannot be made for these files.
 pub fn unmade_folder(folder: &Path, files: &str, error: &io::Error) -> Error {
     Error::usage(format!(
@@ -99,20 +176,11 @@ pub fn unmade_folder(folder: &Path, files: &str, error: &io::Error) -> Error {
     .hint("name a place that can be written with -o")
 }
 
-impl Drop for MadeFolders {
-    fn drop(&mut self) {
-        for folder in self.0.iter().rev() {
-            // One with a file in it stays.
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::{attempt, create, fault};
+    use super::super::create;
     use super::*;
 
     #[test]
@@ -123,13 +191,34 @@ mod tests {
             folder: &folder,
             name: "r",
         };
-        drop(MadeFolders::of(&place).unwrap());
+        drop(Folder::of(place).unwrap());
         assert!(!above.path().join("a").exists());
-        let made = MadeFolders::of(&place).unwrap();
-        let (path, _file) = create(place, b"content").unwrap();
+        let made = Folder::of(place).unwrap();
+        let (path, _file) = create(made.place(place), b"content").unwrap();
         drop(made);
         assert_eq!(path, folder.join("r.iolab"));
         assert!(path.exists());
+    }
+
+    #[test]
+    fn a_link_that_takes_the_place_of_the_folder_is_not_followed() {
+        let above = tempfile::tempdir().unwrap();
+        let at = |name: &str| above.path().join(name);
+        let folder = at("results");
+        let place = NewFile::In {
+            folder: &folder,
+            name: "r",
+        };
+        let made = Folder::of(place).unwrap();
+        std::fs::create_dir(at("other")).unwrap();
+        std::fs::rename(&folder, at("moved")).unwrap();
+        std::os::unix::fs::symlink("other", &folder).unwrap();
+        create(made.place(place), b"content").unwrap();
+        assert_eq!(std::fs::read(at("moved/r.iolab")).unwrap(), b"content");
+        made.remove(OsStr::new("r.iolab"));
+        for name in ["moved", "other"] {
+            assert_eq!(at(name).read_dir().unwrap().count(), 0, "{name}");
+        }
     }
 
     #[test]
@@ -144,20 +233,17 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    drop(MadeFolders::of(&place));
+                    drop(Folder::of(place));
                 }
             });
-            for _ in 0..200 {
-                let attempt = || attempt(place, b"content");
-                let fault = |error: &io::Error| fault(place, &place.name(1), error);
-                let made = MadeFolders::with_file(&place, attempt, fault);
-                let made = made.map(|((path, _), _)| std::fs::remove_file(path).unwrap());
-                if made.is_err() {
-                    is_over.store(true, Ordering::Relaxed);
-                }
-                made.unwrap();
-            }
+            let made = (0..200).try_for_each(|_| {
+                let folder = Folder::of(place)?;
+                let (path, _) = create(folder.place(place), b"content")?;
+                std::fs::remove_file(path).unwrap();
+                Ok::<_, Error>(())
+            });
             is_over.store(true, Ordering::Relaxed);
+            made.unwrap();
         });
     }
 
@@ -170,7 +256,7 @@ mod tests {
             folder: &folder,
             name: "r",
         };
-        let (_, error) = MadeFolders::of(&place).expect_err("a file is in the way");
+        let error = Folder::of(place).expect_err("a file is in the way");
         let above_path = above.path().display().to_string();
         insta::assert_snapshot!(error.message().replace(&above_path, "DIR"), @"cannot make the folder DIR/file/b for the run files: File exists (os error 17)");
         assert_eq!(above.path().read_dir().unwrap().count(), 1);

@@ -68,6 +68,26 @@ fn a_file_cut_short_anywhere_is_told() {
 }
 
 #[test]
+fn a_definition_that_is_no_text_is_told() {
+    let bench = Fixture::new();
+    let whole = std::fs::read(bench.finished("whole")).unwrap();
+    let path = bench.path("flipped");
+    let begins = (0..whole.len()).filter(|at| whole[*at..].starts_with(b"CREATE TABLE"));
+    let places = begins.flat_map(|begin| (begin..whole.len().min(begin + 300)).step_by(31));
+    let mut refused = 0;
+    for place in places {
+        let mut flipped = whole.clone();
+        flipped[place] ^= 0x80;
+        std::fs::write(&path, &flipped).unwrap();
+        let Err(error) = read(&path) else { continue };
+        assert!(error.message().contains("flipped"), "{place}: {error}");
+        assert!(RunFile::open_resume(&path).is_err(), "{place}");
+        refused += 1;
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+#[test]
 fn a_whole_file_with_a_bad_value_is_not_called_damaged() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");

@@ -83,7 +83,7 @@ fn whatever_would_run_is_refused_by_name() {
 fn unlooked_at(path: &Path) -> Connection {
     let mut connection = Connection::open(path).unwrap();
     sqlite_protection::restrain(&connection).unwrap();
-    sqlite_protection::distrust(&mut connection).unwrap();
+    sqlite_protection::distrust(&mut connection, path).unwrap();
     connection
 }
 

@@ -208,3 +208,66 @@ fn what_an_overlay_copies_is_new_space() {
         Ok(())
     });
 }
+
+/// Waits until a run has put its first trials into the log of its file.
+fn has_begun(file: &Path) {
+    let log = PathBuf::from(format!("{}-wal", file.display()));
+    while log.metadata().map_or(0, |log| log.len()) < MIB / 16 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Takes all of the space that is left, down to the last block.
+fn fill_up(place: &Path) {
+    for (name, block) in [("large", MIB), ("small", 4096), ("last", 512)] {
+        let mut file = std::fs::File::create(place.join(name)).expect("a name is free");
+        let block = vec![7; block as usize];
+        while std::io::Write::write_all(&mut file, &block).is_ok() {}
+        let _ = file.sync_all();
+    }
+}
+
+#[test]
+fn the_disk_of_the_run_file_fills_in_mid_run() {
+    for make in [
+        &["mkfs.btrfs", "-qfM"][..],
+        &["mkfs.ext4", "-qF", "-b", "1024"],
+        XFS,
+    ] {
+        perform(|scene| {
+            let bytes = if make == XFS { IMAGE } else { 128 * MIB };
+            let place = image(scene, scene.folder(), "m", make, bytes)?;
+            let target = scene.subfolder("target")?;
+            let file = place.join("run.iolab");
+            let mut command = scene.command(binary());
+            command
+                .args([
+                    "run", "read-random", "--set", "bs=4k,8k,16k", "--size", "1M",
+                ])
+                .args(["--time", "0.02", "--budget", "60s", "--precision", "0.01%"])
+                .arg(&target)
+                .arg("-o")
+                .arg(&file);
+            let output = scene.carry_out(&mut command, |_| {
+                has_begun(&file);
+                fill_up(&place);
+            });
+            let output = output.expect("iolab starts");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{make:?}: {told}");
+            assert!(told.contains("no space left"), "{told}");
+            assert!(told.contains(" kept in "), "{told}");
+            assert_eq!(std::fs::read_dir(&target).expect("it is there").count(), 0);
+            // The disk is full still.
+            let mut table = scene.command(binary());
+            let table = table
+                .arg("table")
+                .arg(&file)
+                .output()
+                .expect("iolab starts");
+            let told = String::from_utf8_lossy(&table.stderr);
+            assert_eq!(table.status.code(), Some(0), "{told}");
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,209 @@
+//! A run file with its log (`-wal`), put together in memory: that of a run which goes on, or was killed. SQLite would map an index of the log
+//! from a further file (`-shm`), and where the disk of that file is full, touching the map kills the process.
+//!
+//! The format: <https://sqlite.org/fileformat2.html#the_write_ahead_log>.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::side_files::{beside, has_wal};
+
+/// Largest file to put together, bytes.
+const BYTES_MAX: u64 = 1 << 30;
+/// How often a file is read again that changes meanwhile.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// Bytes of the header of a database, and where it has the size of a page and its mode.
+const HEADER: usize = 100;
+const PAGE_SIZE: usize = 16;
+const MODE: [usize; 2] = [18, 19];
+/// The mode of a file with a log, and of one without.
+const WITH_LOG: u8 = 2;
+const PLAIN: u8 = 1;
+
+const LOG_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// Begins a log; the last bit tells the byte order of its checksums.
+const LOG_MAGIC: u32 = 0x377f_0682;
+
+/// Whether a file has a log, or may have one.
+pub(super) fn has_log(path: &Path) -> bool {
+    let mut header = [0; HEADER];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    has_wal(path) || read.is_ok() && MODE.iter().any(|at| header[*at] == WITH_LOG)
+}
+
+/// The bytes of a plain file with all that was committed.
+pub(super) fn merged(path: &Path) -> io::Result<Vec<u8>> {
+    let log = beside(path, "-wal");
+    for _ in 0..ATTEMPTS_MAX {
+        let before = (begin(path, HEADER)?, begin(&log, LOG_HEADER)?);
+        // In this order: what moves from the log into the file meanwhile is in the log still, as long as that begins with the same header.
+        let (pages, frames) = (whole(path)?, whole(&log)?);
+        if (begin(path, HEADER)?, begin(&log, LOG_HEADER)?) == before {
+            return apply(pages, &frames);
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::WouldBlock,
+        "it changes faster than it can be read",
+    ))
+}
+
+/// The first bytes of a file; none where there is no file.
+fn begin(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(bytes as u64).read_to_end(&mut begin)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    Ok(begin)
+}
+
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let all = begin(path, BYTES_MAX as usize + 1)?;
+    match all.len() as u64 > BYTES_MAX {
+        true => Err(too_large()),
+        false => Ok(all),
+    }
+}
+
+fn too_large() -> io::Error {
+    io::ErrorKind::FileTooLarge.into()
+}
+
+/// Writes the committed pages of a log over those of the file.
+fn apply(mut file: Vec<u8>, log: &[u8]) -> io::Result<Vec<u8>> {
+    let Some(log) = Log::read(log) else {
+        return Ok(plain(file));
+    };
+    if file.get(PAGE_SIZE..PAGE_SIZE + 2) != Some(&log.stored_page_size()[..]) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "its log has pages of another size",
+        ));
+    }
+    let page = log.page as u64;
+    let mut open = Vec::new();
+    for frame in log {
+        let pages = frame.pages_after;
+        open.push(frame);
+        if pages == 0 {
+            continue;
+        }
+        let bytes = u64::from(pages) * page;
+        if bytes > BYTES_MAX {
+            return Err(too_large());
+        }
+        file.resize(bytes as usize, 0);
+        for frame in open.drain(..) {
+            let at = (u64::from(frame.number).wrapping_sub(1)).saturating_mul(page) as usize;
+            // A page that a later part of the transaction cut off has no place.
+            if let Some(place) = file.get_mut(at..at.saturating_add(page as usize)) {
+                place.copy_from_slice(frame.page);
+            }
+        }
+    }
+    Ok(plain(file))
+}
+
+/// A file in memory has no log.
+fn plain(mut file: Vec<u8>) -> Vec<u8> {
+    for at in MODE {
+        if let Some(mode) = file.get_mut(at).filter(|mode| **mode == WITH_LOG) {
+            *mode = PLAIN;
+        }
+    }
+    file
+}
+
+/// The frames of a log that are whole, in order.
+struct Log<'a> {
+    /// Bytes of a page.
+    page: usize,
+    frames: std::slice::ChunksExact<'a, u8>,
+    salt: &'a [u8],
+    sum: Checksum,
+}
+
+/// A page in a log.
+struct Frame<'a> {
+    /// From 1.
+    number: u32,
+    /// Pages of the file after the transaction that this frame ends; 0 within one.
+    pages_after: u32,
+    page: &'a [u8],
+}
+
+impl<'a> Log<'a> {
+    /// Reads the header; `None` where the log is empty or was never complete.
+    fn read(log: &'a [u8]) -> Option<Self> {
+        let (header, frames) = log.split_at_checked(LOG_HEADER)?;
+        let magic = word(header, 0);
+        let page = word(header, 8) as usize;
+        let is_size = page.is_power_of_two() && (512..=65_536).contains(&page);
+        if magic & !1 != LOG_MAGIC || !is_size {
+            return None;
+        }
+        let mut sum = Checksum {
+            is_big_endian: magic & 1 == 1,
+            value: (0, 0),
+        };
+        sum.add(&header[..24]);
+        (sum.value == (word(header, 24), word(header, 28))).then_some(Self {
+            page,
+            frames: frames.chunks_exact(FRAME_HEADER + page),
+            salt: &header[16..24],
+            sum,
+        })
+    }
+
+    /// The size of a page as the header of the file has it: 65536 as 1.
+    fn stored_page_size(&self) -> [u8; 2] {
+        u16::try_from(self.page).unwrap_or(1).to_be_bytes()
+    }
+}
+
+impl<'a> Iterator for Log<'a> {
+    type Item = Frame<'a>;
+
+    fn next(&mut self) -> Option<Frame<'a>> {
+        let (header, page) = self.frames.next()?.split_at(FRAME_HEADER);
+        self.sum.add(&header[..8]);
+        self.sum.add(page);
+        let is_whole =
+            header[8..16] == *self.salt && self.sum.value == (word(header, 16), word(header, 20));
+        is_whole.then_some(Frame {
+            number: word(header, 0),
+            pages_after: word(header, 4),
+            page,
+        })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The running checksum of a log.
+struct Checksum {
+    is_big_endian: bool,
+    value: (u32, u32),
+}
+
+impl Checksum {
+    fn add(&mut self, bytes: &[u8]) {
+        let (mut a, mut b) = self.value;
+        for at in (0..bytes.len()).step_by(8) {
+            let read = |at| match self.is_big_endian {
+                true => word(bytes, at),
+                false => word(bytes, at).swap_bytes(),
+            };
+            a = a.wrapping_add(read(at)).wrapping_add(b);
+            b = b.wrapping_add(read(at + 4)).wrapping_add(a);
+        }
+        self.value = (a, b);
+    }
+}
