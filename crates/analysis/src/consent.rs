@@ -53,15 +53,18 @@ pub struct NeededConsent {
     ///
     /// [`CellSpec::needs_change_system`]: iolab_workload::settings::CellSpec::needs_change_system
     pub changes_system: bool,
+    /// The start of programs that the file names.
+    pub runs_programs: bool,
 }
 
 impl NeededConsent {
     /// What a run needs.
     pub fn of(record: &RunRecord) -> Self {
-        let mut cells = record.cells.iter();
+        let any = |needs: fn(&Cell) -> bool| record.cells.iter().any(needs);
         Self {
             destroys_data: needs_consent(record),
-            changes_system: cells.any(|cell| cell.spec.needs_change_system().is_some()),
+            changes_system: any(|cell| cell.spec.needs_change_system().is_some()),
+            runs_programs: any(|cell| cell.spec.command.is_some()),
         }
     }
 
@@ -87,6 +90,7 @@ impl NeededConsent {
         Self {
             destroys_data: self.destroys_data || other.destroys_data,
             changes_system: self.changes_system || other.changes_system,
+            runs_programs: self.runs_programs || other.runs_programs,
         }
     }
 }
@@ -97,10 +101,12 @@ impl fmt::Display for NeededConsent {
         let Self {
             destroys_data,
             changes_system,
+            runs_programs,
         } = *self;
         for (is_needed, option) in [
             (destroys_data, " --destroy-data"),
             (changes_system, " --change-system"),
+            (runs_programs, " --run-programs"),
         ] {
             if is_needed {
                 f.write_str(option)?;
@@ -158,5 +164,7 @@ mod tests {
         record.cells[0].spec.system = "scheduler:none".parse().expect("valid");
         record.cells[0].spec.trial.read_percent = 0;
         assert_eq!(options(&record), " --destroy-data --change-system");
+        record.cells[0].spec.command = "cat {file}".parse().ok();
+        assert!(options(&record).ends_with(" --run-programs"));
     }
 }

@@ -10,15 +10,16 @@ use iolab_peers::{PEERS, adapt};
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
-use iolab_runner::Disk;
+use iolab_runner::{Disk, RunPrograms};
 use iolab_storage::Consent;
+use iolab_workload::command_template::Template;
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Backend;
 use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
 
-use crate::arguments::{Changes, ConsentOption};
+use crate::arguments::{Changes, ConsentOption, ProgramsOption};
 
 /// The requested changes, in the order in which they are applied.
 pub(crate) struct Asked {
@@ -122,6 +123,14 @@ impl Asked {
     /// Whether the command line asks for a purge of devices.
     pub(crate) fn purges(&self) -> bool {
         self.changes.iter().any(Change::purges)
+    }
+
+    /// The programs that the command line names.
+    pub(crate) fn commands(&self) -> Vec<Template> {
+        let named = self.changes.iter().filter(|change| change.is_of("command"));
+        let commands = named.flat_map(Change::levels);
+        // What is not a command is refused with its experiment.
+        commands.filter_map(|text| text.parse().ok()).collect()
     }
 
     /// The requested budget.
@@ -304,11 +313,23 @@ fn twice(first: &str, second: &str) -> Error {
 
 impl ConsentOption {
     /// The consent in the engine's form.
-    pub(crate) fn consent(&self) -> Consent {
-        match self.destroy_data.as_deref() {
-            None => Consent::No,
-            Some("") => Consent::Destroy,
-            Some(signature) => Consent::DestroySignature(signature.to_owned()),
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a format that is not known.
+    pub(crate) fn consent(&self) -> Result<Consent> {
+        let formats = self.destroy_data.as_deref();
+        let consent = formats.map_or(Ok(Consent::No), Consent::to_destroy);
+        consent.map_err(|error| error.within("--destroy-data"))
+    }
+}
+
+impl ProgramsOption {
+    /// The programs that the user allows: the `typed` ones, or all.
+    pub(crate) fn consent(&self, typed: Vec<Template>) -> RunPrograms {
+        match self.run_programs {
+            true => RunPrograms::All,
+            false => RunPrograms::Typed(typed),
         }
     }
 }

@@ -85,7 +85,7 @@ impl Workspace {
     /// When a program is missing, or its files cannot be made.
     fn for_programs(site: &Site, plan: &Plan) -> Result<Self> {
         let stop = site.signals.caught(StopFlags::in_two_steps)?;
-        let programs = Programs::open(plan, &site.targets);
+        let programs = Programs::open(plan, &site.targets, &site.programs);
         // A signal from the terminal ends the compiler too: that is no fault of its.
         if stop.soon().load(Ordering::Relaxed) {
             return Err(Error::interrupted());

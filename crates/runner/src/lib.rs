@@ -59,7 +59,7 @@ pub use fit::{Fitted, fit_all};
 pub use hung_storage::{EndProcess, Watch};
 pub use missing_levels::adapt_to_system;
 pub use prepared_run::PreparedRun;
-pub use programs::Programs;
+pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;

@@ -20,13 +20,60 @@ use iolab_workload::command_template::{Placeholder, Template};
 use iolab_workload::linkage::Linkage;
 use iolab_workload::settings::CellSpec;
 
+/// The programs of `command` that the user allows a run to start. A file that names one is no consent: it may be somebody else's. The reader
+/// of `linkage` is iolab's own.
+#[derive(Debug, Clone)]
+pub enum RunPrograms {
+    /// Every program (`--run-programs`).
+    All,
+    /// These commands, which the command line names.
+    Typed(Vec<Template>),
+}
+
+impl RunPrograms {
+    /// Refuses a plan with a command that the user does not allow.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused).
+    pub fn check(&self, plan: &Plan) -> Result<()> {
+        commands(plan.cells()).try_for_each(|command| self.allow(command))
+    }
+
+    fn allow(&self, command: &Template) -> Result<()> {
+        match self {
+            Self::Typed(typed) if !typed.contains(command) => Err(Error::refused(format!(
+                "refusing to start a program that a file names: {command}"
+            ))
+            .hint("read what --dry-run lists; to start it, add --run-programs")),
+            Self::All | Self::Typed(_) => Ok(()),
+        }
+    }
+}
+
+/// A command that the user allows, and the file that it executes.
+#[derive(Debug)]
+struct AllowedProgram {
+    command: Template,
+    path: PathBuf,
+}
+
+impl AllowedProgram {
+    fn find(command: &Template, consent: &RunPrograms) -> Result<Self> {
+        consent.allow(command)?;
+        Ok(Self {
+            command: command.clone(),
+            path: Program::find(command.program())?,
+        })
+    }
+}
+
 /// Programs ready to be run, and a file for each size. Dropping it removes the files and what was built.
 #[derive(Debug)]
 pub struct Programs {
     /// Each with its path; the run's own first.
     folders: Vec<(PathBuf, ProgramFiles)>,
     probes: Option<Probes>,
-    commands: Vec<(Template, PathBuf)>,
+    commands: Vec<AllowedProgram>,
 }
 
 impl Programs {
@@ -34,17 +81,18 @@ impl Programs {
     /// it is asked for. Cells that name no target work in the first directory.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not suit programs, a program that is not there, a
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): a program that the user does not allow; of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not suit programs, a program that is not there, a
     /// directory that is none,
     /// a reader that cannot be built; of kind [`Refused`](iolab_workload::Kind::Refused) when the files would crowd the file
     /// system.
-    pub fn open(plan: &Plan, directories: &[PathBuf]) -> Result<Self> {
+    pub fn open(plan: &Plan, directories: &[PathBuf], consent: &RunPrograms) -> Result<Self> {
         let cells = plan.cells();
         for cell in cells {
             check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
         }
         check_effects(plan.experiment(), cells)?;
-        let commands = commands(cells)?;
+        let allowed = commands(cells).map(|command| AllowedProgram::find(command, consent));
+        let commands = allowed.collect::<Result<_>>()?;
         let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
         let sizes = sizes(cells, &named)?;
         let folders = directories.iter().zip(named).zip(sizes);
@@ -113,7 +161,7 @@ impl Programs {
     pub(super) fn environment(&self) -> Environment {
         let probes = self.probes.as_ref();
         let mut list = probes.map_or_else(Environment::default, Probes::environment);
-        for (number, (_, path)) in self.commands.iter().enumerate() {
+        for (number, AllowedProgram { path, .. }) in self.commands.iter().enumerate() {
             let real = path.canonicalize().unwrap_or_else(|_| path.clone());
             let bytes = real.metadata().ok().map(|metadata| metadata.len());
             list.put(&KEYS.program_bytes.of(number + 1), bytes);
@@ -156,8 +204,9 @@ impl Programs {
         match cell.linkage {
             Some(linkage) => self.probes.as_ref()?.path(linkage),
             None => {
-                let found = self.commands.iter().find(|(known, _)| known == template)?;
-                Some(&found.1)
+                let mut commands = self.commands.iter();
+                let found = commands.find(|known| known.command == *template)?;
+                Some(&found.path)
             }
         }
     }
@@ -180,15 +229,15 @@ fn sizes(cells: &[PlannedCell], named: &[PathBuf]) -> Result<Vec<Vec<u64>>> {
     Ok(sizes)
 }
 
-/// Every command of the cells once, with the file that it executes.
-fn commands(cells: &[PlannedCell]) -> Result<Vec<(Template, PathBuf)>> {
-    let mut found: Vec<(Template, PathBuf)> = Vec::new();
+/// Every command of the cells once.
+fn commands(cells: &[PlannedCell]) -> impl Iterator<Item = &Template> {
+    let mut found: Vec<&Template> = Vec::new();
     for command in cells.iter().filter_map(|cell| cell.spec.command.as_ref()) {
-        if !found.iter().any(|(known, _)| known == command) {
-            found.push((command.clone(), Program::find(command.program())?));
+        if !found.contains(&command) {
+            found.push(command);
         }
     }
-    Ok(found)
+    found.into_iter()
 }
 
 /// Checks what a program's cache can be.
@@ -235,13 +284,17 @@ mod tests {
     use super::*;
 
     fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Programs>) {
+        open_with(sets, RunPrograms::All)
+    }
+
+    fn open_with(sets: &[&str], consent: RunPrograms) -> (tempfile::TempDir, Result<Programs>) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut experiment = Experiment::find("linkage").expect("built in");
         for set in sets {
             experiment.apply_set(set).expect("a setting");
         }
         let programs = Plan::of(experiment, &OneProcess)
-            .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()]));
+            .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()], &consent));
         (folder, programs)
     }
 
@@ -269,6 +322,30 @@ mod tests {
         bs varies, but the command has no {bs}
         there is no program 'no-such-program-anywhere' in PATH
         ");
+    }
+
+    #[test]
+    fn only_a_typed_command_starts_without_consent() {
+        let typed = |command: &str| RunPrograms::Typed(vec![command.parse().expect("valid")]);
+        for (sets, consent, is_allowed) in [
+            (&["command=cat {file}"][..], typed("cat {file}"), true),
+            (&["command=cat {file}"], typed("dd if={file}"), false),
+            (
+                &["command=cat {file},dd if={file}"],
+                typed("cat {file}"),
+                false,
+            ),
+            (&["command=cat {file},dd if={file}"], RunPrograms::All, true),
+        ] {
+            let (_folder, programs) = open_with(sets, consent);
+            match programs {
+                Ok(_) => assert!(is_allowed, "{sets:?}"),
+                Err(error) => {
+                    assert!(!is_allowed, "{sets:?}: {error:?}");
+                    assert_eq!(error.kind(), Kind::Refused);
+                }
+            }
+        }
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod tests {
     const ALL: NeededConsent = NeededConsent {
         destroys_data: true,
         changes_system: true,
+        runs_programs: false,
     };
 
     #[test]

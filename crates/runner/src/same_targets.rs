@@ -310,7 +310,7 @@ mod tests {
             }
             let consent = NeededConsent {
                 destroys_data,
-                changes_system: false,
+                ..NeededConsent::default()
             };
             Resumable::of(&run_on("/dev/zram0", kind, facts), consent).advice("COMMAND")
         };

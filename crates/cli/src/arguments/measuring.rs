@@ -109,6 +109,8 @@ pub(crate) struct Changes {
     pub(crate) consent: ConsentOption,
     #[command(flatten)]
     pub(crate) system: SystemOption,
+    #[command(flatten)]
+    pub(crate) programs: ProgramsOption,
 }
 
 /// The peers that there are, with what each is.
@@ -126,6 +128,14 @@ pub(crate) struct SystemOption {
     /// kill by the next run; also allows real-time threads (--set realtime=...), which can keep other programs from the CPUs
     #[arg(long)]
     pub(crate) change_system: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProgramsOption {
+    /// Start the programs that an experiment, suite or run file names (command); --dry-run lists them. A command that
+    /// you type (--set command=...) needs no consent
+    #[arg(long)]
+    pub(crate) run_programs: bool,
 }
 
 /// What is told on stderr meanwhile.
@@ -342,6 +352,8 @@ pub(crate) struct Resume {
     pub(crate) consent: ConsentOption,
     #[command(flatten)]
     pub(crate) system: SystemOption,
+    #[command(flatten)]
+    pub(crate) programs: ProgramsOption,
     #[command(flatten)]
     pub(crate) log: LogOptions,
 }

@@ -12,7 +12,7 @@ use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::precondition::Emptying;
 use iolab_runner::ranks::{AssumedRanks, Ranks};
-use iolab_runner::{Disk, Fitted, GivenTargets, Programs, Watch, settle_targets};
+use iolab_runner::{Disk, Fitted, GivenTargets, Programs, RunPrograms, Watch, settle_targets};
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers};
@@ -41,6 +41,8 @@ pub(crate) struct Site {
     pub(crate) consent: Consent,
     /// Whether the user allows trials to change settings of the kernel.
     pub(crate) changes_system: SystemConsent,
+    /// The programs that the user allows to start.
+    pub(crate) programs: RunPrograms,
     /// Whether the user asks for purges of devices.
     pub(crate) purges: PurgeConsent,
     /// The other processes of the run.
@@ -380,7 +382,8 @@ impl Site {
         self.check_purge(plans)?;
         let realtime = self.check_realtime(plans)?;
         self.check_blocks(plans)?;
-        let does: Vec<String> = does.iter().cloned().chain(realtime).collect();
+        let does = does.iter().cloned().chain(realtime);
+        let does: Vec<String> = does.chain(started(plans)).collect();
         let needs = match plans {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
             _ => self.needs(plans)?,
@@ -392,7 +395,11 @@ impl Site {
             made,
             shared,
         };
-        dry_run::print(plans, place, follows, &does)
+        dry_run::print(plans, place, follows, &does)?;
+        // Last, so that the programs to allow are listed.
+        Ok(plans
+            .iter()
+            .try_for_each(|plan| self.programs.check(plan))?)
     }
 
     /// Opens what the plans need, and fits them to it. All that can be refused is refused here, before anything is written.
@@ -463,6 +470,19 @@ impl Site {
 /// Whether programs are run, on files made for them: never beside other plans.
 fn runs_programs(plans: &[Plan]) -> bool {
     matches!(plans, [plan] if plan.experiment().runs_programs())
+}
+
+/// Each program that plans start, with its arguments.
+fn started(plans: &[Plan]) -> Vec<String> {
+    let cells = plans.iter().flat_map(Plan::cells);
+    let mut all: Vec<String> = Vec::new();
+    for program in cells.filter_map(|cell| cell.spec.program()) {
+        let line = format!("Starts: {program}");
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all
 }
 
 /// What was opened, and still is as it was found.

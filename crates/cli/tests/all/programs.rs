@@ -6,8 +6,8 @@ use rustix::process::Signal;
 
 use crate::support::words::words;
 use crate::support::{
-    Done, entries, exported, folder, iolab, refusals, resumed_is_whole, run, sample_count, signal,
-    started,
+    Done, entries, exported, folder, iolab, refusals, resumed_with_is_whole, run, sample_count,
+    signal, started,
 };
 
 /// As many trials on a busy machine as on another one.
@@ -148,6 +148,49 @@ fn a_program_that_moves_its_file_ends_the_run() {
 }
 
 #[test]
+fn a_file_starts_no_program_without_consent() {
+    let folder = folder();
+    let head = "name = \"mine\"\nquestion = \"?\"\nresponse = \"elapsed\"\n";
+    let design = "[design]\ntrials_min = 2\ntrials_max = 2\nbudget = \"1s\"\n";
+    for (name, body) in [
+        (
+            "factor",
+            "[factors]\ncommand = [\"sh -c 'touch made' {file}\", \"cat {file}\"]\n[settings]\nregion = \"1k\"\n",
+        ),
+        (
+            "setting",
+            "[settings]\ncommand = \"sh -c 'touch made' {file}\"\nregion = \"1k\"\n",
+        ),
+    ] {
+        let file = format!("{name}.toml");
+        std::fs::write(folder.path().join(&file), format!("{head}{body}{design}")).unwrap();
+        let error = run(folder.path(), &["run", &file, "--quiet"])
+            .expect(3)
+            .stderr;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(error.trim_end(), @r"
+            error: refusing to start a program that a file names: sh -c 'touch made' {file}
+              read what --dry-run lists; to start it, add --run-programs
+            ");
+        }
+        let dry = run(folder.path(), &["run", &file, "--dry-run"]).expect(3);
+        let starts = "Starts: sh -c 'touch made' {file}";
+        assert!(
+            dry.stdout.lines().any(|line| line == starts),
+            "{}",
+            dry.stdout
+        );
+        assert!(!folder.path().join("made").exists());
+        // A typed command takes the place of the file's.
+        let typed = ["run", &file, "--set", "command=cat {file}", "--quiet"];
+        run(folder.path(), &typed).expect(0);
+        assert!(!folder.path().join("made").exists());
+        run(folder.path(), &["run", &file, "--run-programs", "--quiet"]).expect(0);
+        std::fs::remove_file(folder.path().join("made")).expect("the program ran");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let folder = folder();
     std::fs::write(folder.path().join("mine"), "data").unwrap();
@@ -257,7 +300,16 @@ fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
     assert!(entries(&folder.path().join("data")).is_empty());
     let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
     assert!((3..SAMPLES).contains(&measured), "{measured}");
-    resumed_is_whole(folder.path(), SAMPLES);
+    let told = refusals(folder.path(), &[&["resume", "r.iolab"]]);
+    insta::assert_snapshot!(told);
+    let dry = run(folder.path(), &["resume", "r.iolab", "--dry-run"]).expect(3);
+    let starts = "Starts: sh -c 'sleep 0.05; cat \"$0\"' {file}";
+    assert!(
+        dry.stdout.lines().any(|line| line == starts),
+        "{}",
+        dry.stdout
+    );
+    resumed_with_is_whole(folder.path(), &["--run-programs"], SAMPLES);
 }
 
 #[test]
@@ -266,7 +318,7 @@ fn the_files_of_a_killed_run_are_removed_by_the_next() {
     cut_off(folder.path(), Signal::KILL);
     let left = entries(&folder.path().join("data"));
     assert_eq!(left.len(), 2, "the scratch file and a folder: {left:?}");
-    resumed_is_whole(folder.path(), SAMPLES);
+    resumed_with_is_whole(folder.path(), &["--run-programs"], SAMPLES);
 }
 
 #[test]

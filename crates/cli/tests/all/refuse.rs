@@ -24,6 +24,7 @@ fn a_typo_names_the_nearest() {
             &["run", "read-size", "--time", "10x"],
             &["run", "read-size", "--size", "4q"],
             &["run", "read-size", "--budget", "0"],
+            &["run", "read-size", "--destroy-data=bogus"],
             &["table", "a.iolab", "--colour"],
         ],
     );
