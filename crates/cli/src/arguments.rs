@@ -33,21 +33,6 @@ pub(crate) use self::plotting::Plot;
 #[cfg(feature = "measure")]
 pub(crate) use self::witnessing::Witness;
 
-/// Examples of commands that read results, which every build has.
-macro_rules! examples_of_reading {
-    () => {
-        "  iolab table iolab-results/*.iolab
-                                  the tables and findings of run files
-  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
-  iolab report iolab-results/*.iolab -o report.html
-                                  one page: findings, tables, evidence, data
-  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
-  iolab compare --base a*.iolab --new b*.iolab
-                                  several runs of each side, cell by cell
-"
-    };
-}
-
 /// What decides the width of text.
 macro_rules! text_width {
     () => {
@@ -62,31 +47,25 @@ Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40
 const EXAMPLES: &str = concat!(
     "\
 Examples:
-  iolab study                     seven micro-benchmarks here, in two minutes
-  iolab study /mnt/disk --suite micro
-                                  the full grids on another disk, 40 minutes
-  iolab doctor /mnt/disk          what this disk is, and what to trust on it
+  iolab study                     the numbers of this disk, in 40 seconds
+  iolab study /mnt/disk --suite quick
+                                  all micro-benchmarks on another disk, in two minutes
   iolab run read-random --bs 4k,64k,1M --depth 32
                                   one question, with your own settings
-  iolab run read-size /dev/sdb    a block device, opened for reading only
-  iolab run read-random --peer fio
-                                  the same cells with fio, in the same blocks
   iolab run load-latency --slo 'p99<1ms'
                                   the highest rate with 99 % below 1 ms
   iolab fit etcd /mnt/disk        good enough for etcd: yes, no, cannot tell
-",
-    examples_of_reading!(),
-    "  iolab witness -- dd if=data of=/dev/null bs=1M
+  iolab report iolab-results/*.iolab -o report.html
+                                  one page: findings, tables, evidence, data
+  iolab compare --base a*.iolab --new b*.iolab
+                                  several runs of each side, cell by cell
+  iolab witness -- dd if=data of=/dev/null bs=1M
                                   the evidence for any program
-  iolab gate --history runs NEW.iolab
-                                  for CI: fails when NEW is slower than the
-                                  earlier runs predict
 
 TARGET is a directory, a file or a block device; the current directory by default. \
-In a directory iolab makes a scratch file and removes it at the end. Files and devices \
-are only read unless --destroy-data is given. model:NAME is a simulated disk in virtual \
-time: it reads and writes nothing, and minutes take seconds. iolab writes run files to \
-iolab-results/ and never overwrites them.
+In a directory iolab makes a scratch file and removes it at the end; iolab study writes \
+at most 4 GiB, and --dry-run says what others write. Files and devices are only read \
+unless --destroy-data is given. model:NAME is a simulated disk: it reads and writes nothing.
 
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 \
 bytes per second. A time without a unit is in seconds.
@@ -105,9 +84,15 @@ This build only reads results. The commands study, run, fit, why, doctor, witnes
 resume and import are in the build for Linux.
 
 Examples:
-",
-    examples_of_reading!(),
-    "
+  iolab table iolab-results/*.iolab
+                                  the tables and findings of run files
+  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
+  iolab report iolab-results/*.iolab -o report.html
+                                  one page: findings, tables, evidence, data
+  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
+  iolab compare --base a*.iolab --new b*.iolab
+                                  several runs of each side, cell by cell
+
 ",
     text_width!(),
     "
@@ -145,9 +130,6 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
-
-/// The commands that most people need, which help shows first: so many of the next ones.
-pub(crate) const MAIN_COMMANDS: usize = 5;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -229,9 +211,12 @@ fn documents() -> impl TypedValueParser<Value = Document> {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// List every setting with its default
+    /// List the settings that most experiments need, with their defaults
     #[arg(long)]
     pub(crate) settings: bool,
+    /// List every setting
+    #[arg(long, requires = "settings")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

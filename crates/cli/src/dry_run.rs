@@ -60,6 +60,7 @@ pub(crate) fn print(
     let forecasts: Vec<Forecast> = plans
         .iter()
         .map(|plan| Forecast::of(plan, &overhead).after(made, spent))
+        .map(|forecast| forecast.beside_fill(filled(targets, needs)))
         .collect();
     let mut lines: Vec<String> = does.to_vec();
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();

@@ -34,7 +34,11 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 /// The text with our units spelled in ASCII where nothing else is shown.
 pub(crate) fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
     match ascii {
-        true => Cow::Owned(text.replace(" µs", " us")),
+        true => Cow::Owned(
+            text.replace(" µs", " us")
+                .replace('±', "+/-")
+                .replace('×', "x"),
+        ),
         false => Cow::Borrowed(text),
     }
 }

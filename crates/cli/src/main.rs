@@ -33,6 +33,7 @@ mod read_arguments;
 mod screen;
 #[cfg(feature = "measure")]
 mod short_budget;
+mod shown_help;
 #[cfg(feature = "measure")]
 mod signals;
 mod target_names;

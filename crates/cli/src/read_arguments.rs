@@ -1,16 +1,17 @@
 //! The command line, and errors in it.
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use iolab_report::layout::paragraph;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
-use crate::arguments::{Arguments, MAIN_COMMANDS};
+use crate::arguments::Arguments;
 use crate::builtin_names::check_command;
-use crate::output::{self, Log, style};
+use crate::output::{self, Log};
+use crate::shown_help::{every_command, grouped};
 
 impl Arguments {
     /// Parses the command line. clap prints errors and ends the program.
@@ -20,6 +21,12 @@ impl Arguments {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
     /// position of a command.
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
+        if std::env::args_os().skip(1).eq(["help", "all"]) {
+            let mut to = output::open(None)?;
+            // As of other help, a reader that is gone is no error.
+            let _ = write!(to, "{}", every_command()).and_then(|()| to.flush());
+            std::process::exit(0);
+        }
         let parsed = Self::try_parse().or_else(|error| match error.kind() {
             // Grouping takes as long as all other parsing, and only help shows it.
             ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -123,40 +130,6 @@ fn plain(error: &clap::Error) -> iolab_workload::Error {
         helps if helps.is_empty() => plain,
         helps => plain.hint(helps),
     }
-}
-
-/// Widest help, columns, as `max_term_width` of the arguments.
-const HELP_WIDTH: u16 = 100;
-
-/// The arguments, with help that shows the main commands first.
-fn grouped() -> Command {
-    let mut command = Arguments::command();
-    // Adds `help` to the commands.
-    command.build();
-    let list = |part: &mut dyn Iterator<Item = &Command>| {
-        let entries = part.map(|command| {
-            let about = command.get_about().map(ToString::to_string);
-            let mark = format!("  {:<12} ", command.get_name());
-            paragraph(
-                &about.unwrap_or_default(),
-                &mark,
-                style().width.min(HELP_WIDTH),
-            )
-        });
-        entries.collect::<String>()
-    };
-    let all = || {
-        command
-            .get_subcommands()
-            .filter(|command| !command.is_hide_set())
-    };
-    let header = command.get_styles().get_header();
-    let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{header}Commands:{header:#}\n{}\n{header}More:{header:#}\n{}\n{header}Options:{header:#}\n{{options}}{{after-help}}",
-        list(&mut all().take(MAIN_COMMANDS)),
-        list(&mut all().skip(MAIN_COMMANDS)),
-    );
-    Arguments::command().help_template(template)
 }
 
 /// Suggests for an unknown command the one that accepts this name, or the nearest, where clap suggests none: it finds no

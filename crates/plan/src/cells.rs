@@ -234,6 +234,7 @@ fn timed_cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     for cell in &mut cells {
         lengthen(experiment, cell);
     }
+    experiment.cap_writes(&mut cells)?;
     Ok(cells)
 }
 

@@ -20,6 +20,7 @@ mod toml_words;
 mod tracked_cells;
 mod trial_time;
 mod workload_overlap;
+mod write_budget;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -37,12 +38,13 @@ pub use design::{
     BUDGET_MAX, BlockTimes, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
     trials_to_compare,
 };
-pub(crate) use design::{set_budget, set_settle};
+pub(crate) use design::{set_budget, set_settle, set_writes};
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
 pub use standard_name::Standard;
+pub use write_budget::writes_at_most;
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;
@@ -59,9 +61,9 @@ pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names in `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 9] = [
+pub const DESIGN: [&str; 10] = [
     "trials_min", "trials_max", "precision", "budget", "refine", "settle", "precondition", "pilot",
-    "warmup",
+    "warmup", "writes",
 ];
 
 /// One varied setting.

@@ -2,6 +2,7 @@
 
 mod writing;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_workload::settings::CellSpec;
@@ -43,6 +44,8 @@ pub struct Forecast {
     pub precondition: (Precondition, u64),
     /// What each cell that writes data writes.
     writing: Vec<Writing>,
+    /// Most bytes that it writes to all targets, with their fill.
+    budget: Option<u64>,
 }
 
 /// Bytes that trials write.
@@ -95,7 +98,20 @@ impl Forecast {
                 .iter()
                 .filter_map(|cell| Writing::of(cell, share_of_time(cell, in_flight, cells.len())))
                 .collect(),
+            budget: design.writes.map(|most| {
+                let targets = cells.iter().flat_map(|cell| cell.spec.targets());
+                most.saturating_mul(targets.collect::<BTreeSet<_>>().len() as u64)
+            }),
         }
+    }
+
+    /// Its trials where filling the targets writes this many bytes, which a budget of writes pays for first.
+    #[must_use]
+    pub fn beside_fill(mut self, filled: u64) -> Self {
+        if let (Written::AtMost(bytes), Some(budget)) = (&mut self.written, self.budget) {
+            *bytes = (*bytes).min(budget.saturating_sub(filled));
+        }
+        self
     }
 
     /// The rest of it after this many trials, which took this time of the budget.

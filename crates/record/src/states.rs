@@ -61,6 +61,8 @@ named! {
         Fills = "fills",
         /// The budget was used up.
         Budget = "budget",
+        /// The bytes that the run may write were used up.
+        Writes = "writes",
         /// It has as many trials as the design allows.
         TrialsMax = "trials-max",
         /// The user ended the run by Ctrl-C or another signal.

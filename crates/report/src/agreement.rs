@@ -1,4 +1,4 @@
-//! Agreement of other tools with iolab: a small table with a row per cell and tool.
+//! Agreement of other tools with iolab: a row per cell and tool.
 
 use iolab_analysis::compare::{
     CellComparison, CellVerdict, Comparison, Further, SideName, WhyUndecided,
@@ -6,29 +6,20 @@ use iolab_analysis::compare::{
 use iolab_figure::result_names;
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::format_percent;
 
-use crate::compare::{measured, value};
-use crate::layout::{self, Column, none, wrapped};
+use crate::compare::value;
+use crate::layout::{Column, none};
 
 /// Fewest trials of either tool for a statement.
 const TRIALS_MIN: usize = 6;
 
-/// The table for a terminal of `width` columns; empty where no other tool was measured.
-pub fn text(peers: &[Comparison], width: u16) -> String {
+/// The columns of the table; none where no other tool was measured.
+pub(crate) fn columns(peers: &[Comparison]) -> Vec<Column> {
     let Some(first) = peers.first() else {
-        return String::new();
+        return Vec::new();
     };
     let rows = by_cell(peers);
     let response = first.response;
-    // Times are written with their units.
-    let unit = response.filter(|response| response.heading() == response.unit());
-    let unit = unit.map_or(String::new(), |response| format!(" in {}", response.unit()));
-    let caption = format!(
-        "Agreement of the tools: {}{unit}, medians of n trials; ratio of iolab to the peer in the same blocks, with its 95 % interval; margin {}",
-        measured(first),
-        format_percent(first.terms.margin)
-    );
     let column = |heading: &str, dispensable, text: &dyn Fn(&str, &CellComparison) -> String| {
         let values = rows
             .iter()
@@ -43,7 +34,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
             escape_control(&cell.levels[place]).into_owned()
         })
     });
-    let columns = factors
+    factors
         .chain([
             column("tool", 0, &|tool, _| escape_control(tool).into_owned()).left(),
             column("n", 1, &|_, cell| {
@@ -62,8 +53,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
             }),
             column("agreement", 0, &|_, cell| verdict(cell)).left(),
         ])
-        .collect();
-    wrapped(&caption, width) + &layout::text(columns, width)
+        .collect()
 }
 
 /// The comparisons of each cell.

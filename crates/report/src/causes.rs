@@ -16,7 +16,6 @@ use iolab_workload::units::rough_duration;
 use crate::findings::sentences::{self, Detail, at_cell};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
-use crate::overview::Overview;
 use crate::ratio::{times, times_of};
 
 /// The least time of filling that is told, ns: less is a small part of any budget.
@@ -176,48 +175,29 @@ const COLUMNS: u16 = 80;
 
 /// What a run shows that was made to explain a difference, on [`CAUSE_LINES_MAX`] lines at most: whether that is there again and what of it is not
 /// explained, causes with their shares, what is cleared, what was not tried. Where there are many suspects, their reasons and small shares are
-/// left out, then what the answer has said, and then all but their names. `caveat_lines` are for what limits the numbers, and part of these; 0 leaves it out.
-pub fn answer(input: &Input, claims: &[Claim], caveat_lines: usize, width: u16) -> String {
-    let texts = [
-        (Detail::Full, caveat_lines),
-        (Detail::Short, caveat_lines),
-        (Detail::Short, caveat_lines.min(1)),
-        (Detail::Answered, caveat_lines.min(1)),
-        (Detail::Listed, caveat_lines.min(1)),
-        (Detail::Names, caveat_lines.min(1)),
-        (Detail::Names, 0),
+/// left out, then what the answer has said, and then all but their names.
+pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
+    let details = [
+        Detail::Full,
+        Detail::Short,
+        Detail::Answered,
+        Detail::Listed,
+        Detail::Names,
     ];
-    let limits = Overview::new([input]);
-    let text = |(detail, caveat_lines): (Detail, usize), width: u16| {
+    let text = |detail: Detail, width: u16| {
         let found = sentences::causes_in_lines(claims, input.run.analysis(), detail);
         let mut found = found.iter();
-        let mut text = String::new();
-        if let Some(answer) = found.next() {
-            text = paragraph(&escape_control(answer), "", width) + "\n";
-        }
-        for line in found {
-            text += &paragraph(&escape_control(line), "", width);
-        }
-        let caveats = match caveat_lines {
-            0 => String::new(),
-            lines => {
-                let all = limits.caveats_or(lines, width, "");
-                let own = cut(all.trim_start_matches('\n'), lines, width);
-                own.replacen("Caveats", "\nCaveats", 1)
-            }
-        };
-        (text, caveats)
+        let first = found.next().map_or_else(String::new, |answer| {
+            paragraph(&escape_control(answer), "", width) + "\n"
+        });
+        let rest = found.map(|line| paragraph(&escape_control(line), "", width));
+        first + &rest.collect::<String>()
     };
     let lines = |text: &str| text.lines().filter(|line| !line.is_empty()).count();
-    let fits = |one: &&(Detail, usize)| {
-        let (text, caveats) = text(**one, width.max(COLUMNS));
-        lines(&text) + lines(&caveats) <= CAUSE_LINES_MAX
-    };
-    if let Some(chosen) = texts.iter().find(fits) {
-        let (text, caveats) = text(*chosen, width);
-        return text + &caveats;
+    let fits = |detail: &&Detail| lines(&text(**detail, width.max(COLUMNS))) <= CAUSE_LINES_MAX;
+    match details.iter().find(fits) {
+        Some(chosen) => text(*chosen, width),
+        // Texts of any length, which a file can hold. The empty line after the first paragraph counts.
+        None => cut(&text(Detail::Names, width), CAUSE_LINES_MAX + 1, width),
     }
-    // Texts of any length, which a file can hold. The empty line after the first paragraph counts.
-    let (text, _) = text((Detail::Names, 0), width);
-    cut(&text, CAUSE_LINES_MAX + 1, width)
 }

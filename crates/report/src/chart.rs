@@ -28,7 +28,7 @@ enum Scale {
     Linear {
         most: f64,
     },
-    /// Bars begin at `least`, a power of ten.
+    /// The axis begins at `least`, a power of ten.
     Log {
         least: f64,
         most: f64,
@@ -39,7 +39,7 @@ impl Scale {
     fn of(values: &[f64], response: Response) -> Self {
         let (least, most) = least_and_most(values);
         if spans_decades(values, response) {
-            // Half a decade below the lowest value, so that its bar is visible.
+            // Half a decade below the lowest value.
             let least = 10f64.powf((least.log10() - 0.5).floor());
             Scale::Log { least, most }
         } else {
@@ -89,11 +89,7 @@ pub fn chart(analysis: &Analysis, style: &Style) -> String {
         }
     }
     if lines().any(|l| l.measured && !l.device) {
-        let (full, light) = if style.ascii {
-            ('#', '.')
-        } else {
-            ('█', '░')
-        };
+        let (full, light) = marks(scale, style.ascii);
         let device = match lines().any(|l| l.measured && l.device) {
             true => format!("{full} device   "),
             false => String::new(),
@@ -216,7 +212,7 @@ impl Layout {
 
     fn line(&self, line: &BarLine, scale: Scale) -> String {
         let bar = if line.measured {
-            self.bar(scale.share(line.value), line.device)
+            self.bar(scale.share(line.value), line.device, scale)
         } else {
             String::new()
         };
@@ -239,12 +235,28 @@ impl Layout {
         )
     }
 
-    fn bar(&self, share: f64, device: bool) -> String {
+    /// A bar from zero; on a log scale, which has no zero, a dot.
+    fn bar(&self, share: f64, device: bool, scale: Scale) -> String {
+        if let Scale::Log { .. } = scale {
+            let place = (share * (self.bar - 1) as f64).round() as usize;
+            let (full, light) = marks(scale, self.ascii);
+            return format!("{:>1$}", if device { full } else { light }, place + 1);
+        }
         if device {
             return solid_bar(share, self.bar, self.ascii);
         }
         let character = if self.ascii { "." } else { "░" };
         character.repeat(eighths(share, self.bar).div_ceil(8))
+    }
+}
+
+/// What stands for a value of the device, and for another one.
+fn marks(scale: Scale, ascii: bool) -> (char, char) {
+    match (scale, ascii) {
+        (Scale::Linear { .. }, true) => ('#', '.'),
+        (Scale::Linear { .. }, false) => ('█', '░'),
+        (Scale::Log { .. }, true) => ('o', '.'),
+        (Scale::Log { .. }, false) => ('●', '○'),
     }
 }
 

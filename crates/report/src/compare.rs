@@ -24,7 +24,7 @@ use iolab_workload::counters::Traffic;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
-use crate::layout::{self, Column, none, wrapped};
+use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, wrapped};
 use crate::markdown::sentence;
 use crate::ratio;
 use crate::rows::{Field, Format, RowWriter, columns_of};
@@ -38,6 +38,57 @@ use iolab_workload::escape_control::escape_control;
 pub fn text(comparison: &Comparison, width: u16) -> String {
     let head = format!("{}\n\n{}", conclusion(comparison), heading(comparison));
     wrapped(&head, width) + "\n" + &layout::text(columns(comparison), width)
+}
+
+/// The first screen: the answer, what else the sides differ in, the cells that differ most, and as many remarks as there is room for.
+pub fn screen(comparison: &Comparison, width: u16) -> String {
+    let head = wrapped(&conclusion(comparison), width) + "\n";
+    let caption = wrapped(&caption(comparison), width);
+    let mut notes: Vec<String> = Vec::new();
+    if !comparison.differences.is_empty() {
+        let all: Vec<String> = difference_lines(&comparison.differences).collect();
+        let all: Vec<&str> = all.iter().map(|line| line.trim()).collect();
+        notes.push(format!("The sides differ in {}", all.join("; ")));
+    }
+    for (side, cells) in [
+        ("base", &comparison.only_base),
+        ("new", &comparison.only_new),
+    ] {
+        notes.extend(some_of(cells).map(|cells| format!("Only {side} has: {cells}")));
+    }
+    notes.extend(remarks(comparison));
+    let notes = notes
+        .iter()
+        .map(|note| layout::paragraph(note, "- ", width));
+    let mut most = comparison.clone();
+    // Where there is no room for all.
+    if most.cells.len() > SCREEN_ROWS {
+        most.cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    }
+    let lines = |text: &str| text.lines().count();
+    let notes: Vec<String> = notes.collect();
+    let wanted: usize = notes.iter().map(|note| lines(note)).sum();
+    // An empty line above the remarks.
+    let left = SCREEN_LINES.saturating_sub(lines(&head) + lines(&caption) + 1);
+    let table = left.saturating_sub(wanted.min(REMARK_LINES));
+    let table = layout::first_rows(columns(&most), table, width);
+    let mut text = format!("{head}{caption}{table}\n");
+    for note in notes {
+        if lines(&text) + lines(&note) > SCREEN_LINES {
+            break;
+        }
+        text += &note;
+    }
+    text
+}
+
+/// Lines that remarks have before rows of the table take them.
+const REMARK_LINES: usize = 5;
+
+/// How far the ratio of a cell lies from 1, on the logarithm; 0 without one.
+fn size(cell: &CellComparison) -> f64 {
+    cell.estimate
+        .map_or(0.0, |estimate| estimate.ratio.ln().abs())
 }
 
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;

@@ -14,8 +14,6 @@ use crate::{pivot, table};
 
 /// Most cells with a row each; more cells are shown as a grid.
 const ROWS_MAX: usize = 6;
-/// Most lines of caveats.
-const CAVEAT_LINES: usize = 3;
 
 /// Whether a run measures only the latency of durable writes.
 pub fn asks(input: &Input) -> bool {
@@ -45,20 +43,8 @@ pub fn text(input: &Input, style: &Style) -> String {
             format!("\n{question}{}", table::brief(analysis, width))
         }
     };
-    let words = overview.caveat_words();
-    let caveats = match words.is_empty() {
-        true => String::new(),
-        false => paragraph(
-            &escape_control(&format!("Caveats: {}.", words.join("; "))),
-            "- ",
-            width,
-        ),
-    };
-    // Beside an empty line, and one for the number of omitted findings.
-    let left = LINES_MAX.saturating_sub(text.lines().count() + 2);
-    let caveats = layout::cut(&caveats, left.clamp(1, CAVEAT_LINES), width);
     // Leaves an empty line before the findings, and one for the number of omitted ones.
-    let taken = text.lines().count() + caveats.lines().count() + 2;
+    let taken = text.lines().count() + 2;
     let mut room = LINES_MAX.saturating_sub(taken);
     let (mut findings, mut hidden) = (String::new(), 0_usize);
     for headline in &overview.digest.headlines {
@@ -71,7 +57,7 @@ pub fn text(input: &Input, style: &Style) -> String {
             hidden += 1;
         }
     }
-    let mut end = findings + &caveats;
+    let mut end = findings;
     if hidden > 0 {
         end += &format!(
             "(hidden: {}, shown by --full)\n",

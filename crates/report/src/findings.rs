@@ -39,7 +39,6 @@ pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run_status::{a_model, failed_trials, not_the_device, unfinished};
 use sentences::WrittenClaims;
-pub(crate) use sentences::limit::beside_limit;
 pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};

@@ -367,7 +367,7 @@ mod tests {
             let (shown, words) = overview.picture_parts().expect("numbers");
             assert_eq!(shown.len(), 1, "{shown:?}");
             let trust = overview.picture_trust(&overview.pictured());
-            assert!(words.trust.contains(trust.level.name()), "{trust:?}");
+            assert_eq!(words.trust, on_page(&trust::sentence(&trust)));
             (
                 (overview.digest.trust.level, overview.digest.trust.reason),
                 (trust.level, trust.reason),

@@ -11,6 +11,12 @@ use crate::notation;
 /// Narrowest supported terminal, columns.
 pub const WIDTH_MIN: u16 = 40;
 
+/// Most lines of a first screen at 80 columns or more.
+pub const SCREEN_LINES: usize = 24;
+
+/// Most rows of the table of a first screen.
+pub(crate) const SCREEN_ROWS: usize = 12;
+
 /// Most lines of an answer: of `iolab fit`, of `--slo` and of durable writes.
 pub(crate) const LINES_MAX: usize = 20;
 
@@ -28,6 +34,7 @@ pub const COMMANDS: [&str; 23] = [
 const GAP: usize = 2;
 
 /// A column of a table: heading, text per row, and priority.
+#[derive(Debug, Clone)]
 pub struct Column {
     heading: String,
     values: Vec<String>,
@@ -167,20 +174,25 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     text
 }
 
-/// Whether the columns that are never dropped fit a terminal of `width` columns with their values whole and their headings broken between
-/// words.
-pub(crate) fn broken_fits(columns: &[Column], width: u16) -> bool {
-    let kept = columns.iter().filter(|column| column.dispensable == 0);
-    let least = kept.map(|column| {
-        let longest = column.values.iter().map(|value| value.width()).max();
-        longest.unwrap_or(0).max(column.longest_word()) + GAP
-    });
-    least.sum::<usize>() <= usize::from(width) + GAP
-}
-
-/// The columns that are never dropped.
-pub(crate) fn indispensable(columns: Vec<Column>) -> Vec<Column> {
-    columns.into_iter().filter(|c| c.dispensable == 0).collect()
+/// The first rows of a table, in at most this many lines, with the number of rows that have no room.
+pub(crate) fn first_rows(mut columns: Vec<Column>, lines: usize, width: u16) -> String {
+    let rows = columns.first().map_or(0, Column::rows);
+    let mut shown = rows.min(SCREEN_ROWS);
+    loop {
+        for column in &mut columns {
+            column.values.truncate(shown);
+        }
+        let more = match rows - shown {
+            0 => String::new(),
+            n => format!("({n} more)\n"),
+        };
+        let table = text(columns.clone(), width) + &more;
+        let taken = table.lines().count();
+        if taken <= lines || shown <= 1 {
+            return table;
+        }
+        shown -= (taken - lines).min(shown - 1);
+    }
 }
 
 /// The columns as rows and the rows as columns, for a table of many columns and few rows: the values of the first column become headings.

@@ -1,12 +1,12 @@
 //! iolab-report: tables, charts and exports of run files. Measures nothing.
 //!
 //! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` the formats of exports,
-//! `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`sparkline_panels.rs`) and as a picture, `live.rs` a run
+//! `rows.rs` rows in each format, `overview.rs` a digest of runs, on one screen (`overview/screen.rs`) and as a picture, `live.rs` a run
 //! in progress.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
-pub mod agreement;
+mod agreement;
 pub mod answer;
 pub mod buffer_preparation;
 pub mod causes;
@@ -56,7 +56,6 @@ pub mod schema;
 pub mod series;
 mod setting_value;
 pub mod slo;
-pub mod sparkline_panels;
 pub mod table;
 mod to_do;
 mod trust;

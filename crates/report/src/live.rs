@@ -10,11 +10,10 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{digits, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::layout::none;
 use crate::ratio::RatioShown;
-use crate::sparkline_panels::cut;
 use crate::table::bare;
 
 /// The content of a live view.
@@ -468,4 +467,14 @@ fn ratio(analysis: &Analysis) -> Option<String> {
         true => format!("{least} with {other}"),
         false => format!("{least} to {most} with {other}"),
     })
+}
+
+/// The text without what is wider than this many columns.
+fn cut(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    text.chars().take_while(fits).collect()
 }

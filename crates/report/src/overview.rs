@@ -1,7 +1,7 @@
-//! Several runs on one screen: what was measured and how reliable it is, the main numbers, a small curve of each experiment, and
-//! the most important findings.
+//! Several runs together: what was measured and how reliable it is, the main numbers, and the most important findings.
 
 pub(crate) mod main_numbers;
+mod screen;
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,10 @@ use iolab_workload::Result;
 use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::units::rough_duration;
 
-use crate::chart::Style;
 use crate::input::{Input, experiments};
-use crate::layout::paragraph;
-use crate::sparkline_panels;
-use crate::trust;
 use iolab_figure::preview_image;
 use iolab_workload::escape_control::escape_control;
 
-/// Most lines of an overview at 80 columns or more, including the lines after it in a study.
-const LINES_MAX: usize = 40;
-/// Most lines of a run with few cells at 80 columns or more, if its table permits.
-const RUN_LINES_MAX: usize = 32;
-/// Most cells that count as few.
-const FEW_CELLS: usize = 12;
-/// Fewest lines of findings.
-const FINDINGS_LINES_MIN: usize = 6;
-/// Number of lines that a command adds: paths of the report and the run files.
-const LINES_BELOW: usize = 6;
-/// Most lines of caveats.
-const CAVEAT_LINES: usize = 5;
 /// Most experiments, or targets, named in a statement; for more it gives their number.
 const NAMED_MAX: usize = 3;
 
@@ -77,74 +61,14 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The results of the runs, in lines to copy: those of a single run, else one per target.
+    /// The result of a single run, in lines to copy: one per target.
     pub(crate) fn lines(&self) -> Vec<String> {
-        match self.inputs.as_slice() {
-            [only] => {
-                let lines = only.interpretation.conclusions.iter();
-                lines
-                    .map(|line| escape_control(&line.text).into_owned())
-                    .collect()
-            }
-            _ => self.answers(),
-        }
-    }
-
-    /// Text that, with the lines after it, has at most 40 lines.
-    pub fn text(&self, style: &Style) -> String {
-        let mut head = String::new();
-        for text in self.answers() {
-            head.push_str(&paragraph(&text, "", style.width));
-        }
-        if !head.is_empty() {
-            head.push('\n');
-        }
-        for text in [self.subject(), trust::sentence(&self.digest.trust)] {
-            head.push_str(&paragraph(&text, "", style.width));
-        }
-        head.push('\n');
-        head.push_str(&self.glance(style.width));
-        let outlines = self.outlines();
-        let caveats = self.caveats(CAVEAT_LINES, style.width);
-        let left = |head: &str| {
-            let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
-            LINES_MAX.saturating_sub(used)
+        let only = match self.inputs.as_slice() {
+            [only] => only.interpretation.conclusions.as_slice(),
+            _ => &[],
         };
-        // Findings come before curves, which the page has as well.
-        let all = self.findings(usize::MAX, style.width);
-        let drawn = match outlines.is_empty() {
-            true => head.clone(),
-            false => format!("{head}\n{}", sparkline_panels::text(&outlines, style)),
-        };
-        let lines = |text: &str| text.lines().count();
-        let drawn_lines = lines(&drawn) + lines(&all) + lines(&caveats) + LINES_BELOW;
-        let head = match drawn_lines <= LINES_MAX {
-            true => drawn,
-            false => head,
-        };
-        let findings = left(&head).max(FINDINGS_LINES_MIN);
-        let findings = self.findings(findings, style.width);
-        head + &findings + &caveats
-    }
-
-    /// Findings and caveats for the end of a single run whose text has `used` lines so far: for few cells as many as fit on a
-    /// screen, and always some.
-    pub fn findings_text(&self, used: usize, width: u16) -> String {
-        if self.digest.cells > FEW_CELLS {
-            return self.findings(usize::MAX, width) + &self.caveats(CAVEAT_LINES, width);
-        }
-        let left = RUN_LINES_MAX.saturating_sub(used);
-        // Includes the empty line before the caveats.
-        let least = FINDINGS_LINES_MIN + 1;
-        let caveats = self.caveats(left.saturating_sub(least).clamp(1, CAVEAT_LINES), width);
-        let lines = left.saturating_sub(caveats.lines().count());
-        self.findings(lines.max(FINDINGS_LINES_MIN), width) + &caveats
-    }
-
-    /// Whether a single run with few cells, whose text has `used` lines so far, ends within a screen.
-    pub fn fits(&self, used: usize, width: u16) -> bool {
-        let findings = self.findings_text(used, width);
-        self.digest.cells > FEW_CELLS || used + findings.lines().count() <= RUN_LINES_MAX
+        let lines = only.iter().map(|line| escape_control(&line.text));
+        lines.map(|line| line.into_owned()).collect()
     }
 
     /// What was measured, and on what.
@@ -166,11 +90,15 @@ impl<'a> Overview<'a> {
             }
         }
         let mut text = format!(
-            "Measured: {}, {}, {} in {}, on {}",
+            "Measured: {}, {}, {} in {}{}, on {}",
             experiments(self.inputs.iter().copied()),
             counted(self.digest.cells, "cell"),
             counted(measured().count(), "trial"),
             rough_duration(std::time::Duration::from_nanos(spent)),
+            match records().all(|record| record.run.target_kind == TargetKind::Model) {
+                true => " of virtual time",
+                false => "",
+            },
             targets.join(", "),
         );
         let one_target = targets.len() == 1;
@@ -227,46 +155,6 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// Name and sparkline of each run that has one.
-    fn outlines(&self) -> Vec<(String, Sparkline)> {
-        let named = self.inputs.iter().filter_map(|input| {
-            let analysis = input.run.analysis();
-            Some((self.name_among_runs(analysis), outline(analysis)?))
-        });
-        named.filter(|(_, outline)| is_curve(outline)).collect()
-    }
-
-    /// As many headlines as fit into this number of lines, the most important first.
-    fn findings(&self, lines: usize, width: u16) -> String {
-        let heading = "\nWhat matters\n";
-        let mut text = heading.to_owned();
-        let mut left = lines.saturating_sub(3);
-        let mut number = 1;
-        for headline in &self.digest.headlines {
-            let block = |text: &str| {
-                let sentence = format!("{}{text}", self.about(headline));
-                paragraph(&escape_control(&sentence), &format!("{number}. "), width)
-            };
-            let short = headline.short.as_deref();
-            let blocks = [Some(headline.text.as_str()), short];
-            let blocks: Vec<String> = blocks.into_iter().flatten().map(block).collect();
-            let fits = |block: &&String| block.lines().count() <= left;
-            // The weightiest one stands there in any case.
-            let shortest = blocks.last().filter(|_| number == 1);
-            let Some(block) = blocks.iter().find(fits).or(shortest) else {
-                break;
-            };
-            left = left.saturating_sub(block.lines().count());
-            number += 1;
-            text.push_str(block);
-        }
-        match self.digest.headlines.len() + 1 - number {
-            0 => {}
-            n => text.push_str(&paragraph(&format!("and {n} more: --full"), "   ", width)),
-        }
-        if text == heading { String::new() } else { text }
-    }
-
     /// The runs that a headline is about, where there are several and its text does not name them.
     pub(crate) fn about(&self, headline: &Headline) -> String {
         if self.inputs.len() < 2 || headline.names_runs {
@@ -312,40 +200,6 @@ impl<'a> Overview<'a> {
             n if n > NAMED_MAX => format!("{n} {kind}: "),
             _ => format!("{}: ", names.join(", ")),
         }
-    }
-
-    /// The limits of the numbers after an empty line; empty without any. Whole caveats, in at most this many lines.
-    pub fn caveats(&self, lines: usize, width: u16) -> String {
-        self.caveats_or(lines, width, " (--full)")
-    }
-
-    /// The same; `option` says how to get those for which there is no room.
-    pub(crate) fn caveats_or(&self, lines: usize, width: u16, option: &str) -> String {
-        let texts = self.caveat_words();
-        if texts.is_empty() {
-            return String::new();
-        }
-        // Whole caveats only.
-        let block = |shown: usize| {
-            let more = match texts.len() - shown {
-                0 => String::new(),
-                n => format!("; and {n} more{option}"),
-            };
-            let all = format!("Caveats: {}{more}.", texts[..shown].join("; "));
-            paragraph(&escape_control(&all), "", width)
-        };
-        let fits = |shown: &usize| block(*shown).lines().count() <= lines;
-        let shown = (1..=texts.len()).rev().find(fits).unwrap_or(1);
-        format!("\n{}", block(shown))
-    }
-
-    /// Every caveat with its number of cells.
-    pub(crate) fn caveat_words(&self) -> Vec<String> {
-        let words = self.digest.caveats.iter().map(|caveat| match caveat.cells {
-            0 => caveat.text.clone(),
-            n => format!("{} ({})", caveat.text, counted(n, "cell")),
-        });
-        words.collect()
     }
 }
 

@@ -59,6 +59,17 @@ pub fn latex(analysis: &Analysis) -> String {
     caption + &layout::latex(columns(analysis))
 }
 
+/// The columns of a first screen: the interval beside its number, unless `is_precise` says that one line has it.
+pub(crate) fn first_columns(analysis: &Analysis, is_precise: bool) -> Vec<Column> {
+    let mut columns = columns(analysis);
+    let left_out = [FLAGS, "n", "IQR", "ended by"];
+    columns.retain(|column| !left_out.iter().any(|name| column.is(name)));
+    if is_precise {
+        columns.retain(|column| !column.is("95 % interval") && !column.is("+/-"));
+    }
+    columns
+}
+
 /// The text above the table: its content, and what all cells have in common.
 pub(crate) fn caption(analysis: &Analysis) -> String {
     let constants = constants::in_words(analysis).map_or_else(String::new, |line| line + "\n");

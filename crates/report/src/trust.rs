@@ -1,15 +1,15 @@
 //! How far what an output shows can be trusted, in words and as data: one sentence for all formats.
 
-use iolab_analysis::analysis::Flag;
 use iolab_analysis::imbalance::Disturber;
-use iolab_analysis::trust::{Trust, TrustReason};
-use iolab_record::ServedBy;
+use iolab_analysis::trust::{Trust, TrustLevel, TrustReason};
 use iolab_workload::quantity::{counted, format_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::findings::{beside_limit, capitalised};
 use crate::flag;
+
+/// Intervals that are narrower are shown as this.
+pub(crate) const LEAST_SHOWN: f64 = 0.001;
 
 /// How far what is shown can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -53,75 +53,49 @@ impl TrustData {
     }
 }
 
-/// The verdict about reliability with its basis.
+/// The verdict, once for all that is shown.
 pub(crate) fn sentence(trust: &Trust) -> String {
-    let mut parts: Vec<String> = basis(trust).into_iter().collect();
-    for (verdict, cells) in &trust.served {
-        let all = *cells == trust.cells;
-        let count = match all {
-            true if trust.cells == 1 => "the cell was".to_owned(),
-            true => format!("{} were", all_of(*cells)),
-            false if *cells == 1 => format!("1 of {} cells was", trust.cells),
-            false => format!("{cells} of {} cells were", trust.cells),
-        };
-        parts.push(format!("{count} {}", served(*verdict)));
+    let reason = in_words(trust).unwrap_or_default();
+    match trust.level {
+        TrustLevel::Good => precision(trust).unwrap_or_else(|| counted(trust.cells, "result")),
+        TrustLevel::Limited => format!("Limited: {reason}."),
+        TrustLevel::Poor => {
+            let widest = trust.widest.filter(|widest| *widest > trust.goal);
+            let widest = widest.map_or_else(String::new, |widest| {
+                format!(" (up to ±{})", format_percent(widest))
+            });
+            let which = match trust.concerned {
+                n if n > 0 && n < trust.cells => {
+                    format!("{n} of {} results not usable", trust.cells)
+                }
+                _ => "No usable result".to_owned(),
+            };
+            format!("{which}: {reason}{widest}.")
+        }
     }
-    if trust.sought > 0 {
-        let widest = trust.widest.filter(|widest| *widest > trust.goal);
-        let widest = widest.map_or_else(String::new, |widest| {
-            format!(" (widest {})", beside_limit(widest, trust.goal).0)
-        });
-        parts.push(format!(
-            "{} of {} precise to {}{widest}",
-            trust.precise,
-            trust.sought,
-            format_percent(trust.goal)
-        ));
-    }
-    if trust.unmeasured > 0 {
-        parts.push(format!(
-            "{} without a trial",
-            counted(trust.unmeasured, "cell")
-        ));
-    }
-    if trust.ruined > 0 {
-        parts.push(format!(
-            "{} with invalid trials",
-            counted(trust.ruined, "cell")
-        ));
-    }
-    // The reason says it where it is one.
-    if trust.suspended > 0 && trust.reason != Some(TrustReason::Ruined(Flag::Suspended)) {
-        parts.push(format!("{} suspended", counted(trust.suspended, "cell")));
-    }
-    parts.push(match (trust.disturbed, trust.suspended) {
-        (0, 0) => "no disturbance".to_owned(),
-        (0, _) => "no other disturbance".to_owned(),
-        (n, _) => format!("{} disturbed", counted(n, "cell")),
-    });
-    parts.extend(trust.is_virtual.map(|is| match is {
-        true => "virtual machine".to_owned(),
-        false => "physical machine".to_owned(),
-    }));
-    let reason = in_words(trust).map_or_else(String::new, |words| format!(": {words}"));
-    format!(
-        "Trust: {}{reason}. {}.",
-        trust.level.name(),
-        capitalised(&parts.join("; "))
-    )
+}
+
+/// `12 results, all within ±0.7 % (95 %)`; `None` where some have no interval.
+pub(crate) fn precision(trust: &Trust) -> Option<String> {
+    let widest = trust.widest.filter(|_| trust.without_interval == 0)?;
+    let within = format!("within ±{} (95 %)", format_percent(widest.max(LEAST_SHOWN)));
+    Some(match trust.sought {
+        1 => format!("1 result, {within}"),
+        2 => format!("2 results, both {within}"),
+        n => format!("{n} results, all {within}"),
+    })
+}
+
+/// Whether nothing but what others do makes the numbers useless.
+pub(crate) fn is_by_others(trust: &Trust) -> bool {
+    trust.reason == Some(TrustReason::DisturbedAndImprecise)
 }
 
 /// Why numbers are not fully reliable.
 pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     let cells = part(trust, "cell");
     let is_one = trust.concerned == 1;
-    // Other guests of the hypervisor are no programs of this machine, and a quota is nobody's use.
-    let is_by = |by| trust.disturbers.contains(&by);
-    let others = match (is_by(Disturber::Quota), is_by(Disturber::Steal)) {
-        (true, _) => "others used the disk or the CPUs, or a quota held iolab back",
-        (false, true) => "others used the disk or the CPUs",
-        (false, false) => "other programs used the disk or the CPUs",
-    };
+    let others = by_others(&trust.disturbers);
     Some(match trust.reason? {
         TrustReason::NoTrials => "nothing was measured".into(),
         TrustReason::Ruined(flag) => flag::in_words(flag).into(),
@@ -135,10 +109,10 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
             _ if is_one => format!("{cells} was not shown to be served by what it asks for"),
             _ => format!("{cells} were not shown to be served by what they ask for"),
         },
-        TrustReason::DisturbedAndImprecise => match trust.cells {
-            1 => format!("do not trust this number, {others} during its trials"),
-            _ => format!("do not trust these numbers, {others} during {cells}"),
-        },
+        TrustReason::DisturbedAndImprecise if trust.cells == 1 => {
+            format!("{others} during its trials")
+        }
+        TrustReason::DisturbedAndImprecise => format!("{others} during {cells}"),
         TrustReason::NothingPrecise => match is_one {
             true => "the interval is wider than twice its median".into(),
             false => format!(
@@ -181,56 +155,36 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     })
 }
 
-/// What the reason is about, of as many as there are cells: `the cell`, `one cell`, `both cells`, `all cells`, `most cells`, `some cells`.
+/// `other programs used the CPUs and the disk`.
+fn by_others(disturbers: &[Disturber]) -> String {
+    let is_by = |some: &[Disturber]| some.iter().any(|one| disturbers.contains(one));
+    let cpus = is_by(&[Disturber::CpuPressure, Disturber::WorkerWait]);
+    let what = match (cpus, is_by(&[Disturber::OtherTraffic])) {
+        (true, true) => Some("other programs used the CPUs and the disk"),
+        (true, false) => Some("other programs used the CPUs"),
+        (false, true) => Some("other programs used the disk"),
+        (false, false) => None,
+    };
+    let parts = [
+        what,
+        is_by(&[Disturber::Steal]).then_some("other guests of the hypervisor used the CPUs"),
+        is_by(&[Disturber::Quota]).then_some("a CPU quota held iolab back"),
+        is_by(&[Disturber::MemoryPressure]).then_some("memory was short"),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => "other programs used the machine".to_owned(),
+        false => parts.join(" and "),
+    }
+}
+
+/// What the reason is about: `the cell`, `one cell`, `both cells`, `all 12 cells`, `7 of 12 cells`.
 fn part(trust: &Trust, noun: &str) -> String {
     match (trust.concerned, trust.cells) {
         (_, 1) => format!("the {noun}"),
         (1, _) => format!("one {noun}"),
         (2, 2) => format!("both {noun}s"),
-        (n, all) if n == all => format!("all {noun}s"),
-        (n, all) if 2 * n > all => format!("most {noun}s"),
-        _ => format!("some {noun}s"),
-    }
-}
-
-/// Which cells were judged, where that is not all of them for what is shown.
-fn basis(trust: &Trust) -> Option<String> {
-    let Trust {
-        claims,
-        cells,
-        measured,
-        ..
-    } = *trust;
-    match (claims, cells) {
-        (_, 0) => None,
-        (_, n) if n < measured => Some(format!(
-            "judged by the {n} of {} behind what is shown first",
-            counted(measured, "cell")
-        )),
-        (0, 1) => Some("judged by the only cell".to_owned()),
-        (0, 2) => Some("judged by both cells".to_owned()),
-        (0, _) => Some("judged by all cells".to_owned()),
-        _ => None,
-    }
-}
-
-/// `both cells`, `all 12 cells`.
-fn all_of(cells: usize) -> String {
-    match cells {
-        2 => "both cells".to_owned(),
-        n => format!("all {n} cells"),
-    }
-}
-
-fn served(verdict: ServedBy) -> &'static str {
-    match verdict {
-        ServedBy::Device => "served by the device",
-        ServedBy::PageCache => "served by the page cache",
-        ServedBy::Mixed => "served only partly by the device",
-        ServedBy::Hole => "read from holes",
-        ServedBy::NotStorage => "not served by storage",
-        ServedBy::Network => "served by a file server",
-        ServedBy::Model => "served by a model",
-        ServedBy::Unknown => "of unknown source",
+        (n, all) if n == all => format!("all {n} {noun}s"),
+        (n, all) => format!("{n} of {all} {noun}s"),
     }
 }

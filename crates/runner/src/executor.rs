@@ -79,6 +79,11 @@ pub trait Executor {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit.
     fn fit(&self, cell: &mut PlannedCell) -> Result<()>;
 
+    /// Bytes written to the target of a cell to fill it before the first trial.
+    fn filled(&self, _cell: &CellSpec) -> u64 {
+        0
+    }
+
     /// What the sizes of direct requests have to be multiples of, bytes.
     fn alignment(&self) -> u64;
 
@@ -288,6 +293,13 @@ impl Executor for Engine<'_> {
         // It would count as memory that others use.
         self.keep_nothing();
         fit_cells::fit(cell, &self.targets)
+    }
+
+    fn filled(&self, cell: &CellSpec) -> u64 {
+        let own = self.target(cell.target.as_ref());
+        let own = own.map_or(0, Target::fill_bytes);
+        // The files of the other ranks are no larger than the root's.
+        own.saturating_mul(self.processes() as u64)
     }
 
     fn alignment(&self) -> u64 {

@@ -8,7 +8,8 @@ use super::progress_estimate::Costs;
 use super::sample::VisitPosition;
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
 use iolab_plan::cells::FittedPlan;
-use iolab_record::{Pilot, RunRecord, Sample, ShownLatency};
+use iolab_plan::experiment::writes_at_most;
+use iolab_record::{Event, EventKind, Pilot, RunRecord, Sample, ShownLatency};
 use iolab_runfile::Latencies;
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
@@ -33,6 +34,8 @@ pub(super) struct Record {
     last_block: Option<u32>,
     /// Cells that get no further trial.
     closed: HashSet<usize>,
+    /// Earlier sessions.
+    sessions_before: u64,
     costs: Costs,
     spent: Duration,
     probed: Duration,
@@ -79,6 +82,7 @@ impl Record {
             done: HashSet::new(),
             last_block: None,
             closed: HashSet::new(),
+            sessions_before: 0,
             costs: Costs::default(),
             spent: Duration::ZERO,
             probed: Duration::ZERO,
@@ -106,6 +110,8 @@ impl Record {
             self.add(place, wall, sample, record.groups_of(sample.id));
         }
         self.chosen = record.cells.iter().map(|cell| cell.pilot).collect();
+        let is_resume = |event: &&Event| event.kind == EventKind::Resume;
+        self.sessions_before = 1 + record.events.iter().filter(is_resume).count() as u64;
     }
 
     /// Adds a trial with its sample, and those of its groups.
@@ -248,6 +254,25 @@ impl Record {
     /// The cells that get no further trial.
     pub(super) fn closed(&self) -> impl Iterator<Item = usize> {
         self.closed.iter().copied()
+    }
+
+    /// Whether the writes that the design allows pay for a trial of a cell, whose target a session fills with `filled` bytes. A trial
+    /// that ended an earlier session left no sample.
+    pub(super) fn pays_writes(&self, cell: usize, filled: u64) -> bool {
+        let Some(most) = self.plan.experiment().design.writes else {
+            return true;
+        };
+        let cells = self.plan.cells();
+        let spec = &cells[cell].spec;
+        let next = writes_at_most(spec);
+        let same = |id: usize| cells[id].spec.target == spec.target;
+        let cut_off = (0..cells.len()).filter(|id| same(*id));
+        let cut_off = cut_off.map(|id| writes_at_most(&cells[id].spec)).max();
+        let before = filled.saturating_add(cut_off.unwrap_or(0));
+        let before = before.saturating_mul(self.sessions_before);
+        let made = self.trials.iter().filter(|trial| same(trial.place.cell));
+        let made = made.fold(filled, |sum, trial| sum.saturating_add(trial.written));
+        next == 0 || before.saturating_add(made).saturating_add(next) <= most
     }
 
     /// Counts time outside of trials against the budget.

@@ -81,6 +81,45 @@ fn the_steady_state_is_waited_for_and_told_either_way() {
     insta::assert_snapshot!(not, @"precondition: NOT steady after 25 rounds of random writes, the last 5 lie within 184 % (at most 20 % allowed) with a slope of 0.0 % (at most 10 %); IOPS 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500");
 }
 
+/// On storage of any speed, and however imprecise the cells stay.
+#[test]
+fn writes_stay_within_their_budget_over_all_sessions() {
+    let bench = bench(&[
+        "read_percent=0,100", "region=64MiB", "bytes=none", "trials_max=60", "writes=1GiB",
+    ]);
+    let mut cut = Mock {
+        cut: Some((30, Cut::Interrupt)),
+        ..mock(&wild)
+    };
+    bench.start(&mut cut).expect_err("interrupted");
+    bench.take_up(&mut mock(&wild)).expect("done");
+    let record = bench.record();
+    let written = record.samples.iter().map(|one| one.operations.write.bytes);
+    let written = written.sum::<u64>();
+    let of_cell = |cell: &iolab_record::Cell| {
+        let own = record.samples.iter().filter(|one| one.cell == cell.id);
+        (own.count(), cell.ended_by, cell.spec.trial.limit.bytes)
+    };
+    let (mut writers, mut readers) = (Vec::new(), Vec::new());
+    for cell in &record.cells {
+        match cell.spec.trial.writes() {
+            true => writers.push(of_cell(cell)),
+            false => readers.push(of_cell(cell)),
+        }
+    }
+    let most = writers.iter().filter_map(|(_, _, bytes)| *bytes).max();
+    let cut_off = most.expect("every cell that writes has a cap");
+    assert!(written + cut_off <= 1 << 30, "{written}");
+    for (trials, ended_by, _) in writers {
+        assert!(trials >= 8, "{trials}");
+        assert_eq!(ended_by, Some(EndedBy::Writes));
+    }
+    for (trials, ended_by, bytes) in readers {
+        assert_eq!((trials, ended_by), (61, Some(EndedBy::TrialsMax)));
+        assert_eq!(bytes, None);
+    }
+}
+
 #[test]
 fn steady_cells_end_by_precision_after_seven_measured_blocks() {
     let bench = bench(&[]);

@@ -207,7 +207,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set sqpoll=true": "sqthread_poll" => flag(&["sqpoll"]);
     none "iolab registers files and buffers with io_uring wherever the kernel takes them":
         "fixedbufs registerfiles" => idle("iolab registers both wherever the kernel takes them");
-    none "iolab chooses how it uses a backend; 'iolab list --settings' names what can be set":
+    none "iolab chooses how it uses a backend; 'iolab list --settings --all' names what can be set":
         "nonvectored libaio_vectored userspace_reap force_async serialize_overlap";
     way "--set batch=one, 50% or all":
         "iodepth_batch iodepth_batch_submit" => idle(AT_ONCE),
@@ -358,7 +358,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "iolab run EXPERIMENT --dry-run": "parse-only showcmd";
     none "iolab has nothing like it": "idle-prof trigger trigger-file trigger-timeout trigger-remote";
     // fio's own engines.
-    none "it belongs to an engine of fio that iolab does not have; 'iolab list --settings' names the backends":
+    none "it belongs to an engine of fio that iolab does not have; 'iolab list --settings --all' names the backends":
         "donorname inplace clustername rbdname clientname conf busy_poll touch_objects rbd_encryption_format \
             rbd_encryption_passphrase pool cont object_class chunk_size skip_bad hdfsdirectory namenode port \
             interface ttl nodelay protocol proto listen pingpong window_size mss verb bindname stat_type uri \
@@ -452,7 +452,7 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     let known: Vec<&str> = settings.chain(further.iter().copied()).collect();
     match nearest(name, &known).is_empty() {
         true => Error::usage(format!("setting '{name}' is unknown"))
-            .hint("'iolab list --settings' shows all of them"),
+            .hint("'iolab list --settings --all' shows all of them"),
         false => unknown("setting", name, &known),
     }
 }
@@ -563,7 +563,7 @@ mod tests {
             .map(|typed| unknown_setting(typed, &[]).to_string());
         insta::assert_snapshot!(told.join("\n"), @r"
         setting 'zzzzzz' is unknown
-          'iolab list --settings' shows all of them
+          'iolab list --settings --all' shows all of them
         setting 'patern' is unknown
           did you mean pattern?
         setting 'iodepht' is unknown

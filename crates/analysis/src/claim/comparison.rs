@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 use iolab_workload::response::Response;
-use iolab_workload::settings::SETTINGS;
+use iolab_workload::settings::{SETTINGS, Topic};
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
 use super::effect::{
@@ -527,7 +527,10 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
         .filter(|setting| {
             let mut values = pairs.iter().map(|pair| setting.get(&spec(pair)));
             let first = values.next();
-            !compared.contains(&setting.name) && values.any(|value| Some(value) != first)
+            // Where its trials end follows from what a cell does.
+            let is_bound = setting.topic == Topic::Bounds;
+            let is_compared = compared.contains(&setting.name);
+            !is_bound && !is_compared && values.any(|value| Some(value) != first)
         })
         .collect();
     let effects = pairs.iter().filter_map(|pair| {

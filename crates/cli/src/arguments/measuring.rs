@@ -49,7 +49,7 @@ const SEED_MAX: u64 = (1 << 63) - 1_000;
 /// What changes an experiment. Each short form is the same as a --set.
 #[derive(Debug, Args)]
 pub(crate) struct Changes {
-    /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings' shows all); each once
+    /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings --all' shows all); each once
     #[arg(long = "set", value_name = "NAME=VALUE[,VALUE]")]
     pub(crate) sets: Vec<String>,
     /// Bypass the page cache with O_DIRECT (sets cache=direct only)
@@ -182,8 +182,8 @@ pub(crate) struct Study {
     /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red
     #[arg(long = "name", value_name = "TARGET=NAME")]
     pub(crate) names: Vec<String>,
-    /// Name of a built-in suite (quick, glance, micro) or a TOML file
-    #[arg(long, value_name = "NAME", default_value = "quick")]
+    /// Name of a built-in suite (glance, quick, micro) or a TOML file
+    #[arg(long, value_name = "NAME", default_value = "glance")]
     pub(crate) suite: String,
     /// Folder for the run files
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]

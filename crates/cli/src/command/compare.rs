@@ -35,8 +35,18 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
         return many_runs(options, format);
     }
     let comparison = compared(options)?;
-    let to = output::open(options.output.as_deref())?;
-    conclude(write(&comparison, format, to), comparison.conclusion())
+    let mut to = output::open(options.output.as_deref())?;
+    let written = match (format, &options.output) {
+        // A file has all of it.
+        (CompareFormat::Text, None) => {
+            let screen = report::screen(&comparison, output::style().width);
+            to.write_all(screen.as_bytes())
+                .and_then(|()| to.flush())
+                .map_err(Into::into)
+        }
+        _ => write(&comparison, format, to),
+    };
+    conclude(written, comparison.conclusion())
 }
 
 /// The outcome of a command from the result of writing and the conclusion.

@@ -18,7 +18,7 @@ use crate::output::{self, style};
 pub(crate) fn list(options: &List) -> Outcome {
     let mut to = output::open(None)?;
     if options.settings {
-        settings(&mut to)?;
+        settings(options.all, &mut to)?;
     } else {
         experiments(&mut to)?;
     }
@@ -47,14 +47,30 @@ fn experiments(to: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-fn settings(to: &mut dyn Write) -> Outcome {
+/// The settings that most experiments need.
+const COMMON: [&str; 15] = [
+    "bs", "pattern", "workload", "read_percent", "region", "threads", "depth", "rate", "backend",
+    "sync", "layout", "cache", "verify", "bytes", "time",
+];
+
+fn settings(all: bool, to: &mut dyn Write) -> Outcome {
     let defaults = CellSpec::default();
     let heading = "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE; between values that hold commas a semicolon):";
     write!(to, "{}", wrapped(heading, style().width))?;
-    let width = widest(SETTINGS.iter().map(|setting| setting.name));
+    let shown = || {
+        let is_shown = |name: &str| all || COMMON.contains(&name);
+        SETTINGS
+            .iter()
+            .filter(move |setting| is_shown(setting.name))
+    };
+    let width = widest(shown().map(|setting| setting.name));
     for topic in Topic::ALL {
+        let own = || shown().filter(|setting| setting.topic == topic);
+        if own().next().is_none() {
+            continue;
+        }
         writeln!(to, "\n{}:", topic.title())?;
-        for setting in SETTINGS.iter().filter(|setting| setting.topic == topic) {
+        for setting in own() {
             let mut about = setting.doc.to_owned();
             if !setting.aliases.is_empty() {
                 about.push_str(&format!("; also called {}", setting.aliases.join(", ")));
@@ -66,7 +82,10 @@ fn settings(to: &mut dyn Write) -> Outcome {
             entry(setting.name, width, &about, to)?;
         }
     }
-    let design = format!("Also with one value each: {}.", DESIGN.join(", "));
+    let design = match all {
+        true => format!("Also with one value each: {}.", DESIGN.join(", ")),
+        false => "Every setting: iolab list --settings --all".to_owned(),
+    };
     write!(to, "\n{}", wrapped(&design, style().width))?;
     Ok(())
 }

@@ -35,6 +35,9 @@ use crate::workspace::{
     watched,
 };
 
+/// Lines after the first screen: an empty one, and where everything is.
+const LINES_BELOW: usize = 2;
+
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
@@ -111,7 +114,10 @@ pub(crate) fn study(options: &Study) -> Outcome {
         measure_all(parts, seed, (&title, &folder), options.full, &mut to)?;
     match options.full {
         true => all_together(&inputs, &mut to)?,
-        false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
+        false => {
+            let screen = Overview::new(&inputs).screen(LINES_BELOW, &output::style());
+            write!(to, "{screen}")?;
+        }
     }
     to.flush()?;
     let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
@@ -183,23 +189,31 @@ fn write_results(
         ))
     };
     let report = new_file::write_page(&options.output, inputs).map_err(kept)?;
-    writeln!(to, "\nReport: {}", report.display())?;
-    if let Some(picture) = picture {
-        let path = new_file::write(&options.output, "glance", "png", picture).map_err(kept)?;
-        writeln!(to, "Picture: {}", path.display())?;
-    }
-    if !options.full {
-        let files = format!(
-            "Run files in {}: {}",
-            options.output.display(),
-            names(inputs)
-        );
-        write!(to, "{}", paragraph(&files, "", output::style().width))?;
-        writeln!(
-            to,
-            "Every table and finding: iolab table FILE, or iolab study --full"
-        )?;
-    }
+    let picture = picture.map(|picture| {
+        let path = new_file::write(&options.output, "glance", "png", picture);
+        path.map_err(kept)
+    });
+    let picture = picture.transpose()?;
+    let file_name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let runs = match paths.as_slice() {
+        [first, _, ..] => format!(
+            "{} run files, {} first",
+            paths.len(),
+            first.file_name().unwrap_or_default().display()
+        ),
+        only => only.iter().filter_map(|path| file_name(path)).collect(),
+    };
+    let names = [
+        file_name(&report),
+        picture.as_deref().and_then(file_name),
+        Some(runs),
+    ];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let text = format!("In {}: {}", options.output.display(), names.join(", "));
+    write!(to, "\n{}", paragraph(&text, "", output::style().width))?;
     Ok(to.end(all)?)
 }
 
@@ -292,13 +306,6 @@ fn all_together(inputs: &[Input], to: &mut Results) -> Outcome {
     Ok(())
 }
 
-/// The names of the run files.
-fn names(inputs: &[Input]) -> String {
-    let names = inputs.iter().filter_map(|input| input.path.file_name());
-    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
-    names.join(" ")
-}
-
 /// The current directory with the disk below it.
 fn here() -> String {
     let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
@@ -352,19 +359,23 @@ fn plan(
         experiment.design.budget = share;
         site.settle(&mut experiment, &given)?;
         let factors = experiment.factors.len();
-        let (plan, text) = site.plan(experiment, &|name| asked.has(name))?;
-        let name = || plan.experiment().name.clone();
+        let (mut plan, text) = site.plan(experiment, &|name| asked.has(name))?;
+        let name = plan.experiment().name.clone();
         // With one level left of what it compares, it has no question left.
         if model.is_some() && plan.experiment().factors.len() < factors {
-            no_question.push(name());
+            no_question.push(name);
             continue;
         }
         text.into_iter().for_each(&mut say);
         if model.is_none() {
             let need = iolab_runner::need(&plan, site.consent.clone(), false)?;
             if !read_only.is_empty() && need.write {
-                left_out.push(name());
-                continue;
+                let Some(reads) = plan.experiment().reads_alone()? else {
+                    left_out.push(name);
+                    continue;
+                };
+                left_out.push(format!("the writes of {name}"));
+                plan = site.plan(reads, &|name| asked.has(name))?.0;
             }
         }
         changed.into_iter().for_each(&mut say);

@@ -107,8 +107,7 @@ impl Explains {
             ) {
                 Ok(Explained::Run(found, ended)) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
-                    // The study has its own caveats.
-                    write!(to, "{}", causes::answer(&found, &claims, 0, width))?;
+                    write!(to, "{}", causes::answer(&found, &claims, width))?;
                     to.flush()?;
                     explained.push(*found);
                     if ended.is_some() {

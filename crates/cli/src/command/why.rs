@@ -45,9 +45,6 @@ use crate::workspace::{
     FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames, watched,
 };
 
-/// Most lines of what limits the numbers.
-const CAVEAT_LINES: usize = 3;
-
 /// What one that is not known took, of trials that end by their bytes.
 const TRIAL_TIME: Duration = Duration::from_secs(1);
 
@@ -118,7 +115,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::new();
     let width = output::style().width;
-    let answer = causes::answer(&input, &claims, CAVEAT_LINES, width);
+    let answer = causes::answer(&input, &claims, width);
     write!(to, "{answer}")?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
@@ -327,6 +324,9 @@ fn for_more(ended: Option<EndedBy>) -> &'static str {
         Some(EndedBy::Search) => "it ended when its search had found the rate",
         Some(EndedBy::Steady) => "it ended when its rounds were steady",
         Some(EndedBy::Fills) => "it ended when its rounds had written the range often enough",
+        Some(EndedBy::Writes) => {
+            "it may write no more bytes, and a run with --set writes=none can show more"
+        }
         Some(EndedBy::Precision) => "it reached its precision goal",
         Some(EndedBy::User) | None => "it was interrupted, and a complete run can show more",
         Some(EndedBy::Budget) => "a longer --budget of the run can show more",

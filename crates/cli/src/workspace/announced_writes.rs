@@ -5,24 +5,45 @@ use iolab_plan::cells::FittedPlan;
 use iolab_plan::forecast::Forecast;
 use iolab_plan::standard::Medium;
 use iolab_report::forecast;
-use iolab_workload::quantity::format_bytes;
+use iolab_workload::quantity::{exact_size, format_bytes};
+use iolab_workload::{Error, Result};
 
 use super::Workspace;
 use crate::dry_run::Made;
 use crate::output::note;
 
 /// What is left of plans after the trials that were made of each.
-fn forecasts(plans: &[FittedPlan], (made, spent): Made) -> Vec<Forecast> {
+fn forecasts(plans: &[FittedPlan], (made, spent): Made, filled: u64) -> Vec<Forecast> {
     let all = plans.iter().map(|plan| Forecast::of(plan, &overhead));
-    all.map(|forecast| forecast.after(made, spent)).collect()
+    let all = all.map(|forecast| forecast.after(made, spent).beside_fill(filled));
+    all.collect()
 }
 
 impl Workspace {
+    /// Refuses to fill targets with more bytes than a plan may write.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the fill alone is more.
+    pub(super) fn check_writes(&self, plans: &[FittedPlan]) -> Result<()> {
+        let targets = self.place().targets().len().max(1) as u64;
+        let filled = self.filled_by_all() / targets;
+        let budgets = plans.iter().map(|plan| plan.experiment().design.writes);
+        match budgets.flatten().min().filter(|most| *most < filled) {
+            None => Ok(()),
+            Some(most) => Err(Error::usage(format!(
+                "filling a scratch file writes {}, more than writes={}",
+                exact_size(filled),
+                exact_size(most)
+            ))
+            .hint("allow more (--set writes=8GiB), or choose a smaller --size")),
+        }
+    }
+
     /// Says what plans will write beyond the trials that were made of each; nothing is written to a model.
     pub(super) fn announce_writes(&self, plans: &[FittedPlan], made: Made) {
         if !self.is_virtual() {
             tell_writes(
-                &forecasts(plans, made),
+                &forecasts(plans, made, self.filled_by_all()),
                 (self.medium(), self.has_namespace()),
                 self.filled_by_all(),
                 self.runs_programs(),

@@ -523,7 +523,9 @@ impl Opened {
             mut workspace,
         } = self;
         workspace.announce_writes(plans, made);
-        let writes = plans.iter().any(|plan| plan.writes());
+        workspace.check_writes(plans)?;
+        let mut probed = plans.iter();
+        let writes = probed.any(|plan| plan.writes() && plan.experiment().design.writes.is_none());
         let probes_write = writes && matches!(peak, Some(AskedPeaks::Measured));
         workspace.tell(watch.as_ref(), probes_write);
         // Without a limit it is never given up.

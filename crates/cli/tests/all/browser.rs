@@ -57,7 +57,8 @@ fn the_first_screen_has_the_glance() {
         return;
     };
     let folder = folder();
-    let study = words!("study model:sata-ssd --size 64M --time 20ms --budget 1s --seed 1");
+    let study =
+        words!("study model:sata-ssd --suite quick --size 64M --time 20ms --budget 1s --seed 1");
     run(folder.path(), &study).expect(0);
     let page = fs::read_to_string(folder.path().join("iolab-results/report.html")).unwrap();
     assert!(page.len() < 1 << 20, "{} bytes", page.len());

@@ -366,7 +366,7 @@ fn a_signal_after_the_last_trial_is_heard() {
 fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
     let folder = folder();
     let study = words!(
-        "study data --suite glance --size 4MiB --budget 2s --time 20ms --set batch=one -o out --log json"
+        "study data --suite quick --size 4MiB --budget 2s --time 20ms --set batch=one -o out --log json"
     );
     std::fs::create_dir(folder.path().join("data")).unwrap();
     let mut child = iolab(folder.path(), &study)
@@ -380,14 +380,17 @@ fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
     let first = told
         .find(|event| event["event"] == "start")
         .expect("a start");
-    assert_eq!(first["experiment"], "seq1m-q8t1");
+    assert_eq!(first["experiment"], "buffer-memory");
     signal(&child, Signal::INT);
     let last = told.last().expect("an error");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let remedy = last["remedy"].as_str().unwrap_or_default();
     let hint = remedy.lines().last().unwrap_or_default();
     insta::assert_snapshot!(hint.trim(), @"finish the runs with: iolab resume out");
-    let files = ["seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"];
+    let files = [
+        "buffer-memory", "read-size", "write-size", "read-stride", "write-stride", "read-random",
+        "write-random",
+    ];
     let files = files.map(|name| format!("out/{name}.iolab"));
     let report = folder.path().join("out/report.html");
     std::fs::write(&report, "of the study").unwrap();

@@ -334,7 +334,7 @@ fn a_size_that_stalls_at_a_hundredth_of_the_best_is_worse() {
 #[test]
 fn a_study_says_nothing_twice_and_only_what_it_found() {
     let folder = folder();
-    let study = words!("study model:sata-ssd --seed 5 -o ssd");
+    let study = words!("study model:sata-ssd --suite quick --seed 5 -o ssd");
     let printed = run(folder.path(), &study).expect(0).stdout;
     assert!(printed.lines().count() <= 40, "{printed}");
     let names = [

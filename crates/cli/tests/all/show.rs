@@ -25,18 +25,22 @@ fn list_names_everything() {
     ] {
         assert!(done.stdout.contains(name), "{}", done.stdout);
     }
-    let done = run(folder.path(), &["list", "--settings"]).expect(0);
+    let named = |arguments: &[&str]| {
+        let list = run(folder.path(), arguments).expect(0).stdout;
+        let words = list.lines().filter_map(|line| line.strip_prefix("  "));
+        let names = words.filter_map(|line| line.split(' ').next().map(str::to_owned));
+        names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&["list", "--settings"]).len(), 15);
+    let all = named(&["list", "--settings", "--all"]);
     for setting in iolab_workload::settings::SETTINGS {
-        let mut first = done
-            .stdout
-            .lines()
-            .map(|line| line.split_whitespace().next());
         assert!(
-            first.any(|word| word == Some(setting.name)),
+            all.iter().any(|name| name == setting.name),
             "{}",
             setting.name
         );
     }
+    let done = run(folder.path(), &["list", "--settings", "--all"]).expect(0);
     let mut lines = done.stdout.lines();
     let threads = lines.find(|line| line.starts_with("  threads "));
     insta::assert_snapshot!(threads.unwrap_or_default().trim(), @"threads           workers, 1 to 1024; also called numjobs [default: 1]");
@@ -45,7 +49,7 @@ fn list_names_everything() {
         .collect();
     insta::assert_snapshot!(rest.join("\n"), @r"
     Also with one value each: trials_min, trials_max, precision, budget, refine, settle, precondition,
-    pilot, warmup.
+    pilot, warmup, writes.
     ");
 }
 

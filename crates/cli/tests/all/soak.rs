@@ -36,15 +36,12 @@ fn notes(stderr: &str) -> String {
 fn the_end_of_the_credits_comes_first() {
     let folder = folder();
     let printed = credits(folder.path());
-    let findings = printed.split("What matters\n").nth(1).expect("findings");
+    let findings = printed.split("\n1. ").nth(1).expect("findings");
     insta::assert_snapshot!(printed.lines().next().expect("an answer"), @"read-random on model:credits.toml: throughput 12.3 MB/s, after 20.0 s (234 MiB read) 1.23 MB/s,");
     insta::assert_snapshot!(findings.split("\n2. ").next().expect("one"), @r"
-    1. Within the only trial throughput fell to 10 %, from 12.3 MB/s to 1.23 MB/s, after 20.0 s (234 MiB
+    Within the only trial throughput fell to 10 %, from 12.3 MB/s to 1.23 MB/s, after 20.0 s (234 MiB
        read). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or
        longer trials would give other results.
-
-    Caveats: not measured: regions above 10 GiB, the page cache, response time at a given load
-      (--rate).
     ");
     let rows = series(folder.path());
     let requests = |row: &serde_json::Value| row["read_requests"].as_u64().expect("a number");
@@ -90,10 +87,9 @@ fn of_a_steady_model_only_the_change_that_would_have_shown_is_told() {
         "run read-random model:nvme-970pro --seed 1 --bs 4k,64k --depth 4 --soak 5s -o run.iolab"
     );
     let printed = run(folder.path(), &arguments).expect(0);
-    let told = printed.stdout.split("\nWhat matters\n").nth(1);
-    let told = told.and_then(|text| text.split("\n\nCaveats: ").next());
-    insta::assert_snapshot!(told.expect("a section"), @r"
-    1. No lasting change of throughput was found within the trials of 2 cells; a fall to 77 %, or a rise
+    let told = printed.stdout.split("\n1. ").nth(1);
+    insta::assert_snapshot!(told.expect("a finding"), @r"
+    No lasting change of throughput was found within the trials of 2 cells; a fall to 77 %, or a rise
        to 1.30 times, that lasts for a quarter of a trial would have been. A change at a constant pace,
        even one by a factor of 20 over a whole trial, would not.
     ");
@@ -114,11 +110,6 @@ fn cells_that_write_after_each_other_are_doubted() {
     insta::assert_snapshot!(notes(&printed.stderr), @r"
     note: --soak 1s sets bytes=none: bytes=1GiB ends trials before their time
     note: cells use the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run
-    ");
-    let caveats = printed.stdout.split("\nCaveats: ").nth(1);
-    insta::assert_snapshot!(caveats.expect("their order is one"), @r"
-    each cell of write-random finds what others left before, so their order may decide; not
-      measured: regions above 1 GiB, the page cache, response time at a given load (--rate).
     ");
     run(folder.path(), &["table", "run.iolab"]).expect(0);
 }

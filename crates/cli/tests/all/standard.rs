@@ -72,12 +72,11 @@ fn a_scaled_test_says_so_everywhere() {
         &words!("run pts-iops model:qlc-slc-cached --seed 1 --set bs=4k,64k,1M --set read_percent=100,65,0 --size 64MiB --time 10ms -o run.iolab"),
     )
     .expect(0);
-    let matters = printed.stdout.split("What matters\n").nth(1).expect("some");
-    insta::assert_snapshot!(matters.split("\n\n").next().expect("one"), @r"
-    1. Steady state after 5 rounds: over the last 5, IOPS at read_percent=65, bs=64KiB, the least steady
+    let matters = printed.stdout.split("\n1. ").nth(1).expect("some");
+    insta::assert_snapshot!(matters.split("\n2. ").next().expect("one"), @r"
+    Steady state after 5 rounds: over the last 5, IOPS at read_percent=65, bs=64KiB, the least steady
        of 3 tracked cells, ranges over 11 % of its mean (20 % allowed) with a slope of 3.6 % (10 %
        allowed).
-       and 1 more: --full
     ");
     let claim = only_claim(folder);
     let evidence = &claim["evidence"];

@@ -68,7 +68,7 @@ pub(super) fn refused(option: &'static str, text: &str, of: &str) -> Fault {
 pub(super) fn unknown(option: &'static str, text: &str) -> Fault {
     let text = short(text);
     let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(
-        "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is",
+        "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings --all' for what there is",
     );
     Fault { option, error }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::design::{WarmUp, set_budget, set_settle};
+use super::design::{WarmUp, set_budget, set_settle, set_writes};
 use super::{DESIGN, Experiment, GroupSetting};
 use crate::precondition::{Emptying, Precondition};
 use iolab_workload::command_template::split_list;
@@ -33,6 +33,7 @@ enum What {
     Precondition(Precondition),
     Pilot(bool),
     WarmUp(WarmUp),
+    Writes(Option<u64>),
 }
 
 /// Longest words of the user in a message, characters.
@@ -165,6 +166,7 @@ impl What {
                     .hint("write pilot=true or pilot=false")
             })?),
             "warmup" => Self::WarmUp(values.parse()?),
+            "writes" => Self::Writes(set_writes(values)?),
             _ => {
                 let of = GroupSetting::find(name, &DESIGN)?;
                 let levels = match of.setting.kind {
@@ -288,6 +290,7 @@ impl Experiment {
             What::Precondition(plan) => design.prepare(*plan),
             What::Pilot(pilot) => design.pilot = Some(*pilot),
             What::WarmUp(warmup) => design.warmup = *warmup,
+            What::Writes(bytes) => design.writes = *bytes,
         }
         Ok(())
     }

@@ -63,6 +63,25 @@ impl Experiment {
         Ok(())
     }
 
+    /// The same without the listed combinations that write; `None` where none is left.
+    ///
+    /// # Errors
+    ///
+    /// None for a checked experiment.
+    pub fn reads_alone(&self) -> Result<Option<Self>> {
+        let reads = |row: &&Combination| {
+            let mut row = row.iter();
+            row.any(|(of, level)| of.is("workload") && level.starts_with('R'))
+        };
+        let rows: Vec<Combination> = self.only.iter().filter(reads).cloned().collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut experiment = self.clone();
+        experiment.list(&rows)?;
+        Ok(Some(experiment))
+    }
+
     /// Removes a setting from the combinations because it gets other levels, which are crossed with the remaining settings.
     pub(super) fn release(&mut self, of: &GroupSetting) {
         for row in &mut self.only {

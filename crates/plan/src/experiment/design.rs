@@ -7,7 +7,7 @@ use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use crate::precondition::Precondition;
-use iolab_workload::units::{parse_duration, rough_duration};
+use iolab_workload::units::{parse_duration, parse_size, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
@@ -59,6 +59,8 @@ pub struct Design {
     pub pilot: Option<bool>,
     /// The trials of a cell that are warm-ups.
     pub warmup: WarmUp,
+    /// Most bytes that the run writes to each target, with its fill and its warm-ups; `None` for any number.
+    pub writes: Option<u64>,
 }
 
 impl Default for Design {
@@ -73,6 +75,7 @@ impl Default for Design {
             precondition: Precondition::default(),
             pilot: None,
             warmup: WarmUp::First,
+            writes: None,
         }
     }
 }
@@ -299,11 +302,24 @@ impl Design {
             self.trials_max > TRIALS_MAX => format!("trials_max is {}", self.trials_max), format!("choose at most {TRIALS_MAX}");
             !(self.precision > 0.0 && self.precision < 1.0) => format!("precision is {}", self.precision),
                 "choose a share above 0 and below 1, for example 0.05 for 5 %";
+            self.writes.is_some() && self.precondition.passes().is_some() =>
+                format!("writes with precondition={}, which writes without a limit", self.precondition),
+                "leave one of them out, or choose --precondition trim";
             self.settle > SETTLE_MAX => format!("settle is {}", exact_duration(self.settle)), "choose a pause of at most an hour";
             self.budget.is_zero() || self.budget > BUDGET_MAX => format!("the budget is {}", exact_duration(self.budget)),
                 "choose a time above zero and at most 30 days";
         }
         Ok(())
+    }
+}
+
+/// Reads the most bytes that a run writes: a size, or `none`.
+pub(crate) fn set_writes(text: &str) -> Result<Option<u64>> {
+    match text {
+        "none" => Ok(None),
+        _ => parse_size(text)
+            .map(Some)
+            .map_err(|error| error.within("writes")),
     }
 }
 

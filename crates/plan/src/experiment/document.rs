@@ -10,7 +10,9 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use toml::{Spanned, Value};
 
 use crate::experiment::toml_words::in_definition;
-use crate::experiment::{Combination, Experiment, GroupSetting, set_budget, set_settle};
+use crate::experiment::{
+    Combination, Experiment, GroupSetting, set_budget, set_settle, set_writes,
+};
 use iolab_workload::foreign_options::unknown_setting;
 use iolab_workload::settings::{Setting, ValueKind};
 
@@ -150,6 +152,7 @@ pub(crate) struct DesignEntries {
     precondition: Option<Spanned<String>>,
     pilot: Option<bool>,
     warmup: Option<Spanned<String>>,
+    writes: Option<Spanned<Value>>,
 }
 
 /// The tables that define an experiment, and with which a suite changes one.
@@ -228,6 +231,7 @@ impl DesignEntries {
             precondition,
             pilot,
             warmup,
+            writes,
         } = self;
         let design = &mut experiment.design;
         // It sets bounds of trials, which those of the definition contradict.
@@ -251,6 +255,11 @@ impl DesignEntries {
         if let Some(text) = warmup {
             let parsed = text.get_ref().parse();
             design.warmup = parsed.map_err(|error| source.at(text.span(), error))?;
+        }
+        if let Some(value) = writes {
+            design.writes = value_text("writes", ValueKind::Size, value.get_ref())
+                .and_then(|text| set_writes(&text))
+                .map_err(|error| source.at(value.span(), error))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use toml::Value;
 use super::{Combination, Design, Experiment, ExperimentGroup, Factor, WarmUp};
 use crate::precondition::Precondition;
 use iolab_workload::settings::{Setting, ValueKind};
-use iolab_workload::units::format_duration;
+use iolab_workload::units::{format_duration, format_size};
 
 impl Serialize for Experiment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -62,6 +62,7 @@ impl Serialize for Design {
             precondition,
             pilot,
             warmup,
+            writes,
         } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("trials_min", trials_min)?;
@@ -82,6 +83,9 @@ impl Serialize for Design {
         }
         if *warmup != WarmUp::default() {
             map.serialize_entry("warmup", warmup.name())?;
+        }
+        if let Some(bytes) = writes {
+            map.serialize_entry("writes", &format_size(*bytes))?;
         }
         map.end()
     }

@@ -1,6 +1,4 @@
-//! What several runs mean for a decision: few statements, the weightiest first, none twice, and all caveats in short.
-
-mod caveat;
+//! What several runs mean for a decision: few statements, the weightiest first, none twice.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +10,6 @@ use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_analysis::trust::{Shown, Trust};
-
-pub use caveat::Caveat;
 
 /// A run with what it says.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +27,6 @@ pub struct Headline {
     pub runs: Vec<usize>,
     /// A sentence, or a few.
     pub text: String,
-    /// The text if there is no space for all of them.
-    pub short: Option<String>,
     /// Whether it says itself which of the runs it is about.
     pub names_runs: bool,
     /// The cells that it rests on; empty where it is about runs as a whole.
@@ -52,8 +46,6 @@ pub struct Digest<'a> {
     pub trust: Trust,
     /// At most [`HEADLINES_MAX`] statements, the weightiest first.
     pub headlines: Vec<Headline>,
-    /// What limits the numbers, the worst first.
-    pub caveats: Vec<Caveat>,
 }
 
 impl<'a> Digest<'a> {
@@ -84,7 +76,6 @@ impl<'a> Digest<'a> {
                 numbers: &numbers,
             }),
             headlines,
-            caveats: caveat::all(&analyses, &claims),
         }
     }
 }
@@ -100,7 +91,6 @@ fn headlines<'c>(
         let headline = Headline {
             runs: vec![run],
             text: finding.text,
-            short: None,
             names_runs: false,
             cells: Vec::new(),
             names_targets: false,
@@ -132,7 +122,6 @@ fn headlines<'c>(
             runs,
             cells: cells.collect(),
             text: written.finding.text,
-            short: sentences::main_sentence(one, analyses),
         };
         (headline, written.claims)
     });

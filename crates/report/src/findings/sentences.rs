@@ -78,14 +78,6 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
-/// The main sentence of a claim, if it has others that short output leaves out.
-pub(super) fn main_sentence(claim: &Claim, runs: &[&Analysis]) -> Option<String> {
-    match claim {
-        Claim::Comparison(found) => comparison::greatest(found, runs),
-        _ => None,
-    }
-}
-
 /// Whether the sentences of a claim name the targets that it is about, where the runs have several: see `comparison.rs` and `best.rs`.
 pub(super) fn names_targets(claim: &Claim, runs: &[&Analysis]) -> bool {
     let of_several_runs =

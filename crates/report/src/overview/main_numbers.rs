@@ -1,77 +1,18 @@
-//! The main numbers: sequential and random access of each target, as a sentence and as a table.
+//! The main numbers as a table of pages: sequential and random access of each target.
 
-use iolab_analysis::analysis::MeasuredTarget;
-use iolab_analysis::headline_numbers::{
-    AccessOperation, AccessOrder, HeadlineCell, HeadlineRate, RateCourse,
-};
-use iolab_analysis::trust::{Shown, Trust};
+use iolab_analysis::headline_numbers::{HeadlineCell, HeadlineRate, RateCourse};
 use iolab_figure::result_names;
-use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
 
-use super::{Overview, kind};
+use super::Overview;
+use super::screen::description;
 use crate::layout::{self, Column, none};
-use crate::trust::in_words;
 
 /// Characters of what a target is in a row of the glance.
 const DESCRIPTION_WIDTH: usize = 24;
 
 impl Overview<'_> {
-    /// One line per target: `/mnt/disk: sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS (the most of 1 to
-    /// 32 in flight; +/- 3.0 % at most)`, of several with `; these numbers: good`. Empty where no run measured any of the main numbers.
-    pub(super) fn answers(&self) -> Vec<String> {
-        let rows = &self.digest.glance.rows;
-        let mut targets: Vec<&str> = rows.iter().map(|row| row.target).collect();
-        targets.dedup();
-        // Of one target the verdict on all that is shown stands beside it: a second one of its numbers alone would contradict that.
-        let is_one = targets.len() == 1;
-        let trust = |own: &[&HeadlineCell<'_>]| {
-            let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
-            let numbers: Vec<_> = own.iter().map(|row| row.id()).collect();
-            let trust = Trust::of(&Shown {
-                runs: &runs,
-                claims: &[],
-                numbers: &numbers,
-            });
-            let reason = in_words(&trust).map_or_else(String::new, |words| format!(" ({words})"));
-            format!("; these numbers: {}{reason}", trust.level.name())
-        };
-        let line = |target: &str| {
-            let own = rows.iter().filter(|row| row.target == target);
-            let own: Vec<&HeadlineCell<'_>> = own.collect();
-            let trust = match is_one {
-                true => String::new(),
-                false => trust(&own),
-            };
-            let text = format!("{target}: {} ({}){trust}", fastest(&own), reach(&own));
-            escape_control(&text).into_owned()
-        };
-        targets.iter().map(|target| line(target)).collect()
-    }
-
-    /// The main numbers as a table, or a line instead where no run measured any.
-    pub(super) fn glance(&self, width: u16) -> String {
-        let rows = &self.digest.glance.rows;
-        if rows.is_empty() {
-            return "No run measured sequential or random access by itself; see the curves.\n"
-                .to_owned();
-        }
-        let note = match self.glance_note() {
-            "" => String::new(),
-            note => format!("{note}\n"),
-        };
-        let columns = self.glance_columns();
-        // Of several disks there is a column for each kind of access: up to twelve.
-        let is_wide =
-            self.digest.glance.varies_in_target() && !layout::broken_fits(&columns, width);
-        let columns = match is_wide {
-            true => layout::turned(layout::indispensable(columns)),
-            false => columns,
-        };
-        layout::text(columns, width) + &note
-    }
-
     /// A note about the main numbers; may be empty.
     pub(crate) fn glance_note(&self) -> &'static str {
         let glance = &self.digest.glance;
@@ -136,7 +77,7 @@ impl Overview<'_> {
                 .flat_map(|input| &input.run.analysis().targets);
             let found = all
                 .filter(|one| one.name == *target)
-                .map(description)
+                .map(|one| escape_control(&description(one)).into_owned())
                 .next();
             found.unwrap_or_else(none)
         });
@@ -226,106 +167,6 @@ impl Overview<'_> {
             );
         }
         columns
-    }
-}
-
-/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
-fn description(target: &MeasuredTarget) -> String {
-    let of_model = target.kind == TargetKind::Model;
-    let device = target.device.as_deref().map(str::to_owned);
-    let disk = match (target.model.as_deref().map(str::trim), device) {
-        (Some(model), _) if of_model => Some(model.to_owned()),
-        (Some(model), Some(device)) => Some(format!("{model} ({device})")),
-        (None, Some(device)) => Some(device),
-        (model, None) => model.map(str::to_owned),
-    };
-    let size = target.bytes.map(|bytes| format_bytes(bytes as f64));
-    let parts = [disk, size, target.file_system.clone()];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => kind(target.kind).to_owned(),
-        false => escape_control(&parts.join(", ")).into_owned(),
-    }
-}
-
-/// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: of each kind of access the fastest row, sizes that differ apart:
-/// `sequential 1MiB read 543 MB/s, 64KiB write 8392 IOPS`.
-fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
-    let of_order = |order: AccessOrder| {
-        let best = AccessOperation::ALL.iter().filter_map(|operation| {
-            let own = rows
-                .iter()
-                .filter(|row| row.order == order && row.operation == *operation);
-            let rated = own.filter_map(|row| Some((*row, row.rate()?)));
-            rated.max_by(|a, b| a.1.value.total_cmp(&b.1.value))
-        });
-        let best: Vec<(&HeadlineCell<'_>, HeadlineRate)> = best.collect();
-        let value = |(row, rate): &(&HeadlineCell<'_>, HeadlineRate)| {
-            let flight = match common_flight(rows) {
-                Some(_) => String::new(),
-                None => format!(" ({} in flight)", row.in_flight()),
-            };
-            format!("{} {}{flight}", row.operation.name(), number(rate))
-        };
-        // Runs together may have measured each operation with another size, which decides the unit.
-        let size = |(row, _): &(&HeadlineCell<'_>, HeadlineRate)| row.cell.cell.trial().bs;
-        let parts = best.chunk_by(|a, b| size(a) == size(b)).map(|alike| {
-            let values: Vec<String> = alike.iter().map(value).collect();
-            let (size, unit) = (size(&alike[0]), alike[0].1.unit);
-            format!("{} {} {unit}", exact_size(size), values.join(", "))
-        });
-        let parts: Vec<String> = parts.collect();
-        (!parts.is_empty()).then(|| format!("{} {}", order.name().to_lowercase(), parts.join(", ")))
-    };
-    let orders = AccessOrder::ALL.into_iter().filter_map(of_order);
-    orders.collect::<Vec<String>>().join("; ")
-}
-
-/// The least and the most in flight of each access of a target; `None` where these differ between accesses.
-fn common_flight(rows: &[&HeadlineCell<'_>]) -> Option<(u64, u64)> {
-    let of_access = |access: (AccessOrder, AccessOperation)| {
-        let own = rows
-            .iter()
-            .filter(|row| (row.order, row.operation) == access);
-        let flights: Vec<u64> = own.map(|row| row.in_flight()).collect();
-        Some((*flights.iter().min()?, *flights.iter().max()?))
-    };
-    let mut all = rows.iter().map(|row| of_access((row.order, row.operation)));
-    let first = all.next()??;
-    all.all(|other| other == Some(first)).then_some(first)
-}
-
-/// `the most of 1 to 32 in flight; +/- 3.0 % at most`.
-fn reach(rows: &[&HeadlineCell<'_>]) -> String {
-    let in_flight = match common_flight(rows) {
-        Some((least, most)) if least != most => {
-            format!("the most of {least} to {most} in flight; ")
-        }
-        Some((1, _)) => "one at a time; ".to_owned(),
-        Some((all, _)) => format!("{all} in flight; "),
-        // Each number has its own.
-        None => String::new(),
-    };
-    let is_cached = |row: &&HeadlineCell<'_>| row.cell.disturbance.fills_storage_cache();
-    let cached = match rows.iter().any(is_cached) {
-        true => "writes into a cache of the storage; ",
-        false => "",
-    };
-    let in_flight = in_flight + cached;
-    let rates: Vec<HeadlineRate> = rows.iter().filter_map(|row| row.rate()).collect();
-    let widest = rates
-        .iter()
-        .map(|rate| rate.precision)
-        .collect::<Option<Vec<f64>>>();
-    let widest = widest.and_then(|all| all.into_iter().max_by(f64::total_cmp));
-    match widest {
-        // A distance to both sides that ends below zero means nothing.
-        Some(widest) if widest > 1.0 => match rates.len() {
-            1 => format!("{in_flight}its interval is wider than the number"),
-            _ => format!("{in_flight}some intervals are wider than the number"),
-        },
-        Some(widest) => format!("{in_flight}+/- {} at most", format_percent(widest)),
-        None => format!("{in_flight}too few trials for some intervals"),
     }
 }
 

@@ -33,7 +33,6 @@ struct Page<'a> {
     glance: Option<Glance>,
     trust: String,
     level: &'static str,
-    caveats: Vec<String>,
     /// What each of several targets looks like in the small figures.
     keys: Vec<TargetKey>,
     smalls: Vec<Small>,
@@ -178,11 +177,6 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         glance: glance(report, row_of),
         trust: trust::sentence(&digest.trust),
         level: digest.trust.level.name(),
-        caveats: overview
-            .caveat_words()
-            .iter()
-            .map(|text| clean(text))
-            .collect(),
         keys: TargetKey::all(&targets, &outlines),
         smalls: smalls.collect(),
         headlines: headlines.collect(),

@@ -319,6 +319,7 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
             "the budget ({})",
             exact_duration(Duration::from_nanos(design.budget_ns))
         ),
+        Some(EndedBy::Writes) => "the bytes that the run may write".to_owned(),
         Some(EndedBy::TrialsMax) => format!("the most trials allowed ({})", design.trials_max),
         Some(EndedBy::User) => "the user".to_owned(),
         None => "the end of the run, before any of these".to_owned(),

@@ -18,8 +18,6 @@ use proptest::prelude::*;
 
 /// Most suspects that the property has: those of two real cells are about ten.
 const SUSPECTS_MAX: usize = 14;
-/// Lines for what limits the numbers.
-const CAVEAT_LINES: usize = 3;
 /// Columns of the screen.
 const WIDTH: u16 = 80;
 
@@ -211,7 +209,7 @@ proptest! {
     /// And each of them has the difference, what it is here, what is not explained, the share of a cause, and every suspect.
     #[test]
     fn ten_lines_have_all_that_matters(found in any_found()) {
-        let text = answer(&input("/mnt/disk"), &found.claims(), CAVEAT_LINES, WIDTH);
+        let text = answer(&input("/mnt/disk"), &found.claims(), WIDTH);
         prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");
         let one = in_one_line(&text);
         prop_assert!(one.contains(&found.phenomenon), "{text}");
@@ -240,7 +238,7 @@ proptest! {
             doubts: 6,
             verdicts: vec![CauseVerdict::Contributes; suspects],
         };
-        let text = answer(&input(&target), &found.claims(), CAVEAT_LINES, width);
+        let text = answer(&input(&target), &found.claims(), width);
         prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");
     }
 }
@@ -255,7 +253,7 @@ fn reasons_are_left_out_where_there_are_many() {
             doubts: 2,
             verdicts: verdicts.to_vec(),
         };
-        answer(&input("/mnt/disk"), &found.claims(), CAVEAT_LINES, WIDTH)
+        answer(&input("/mnt/disk"), &found.claims(), WIDTH)
     };
     insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @"
     why on /mnt/disk: cause: allocation of space for a new file
@@ -268,8 +266,6 @@ fn reasons_are_left_out_where_there_are_many() {
     Not the main cause: a limit of bytes per second (42 % (20 to 48 %)).
     Not tried (threads still waited for a CPU that others used in 95 % of their
       time, before in 98 %): buffers larger than a cache of the CPU.
-
-    Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
     ");
     insta::assert_snapshot!(of(&[Cause, Cleared, Cleared, NotTried, NotTried]), @"
     why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
@@ -280,8 +276,6 @@ fn reasons_are_left_out_where_there_are_many() {
       (26 to 53 %); it could also come from waiting for memory (42 %); and 1 more.
     Cleared: bandwidth, buffer-footprint. Not tried: buffer-pieces, cpu-binding.
       'iolab table' of this run has the rest.
-
-    Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
     ");
     insta::assert_snapshot!(
         of(&[Cause, Cleared, Cleared, CannotTell, CannotTell, NotTried, NotTried, NotTried]),
@@ -295,8 +289,6 @@ fn reasons_are_left_out_where_there_are_many() {
     Cleared: bandwidth, buffer-footprint. Cannot tell: buffer-pieces, cpu-binding.
       Not tried: cpu-waiting, durability, file-lock. 'iolab table' of this run has
       the rest.
-
-    Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
     "
     );
 }

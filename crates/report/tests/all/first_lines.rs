@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{FaultKind, RunRecord, RunStatus, ServedBy, TargetKind, Verified};
+use iolab_record::{RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::chart::Style;
 use iolab_report::findings::conclusions;
 use iolab_report::input::Input;
@@ -127,10 +127,9 @@ fn a_run_without_a_claim_begins_with_its_numbers() {
     let told = [reads(&["4KiB"]), few, none, failed].map(|record| {
         let inputs = [input(record)];
         let overview = Overview::new(&inputs);
-        let text = overview.text(&WIDE);
+        let text = overview.screen(0, &WIDE);
         let (markdown, ..) = first(&inputs);
-        let until = text.find("\n\nCaveats").unwrap_or(text.len());
-        format!("{markdown}\n{}", &text[..until])
+        format!("{markdown}\n{text}")
     });
     insta::assert_snapshot!(told.join("\n----\n"));
 }
@@ -169,23 +168,13 @@ fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
     record
 }
 
-/// How far an overview of this run says to trust it.
+/// How far the data of a page says to trust this run.
 fn trust_line(record: RunRecord) -> String {
     let inputs = [input(record)];
-    let text = Overview::new(&inputs).text(&WIDE);
-    let line = text.lines().find(|line| line.starts_with("Trust:"));
-    line.expect("how far to trust it").to_owned()
-}
-
-/// A worse reason does not hide that the machine slept.
-#[test]
-fn trust_names_a_sleep_behind_a_worse_reason() {
-    let mut record = reads(&["4KiB", "8KiB"]);
-    suspend(&mut record);
-    let mut wrong = Verified::default();
-    wrong.count(FaultKind::Lost, 4096);
-    record.samples.last_mut().expect("a trial").verified = Some(wrong);
-    insta::assert_snapshot!(trust_line(record), @"Trust: poor: wrong data was read back. Judged by both cells; both cells were served by the device; 2 of 2 precise to 5.0 %; 2 cells with invalid trials; 1 cell suspended; no other disturbance.");
+    let page = StudyReport::new(&inputs).html().expect("a page");
+    let trust = page.split("<summary>").nth(1).expect("a verdict");
+    let trust = trust.split("</summary>").next().expect("its end");
+    trust.replace('\u{a0}', " ")
 }
 
 /// What speaks against a run, and a run of some sizes.
@@ -269,7 +258,7 @@ fn a_sleep_is_not_told_as_what_others_did() {
         let (markdown, latex) = (report.markdown("lab"), report.latex("lab"));
         let texts = [
             line.clone(),
-            Overview::new(&inputs).text(&WIDE),
+            Overview::new(&inputs).screen(0, &WIDE),
             markdown.expect("a document").text,
             latex.expect("a document").text,
             report.html().expect("a page"),

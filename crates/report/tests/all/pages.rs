@@ -236,7 +236,7 @@ fn a_disk_without_a_curve_has_no_key() {
 
 /// Trials too few for any effect: the page says what limits it, and where its findings are.
 #[test]
-fn a_page_without_headlines_has_its_caveats_there() {
+fn a_page_without_headlines_says_so() {
     let mut few = record("few", &["bs"]);
     for (size, mb_s) in [("4KiB", 60.0), ("64KiB", 400.0)] {
         add_cell(&mut few, &[&format!("bs={size}")], &[mb_s]);
@@ -245,7 +245,7 @@ fn a_page_without_headlines_has_its_caveats_there() {
     let page = StudyReport::new(&[input]).html().unwrap();
     let found = between(&page, "<h2>What matters</h2>", "</section>");
     insta::assert_snapshot!(found.trim().replace('\u{a0}', " "), @r##"
-    <p>No effect is shown. Caveats: too few trials (2 cells); not measured: regions above 1 GiB, the page cache, response time at a given load (--rate).</p>
+    <p>No effect is shown.</p>
     <p>All findings: <a href="#findings-e1">few (2)</a>.</p>
     "##);
     let link = between(found, "<a href=\"#", "\"");

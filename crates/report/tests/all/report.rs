@@ -11,11 +11,12 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::target_paths::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
-use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::chart::Style;
 use iolab_report::input::Input;
+use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
-use iolab_report::{agreement, compare, export, table};
+use iolab_report::{compare, export, table};
 use iolab_workload::Kind;
 
 use iolab_synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
@@ -162,8 +163,9 @@ fn agreement_of_tools_is_told_per_cell_and_never_of_one_trial() {
             let cell = add_cell(&mut beside, &levels, &around(mb_s)[..trials]);
             beside.cells[cell].spec.tool = tool.parse().expect("a tool");
         }
-        let run = AnalysedRun::by(beside, None);
-        agreement::text(&Interpretation::of(&run).peers, width)
+        let run = Input::new(PathBuf::from("run.iolab"), AnalysedRun::by(beside, None));
+        let ascii = false;
+        Overview::new([&run]).screen(2, &Style { width, ascii })
     };
     let texts = [(8, 100), (1, 100), (8, 50)].map(|(trials, width)| table(trials, width));
     insta::assert_snapshot!(texts.join("\n"));

@@ -1,4 +1,4 @@
-//! A study and a run of few cells end within a screen, whatever was found and whatever speaks against it.
+//! A study and a run end within a screen, whatever was found and whatever speaks against it.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,14 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::input::Input;
+use iolab_report::layout::SCREEN_LINES;
 use iolab_report::overview::Overview;
-use iolab_synthetic::serve;
+use iolab_synthetic::{add_cell, record, serve};
 
 use crate::overview::study;
 
-/// Most lines of a study.
-const STUDY_LINES: usize = 40;
-/// Most lines of a run of few cells.
-const RUN_LINES: usize = 32;
-/// Cells of a run of which that holds.
-const FEW_CELLS: usize = 12;
+/// Lines that a command adds.
+const BELOW: usize = 2;
 
 type Change = fn(&mut RunRecord);
 
@@ -78,42 +75,51 @@ fn studies(targets: &[&str], change: Change) -> Vec<Input> {
     targets.iter().flat_map(on).collect()
 }
 
+fn check(name: &str, overview: &Overview<'_>) {
+    for width in [80, 120] {
+        let ascii = false;
+        let text = overview.screen(BELOW, &Style { width, ascii });
+        let lines = text.lines().count() + BELOW;
+        assert!(lines <= SCREEN_LINES, "{name}: {lines}\n{text}");
+    }
+}
+
 #[test]
-fn a_study_ends_within_a_screen_whatever_is_found() {
+fn every_screen_ends_in_time() {
     let long = "/srv/data/of/a/laboratory/with/a/long/name";
     for (name, change) in CHANGES {
-        for targets in [&["/mnt/disk"][..], &["/mnt/disk", long]] {
+        for targets in [
+            &["/mnt/disk"][..],
+            &["/mnt/disk", long],
+            &["/a", "/b", "/c", "/d", "/e"],
+        ] {
             let inputs = studies(targets, change);
-            let overview = Overview::new(&inputs);
-            for width in [80, 120] {
-                let text = overview.text(&Style {
-                    width,
-                    ascii: false,
-                });
-                let lines = text.lines().count();
-                assert!(lines <= STUDY_LINES, "{name}, {targets:?}: {lines}\n{text}");
+            check(name, &Overview::new(&inputs));
+            for input in &inputs {
+                check(name, &Overview::new([input]));
             }
         }
     }
 }
 
+/// Numbers without use come after the verdict, with what helps.
 #[test]
-fn a_run_of_few_cells_ends_within_a_screen_whatever_is_found() {
-    let mut judged = 0;
-    for (name, change) in CHANGES {
-        for input in studies(&["/mnt/disk"], change) {
-            let overview = Overview::new([&input]);
-            if input.run.record().cells.len() > FEW_CELLS {
-                continue;
-            }
-            // Lines above them: the line of the run, the table and what belongs to it.
-            for used in [8, 14, 20] {
-                let text = overview.findings_text(used, 80);
-                let lines = used + text.lines().count();
-                assert!(lines <= RUN_LINES, "{name}: {lines}\n{text}");
-                judged += 1;
-            }
+fn a_disturbed_disk_begins_with_its_verdict() {
+    let record = |change: Change| {
+        let mut record = record("glance", &["workload"]);
+        for (level, values) in [("RS", [900.0, 90.0]), ("WS", [500.0, 40.0])] {
+            let values = values.repeat(4);
+            add_cell(&mut record, &[&format!("workload={level}")], &values);
         }
-    }
-    assert!(judged > 50, "{judged}");
+        record.run.target = "/mnt/disk".to_owned();
+        change(&mut record);
+        Input::new(PathBuf::from("glance.iolab"), AnalysedRun::of(record))
+    };
+    let disturbed = CHANGES[1].1;
+    let style = Style {
+        width: 100,
+        ascii: false,
+    };
+    let text = Overview::new([&record(disturbed)]).screen(BELOW, &style);
+    insta::assert_snapshot!(text);
 }

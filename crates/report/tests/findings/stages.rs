@@ -1,6 +1,5 @@
 //! Where the time of traced requests goes, from records made up for it.
 
-use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, record};
@@ -8,7 +7,6 @@ use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
-use crate::digest::told;
 use crate::{named, text};
 
 /// What tracing showed of a trial of 1000 requests: a mean of 100 us, and 1 ms for the slowest of them.
@@ -102,13 +100,6 @@ fn trials_whose_requests_were_not_joined_have_no_stages_and_a_reason() {
     // Three trials have no interval.
     assert!(named("time-by-layer", &analysis).is_empty());
     insta::assert_snapshot!(text(&named("not-joined", &analysis)), @"1 of 2 cells had traced trials without stages: 50 of 1050 requests have no complete set of events: at most 0.1 % may.");
-    let runs = [AnalysedRun::of(lost)];
-    let text = "traced trials whose requests were not split by layer";
-    let cells = told(&runs, |digest| {
-        let caveat = digest.caveats.iter().find(|caveat| caveat.text == text);
-        caveat.map(|caveat| caveat.cells)
-    });
-    assert_eq!(cells, Some(1));
 }
 
 /// The time of encryption is none of the device.

@@ -7,7 +7,7 @@ use iolab_plan::blocks::trial_seed;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::EventKind;
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::{Batch, TrialSpec};
+use iolab_workload::trial::{Batch, SyncPolicy, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::super::batch_probe;
@@ -25,6 +25,11 @@ impl Session<'_> {
         let mut chosen = Vec::new();
         for id in self.cells(is_probed) {
             let mut spec = self.record.plan.cells()[id].spec.clone();
+            // Probes have no cap, and completions of reads cost what those of writes do.
+            if self.record.plan.experiment().design.writes.is_some() {
+                spec.trial.read_percent = 100;
+                spec.trial.sync = SyncPolicy::None;
+            }
             spec.trial.seed = trial_seed(self.record.seed, id, u32::MAX, 0);
             let began = executor.now();
             let choice = batch_probe::choose(executor, &spec, stop)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::snapshot::LastTrial;
 use iolab_plan::blocks::{group_seed, trial_seed};
-use iolab_record::{RankReport, Sample};
+use iolab_record::{EndedBy, RankReport, Sample};
 use iolab_runfile::TrialCourse;
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
 use iolab_workload::series::INTERVAL_NS;
@@ -44,6 +44,13 @@ impl Session<'_> {
     ) -> Result<bool> {
         self.follow()?;
         self.record.set_last(None);
+        let cell = visit.place.cell;
+        let filled = executor.filled(&self.record.plan.cells()[cell].spec);
+        if !self.record.pays_writes(cell, filled) {
+            self.record.close(cell);
+            self.file.set_ended_by(cell as i64, Some(EndedBy::Writes))?;
+            return Ok(false);
+        }
         let Some(made) = self.make(visit, executor, stop)? else {
             return Ok(false);
         };

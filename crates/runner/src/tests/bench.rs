@@ -113,9 +113,10 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
             waits: None,
         }
     };
+    let requests = spec.requests_bound().map_or(100, |most| most.min(100));
     let (read, write) = match spec.writes() {
-        true => (Tally::default(), tally(100)),
-        false => (tally(100), Tally::default()),
+        true => (Tally::default(), tally(requests)),
+        false => (tally(requests), Tally::default()),
     };
     Outcome {
         operations: PerOperation {

@@ -78,17 +78,18 @@ fn commands(place: &Path) -> Vec<Vec<String>> {
     let of = |words: &[&str]| subcommands(&run(place, words).expect(0).stdout);
     let model = of(&["model", "--help"]).into_iter();
     let model = model.map(|name| vec!["model".to_owned(), name]);
-    let all = of(&["--help"]).into_iter().map(|name| vec![name]);
+    let all = run(place, &["help", "all"]).expect(0).stdout;
+    let all = names(all.lines()).into_iter().map(|name| vec![name]);
     [Vec::new()].into_iter().chain(all).chain(model).collect()
 }
 
 fn subcommands(help: &str) -> Vec<String> {
-    let after = |heading: &'static str| {
-        let lines = help.lines().skip_while(move |line| *line != heading);
-        lines.skip(1).take_while(|line| line.starts_with("  "))
-    };
-    let names = after("Commands:")
-        .chain(after("More:"))
+    let lines = help.lines().skip_while(|line| *line != "Commands:");
+    names(lines.skip(1).take_while(|line| line.starts_with("  ")))
+}
+
+fn names<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let names = lines
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next());
     names

@@ -165,38 +165,6 @@ fn origins(runs: &[&Analysis], effect: &Effect) -> String {
     }
 }
 
-/// The greatest effect of either direction alone, where there is no space for the rest of the sentences; `None` where they have no more.
-pub(super) fn greatest(comparison: &Comparison, runs: &[&Analysis]) -> Option<String> {
-    let extremes = extremes(comparison, runs);
-    let first = extremes.join(" ");
-    let n = comparison.effects.len();
-    let of = |difference| comparison.of(difference).count();
-    let decided = of(Difference::Higher) + of(Difference::Lower) + of(Difference::Equivalent);
-    let largest = match extremes.len() {
-        0 => return None,
-        1 => "This is the largest",
-        _ => "These are the largest",
-    };
-    match (decided, of(Difference::CannotTell)) {
-        _ if n == 1 => None,
-        (2.., _) => Some(format!(
-            "{first} {largest} of {decided} effects of {}.",
-            factor(&comparison.contrast)
-        )),
-        (_, 0) => Some(first),
-        (_, open) => Some(format!("{first} Of {n} comparisons, {open} cannot tell.")),
-    }
-}
-
-/// What is compared, in the middle of a sentence.
-fn factor(contrast: &Contrast) -> &str {
-    match contrast {
-        Contrast::Pattern { .. } => "the pattern",
-        Contrast::Direction { .. } => "the direction",
-        Contrast::Ordered { factor } | Contrast::Levels { factor, .. } => factor,
-    }
-}
-
 pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let mut text = extremes(comparison, runs).join(" ");
     if text.is_empty() {

@@ -1,0 +1,463 @@
+//! The first screen of runs: the answer, a table, what matters, and where everything is, in at most [`SCREEN_LINES`] lines.
+
+use iolab_analysis::analysis::MeasuredTarget;
+use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell};
+use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
+use iolab_analysis::trust::TrustLevel;
+use iolab_figure::result_names;
+use iolab_record::TargetKind;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{exact_size, format_bytes, format_percent};
+use iolab_workload::shell::shell_words;
+
+use super::main_numbers::number;
+use super::{Overview, kind};
+use crate::chart::Style;
+use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, paragraph};
+use crate::notation::on_page;
+use crate::trust::LEAST_SHOWN;
+use crate::{agreement, table, trust};
+
+/// Lines that findings have before rows of the table take them.
+const FINDINGS_LINES: usize = 5;
+/// Most targets with a column of their own.
+const TARGETS_MAX: usize = 3;
+
+/// What the rows of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    /// Kinds of access.
+    Accesses,
+    /// Cells of iolab and of another tool.
+    Peers,
+    Cells,
+    Curves,
+}
+
+impl Overview<'_> {
+    /// The first screen, of which `below` lines are of the command.
+    pub fn screen(&self, below: usize, style: &Style) -> String {
+        let width = style.width;
+        let block = |text: &str| paragraph(&escape_control(text), "", width);
+        let head: String = self.head().iter().map(|text| block(text)).collect();
+        let mut foot = String::new();
+        for note in self.notes() {
+            foot += &block(&note);
+        }
+        let lines = |text: &str| text.lines().count();
+        // An empty line above the table, and one above what matters.
+        let taken = lines(&head) + lines(&foot) + below + 2;
+        let left = SCREEN_LINES.saturating_sub(taken);
+        let all = self.findings(usize::MAX, width);
+        let findings = lines(&all).min(FINDINGS_LINES);
+        let table = self.table(left.saturating_sub(findings), width);
+        let findings = self.findings(left.saturating_sub(lines(&table)), width);
+        let gap = if findings.is_empty() { "" } else { "\n" };
+        let [head, foot, findings] = [head, foot, findings].map(|text| {
+            let lines = text.lines().map(|line| written(line) + "\n");
+            lines.collect::<String>()
+        });
+        // Levels in a table stay as they are typed.
+        format!("{head}\n{table}{foot}{gap}{findings}")
+    }
+
+    /// What the screen is about: the result of a run, or the target of a glance; a verdict before it, where the numbers are of no use.
+    fn head(&self) -> Vec<String> {
+        let subject = match (self.inputs.as_slice(), self.shows()) {
+            ([only], Table::Curves) => {
+                let run = only.run.analysis();
+                let what = format!("{}: {}   ", run.experiment, run.response_name());
+                self.places()
+                    .iter()
+                    .map(|place| format!("{what}{place}"))
+                    .collect()
+            }
+            ([_], Table::Cells | Table::Peers) => self.lines(),
+            _ => self.places(),
+        };
+        let trust = &self.digest.trust;
+        match trust.level {
+            TrustLevel::Poor => {
+                let again = format!(" Repeat when idle: {}", self.command());
+                let again = if trust::is_by_others(trust) {
+                    &again
+                } else {
+                    ""
+                };
+                vec![trust::sentence(trust) + again]
+            }
+            TrustLevel::Good | TrustLevel::Limited => subject,
+        }
+    }
+
+    /// `/mnt/disk   Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`: a line for each target, or for all of them their names.
+    fn places(&self) -> Vec<String> {
+        let mut targets: Vec<&MeasuredTarget> = Vec::new();
+        for target in self
+            .inputs
+            .iter()
+            .flat_map(|input| &input.run.analysis().targets)
+        {
+            if !targets.iter().any(|known| known.name == target.name) {
+                targets.push(target);
+            }
+        }
+        let is_model = |one: &&MeasuredTarget| one.kind == TargetKind::Model;
+        match targets.len() {
+            2.. if targets.iter().all(is_model) => vec![description(targets[0])],
+            0..=TARGETS_MAX => {
+                let each = targets.into_iter();
+                each.map(|one| format!("{}   {}", one.name, description(one)))
+                    .collect()
+            }
+            n => vec![format!("{n} targets")],
+        }
+    }
+
+    /// The command that measures this again.
+    fn command(&self) -> String {
+        let records = || self.inputs.iter().map(|input| input.run.record());
+        let mut targets: Vec<String> = Vec::new();
+        for name in
+            records().flat_map(|record| record.targets().map(str::to_owned).collect::<Vec<_>>())
+        {
+            if !targets.contains(&name) {
+                targets.push(name);
+            }
+        }
+        let what = match records()
+            .map(|record| record.experiment.name.as_str())
+            .collect::<Vec<_>>()[..]
+        {
+            ["glance"] => "study".to_owned(),
+            [only] => format!("run {}", shell_words(&[only.into()])),
+            _ => "study".to_owned(),
+        };
+        let paths: Vec<std::path::PathBuf> = targets.into_iter().map(Into::into).collect();
+        format!("iolab {what} {}", shell_words(&paths))
+    }
+
+    /// Below the table: how sure all numbers are, and what limits them.
+    fn notes(&self) -> Vec<String> {
+        let trust = &self.digest.trust;
+        let mut notes = Vec::new();
+        match trust.level {
+            TrustLevel::Good | TrustLevel::Limited if self.is_precise() => {
+                notes.extend(trust::precision(trust));
+            }
+            _ => {}
+        }
+        if trust.level == TrustLevel::Limited {
+            notes.push(trust::sentence(trust));
+        }
+        if let Some(origin) = self.common_origin() {
+            notes.push(format!("All numbers are of: {origin}"));
+        }
+        notes.extend(self.capped_writes());
+        notes
+    }
+
+    /// What served all numbers of the glance, where that is not the target.
+    fn common_origin(&self) -> Option<String> {
+        let mut origins = self.digest.glance.rows.iter().map(origin);
+        let first = origins.next()??;
+        origins
+            .all(|other| other.as_ref() == Some(&first))
+            .then_some(first)
+    }
+
+    /// Whether one line says how sure the numbers are: each reached its goal.
+    fn is_precise(&self) -> bool {
+        let runs = || self.inputs.iter().map(|input| input.run.analysis());
+        let all = runs().all(|run| {
+            let shown = run.cells.iter().filter(|cell| cell.response.is_some());
+            let mut wide = shown.map(|cell| cell.precision.is_none_or(|p| p > run.precision_goal));
+            !wide.any(|wide| wide)
+        });
+        all && runs().all(|run| run.seeks_precision)
+    }
+
+    /// That a cache may hold what the trials of plain writes write, because a budget of writes ends them.
+    pub(crate) fn capped_writes(&self) -> Option<String> {
+        let capped = self.digest.glance.rows.iter().filter(|row| {
+            let trial = row.cell.cell.trial();
+            let is_capped = trial.limit.bytes.is_some_and(|bytes| bytes < trial.region);
+            row.operation == AccessOperation::Write && is_capped && row.cell.is_device()
+        });
+        let most = capped
+            .filter_map(|row| row.cell.cell.trial().limit.bytes)
+            .max()?;
+        Some(format!(
+            "Plain writes: at most {} a trial, which a cache can hold; for lasting rates add --set writes=none",
+            format_bytes(most as f64)
+        ))
+    }
+
+    /// What the table shows: kinds of access, where these are all that was measured; cells, where these are few.
+    fn shows(&self) -> Table {
+        let rows = self.digest.glance.rows.len();
+        match self.inputs.as_slice() {
+            [only] if !only.interpretation.peers.is_empty() => Table::Peers,
+            _ if rows > 1 && rows == self.digest.cells => Table::Accesses,
+            [only] if only.run.analysis().cells.len() <= SCREEN_ROWS => Table::Cells,
+            _ => Table::Curves,
+        }
+    }
+
+    /// The table in at most this many lines.
+    fn table(&self, lines: usize, width: u16) -> String {
+        let first = self.inputs.first();
+        let columns = match (self.shows(), first) {
+            (Table::Accesses, _) => self.accesses(),
+            (Table::Peers, Some(only)) => agreement::columns(&only.interpretation.peers),
+            (Table::Cells, Some(only)) => {
+                table::first_columns(only.run.analysis(), self.is_precise())
+            }
+            (Table::Curves, _) | (_, None) => self.curves(),
+        };
+        layout::first_rows(columns, lines, width)
+    }
+
+    /// A row for each kind of access, with a column for each operation; of several targets a row for each operation, and a column for each target.
+    fn accesses(&self) -> Vec<Column> {
+        let all = &self.digest.glance.rows;
+        let mut targets: Vec<&str> = Vec::new();
+        for row in all {
+            if !targets.contains(&row.target) {
+                targets.push(row.target);
+            }
+        }
+        let is_one = targets.len() == 1;
+        targets.truncate(TARGETS_MAX);
+        let key = |row: &HeadlineCell<'_>| {
+            let operation = (!is_one).then_some(row.operation);
+            (
+                row.order,
+                row.cell.cell.trial().bs,
+                row.in_flight(),
+                operation,
+            )
+        };
+        let mut keys: Vec<_> = Vec::new();
+        for row in all {
+            if !keys.contains(&key(row)) {
+                keys.push(key(row));
+            }
+        }
+        keys.sort_by_key(|(order, size, flight, operation)| {
+            (
+                *order,
+                std::cmp::Reverse(*size),
+                std::cmp::Reverse(*flight),
+                *operation,
+            )
+        });
+        let name = |order: AccessOrder, size: u64| {
+            let order = match order {
+                AccessOrder::Sequential => "seq",
+                AccessOrder::Random => "random",
+            };
+            format!("{} {order}", exact_size(size))
+        };
+        let labels = keys.iter().map(|(order, size, flight, operation)| {
+            let flight = format!("QD{flight}");
+            match operation {
+                None => [name(*order, *size), flight],
+                Some(operation) => [
+                    format!("{} {flight}", name(*order, *size)),
+                    operation.name().to_owned(),
+                ],
+            }
+        });
+        let (names, rest): (Vec<String>, Vec<String>) = labels.map(|[a, b]| (a, b)).unzip();
+        let mut columns = vec![
+            Column::new("", 0, without_repeats(names)).left(),
+            Column::new("", 0, rest).left(),
+        ];
+        let (is_precise, common) = (self.is_precise(), self.common_origin());
+        let value = |row: Option<&HeadlineCell<'_>>| {
+            let own = |row| value(row, is_precise, origin(row).filter(|_| common.is_none()));
+            row.and_then(own).unwrap_or_else(none)
+        };
+        if is_one {
+            let operations = AccessOperation::ALL.into_iter();
+            let measured = operations.filter(|one| all.iter().any(|row| row.operation == *one));
+            columns.extend(measured.map(|operation| {
+                let of = |wanted| {
+                    all.iter()
+                        .find(|row| key(row) == wanted && row.operation == operation)
+                };
+                Column::new(
+                    operation.name(),
+                    0,
+                    keys.iter().map(|wanted| value(of(*wanted))),
+                )
+            }));
+        } else {
+            columns.extend(targets.iter().map(|target| {
+                let of = |wanted| {
+                    all.iter()
+                        .find(|row| key(row) == wanted && row.target == *target)
+                };
+                let name = target.strip_prefix("model:").unwrap_or(target);
+                let values = keys.iter().map(|wanted| value(of(*wanted)));
+                Column::new(escape_control(name), 0, values)
+            }));
+        }
+        let units = keys.iter().map(|wanted| {
+            let rate = all
+                .iter()
+                .find(|row| key(row) == *wanted)
+                .and_then(HeadlineCell::rate);
+            rate.map_or_else(none, |rate| rate.unit.to_owned())
+        });
+        columns.push(Column::new("", 0, units).left());
+        columns
+    }
+
+    /// A row for each curve: where it is least, and where it is most.
+    fn curves(&self) -> Vec<Column> {
+        let is_precise = self.is_precise();
+        let mut factors: Vec<String> = Vec::new();
+        let mut rows: Vec<[String; 6]> = Vec::new();
+        for input in &self.inputs {
+            let analysis = input.run.analysis();
+            let Some(outline) = Sparkline::of(analysis) else {
+                continue;
+            };
+            let has_targets = outline.targets().len() > 1;
+            factors.push(outline.factor.clone());
+            for curve in &outline.curves {
+                let end = |(place, point): &(usize, SparklinePoint)| {
+                    let level = outline.levels.get(*place).cloned();
+                    let wide = match point.interval.filter(|_| !is_precise) {
+                        Some((low, high)) => {
+                            let half = (high - low) / 2.0 / point.value;
+                            format!(" ±{}", format_percent(half.max(LEAST_SHOWN)))
+                        }
+                        None => String::new(),
+                    };
+                    let value = outline.response.format(point.value);
+                    (
+                        written(&format!("{value}{wide}")),
+                        level.unwrap_or_default(),
+                    )
+                };
+                let value = |point: &&(usize, SparklinePoint)| point.1.value;
+                let points = || curve.points.iter();
+                let least = points().min_by(|a, b| value(a).total_cmp(&value(b)));
+                let most = points().max_by(|a, b| value(a).total_cmp(&value(b)));
+                let Some((least, most)) = least.zip(most) else {
+                    continue;
+                };
+                let name = match has_targets {
+                    true => format!("{} {}", curve.target, curve.name),
+                    false => curve.name.clone(),
+                };
+                let ((least, at_least), (most, at_most)) = (end(least), end(most));
+                let experiment = self.name_among_runs(analysis);
+                rows.push([experiment, name, least, at_least, most, at_most]);
+            }
+        }
+        factors.dedup();
+        let at = match factors.as_slice() {
+            [only] => format!("at {only}"),
+            _ => "at".to_owned(),
+        };
+        let column = |heading: &str, place: usize| {
+            let values = rows
+                .iter()
+                .map(|row| escape_control(&row[place]).into_owned());
+            Column::new(escape_control(heading), 0, values)
+        };
+        let mut columns = vec![
+            column("", 0).left(),
+            column("", 1).left(),
+            column("least", 2),
+            column(&at, 3).left(),
+            column("most", 4),
+            column(&at, 5).left(),
+        ];
+        if rows.iter().all(|row| row[1].is_empty()) {
+            columns.remove(1);
+        }
+        if self.inputs.len() == 1 {
+            columns.remove(0);
+        }
+        columns
+    }
+
+    /// As many findings as fit into this number of lines, the most important first.
+    fn findings(&self, lines: usize, width: u16) -> String {
+        let mut text = String::new();
+        let mut left = lines;
+        for (number, headline) in (1..).zip(&self.digest.headlines) {
+            let sentence = format!("{}{}", self.about(headline), headline.text);
+            let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
+            let taken = block.lines().count();
+            if taken > left {
+                // The weightiest one stands there in any case, as far as it fits.
+                if number == 1 {
+                    text = layout::cut(&block, left.max(1), width);
+                }
+                break;
+            }
+            left -= taken;
+            text += &block;
+        }
+        text
+    }
+}
+
+/// The texts, of which one that repeats the one above it is empty.
+fn without_repeats(texts: Vec<String>) -> Vec<String> {
+    let repeats = |place: usize| place > 0 && texts[place - 1] == texts[place];
+    let all = texts.iter().enumerate();
+    all.map(|(place, text)| match repeats(place) {
+        true => String::new(),
+        false => text.clone(),
+    })
+    .collect()
+}
+
+/// What served a row, where that is not the target.
+fn origin(row: &HeadlineCell<'_>) -> Option<String> {
+    let served = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
+    served.map(result_names::served)
+}
+
+/// A rate with its interval, where that is not that of all, and its origin.
+fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Option<String> {
+    let rate = row.rate()?;
+    let within = match (is_precise, rate.precision) {
+        (false, Some(precision)) => format!(" ±{}", format_percent(precision.max(LEAST_SHOWN))),
+        (true, _) | (_, None) => String::new(),
+    };
+    let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
+    Some(written(&format!("{}{within}{origin}", number(&rate))))
+}
+
+/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
+pub(super) fn description(target: &MeasuredTarget) -> String {
+    if target.kind == TargetKind::Model {
+        return "simulated; no device was measured".to_owned();
+    }
+    let device = target.device.as_deref().map(str::to_owned);
+    let disk = match (target.model.as_deref().map(str::trim), device) {
+        (Some(model), Some(device)) => Some(format!("{model} ({device})")),
+        (None, Some(device)) => Some(device),
+        (model, None) => model.map(str::to_owned),
+    };
+    let size = target.bytes.map(|bytes| format_bytes(bytes as f64));
+    let parts = [disk, size, target.file_system.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => kind(target.kind).to_owned(),
+        false => parts.join(", "),
+    }
+}
+
+/// The text in the notation of pages, with spaces that can be copied.
+fn written(text: &str) -> String {
+    on_page(text).replace(['\u{a0}', '\u{202f}'], " ")
+}
