@@ -11,9 +11,14 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
+/// The arguments of the binary.
+pub fn program() -> clap::Command {
+    source::arguments::Arguments::command()
+}
+
 /// Writes all of them into this folder, which exists.
 pub fn write(folder: &Path) -> std::io::Result<()> {
-    clap_mangen::generate_to(source::arguments::Arguments::command(), folder)
+    clap_mangen::generate_to(program(), folder)
 }
 
 fn main() -> std::io::Result<()> {

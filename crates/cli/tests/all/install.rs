@@ -5,7 +5,7 @@ use crate::support::{folder, refusals, run};
 // The example itself: Cargo builds its program only where all targets are tested.
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/man.rs"]
-mod man;
+pub(crate) mod man;
 
 const COMMANDS: [&str; 6] = ["study", "run", "doctor", "compare", "report", "completions"];
 

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-// The example itself: Cargo builds its program only where all targets are tested.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../examples/reference.rs"]
+use crate::install::man;
+
+// A part of the example: Cargo builds its program only where all targets are tested.
+#[allow(unreachable_pub)]
+#[path = "../../examples/reference/page.rs"]
 mod generator;
 
 fn root() -> PathBuf {
@@ -16,7 +18,7 @@ fn root() -> PathBuf {
 fn reference_matches_the_rows() {
     let page = fs::read_to_string(root().join("docs/REFERENCE.md")).expect("the reference");
     assert!(
-        page == generator::page(),
+        page == generator::page(man::program()),
         "docs/REFERENCE.md differs: cargo run -p iolab --example reference > docs/REFERENCE.md"
     );
 }
