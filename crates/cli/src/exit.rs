@@ -11,9 +11,7 @@ pub(crate) use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
 
 #[cfg(feature = "measure")]
-pub(crate) use measuring::{
-    answered, at_once, interrupted, unfinished, with_kept,
-};
+pub(crate) use measuring::{answered, at_once, interrupted, unfinished, with_kept};
 
 /// Prints the last message; returns the exit code documented in `iolab --help`.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, Plan};
-use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{RequiredWorkload, Requirement};
 use iolab_record::digest;

@@ -1,7 +1,6 @@
 //! `iolab study --explain`: the causes of the largest effects of a study.
 
 use std::io::Write;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
