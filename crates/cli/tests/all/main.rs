@@ -33,6 +33,7 @@ mod old_kernel;
 mod packages;
 mod paths;
 mod peers;
+mod planted;
 mod plot;
 mod programs;
 mod python;
