@@ -34,19 +34,19 @@ fn the_last_of_several_names_counts() {
 #[test]
 fn an_empty_part_keeps_its_direction() {
     for (options, sizes) in [
-        ("rw=read bs=,8k", "4KiB"),
-        ("rw=write bs=,8k", "8KiB"),
-        ("rw=write bs=8k,", "4KiB"),
-        ("rw=randtrim bs=,8k", "8KiB"),
-        ("rw=randtrim bs=,8k,", "4KiB"),
-        ("rw=randtrim bs=,,16k", "16KiB"),
-        ("rw=read bssplit=,8k/50:16k/50", "4KiB"),
-        ("rw=read bssplit=,8k/50:16k/50 bs=64k", "64KiB"),
+        ("rw=read bs=,8k", "4KiB none"),
+        ("rw=write bs=,8k", "8KiB none"),
+        ("rw=write bs=8k,", "4KiB none"),
+        ("rw=randtrim bs=,8k", "8KiB none"),
+        ("rw=randtrim bs=,8k,", "4KiB none"),
+        ("rw=randtrim bs=,,16k", "16KiB none"),
+        ("rw=read bssplit=,8k/50:16k/50", "4KiB none"),
+        ("rw=read bssplit=,8k/50:16k/50 bs=64k", "64KiB none"),
         ("rw=write bssplit=,8k/50:16k/50", "8KiB 8KiB:50,16KiB:50"),
-        ("rw=write bssplit=8k/50:16k/50,", "4KiB"),
-        ("rw=read bsrange=,8k-16k bs=64k", "64KiB"),
+        ("rw=write bssplit=8k/50:16k/50,", "4KiB none"),
+        ("rw=read bsrange=,8k-16k bs=64k", "64KiB none"),
         ("rw=write bsrange=,8k-16k bs=64k", "8KiB 8KiB-16KiB:100"),
-        ("rw=write bsrange=8k-16k,", "4KiB"),
+        ("rw=write bsrange=8k-16k,", "4KiB none"),
         // The one that says more counts.
         ("rw=write bs=4k bsrange=16k-64k", "16KiB 16KiB-64KiB:100"),
         (
