@@ -87,11 +87,6 @@ impl WholeTrial<'_> {
         }
     }
 
-    /// Bytes that requests can reach, at most.
-    pub fn reached_bytes(self) -> u64 {
-        reached(self.spec, self.spec.trials())
-    }
-
     /// Bytes that requests other than reads can reach, at most.
     pub fn overwritten_bytes(self) -> u64 {
         reached(self.spec, self.spec.writing_trials())

@@ -170,43 +170,7 @@ fn parse_percent(text: &str) -> Result<u32> {
         })
 }
 
-impl Sizes {
-    /// Those that are multiples of `block`, whose shares grow in proportion to 100 %; `None` where there are none.
-    fn multiples_of(&self, block: u64) -> Option<Self> {
-        let kept = self.shares.iter();
-        let mut kept: Vec<SizeShare> = kept
-            .filter(|share| share.bytes.is_multiple_of(block))
-            .copied()
-            .collect();
-        let sum: u32 = kept.iter().map(|share| share.percent).sum();
-        let exact: Vec<u32> = kept.iter().map(|share| share.percent * 100).collect();
-        for (share, exact) in kept.iter_mut().zip(&exact) {
-            share.percent = exact / sum;
-        }
-        // What rounding down took goes to those that lost most, one percent each.
-        let lacking = 100 - kept.iter().map(|share| share.percent).sum::<u32>().min(100);
-        let mut by_loss: Vec<usize> = (0..kept.len()).collect();
-        by_loss.sort_by_key(|place| std::cmp::Reverse(exact[*place] % sum));
-        for place in by_loss.into_iter().take(lacking as usize) {
-            kept[place].percent += 1;
-        }
-        (!kept.is_empty()).then_some(Self {
-            shares: kept,
-            start: self.start,
-        })
-    }
-}
-
 impl SizeMix {
-    /// The same mix of those sizes that are multiples of `block`, whose shares grow in proportion to 100 %; `None` where reads or writes
-    /// have none.
-    pub fn multiples_of(&self, block: u64) -> Option<Self> {
-        Some(Self {
-            reads: self.reads.multiples_of(block)?,
-            writes: self.writes.multiples_of(block)?,
-        })
-    }
-
     /// The sizes of reads or of writes.
     pub fn of(&self, reads: bool) -> &Sizes {
         if reads { &self.reads } else { &self.writes }
