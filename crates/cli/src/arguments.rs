@@ -1,5 +1,7 @@
 //! The arguments and options of all commands, as clap parses them. Nothing here does work.
 
+#[cfg(feature = "measure")]
+pub(crate) mod across_ranks;
 mod comparing;
 #[cfg(feature = "measure")]
 mod measuring;

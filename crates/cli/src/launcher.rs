@@ -13,7 +13,7 @@ use iolab_runner::ranks::{Ranks, per_rank_paths};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
-use crate::command::across_ranks::AcrossRanks;
+use crate::arguments::across_ranks::AcrossRanks;
 use crate::exit::{self, Failure, Outcome};
 
 /// Time limit for the start of MPI: thousands of processes start at different times, and load the program from shared storage.

@@ -29,6 +29,7 @@ mod output_format;
 #[cfg(feature = "measure")]
 mod progress;
 mod read_arguments;
+mod run_folder;
 #[cfg(feature = "measure")]
 mod screen;
 #[cfg(feature = "measure")]

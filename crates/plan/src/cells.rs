@@ -234,7 +234,7 @@ fn timed_cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     for cell in &mut cells {
         lengthen(experiment, cell);
     }
-    experiment.cap_writes(&mut cells)?;
+    experiment.cap_writes(cells.iter_mut().map(|cell| &mut cell.spec).collect())?;
     Ok(cells)
 }
 

@@ -6,7 +6,7 @@ mod screen;
 use std::collections::BTreeSet;
 
 use crate::findings::digest::{Digest, Headline, Told};
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::analysis::{Analysis, MeasuredTarget};
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, TargetKind};
@@ -239,6 +239,26 @@ fn outline(analysis: &Analysis) -> Option<Sparkline> {
 /// Whether an outline has enough levels to be drawn.
 fn is_curve(outline: &Sparkline) -> bool {
     outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
+}
+
+/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
+fn description(target: &MeasuredTarget) -> String {
+    if target.kind == TargetKind::Model {
+        return "simulated; no device was measured".to_owned();
+    }
+    let device = target.device.as_deref().map(str::to_owned);
+    let disk = match (target.model.as_deref().map(str::trim), device) {
+        (Some(model), Some(device)) => Some(format!("{model} ({device})")),
+        (None, Some(device)) => Some(device),
+        (model, None) => model.map(str::to_owned),
+    };
+    let size = target.bytes.map(|bytes| format_bytes(bytes as f64));
+    let parts = [disk, size, target.file_system.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => kind(target.kind).to_owned(),
+        false => parts.join(", "),
+    }
 }
 
 fn kind(kind: TargetKind) -> &'static str {

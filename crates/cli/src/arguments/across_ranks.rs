@@ -1,6 +1,6 @@
 //! What several processes of a launcher (mpirun, srun) make of each command.
 
-use crate::arguments::Command;
+use super::Command;
 
 /// What several processes do with a command that all of them were started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! One file per command.
 
-#[cfg(feature = "measure")]
-pub(crate) mod across_ranks;
 mod compare;
 mod completions;
 #[cfg(feature = "measure")]
@@ -65,6 +63,7 @@ use crate::exit::{Failure, with_kept};
 use crate::output;
 #[cfg(feature = "measure")]
 use crate::output::Log;
+use crate::run_folder::files_of_folder;
 #[cfg(feature = "measure")]
 use crate::workspace::Workspace;
 
@@ -294,29 +293,6 @@ fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
 fn no_run_file(folder: &Path) -> Error {
     Error::usage(format!("no run file (*.iolab) in {}", folder.display()))
         .hint("iolab study and iolab run keep theirs in iolab-results, or where -o says")
-}
-
-/// The run files of a folder, in the order of their names.
-pub(crate) fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>> {
-    let unreadable = |error: std::io::Error| {
-        Error::usage(format!(
-            "cannot read the folder {}: {error}",
-            folder.display()
-        ))
-        .hint("name a folder with run files (*.iolab)")
-    };
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "iolab")
-        {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 /// All runs of a folder. A file that cannot be read is left out, and the user told so.

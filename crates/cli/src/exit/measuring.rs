@@ -12,8 +12,8 @@ use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Kind};
 
 use super::{Failure, Outcome, tell};
-use crate::command::files_of_folder;
 use crate::output::note;
+use crate::run_folder::files_of_folder;
 
 impl Failure {
     /// Whether the user ended it.

@@ -7,7 +7,6 @@ use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
-use crate::cells::PlannedCell;
 
 impl Experiment {
     /// Caps the bytes of each trial that writes: the fewest trials of all cells, and what fills their target, stay within `writes`.
@@ -15,22 +14,22 @@ impl Experiment {
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): cells without such a cap; a cap below the requests in flight.
-    pub(crate) fn cap_writes(&self, cells: &mut [PlannedCell]) -> Result<()> {
+    pub(crate) fn cap_writes(&self, mut cells: Vec<&mut CellSpec>) -> Result<()> {
         let Some(budget) = self.design.writes else {
             return Ok(());
         };
         let lacks_cap = |cell: &CellSpec| cell.runs_program() || cell.has_groups();
         usage_errors! {
-            cells.iter().any(|cell| lacks_cap(&cell.spec)) => "writes in an experiment with programs or groups",
+            cells.iter().any(|cell| lacks_cap(cell)) => "writes in an experiment with programs or groups",
                 "leave it out: iolab caps what workers with one task write to one target";
         }
         let trials = self.design.trials_wanted(cells.len()) + self.design.warm_ups();
-        let fill = cells.iter().map(|cell| cell.spec.bytes_used()).max();
+        let fill = cells.iter().map(|cell| cell.bytes_used()).max();
         let rest = budget.saturating_sub(fill.unwrap_or(0));
-        let sizes = cells.iter().map(|cell| cell.spec.trial.largest_request());
+        let sizes = cells.iter().map(|cell| cell.trial.largest_request());
         let largest = sizes.max().unwrap_or(1);
-        let writers: Vec<CellSpec> = cells.iter().map(|cell| cell.spec.clone()).collect();
-        for PlannedCell { spec, .. } in cells.iter_mut() {
+        let writers: Vec<CellSpec> = cells.iter().map(|cell| (**cell).clone()).collect();
+        for spec in &mut cells {
             if !spec.trial.writes_data() {
                 continue;
             }

@@ -5,8 +5,7 @@ use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
 
-use super::Overview;
-use super::screen::description;
+use super::{Overview, description};
 use crate::layout::{self, Column, none};
 
 /// Characters of what a target is in a row of the glance.

@@ -11,7 +11,7 @@ use iolab_workload::quantity::{exact_size, format_bytes, format_percent};
 use iolab_workload::shell::shell_words;
 
 use super::main_numbers::number;
-use super::{Overview, kind};
+use super::{Overview, description};
 use crate::chart::Style;
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, paragraph};
 use crate::notation::on_page;
@@ -435,26 +435,6 @@ fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Op
     };
     let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
     Some(written(&format!("{}{within}{origin}", number(&rate))))
-}
-
-/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
-pub(super) fn description(target: &MeasuredTarget) -> String {
-    if target.kind == TargetKind::Model {
-        return "simulated; no device was measured".to_owned();
-    }
-    let device = target.device.as_deref().map(str::to_owned);
-    let disk = match (target.model.as_deref().map(str::trim), device) {
-        (Some(model), Some(device)) => Some(format!("{model} ({device})")),
-        (None, Some(device)) => Some(device),
-        (model, None) => model.map(str::to_owned),
-    };
-    let size = target.bytes.map(|bytes| format_bytes(bytes as f64));
-    let parts = [disk, size, target.file_system.clone()];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => kind(target.kind).to_owned(),
-        false => parts.join(", "),
-    }
 }
 
 /// The text in the notation of pages, with spaces that can be copied.
