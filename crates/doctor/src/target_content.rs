@@ -150,7 +150,8 @@ mod tests {
     use super::*;
 
     fn content(prepare: impl FnOnce(&File)) -> TargetContent {
-        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+        let folder =
+            tempfile::tempdir_in(needs::folder_on_disk().expect("a folder")).expect("a folder");
         let path = folder.path().join("file");
         let file = File::create(&path).expect("a file");
         prepare(&file);

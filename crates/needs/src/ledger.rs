@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Need;
+use crate::{Need, folder_on_disk};
 
 /// Age after which ledgers that were never listed are removed, if their `cargo` has ended.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -136,12 +136,9 @@ impl Ledger {
     }
 }
 
-/// The folder of ledgers: below Cargo's folder for temporary files of tests, relative to a test program in `target/PROFILE/deps`.
+/// The folder of ledgers.
 fn folder() -> io::Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let target = program.ancestors().nth(3);
-    let target = target.ok_or_else(|| io::Error::other("the own path has no folder"))?;
-    Ok(target.join("tmp/skips"))
+    Ok(folder_on_disk()?.join("skips"))
 }
 
 /// A process as described by `/proc/PID/stat`.

@@ -11,6 +11,7 @@ pub mod ledger;
 mod need;
 mod require;
 mod system_calls;
+mod temporary;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -26,6 +27,7 @@ use ledger::{Ledger, Skip};
 pub use need::Need;
 pub use require::{Required, UnknownNeed, VARIABLE};
 pub use system_calls::{refuse_system_calls, slow_system_calls};
+pub use temporary::folder_on_disk;
 
 /// Skips that this process has printed, to print that of a test with many cases once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());

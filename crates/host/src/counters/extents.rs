@@ -163,7 +163,8 @@ mod tests {
 
     /// A file of 8 MiB: data, a hole, unwritten space where the file system has it, a hole.
     fn patchy() -> (File, bool) {
-        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let file =
+            tempfile::tempfile_in(needs::folder_on_disk().expect("a folder")).expect("a file");
         file.set_len(8 * MIB).expect("sized");
         file.write_all_at(&vec![7; 2 * MIB as usize], 0)
             .expect("written");

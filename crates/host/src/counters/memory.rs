@@ -281,7 +281,8 @@ mod tests {
 
     /// A file in the page cache, written and synced.
     fn hot() -> File {
-        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let mut file =
+            tempfile::tempfile_in(needs::folder_on_disk().expect("a folder")).expect("a file");
         file.write_all(&vec![7; SIZE as usize]).expect("written");
         file.sync_all().expect("durable");
         file

@@ -291,7 +291,8 @@ mod tests {
     #[test]
     fn what_the_page_cache_gains_of_a_program_is_seen() {
         const BYTES: usize = 4 << 20;
-        let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let mut file = tempfile::NamedTempFile::new_in(needs::folder_on_disk().expect("a folder"))
+            .expect("a file");
         std::fs::write(file.path(), vec![7; BYTES]).expect("written");
         file.as_file().sync_all().expect("synced");
         fadvise(file.as_file(), 0, None, Advice::DontNeed).expect("advised");

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_program_can_delete_the_file_that_the_user_named() {
-        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let file = tempfile::NamedTempFile::new_in(needs::folder_on_disk().expect("a folder"))
+            .expect("a file");
         std::fs::write(file.path(), [1; 1 << 16]).expect("written");
         let target = Target::before(file.path());
         assert!(target.opened.is_none() && target.region.before.is_some());

@@ -162,7 +162,7 @@ fn may_not_be_written(folder: &Path) {
 
 #[test]
 fn a_directory_that_keeps_every_file_gets_none() {
-    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let set = |attribute: &str| {
         let mut chattr = std::process::Command::new("chattr");
         let done = chattr.arg(attribute).arg(dir.path()).output();
