@@ -320,7 +320,8 @@ mod tests {
     /// Messages are few: a file of them is none of the program's files, and one that holds more is what the program made.
     #[test]
     fn standard_output_counts_where_it_is_large() {
-        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+        let folder =
+            tempfile::tempdir_in(needs::folder_on_disk().expect("a folder")).expect("a folder");
         for (bytes, is_kept) in [(1000, false), (REPORT_MOST, true)] {
             let path = folder.path().join(bytes.to_string());
             let file = fs::File::create(&path).expect("a file");
@@ -328,11 +329,13 @@ mod tests {
             let mut child = std::process::Command::new("cat")
                 .stdin(std::process::Stdio::piped())
                 .stdout(file.try_clone().expect("it is open"))
+                .stderr(std::process::Stdio::null())
                 .spawn()
                 .expect("cat is everywhere");
-            let mut seen = Descriptors::new();
-            seen.report
-                .insert(id_of(&file.metadata().expect("it is open")));
+            let mut seen = Descriptors {
+                report: [id_of(&file.metadata().expect("it is open"))].into(),
+                ..Descriptors::default()
+            };
             seen.look(&[child.id()]);
             drop(child.stdin.take());
             child.wait().expect("it ends with its input");
@@ -354,7 +357,8 @@ mod tests {
     /// renamed does. The space of a deleted one returns, and its device is still known.
     #[test]
     fn files_are_opened_at_the_end_only() {
-        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+        let folder =
+            tempfile::tempdir_in(needs::folder_on_disk().expect("a folder")).expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let names = ["stays", "deleted", "later", "replaced", "old"];
         let files = names.map(|name| fs::File::create_new(path(name)).expect("a file"));
@@ -394,7 +398,8 @@ mod tests {
 
     #[test]
     fn what_this_process_has_open_is_seen() {
-        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let file = tempfile::NamedTempFile::new_in(needs::folder_on_disk().expect("a folder"))
+            .expect("a file");
         let _zero = fs::File::open("/dev/zero").expect("there");
         let _null = fs::File::open("/dev/null").expect("there");
         let (_from, _to) = std::io::pipe().expect("a pipe");

@@ -93,13 +93,6 @@ fn a_signature_has_to_be_named() {
 fn what_mkfs_makes_is_known() {
     let _alone = alone();
     let dir = dir();
-    let path = file(dir.path(), "image", b"");
-    File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(512 * MIB)
-        .unwrap();
     for (need, arguments, name) in [
         (needs::Need::Ext4, &["-q", "-F", "-t", "ext2"][..], "ext2"),
         (needs::Need::Ext4, &["-q", "-F", "-t", "ext3"], "ext3"),
@@ -111,6 +104,10 @@ fn what_mkfs_makes_is_known() {
         let Some(tool) = needs::tool(need) else {
             continue;
         };
+        // Each anew: a program leaves what another made where it writes nothing.
+        let path = file(dir.path(), name, b"");
+        let image = File::options().write(true).open(&path).unwrap();
+        image.set_len(512 * MIB).unwrap();
         let made = Command::new(tool).args(arguments).arg(&path).output();
         let made = made.unwrap();
         assert!(made.status.success(), "{name}: {made:?}");
