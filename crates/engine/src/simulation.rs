@@ -217,11 +217,9 @@ fn carry_out(
                 worker.turn_if_due(now, disk);
             }
         }
-        if followed {
-            if workers.iter().all(|w| w.follows || w.is_over()) {
-                for worker in workers.iter_mut().filter(|w| w.follows) {
-                    worker.end_with_others(now, disk);
-                }
+        if followed && workers.iter().all(|w| w.follows || w.is_over()) {
+            for worker in workers.iter_mut().filter(|w| w.follows) {
+                worker.end_with_others(now, disk);
             }
         }
         if workers.iter().all(Worker::is_over) {

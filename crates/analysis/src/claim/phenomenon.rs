@@ -143,13 +143,12 @@ impl Fall {
         let limits = [
             TrialLimit {
                 bytes: Some(self.first_bytes),
-                ..TrialLimit::default()
+                time: None,
             },
             // As many bytes without a suspect: what is used up by each request is used up by as many bytes, too, in the same time.
             TrialLimit {
                 bytes: Some(self.whole_bytes),
                 time: Some(self.whole),
-                ..TrialLimit::default()
             },
         ];
         limits.map(|limit| {

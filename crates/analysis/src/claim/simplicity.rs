@@ -13,7 +13,7 @@ const COMPARED: [&str; 5] = ["pattern", "bs", "threads", "depth", "skip"];
 pub(super) fn effort(cell: &CellAnalysis) -> impl Ord + use<> {
     let spec = &cell.cell.spec;
     let trial = cell.cell.trial();
-    let is_sequential = spec.shared(|trial| trial.pattern.clone()) == Some(Pattern::Seq);
+    let is_sequential = spec.shared(|trial| trial.pattern) == Some(Pattern::Seq);
     let default = CellSpec::default();
     let others = SETTINGS
         .iter()

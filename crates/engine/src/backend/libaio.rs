@@ -204,9 +204,8 @@ impl<O: Opened> Backend for Libaio<O> {
             fd: self.opened.files()[file].as_raw_fd() as u32,
             ..Iocb::default()
         };
-        match request.action {
-            Action::Write => filled.rw_flags = self.write_flags,
-            _ => {}
+        if request.action == Action::Write {
+            filled.rw_flags = self.write_flags;
         }
         if !request.action.is_sync() {
             filled.buffer = slot.address(request.at, request.len).as_ptr() as u64;
