@@ -104,7 +104,6 @@ impl Probes<'_> {
             limit: TrialLimit {
                 bytes: Some(region),
                 time: Some(DIRECT_TIME),
-                ..TrialLimit::default()
             },
             ..TrialSpec::default()
         })

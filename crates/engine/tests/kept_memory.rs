@@ -40,7 +40,6 @@ fn spec() -> TrialSpec {
         limit: TrialLimit {
             bytes: Some(BUFFERS * BS),
             time: Some(Duration::from_secs(20)),
-            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     }

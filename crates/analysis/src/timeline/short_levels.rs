@@ -103,7 +103,7 @@ mod tests {
         // A slow start, after which some intervals are slow too.
         let start = |at: usize| match at {
             0..6 => 100.0 * 1.3_f64.powi(at as i32),
-            _ if at % 30 == 0 => 150.0,
+            _ if at.is_multiple_of(30) => 150.0,
             _ => 1300.0,
         };
         assert_eq!(changes(start), [6]);

@@ -41,7 +41,7 @@ fn lay_anew(path: &Path) {
     let columns = |table: &str| {
         let sql = format!("SELECT * FROM {table}");
         let statement = file.prepare(&sql).unwrap();
-        let names = statement.column_names().into_iter();
+        let names = statement.column_names();
         names.map(str::to_owned).collect::<Vec<String>>()
     };
     file.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON")
