@@ -125,25 +125,26 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
     Ok(sites)
 }
 
-/// Checks that each of these names, separated by commas, is that of a format.
+/// Our names of these formats, separated by commas; blkid's names are accepted too.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the names that there are.
-pub(super) fn check_names(names: &str) -> Result<()> {
-    let is_known = |name: &str| {
+pub(super) fn check_names(names: &str) -> Result<String> {
+    let is_known = |name: &String| {
         let mut formats = FORMATS.iter();
         formats.any(|format| format.name == name) || blkid::knows(name)
     };
-    let mut names = names
+    let names: Vec<String> = names
         .split(',')
-        .map(|name| name.trim().to_ascii_lowercase());
-    let Some(name) = names.find(|name| !is_known(name)) else {
-        return Ok(());
+        .map(|name| blkid::ours(name.trim()))
+        .collect();
+    let Some(name) = names.iter().find(|name| !is_known(name)) else {
+        return Ok(names.join(","));
     };
     let mut known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     known.sort_unstable();
     known.dedup();
-    Err(unknown_word("format", &name, &known))
+    Err(unknown_word("format", name, &known))
 }
 
 fn whole_of(probe: &Probe) -> Region {
@@ -443,8 +444,12 @@ mod tests {
 
     #[test]
     fn only_names_of_formats_are_accepted() {
-        for known in ["ext4", "GPT, swap", "mbr,minix"] {
-            check_names(known).expect(known);
+        for (named, ours) in [
+            ("ext4", "ext4"),
+            ("GPT, swap", "gpt,swap"),
+            ("dos,minix,crypto_luks", "mbr,minix,luks"),
+        ] {
+            assert_eq!(check_names(named).expect(named), ours);
         }
         for unknown in ["bogus", "ext4,", "ext5"] {
             let error = check_names(unknown).expect_err(unknown);

@@ -29,8 +29,7 @@ impl Consent {
         if formats.is_empty() {
             return Ok(Self::Destroy);
         }
-        signature::check_names(formats)?;
-        Ok(Self::DestroySignature(formats.to_owned()))
+        Ok(Self::DestroySignature(signature::check_names(formats)?))
     }
 }
 

@@ -59,8 +59,10 @@ pub(super) fn knows(name: &str) -> bool {
 }
 
 /// Our name of one of blkid's.
-fn ours(name: &str) -> String {
-    let ours = OURS.iter().find(|(theirs, _)| *theirs == name);
+pub(super) fn ours(name: &str) -> String {
+    let ours = OURS
+        .iter()
+        .find(|(theirs, _)| theirs.eq_ignore_ascii_case(name));
     ours.map_or_else(|| name.to_ascii_lowercase(), |(_, ours)| (*ours).to_owned())
 }
 

@@ -67,7 +67,7 @@ fn a_process_outside_a_container_that_may_write() {
         )?;
         let device = Path::new(device.trim());
         yard.later(&["losetup", "--detach", &device.display().to_string()]);
-        yard.judge_by(inside(), refused(device, &[]).naming("PID namespace"));
+        yard.judge_by(inside(), refused(device, &[Path::new("PID namespace")]));
         Ok(())
     });
 }
