@@ -27,8 +27,9 @@ impl Target {
     /// Of kind [`Failed`](iolab_workload::Kind::Failed): it is shorter than it was; of kind [`Refused`](iolab_workload::Kind::Refused): a
     /// loop device shows another part of its file.
     pub fn standing(&self, trims: bool) -> Result<Standing> {
-        self.check_length()?;
+        // A part that was moved is shorter, too: what moved it is the better reason.
         self.check_loops()?;
+        self.check_length()?;
         let is_file = matches!(self.kind, TargetKind::File | TargetKind::Scratch);
         let stays = is_file && !trims && !moves_data(&self.file);
         Ok(Standing {
