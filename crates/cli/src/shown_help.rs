@@ -22,7 +22,7 @@ const HEADINGS: [(&str, &[&str], &[&str]); 4] = [
             "peers",
         ],
         &[
-            "names", "allow_include", "together", "striped", "peak", "verify", "fresh",
+            "names", "allow_include", "together", "peak", "verify", "fresh",
         ],
     ),
     (
@@ -35,7 +35,11 @@ const HEADINGS: [(&str, &[&str], &[&str]); 4] = [
         &["output", "full", HELP],
         &["no_live", "log", "quiet"],
     ),
-    ("Safety", &["dry_run", "destroy_data"], &["change_system"]),
+    (
+        "Safety",
+        &["dry_run", "destroy_data"],
+        &["change_system", "run_programs"],
+    ),
 ];
 /// The option that prints help.
 const HELP: &str = "help";

@@ -146,8 +146,7 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
-/// A word in lines of at most `room` points, broken before a part of a path or behind a sign
-/// within a name, else anywhere.
+/// A word in lines of at most `room` points, broken before a part of a path or after a sign within a name, else anywhere.
 fn broken(word: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = word;
@@ -225,8 +224,8 @@ mod tests {
             assert!(lines.iter().all(|line| width(line, 7.0) <= 90.0));
             assert_eq!(lines.concat(), name);
         }
-        let lines = wrapped("/mnt/disks/first:/mnt/disks/second", 7.0, 70.0);
-        assert_eq!(lines, ["/mnt/disks/first:", "/mnt/disks/second"]);
+        let lines = wrapped("/mnt/disks/first/second", 7.0, 70.0);
+        assert_eq!(lines, ["/mnt/disks/first", "/second"]);
     }
 
     #[test]

@@ -145,7 +145,6 @@ mod tests {
         assert_eq!(record.target_text(), "/a, WD-Red");
         let called = |path: &str| record.target_called(path.parse().ok().as_ref());
         assert_eq!(called("/b"), "WD-Red");
-        assert_eq!(called("/a:/b"), "/a:WD-Red");
         assert_eq!(record.target_called(None), "/a");
     }
 

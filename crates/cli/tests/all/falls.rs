@@ -37,9 +37,9 @@ fn the_credits_behind_a_fall_are_named() {
     why on model:burst.toml: cause: many small requests
 
     Reproduced: throughput falls to 10 % after 23.4 MiB (12.3 MB/s to 1.23 MB/s); compared: 4.00 s
-      with the first 11.8 MiB; here 0.539 times (0.539 to 0.539) in 23 blocks.
+      with the first 11.8 MiB; here 0.553 times (0.553 to 0.553) in 23 blocks.
     Cause: many small requests (credits of IOPS, throttling, or a cost of each request in what drains
-      a cache): 98 % of the difference is gone with bs=256KiB (0.986 times).
+      a cache): 99 % of the difference is gone with bs=256KiB (0.992 times).
     Cleared: what writes leave or use up in the storage (a cache that fills, data to move or to
       collect, a limit on writes) (0 % of the difference is gone).
     ");
@@ -75,14 +75,14 @@ fn slow_requests_are_explained_without_a_rate_and_named_with_one() {
     );
     run(folder.path(), &stalls).expect(0);
     let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
-    insta::assert_snapshot!(listed.stdout, @"  1  p99 of latency is 51.0 times the median (5.12 ms against 101 µs)");
+    insta::assert_snapshot!(listed.stdout, @"  1  p99 of latency is 50.9 times the median (5.12 ms against 101 µs)");
     let rate = words!(
         "run load-latency model:stalls.toml --seed 1 --bs 4k --rate 1000 -o rate.iolab --quiet"
     );
     run(folder.path(), &rate).expect(0);
     let told = run(folder.path(), &words!("why rate.iolab")).expect(5);
     insta::assert_snapshot!(told.stdout, @r"
-    Cannot explain slow requests, whose p99 is 51.0 times the median (5.21 ms against 102 µs).
+    Cannot explain slow requests, whose p99 is 51.1 times the median (5.21 ms against 102 µs).
       'iolab why' explains slow requests of cells without a rate (--set rate=none).
     ");
     // The longest tail is that at a rate.
@@ -93,7 +93,7 @@ fn slow_requests_are_explained_without_a_rate_and_named_with_one() {
     let listed = run(folder.path(), &words!("why both.iolab --list")).expect(0);
     insta::assert_snapshot!(listed.stdout, @r"
       1  p99 of latency at rate=none is 50.9 times the median (5.08 ms against 99.8 µs)
-    Cannot explain slow requests at rate=500, whose p99 is 51.2 times the median (5.14 ms against
+    Cannot explain slow requests at rate=500, whose p99 is 51.3 times the median (5.14 ms against
       100 µs). 'iolab why' explains slow requests of cells without a rate (--set rate=none).
     ");
 }

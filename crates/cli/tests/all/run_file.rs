@@ -118,7 +118,7 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
       name a file with a shorter name or path with -o
     error: cannot create iolab-results/read-size.iolab: No such file or directory (os error 2)
       its folder does not exist: create it, or name another
-    error: cannot create /proc/buffer-memory.iolab: No such file or directory (os error 2)
+    error: cannot create /proc/glance.iolab: No such file or directory (os error 2)
       its folder does not exist: create it, or name another
     ");
     assert_eq!(entries(folder.path()), before);

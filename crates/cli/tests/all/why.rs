@@ -57,7 +57,7 @@ fn differences_are_listed_and_chosen_by_number() {
     let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
     insta::assert_snapshot!(listed.stdout, @r"
       1  throughput at pattern=rand is 1/17.0 of that at pattern=seq
-      2  p99 of latency at pattern=seq is 8.30 times the median (2.13 ms against 257 µs)
+      2  p99 of latency at pattern=seq is 8.29 times the median (2.13 ms against 257 µs)
     ");
     let plan = run(folder.path(), &words!("why run.iolab --of 1 --dry-run")).expect(0);
     insta::assert_snapshot!(plan.stdout, @r#"

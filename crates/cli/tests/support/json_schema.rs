@@ -47,7 +47,10 @@ impl Check<'_> {
     }
 
     fn said(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
-        for (keyword, part) in schema.as_object().expect("a schema") {
+        if schema == &Value::Bool(false) {
+            found.push(format!("{path}: the schema does not allow it"));
+        }
+        for (keyword, part) in schema.as_object().into_iter().flatten() {
             let is_as_said = match keyword.as_str() {
                 "$schema" | "$id" | "$defs" | "title" | "description" | "format" => true,
                 // Checked with the list or the object that has it.

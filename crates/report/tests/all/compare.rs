@@ -98,12 +98,12 @@ fn of_texts_more_values_are_advised() {
         repeats: Vec::new(),
         within_run: true,
     };
-    let compared = Comparison::of_numbers(names, numbers(1.0), numbers(2.0), terms);
+    let compared = Comparison::of_numbers(names, numbers(1.0), numbers(1.5), terms);
     let written = written(&compared, 120);
     assert!(written.contains("cannot tell (+"), "{written}");
     assert!(!written.contains("trial"), "{written}");
     let advice = compare::remarks(&compared);
-    insta::assert_snapshot!(advice[0], @"With this spread, 79 more values on each side would settle 1 cell with a chance of 80 %.");
+    insta::assert_snapshot!(advice[0], @"With this spread, 138 more values on each side would settle 1 cell with a chance of 80 %.");
 }
 
 #[test]

@@ -444,7 +444,7 @@ fn only_all_groups_together_have_an_origin() {
         shown.into_iter().collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(run(ServedBy::Mixed, &["data", "redo"]), @r#"
-    "all" "mixed (37 % device)" page cache
+    "all" "mixed (37 % device)" mixed
     "all" "mixed"
     "data" null
     "redo" null
@@ -455,9 +455,9 @@ fn only_all_groups_together_have_an_origin() {
     "redo" "model"
     "#);
     insta::assert_snapshot!(run(ServedBy::Mixed, &["data"]), @r#"
-    "all" "mixed (37 % device)" page cache
+    "all" "mixed (37 % device)" mixed
     "all" "mixed"
-    "data" "mixed (37 % device)" page cache
+    "data" "mixed (37 % device)" mixed
     "data" "mixed"
     "#);
 }

