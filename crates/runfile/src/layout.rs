@@ -11,18 +11,21 @@ use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::fault;
-use super::{question, rows, schema};
+use super::{logged, question, rows, schema};
 
-/// The bytes of a file with its plan and without samples.
+/// The bytes of a file with its plan and without samples. They say that it has a log, as it will have during the run: a reader that took it
+/// for a plain file would wait for the lock of its writer.
 pub(super) fn laid_out(
     run: &Run,
     environment: &Environment,
     experiment: &ExperimentRecord,
     cells: &[Cell],
 ) -> Result<Vec<u8>> {
-    with_tables(|connection, path| {
+    let mut content = with_tables(|connection, path| {
         write_plan(connection, path, run, environment, experiment, cells)
-    })
+    })?;
+    logged::set_mode(&mut content, logged::WITH_LOG);
+    Ok(content)
 }
 
 /// The bytes of a file with all tables and what `write` writes to them.

@@ -19,7 +19,7 @@ const HEADER: usize = 100;
 const PAGE_SIZE: usize = 16;
 const MODE: [usize; 2] = [18, 19];
 /// The mode of a file with a log, and of one without.
-const WITH_LOG: u8 = 2;
+pub(super) const WITH_LOG: u8 = 2;
 const PLAIN: u8 = 1;
 
 const LOG_HEADER: usize = 32;
@@ -111,12 +111,20 @@ fn apply(mut file: Vec<u8>, log: &[u8]) -> io::Result<Vec<u8>> {
 
 /// A file in memory has no log.
 fn plain(mut file: Vec<u8>) -> Vec<u8> {
+    set_mode(&mut file, PLAIN);
+    file
+}
+
+/// Changes the mode in a header of SQLite that has one of the two.
+pub(super) fn set_mode(file: &mut [u8], to: u8) {
     for at in MODE {
-        if let Some(mode) = file.get_mut(at).filter(|mode| **mode == WITH_LOG) {
-            *mode = PLAIN;
+        if let Some(mode) = file
+            .get_mut(at)
+            .filter(|mode| [PLAIN, WITH_LOG].contains(mode))
+        {
+            *mode = to;
         }
     }
-    file
 }
 
 /// The frames of a log that are whole, in order.

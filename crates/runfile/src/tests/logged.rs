@@ -1,7 +1,7 @@
 //! Files with a log: what SQLite makes of them is the oracle.
 
 use super::*;
-use crate::logged::merged;
+use crate::logged::{has_log, merged};
 
 /// A file whose log has transactions that add, change and remove pages, and one that is not committed.
 fn with_log(folder: &Path) -> (PathBuf, Connection) {
@@ -107,4 +107,15 @@ fn a_reader_beside_a_writer_sees_every_trial_that_was_kept() {
         }
     });
     assert_eq!(&std::fs::read(&path).unwrap()[18..20], [1, 1]);
+}
+
+#[test]
+fn a_file_is_read_as_one_with_a_log_from_its_first_byte() {
+    let bench = Fixture::new();
+    let path = bench.path("a.iolab");
+    let cells = [cell_row(0), cell_row(1)];
+    let content = crate::laid_out(&run_row(), &environment(), &experiment_row(), &cells);
+    std::fs::write(&path, content.unwrap()).unwrap();
+    assert!(has_log(&path));
+    assert_eq!(read(&path).unwrap().cells.len(), 2);
 }
