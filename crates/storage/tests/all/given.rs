@@ -106,8 +106,8 @@ fn what_mkfs_makes_is_known() {
         };
         // Each anew: a program leaves what another made where it writes nothing.
         let path = file(dir.path(), name, b"");
-        let image = File::options().write(true).open(&path).unwrap();
-        image.set_len(512 * MIB).unwrap();
+        let image = File::options().write(true).open(&path);
+        image.unwrap().set_len(512 * MIB).unwrap();
         let made = Command::new(tool).args(arguments).arg(&path).output();
         let made = made.unwrap();
         assert!(made.status.success(), "{name}: {made:?}");
