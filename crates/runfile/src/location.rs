@@ -113,7 +113,8 @@ pub(super) fn save(connection: &mut Connection, path: &Path) -> Result<(PathBuf,
     let beside = NewFile::At(path);
     let folders = [beside.folder(), Path::new("."), &temporary];
     let mut result = Err(Error::failed("nowhere to save it"));
-    for folder in folders {
+    // One that is gone is not made again.
+    for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
         let place = NewFile::In {
             folder,
             name: &name,
