@@ -66,7 +66,7 @@ class Results(unittest.TestCase):
         self.assertTrue(sentences)
 
     def test_stored_run_files_have_the_numbers_of_the_table_and_the_export(self):
-        stored = sorted((Path(__file__).parents[2] / "crates/runfile/tests/golden").glob("version-*/*.iolab.gz"))
+        stored = sorted((Path(__file__).parents[2] / "crates/runfile/tests/golden").glob("files/*.iolab.gz"))
         self.assertTrue(stored)
         with tempfile.TemporaryDirectory() as folder:
             for packed in stored:

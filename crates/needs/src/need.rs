@@ -103,7 +103,6 @@ needs! {
     TraceEvents, "trace-events", [], "trace events of the kernel (tracefs)";
     Libaio, "libaio", [], "Linux AIO";
     IoUring, "io_uring", [], "io_uring";
-    RequestFlags, "request-flags", [], "flags of single requests (RWF_DONTCACHE, RWF_NOWAIT)";
     Seccomp, "seccomp", [], "filters of system calls";
     TwoBlockDevices, "two-block-devices", [], "two block devices in /sys";
     Kmsg, "kmsg", [], "/proc/kmsg";

@@ -46,13 +46,11 @@ impl Drop for Running {
     }
 }
 
-/// What every failed run has in common.
+/// What every failed run has in common: the trials before stay, that in which the storage broke counts for nothing.
 fn is_kept(folder: &Path) {
     let rows = exported(folder, "r.iolab");
-    assert!(rows.len() > 3);
-    let (last, before) = rows.split_last().expect("samples");
-    assert!(before.iter().all(|row| row["ok"] == true));
-    assert_eq!((&last["ok"], &last["errors"]), (&false.into(), &1.into()));
+    assert!(rows.len() >= 3);
+    assert!(rows.iter().all(|row| row["ok"] == true));
     run(folder, &["table", "r.iolab"]).expect(0);
     assert_eq!(status(&folder.join("r.iolab")), "failed");
 }
@@ -71,17 +69,13 @@ fn a_file_that_is_cut_short() {
             let file = OpenOptions::new().write(true).open(&path).expect("opens");
             file.set_len(MIB).expect("cut");
         });
-        let told = error_of(&done.expect(1), folder.path());
-        // Where the file ends depends on the trial that comes to it.
-        let (before, rest) = told.split_once("at offset ").expect("an offset");
-        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        all.push(format!("{before}at offset OFFSET{rest}"));
+        all.push(error_of(&done.expect(1), folder.path()));
         is_kept(folder.path());
     }
     insta::assert_snapshot!(all.join("\n"), @r"
-    pread of 65536 bytes at offset OFFSET failed: unexpected end of the file or device
-      the target was cut short while it was measured: leave it alone, then resume
-    read from the mapping of 65536 bytes at offset OFFSET failed: unexpected end of the file or device
-      the target was cut short while it was measured: leave it alone, then resume
+    data became shorter during the run: another process has truncated it
+      the run file keeps the earlier trials; find that process before you measure again
+    data became shorter during the run: another process has truncated it
+      the run file keeps the earlier trials; find that process before you measure again
     ");
 }

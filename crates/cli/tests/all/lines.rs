@@ -7,7 +7,8 @@ use crate::support::{folder, run};
 const MODELS: [&str; 3] = ["sata-ssd", "sata-7200", "nvme-970pro"];
 
 /// Built-in experiments that models carry out.
-const RUNS: [&str; 13] = [
+const RUNS: [&str; 14] = [
+    "glance",
     "read-size --bs 4k,8k,16k,32k,64k,128k,256k,512k,1M,2M,4M,8M",
     "read-random --set read_percent=100,70,0 --bs 4k,64k,1M,4M",
     "write-size --set sync=none,end,each --bs 4k,64k,1M,4M",

@@ -155,11 +155,11 @@ fn a_file_starts_no_program_without_consent() {
     for (name, body) in [
         (
             "factor",
-            "[factors]\ncommand = [\"sh -c 'touch made' {file}\", \"cat {file}\"]\n[settings]\nregion = \"1k\"\n",
+            "[factors]\ncommand = [\"sh -c 'touch made' {file}\", \"cat {file}\"]\n[settings]\nregion = \"1k\"\ncache = \"hot\"\n",
         ),
         (
             "setting",
-            "[settings]\ncommand = \"sh -c 'touch made' {file}\"\nregion = \"1k\"\n",
+            "[settings]\ncommand = \"sh -c 'touch made' {file}\"\nregion = \"1k\"\ncache = \"hot\"\n",
         ),
     ] {
         let file = format!("{name}.toml");
