@@ -37,11 +37,6 @@ fn only_of(folder: &Path, kinds: &[&str]) -> Value {
     found.remove(0)
 }
 
-/// What the claim about the standard that a run follows rests on.
-fn standard(folder: &Path) -> Value {
-    only_of(folder, &["standard"])["evidence"].take()
-}
-
 /// The documents of a run file in every format that has sentences.
 fn documents(folder: &Path) -> Vec<String> {
     let written = |name: &str| {
