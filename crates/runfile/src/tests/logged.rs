@@ -114,7 +114,7 @@ fn a_file_is_read_as_one_with_a_log_from_its_first_byte() {
     let bench = Fixture::new();
     let path = bench.path("a.iolab");
     let cells = [cell_row(0), cell_row(1)];
-    let content = crate::laid_out(&run_row(), &environment(), &experiment_row(), &cells);
+    let content = laid_out(&run_row(), &environment(), &experiment_row(), &cells);
     std::fs::write(&path, content.unwrap()).unwrap();
     assert!(has_log(&path));
     assert_eq!(read(&path).unwrap().cells.len(), 2);
