@@ -109,7 +109,7 @@ fn a_file_that_is_half_a_hole_says_so() {
     // Trials that read the half with data, and went on into the hole.
     let beyond = |row: &&Value| row["read_bytes"].as_u64().expect("counted") == SIZE;
     for row in rows.iter().filter(beyond) {
-        assert_eq!(row["served_by"], "mixed", "{row}");
+        assert_eq!(row["served_by"], "hole", "{row}");
     }
 }
 
