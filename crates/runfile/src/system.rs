@@ -72,8 +72,11 @@ impl OpenFolder {
         };
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | follows;
         let open = |flags| openat(CWD, path, flags, Mode::empty()).map(File::from);
+        let folder = open(flags | OFlags::RDONLY);
         // One that can be written and not read.
-        let folder = open(flags | OFlags::RDONLY).or_else(|_| open(flags | OFlags::PATH))?;
+        #[cfg(target_os = "linux")]
+        let folder = folder.or_else(|_| open(flags | OFlags::PATH));
+        let folder = folder?;
         let is_being_removed = || {
             matches!(
                 folder.try_lock_shared(),
