@@ -1,8 +1,9 @@
-//! One trial of so many requests, so that the instructions of the hot loop can be counted:
+//! One trial with a given number of requests, for counting the instructions of the hot loop:
 //!
 //!     valgrind --tool=callgrind target/release/examples/requests psync 1 100000
 //!
-//! with two numbers of requests: the difference of both counts, by that of the requests, is what one takes.
+//! Run it with two numbers of requests: the difference of both counts, divided by the difference in requests, is the cost
+//! of one.
 
 #![allow(clippy::print_stdout, reason = "what was done is the result")]
 

@@ -19,7 +19,7 @@ impl Mask {
         ((cpu / Word::BITS) as usize, 1 << (cpu % Word::BITS))
     }
 
-    /// These CPUs; an error where one is above [`CPU_MAX`].
+    /// The mask of these CPUs. A CPU above [`CPU_MAX`] is an error.
     fn of(cpus: &Cpus) -> io::Result<Self> {
         let mut mask = Self::new();
         for cpu in cpus.numbers() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_restricted_to_a_cpu_and_freed_again() {
+    fn restricts_a_thread_to_a_cpu_and_back() {
         let all = allowed().expect("told");
         let last = Cpus::new(all.numbers().last().copied());
         let seen = std::thread::scope(|scope| {

@@ -1,6 +1,5 @@
-//! Memory that I/O buffers lie in: one anonymous mapping of a worker, or of all workers together where it is to be
-//! contiguous in physical memory, so that a thousand workers with small buffers share huge pages instead of taking one
-//! each.
+//! Memory for I/O buffers: one anonymous mapping per worker, or one mapping for all workers if the buffers are to be
+//! contiguous in physical memory. A thousand workers with small buffers then share huge pages instead of taking one each.
 
 use std::fs::File;
 use std::ops::Range;
@@ -27,18 +26,18 @@ pub(crate) fn huge_page() -> usize {
 pub(crate) struct Arena {
     map: NonNull<u8>,
     map_len: usize,
-    /// Where the first buffer starts.
+    /// Address of the first buffer.
     start: NonNull<u8>,
 }
 
-// SAFETY: an arena is an address range that it owns. It gives out addresses only; who may use the memory behind them is
-// settled by the slots of the buffers.
+// SAFETY: an arena owns its address range and gives out addresses only. The slots of the buffers decide who may use the
+// memory at an address.
 unsafe impl Send for Arena {}
 // SAFETY: as above; no method changes it.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Maps memory for the buffers of so many workers.
+    /// Maps memory for the buffers of this number of workers.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no memory.
@@ -75,21 +74,21 @@ impl Arena {
             start: unsafe { map.add(shift) },
         };
         // Adjacent mappings become one, in which buffers of several workers could share a huge page.
-        // SAFETY: the page is the last one of our own mapping, behind the longest that its buffers can reach.
+        // SAFETY: the page is the last one of our own mapping, after the last byte that its buffers can reach.
         let guarded = unsafe {
             let last = arena.map.add(map_len - guard);
             mprotect(last.as_ptr().cast(), guard, MprotectFlags::empty())
         };
         guarded.map_err(|_| no_memory(spec))?;
         if is_contiguous(spec) {
-            // Where the kernel has no huge pages, small ones do.
+            // If the kernel has no huge pages, small ones serve as well.
             // SAFETY: the range is our own anonymous mapping, and the advice discards no data.
             let _ = unsafe { madvise(arena.start.as_ptr().cast(), used, Advice::LinuxHugepage) };
         }
         Ok(arena)
     }
 
-    /// The address of a byte behind the start of the first buffer.
+    /// The address of this byte, counted from the start of the first buffer.
     pub(crate) fn at(&self, byte: usize) -> NonNull<u8> {
         let shift = self.start.addr().get() - self.map.addr().get();
         assert!(byte <= self.map_len - shift, "inside of the mapping");
@@ -130,7 +129,7 @@ pub(crate) fn unit(spec: &TrialSpec) -> usize {
     }
 }
 
-/// How many arenas the buffers of all workers lie in, and those of how many workers lie in each.
+/// Number of arenas for the buffers of all workers, and number of workers in each.
 pub(crate) fn division(spec: &TrialSpec) -> (u32, u32) {
     match is_contiguous(spec) {
         true => (1, spec.threads),
@@ -201,7 +200,7 @@ impl Pieces {
         (pieces.count > 0).then_some(pieces)
     }
 
-    /// Of two ranges together.
+    /// Sum of two ranges.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             bytes: self.bytes + other.bytes,
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_starts_on_a_huge_page_and_holds_all_buffers() {
+    fn an_arena_starts_on_a_huge_page() {
         let spec = direct(64 << 10, 4, 9);
         let arena = Arena::new(&spec, spec.threads).expect("memory");
         assert_eq!(arena.at(0).addr().get() % huge_page(), 0);

@@ -25,11 +25,11 @@ use pool::Pool;
 use synchronous::{LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
 use target_files::{OneFile, Opened, SeveralFiles};
 
-/// What a worker reads and writes.
+/// The files of a worker and its part of them.
 pub(crate) struct WorkerFiles<'a> {
     /// One file, or several of the worker.
     pub(crate) files: Vec<File>,
-    /// Which of them holds an offset, where they are several.
+    /// Maps an offset to a file if the worker has several.
     pub(crate) slots: Option<FileSlots>,
     /// The bytes of the file that are the worker's.
     pub(crate) range: Range<u64>,
@@ -37,11 +37,11 @@ pub(crate) struct WorkerFiles<'a> {
     pub(crate) position: &'a Mutex<()>,
 }
 
-/// What drives a worker with a backend, whichever it is.
+/// A computation that is generic over the backend, such as a worker's run.
 pub(crate) trait Drive {
     type Outcome;
 
-    /// Drives a worker with a backend, or tells why there is none.
+    /// Runs with the backend, or reports why it could not be set up.
     fn run<B: Backend>(&self, backend: Result<B>, buffers: Buffers) -> Self::Outcome;
 }
 

@@ -26,7 +26,7 @@ const STAMP_EVERY: usize = 4096;
 /// Bytes of one stamp: offset and generation.
 const STAMP_LEN: usize = 16;
 
-/// Where a buffer lies.
+/// Address and length of a buffer.
 #[derive(Debug)]
 struct BufferAddress {
     start: NonNull<u8>,
@@ -72,14 +72,13 @@ impl Slot {
     #[inline(always)]
     pub(crate) fn part(&mut self, at: u32, len: u32) -> &mut [u8] {
         let start = self.address(at, len).as_ptr();
-        // SAFETY: the bytes lie in the mapping, as `address` checked, and are initialised, as those of all anonymous
-        // memory. The mapping is there, because it is not unmapped while a slot is away from the buffers, and those at
-        // home are borrowed from them. No other reference exists: this is the only slot of the buffer, and it is
-        // borrowed exclusively.
+        // SAFETY: the bytes lie in the mapping, as `address` checked, and are initialised like all anonymous memory. The
+        // mapping exists: it is not unmapped while a slot is away from the buffers, and slots at home are borrowed from
+        // them. No other reference exists: this is the only slot of the buffer, and it is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(start, len as usize) }
     }
 
-    /// The buffer as the kernel wants it named that is to register it.
+    /// The buffer in the form in which the kernel registers it.
     pub(crate) fn as_iovec(&self) -> libc::iovec {
         libc::iovec {
             iov_base: self.place().start.as_ptr().cast(),
@@ -94,7 +93,7 @@ impl Slot {
     }
 }
 
-/// Where in an arena the buffers of a worker lie.
+/// The place of a worker's buffers in an arena.
 #[derive(Debug)]
 pub(crate) struct ArenaPart {
     pub(crate) arena: Arc<Arena>,
@@ -175,7 +174,7 @@ impl Buffers {
         &self.home
     }
 
-    /// The same slots, with access to their buffers.
+    /// The slots at home, with access to their buffers.
     pub(crate) fn home_mut(&mut self) -> &mut [Slot] {
         &mut self.home
     }
@@ -268,7 +267,7 @@ impl Buffers {
     }
 }
 
-/// What a trial says whose advice about its buffers the kernel refuses.
+/// Error of a trial whose advice about its buffers the kernel refuses.
 pub(crate) fn advice_refused(name: &str, errno: Errno) -> Error {
     Error::usage(format!("the kernel refuses {name}: {errno}"))
         .hint("choose another buffer_init, for example random or touched")
@@ -277,7 +276,7 @@ pub(crate) fn advice_refused(name: &str, errno: Errno) -> Error {
 impl Drop for Buffers {
     fn drop(&mut self) {
         if !self.is_complete() {
-            // The kernel may have what is missing: the arena is never dropped.
+            // The kernel may still use the missing slots: the arena is never dropped.
             std::mem::forget(Arc::clone(&self.arena));
             return;
         }
@@ -358,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn small_buffers_lie_in_one_huge_page_where_that_is_asked() {
+    fn huge_buffers_share_one_huge_page() {
         let spec = TrialSpec {
             buffer_init: BufferInit::Huge,
             bs: 4096,

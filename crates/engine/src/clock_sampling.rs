@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_requests_are_looked_at_in_groups_and_slow_ones_each() {
+    fn samples_fast_requests_in_groups_slow_ones_singly() {
         let clock = Clock::calibrate();
         let mut sampling = ClockSampling::new(&clock);
         let gap = clock.ticks(ClockSampling::GAP_NS);

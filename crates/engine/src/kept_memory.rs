@@ -1,9 +1,9 @@
 //! Memory of buffers and histograms that outlives its trial, for the next one that needs the same.
 //!
-//! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. That of buffers is kept
-//! where it cannot be told from fresh memory: a trial that writes fills it anew, and each request lies in one page of it, whichever page
-//! that is. Larger requests get fresh memory in each trial: in how many pieces a buffer lies is left to chance, and a repetition has to draw
-//! it again.
+//! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. Buffers are kept if
+//! they cannot be told from fresh memory. A trial that writes fills them anew, and each request lies in one page, whichever
+//! page that is. Larger requests get fresh memory in each trial: the number of physical pieces of a buffer is left to
+//! chance, and a repetition has to draw it again.
 //!
 //! Buffers are given to the next trial only when every slot of its buffers is at home: a request that was lost may be in flight, and the
 //! kernel may still write into its buffer.
@@ -26,7 +26,7 @@ use crate::worker::{latency_log, outcome, request_log};
 /// Memory below this is mapped anew by each trial, bytes: the kernel gives it within a few milliseconds.
 const KEPT_MIN: u64 = 16 << 20;
 
-/// What two trials have to have in common for the memory of one to be what the other would map.
+/// The properties in which two trials have to agree to use the same memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     is_contiguous: bool,
@@ -69,7 +69,7 @@ impl GroupMemory {
         arenas.collect::<Result<_>>().map(Self)
     }
 
-    /// Where the buffers of a worker lie.
+    /// The place of a worker's buffers.
     fn of(&self, worker: u32, is_filled: bool) -> ArenaPart {
         let (arena, before) = match &self.0[..] {
             [all] => (all, worker),
@@ -88,7 +88,7 @@ impl GroupMemory {
     }
 }
 
-/// What one worker uses of the memory of its trial.
+/// The part of a trial's memory that one worker uses.
 #[derive(Debug)]
 pub(crate) struct WorkerMemory {
     pub(crate) buffers: ArenaPart,
@@ -103,7 +103,7 @@ pub(crate) struct TrialMemory {
 }
 
 impl TrialMemory {
-    /// What a worker of a group uses.
+    /// The memory of one worker of a group.
     pub(crate) fn of(&self, group: usize, worker: u32) -> WorkerMemory {
         let buffers = &self.buffers;
         WorkerMemory {
@@ -116,25 +116,25 @@ impl TrialMemory {
 /// The memory of all buffers of a trial.
 #[derive(Debug)]
 struct TrialBuffers {
-    /// What another trial has to need to use it again; `None` where none may.
+    /// Layout that another trial needs in order to use this memory again; `None` if no other trial may.
     layouts: Option<Vec<Layout>>,
     groups: Vec<GroupMemory>,
     /// Whether an earlier trial has filled them.
     are_filled: bool,
 }
 
-/// What a trial leaves for the next one. Dropped, or not what the next one needs, it goes back to the system.
+/// Memory that a trial leaves for the next one. Returned to the system on drop, or if the next trial needs other memory.
 #[derive(Debug, Default)]
 pub struct KeptMemory {
     buffers: Option<TrialBuffers>,
     histograms: SpareHistograms,
-    /// When the kernel used huge pages unasked in the trial that left it: its pages are those of that setting.
+    /// The system's setting for huge pages during the trial that left this memory, which decides the size of its pages.
     huge_pages: Option<String>,
 }
 
 impl KeptMemory {
-    /// Memory for a trial with these groups: what is kept, where it is the same; else new, and what is kept is given back before.
-    /// To be called before the page cache is prepared, from which it takes room.
+    /// Memory for a trial with these groups: the kept memory if it fits. Otherwise the kept memory is given back and new
+    /// memory is mapped. To be called before the page cache is prepared, from which it takes room.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, or a limit of the process leaves too little.
@@ -171,7 +171,7 @@ impl KeptMemory {
             None => {
                 let groups = specs.iter().map(|spec| GroupMemory::new(spec));
                 let groups = groups.collect::<Result<_>>()?;
-                // The threads and logs have to fit beside them.
+                // The threads and logs have to fit alongside the buffers.
                 memory_limits::check(workers, logs)?;
                 TrialBuffers {
                     layouts,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_with_the_same_needs_gets_the_memory_of_the_last_one() {
+    fn equal_needs_reuse_memory_of_the_last_trial() {
         if placement::has_several_nodes() {
             return needs::skip(needs::Need::OneNode, "there are several");
         }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_part_of_what_is_measured_is_fresh_in_each_trial() {
+    fn memory_that_is_measured_is_always_fresh() {
         for init in BufferInit::NAMES.iter().filter(|name| **name != "random") {
             let prepared = TrialSpec {
                 buffer_init: init.parse().expect("a name of the list"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_with_pages_of_another_setting_is_not_used_again() {
+    fn another_huge_page_setting_needs_fresh_memory() {
         if placement::has_several_nodes() {
             return needs::skip(needs::Need::OneNode, "there are several");
         }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_filled_anew_for_each_trial_that_writes() {
+    fn each_writing_trial_refills_its_memory() {
         if placement::has_several_nodes() {
             return needs::skip(needs::Need::OneNode, "there are several");
         }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_a_lost_request_may_be_written_to_is_not_used_again() {
+    fn memory_of_a_lost_request_is_not_reused() {
         if placement::has_several_nodes() {
             return needs::skip(needs::Need::OneNode, "there are several");
         }

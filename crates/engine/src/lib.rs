@@ -1,29 +1,28 @@
 //! iolab-engine: issues storage I/O and times it. It does not know experiments.
 //!
-//! Files to begin with: `trial.rs` prepares and starts together (`trial/worker_thread.rs` the life of one worker), `worker.rs`
-//! the hot loop (`worker/open_loop.rs` at a given rate), `request.rs` the interface of all backends, `backend.rs` which
-//! there are (`backend/` one file per mechanism), `simulation.rs` a trial in virtual time against a disk that is
-//! computed, `verify/` reading back.
+//! Files to begin with: `trial.rs` prepares workers and starts them together (`trial/worker_thread.rs` is the life of one
+//! worker). `worker.rs` is the hot loop (`worker/open_loop.rs` at a given rate). `request.rs` is the interface of all
+//! backends, `backend.rs` the list of them (`backend/` one file per mechanism). `simulation.rs` runs a trial in virtual
+//! time against a simulated disk, `verify/` reads back.
 //!
-//! **One backend interface.** A backend takes requests (`queue`) and returns completions (`complete`: submit what is
-//! queued, wait for at least so many): the shape of io_uring and libaio. A synchronous backend has depth 1 and does the
-//! call inside `complete`, or at once (`transfer`) where requests are not timed. Short transfers, `fsync` after each
-//! write, errors and retries are handled once, in the worker. The worker is generic over the backend and over whether
-//! requests are timed: each combination is a separate loop without a virtual call.
+//! **One backend interface.** A backend takes requests (`queue`) and returns completions (`complete`: submit the queued
+//! requests, wait for at least N of them): the shape of io_uring and libaio. A synchronous backend has depth 1 and does the
+//! call inside `complete`, or at once (`transfer`) if requests are not timed. Short transfers, `fsync` after each write,
+//! errors and retries are handled once, in the worker. The worker is generic over the backend and over whether requests are
+//! timed: each combination is a separate loop without a virtual call.
 //!
-//! **Memory of requests.** Each buffer has one `Slot`, a value that cannot be copied and without which no code touches
-//! the buffer. It goes to the backend with the request and returns with the completion. Buffers are unmapped when all
-//! slots are back; after a failure of the mechanism itself the worker waits up to a second (`settle`), and where a slot
-//! stays away the mapping stays too, since the kernel may still write into it. Where many workers have many small buffers, who carries
-//! trials out keeps their memory for the next one ([`KeptMemory`]).
+//! **Memory of requests.** Each buffer has one `Slot`, a value that cannot be copied and without which no code touches the
+//! buffer. The slot goes to the backend with the request and returns with the completion. Buffers are unmapped when all
+//! slots are back. After a failure of the mechanism itself the worker waits up to a second (`settle`). If a slot stays away
+//! the mapping stays too, since the kernel may still write into it. Callers that run trials with many workers and small
+//! buffers keep the memory for the next trial ([`KeptMemory`]).
 //!
 //! **The hot loop** allocates nothing, locks nothing, formats nothing, and calls the kernel only for the I/O. Slots,
-//! completion list and histograms have their final size before the clock starts. What one stamp for two purposes hides
-//! is part of `floor_ns`, which every run stores. Each worker has a descriptor table of its own
-//! (`close_range(CLOSE_RANGE_UNSHARE)`, empty but for the standard streams; `unshare(CLONE_FILES)` on older kernels), which saves an
-//! atomic reference count per call. Intervals of a series are differences of
-//! tallies: the loop compares its stamp with the nearer of deadline and end of interval. The open loop is a separate
-//! loop around the same pieces.
+//! completion list and histograms have their final size before the clock starts. One stamp may serve two purposes; the time
+//! that this hides is part of `floor_ns`, which every run stores. Each worker has a descriptor table of its own
+//! (`close_range(CLOSE_RANGE_UNSHARE)`, empty but for the standard streams; `unshare(CLONE_FILES)` on older kernels), which
+//! saves an atomic reference count per call. Intervals of a series are differences of tallies: the loop compares its stamp
+//! with the nearer of deadline and end of interval. The open loop is a separate loop around the same pieces.
 //!
 //! **Offsets.** `rand` is a keyed permutation with cycle walking: no table, each block once per pass. `zipf` draws a
 //! rank by rejection-inversion and scatters ranks with the same permutation. Formulas and sources are in

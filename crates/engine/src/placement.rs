@@ -12,16 +12,16 @@ use rustix::thread::sched_getcpu;
 use crate::affinity;
 use iolab_storage::sysfs::value;
 
-/// Where the kernel shows the CPUs.
+/// Folder in which the kernel lists the CPUs.
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";
-/// The NUMA nodes that there are, as a list.
+/// The list of online NUMA nodes.
 const NODES: &str = "/sys/devices/system/node/online";
 
-/// Where a CPU lies in the machine.
+/// Position of a CPU in the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seat {
     cpu: u32,
-    /// How much its core does per time, where the fastest do 1024; 0 where the kernel knows no difference.
+    /// Speed of the core relative to the fastest ones, which have 1024; 0 if the kernel knows no difference.
     capacity: u64,
     package: u64,
     core: u64,
@@ -157,7 +157,7 @@ fn set_nice(nice: i8) -> Result<()> {
     // For Linux the process of number 0 is the calling thread.
     setpriority_process(None, nice.into()).map_err(|errno| {
         Error::usage(format!("the kernel refuses nice={nice}: {errno}"))
-            .hint("a value below that of the process needs CAP_SYS_NICE: run as root, or choose a greater one")
+            .hint("a value below the nice value of the process needs CAP_SYS_NICE: run as root, or choose a greater one")
     })
 }
 
@@ -184,14 +184,14 @@ fn become_realtime(priority: u8) -> Result<()> {
 pub(crate) struct Seen([u64; (CPU_MAX as usize + 1) / u64::BITS as usize]);
 
 impl Default for Seen {
-    /// None.
+    /// No CPU.
     fn default() -> Self {
         Self([0; (CPU_MAX as usize + 1) / u64::BITS as usize])
     }
 }
 
 impl Seen {
-    /// Notes the one that it runs on now.
+    /// Notes the CPU that this thread runs on now.
     #[inline(never)]
     pub(crate) fn look(&mut self) {
         let cpu = sched_getcpu();
@@ -200,7 +200,7 @@ impl Seen {
         }
     }
 
-    /// Those of two threads.
+    /// The CPUs of two threads.
     pub(crate) fn plus(mut self, other: Self) -> Self {
         for (all, own) in self.0.iter_mut().zip(other.0) {
             *all |= own;
@@ -208,7 +208,7 @@ impl Seen {
         self
     }
 
-    /// By their numbers.
+    /// The numbers of the CPUs.
     pub(crate) fn cpus(&self) -> Cpus {
         let is_seen =
             |cpu: &u32| self.0[(*cpu / u64::BITS) as usize] >> (*cpu % u64::BITS) & 1 == 1;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nice_value_is_that_of_the_thread_alone() {
+    fn the_nice_value_applies_to_the_thread_alone() {
         let spec = TrialSpec {
             nice: Some(19),
             ..TrialSpec::default()
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_threads_share_cores_and_spread_ones_do_not() {
+    fn packed_threads_share_cores_and_spread_do_not() {
         assert_eq!(
             in_order(machine(), Placement::Packed),
             [0, 4, 1, 5, 2, 6, 3, 7]
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_fastest_cores_are_taken_first() {
-        // Four economical cores in one cluster, then two fast ones; and a fast core with two hardware threads beside two others.
+        // Four slow cores in one cluster, then two fast ones; and a fast core with two hardware threads next to two others.
         let cluster = |cpu: u32| Seat {
             cpu,
             capacity: if cpu < 4 { 446 } else { 1024 },
@@ -314,7 +314,7 @@ mod tests {
             ..TrialSpec::default()
         };
         if !allowed().numbers().contains(&CPU_MAX) {
-            let error = check(&spec).expect_err("no machine has so many");
+            let error = check(&spec).expect_err("no machine has 8192 CPUs");
             insta::assert_snapshot!(error.message(), @"cpus=8191: CPU 8191 does not exist, or this process may not use it");
         }
     }

@@ -11,8 +11,8 @@ use iolab_workload::operation::Operation;
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::SyncCall;
 
-/// What a request does. One number: the hot loop compares it several times a request, and a payload would make each of
-/// these comparisons two.
+/// Kind of a request. One number: the hot loop compares it several times a request, and a payload would make each of these
+/// comparisons two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Read,
@@ -54,7 +54,7 @@ impl From<SyncCall> for Action {
 pub(crate) struct Request {
     pub(crate) action: Action,
     pub(crate) offset: u64,
-    /// Where in its buffer the data begins, bytes.
+    /// Start of the data in its buffer, bytes.
     pub(crate) at: u32,
     /// Bytes; at most [`iolab_workload::trial::BS_MAX`], so that every system call's length type holds it.
     pub(crate) len: u32,
@@ -145,7 +145,7 @@ pub(crate) trait Backend {
         self.complete(1, done)
     }
 
-    /// Name of the system call behind an action, for messages.
+    /// Name of the system call that carries an action out, for messages.
     fn syscall(&self, action: Action) -> &'static str;
 
     /// An offset in each file that a sync at the end has to reach.

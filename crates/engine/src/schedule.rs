@@ -17,15 +17,15 @@ use iolab_workload::trial::TrialSpec;
 /// Poisson processes together are one (J. F. C. Kingman, Poisson Processes (1993), 2.2).
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
-    /// The next intended start, with [`FRACTION`] bits behind the point, so that no rounding adds up.
+    /// The next intended start, with [`FRACTION`] fractional bits, so that rounding does not add up.
     next: u128,
-    /// The mean gap, likewise.
+    /// The mean gap, with the same fractional bits.
     gap: u128,
     /// Draws the gaps of Poisson arrivals.
     random: Option<Xoshiro256PlusPlus>,
 }
 
-/// Bits behind the point.
+/// Fractional bits of a stamp.
 const FRACTION: u32 = 32;
 
 impl Schedule {
@@ -33,7 +33,7 @@ impl Schedule {
     pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &Clock) -> Self {
         let worker = spec.number_of(worker);
         let second = u128::from(clock.ticks(1_000_000_000)) << FRACTION;
-        // What a request takes of the rate, and the rate.
+        // Units of the rate that a request takes, and the rate.
         let (unit, rate) = match rate {
             Rate::Requests(requests) => (1, u128::from(requests)),
             Rate::Bytes(bytes) => (spec.mean_request().round() as u128, u128::from(bytes)),
@@ -118,7 +118,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn starts_ascend_at_the_mean_rate_and_follow_the_seed(
+        fn starts_ascend_at_rate_and_follow_the_seed(
             rate in 1..=RATE_MAX, threads in 1..64u32, worker in 0..64u32, seed: u64,
         ) {
             let worker = worker % threads;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_in_bytes_is_that_of_requests_of_the_size() {
+    fn a_byte_rate_equals_its_request_rate() {
         let clock = Clock::of_rate(1.0);
         let spec = TrialSpec {
             bs: 1 << 20,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn poisson_gaps_are_exponential_and_differ_between_workers_and_seeds() {
+    fn poisson_gaps_are_exponential_and_differ_by_seed() {
         let clock = Clock::of_rate(1.0);
         let of = |worker, seed| starts(&spec(2, Arrivals::Poisson, seed), 2000, worker, &clock);
         let gaps: Vec<u64> = of(0, 1).windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -1,7 +1,7 @@
-//! What a trial did over time: requests and bytes per interval of the timed span.
+//! The course of a trial over time: requests and bytes per interval of the timed span.
 //!
-//! A worker's hot loop only compares a stamp that it has anyway with the end of the interval; what was done since
-//! the last such end is then the difference of its tallies. So the sums over a series are the tallies, exactly.
+//! A worker's hot loop only compares a stamp that it has anyway with the end of the interval. The work since the last such
+//! end is then the difference of its tallies, so the sums over a series are exactly the tallies.
 
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::series::merge_intervals;
@@ -25,20 +25,20 @@ pub(crate) struct Recorder {
     start: u64,
     /// Length of an interval, ticks.
     width: u64,
-    /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is reported.
+    /// Length of an interval, ns. Reported instead of the ticks, whose rounding adds up to less than 4096 ticks.
     interval_ns: u64,
-    /// The first intervals, of at most [`INTERVALS_MAX`], for which there is memory; nothing happened in later ones so far.
+    /// The first intervals, at most [`INTERVALS_MAX`], for which there is memory; later ones are empty so far.
     slots: Vec<PerOperation<Moved>>,
     /// The interval under way.
     current: usize,
-    /// What the intervals hold so far.
+    /// Sum over all intervals so far.
     counted: PerOperation<Moved>,
     /// From the start to the end, ticks; known at the end.
     span: u64,
 }
 
 impl Recorder {
-    /// With intervals of so many ns, for a trial that should take so long; `None` without a limit.
+    /// A recorder with intervals of `interval_ns`, for a trial expected to take `due_ns`; `None` without a limit.
     pub(crate) fn new(clock: &Clock, interval_ns: u64, due_ns: Option<u64>) -> Self {
         // All are reserved; those that the trial should need are written to as well: their first use inside the timed span would fault.
         // A thousand workers with room for all 4096 write to 256 MiB of memory in vain.
@@ -59,14 +59,14 @@ impl Recorder {
         }
     }
 
-    /// The worker begins at a stamp; gives that of the end of the first interval.
+    /// Starts the worker's clock at a stamp; returns the end of the first interval, a stamp.
     pub(crate) fn begin(&mut self, start: u64) -> u64 {
         self.start = start;
         self.end_of_current()
     }
 
-    /// Notes that by `now` so much was done in all, and enters the interval that holds this stamp; gives its end. What
-    /// completed at `now` itself must not be among it yet.
+    /// Credits `done`, the sum up to `now`, to the current interval and enters the one that holds `now`; returns its end.
+    /// Requests that completed at `now` itself must not be counted in `done` yet.
     pub(crate) fn turn_to(&mut self, now: u64, done: PerOperation<Moved>) -> u64 {
         let slot = &mut self.slots[self.current];
         *slot = slot.plus(done.since(self.counted));
@@ -185,7 +185,7 @@ mod tests {
         due(clock, start, stamps, None)
     }
 
-    /// The same of a trial that should take so long.
+    /// The recorder of a trial that is expected to take `due_ns`.
     fn due(clock: &Clock, start: u64, stamps: &[u64], due_ns: Option<u64>) -> Recorder {
         let mut recorder = Recorder::new(clock, INTERVAL_NS, due_ns);
         let mut end = recorder.begin(start);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_takes_longer_than_it_should_counts_the_same() {
+    fn an_overlong_trial_counts_the_same() {
         let clock = Clock::of_rate(1.0);
         for count in [1, 30, 5000, 20_000] {
             let stamps: Vec<u64> = (0..count).map(|i| i * INTERVAL_NS).collect();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_get_longer_where_there_would_be_too_many() {
+    fn intervals_grow_to_limit_their_number() {
         let clock = Clock::of_rate(1.0);
         let stamps: Vec<u64> = (0..10_000).map(|i| i * INTERVAL_NS).collect();
         let series = recorded(&clock, 0, &stamps).series(&clock);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_does_nothing_has_one_empty_interval() {
+    fn an_idle_worker_has_one_empty_interval() {
         let clock = Clock::of_rate(1.0);
         let series = recorded(&clock, 5, &[]).series(&clock);
         assert_eq!(requests(&series), [0]);

@@ -1,8 +1,8 @@
 //! A trial in virtual time: the loops of the workers, against a disk that is computed.
 //!
-//! Offsets, read-write mix, bounds, sync policies, intended starts, intervals and histograms are those of the real
-//! loops (`worker.rs`). Only time is another: it goes from one event of the disk to the next, and what the host
-//! does takes none. So a trial is a pure function of its settings and the state of the disk.
+//! Offsets, read-write mix, bounds, sync policies, intended starts, intervals and histograms come from the same code as in
+//! the real loops (`worker.rs`). Only time differs: it jumps from one event of the disk to the next, and the host's own
+//! work takes none. So a trial is a pure function of its settings and the state of the disk.
 
 mod worker;
 
@@ -20,10 +20,10 @@ use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 use worker::Worker;
 
-/// What is asked of a disk.
+/// A request to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// So many bytes at an offset.
+    /// Read from the disk.
     Read {
         /// First byte.
         offset: u64,

@@ -39,12 +39,12 @@ impl SpareHistograms {
         self.with(|spare| spare.extend(used));
     }
 
-    /// Frees all but so many.
+    /// Frees all but `count` histograms.
     pub(crate) fn truncate(&self, count: usize) {
         self.with(|spare| spare.truncate(count));
     }
 
-    /// Memory that they take, bytes.
+    /// Memory of the spare histograms, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = |histogram: &LatencyHistogram| size_of::<u64>() * histogram.distinct_values();
         self.with(|spare| spare.iter().map(bytes).sum::<usize>() as u64)
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_that_was_used_is_taken_again_and_empty() {
+    fn a_used_histogram_is_reused_empty() {
         let spare = SpareHistograms::default();
         let used = PerOperation::from_fn(|_| Tally {
             latency: unused_latency_histogram(),

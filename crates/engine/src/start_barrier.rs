@@ -19,9 +19,10 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
-    /// What workers wait for. A worker that finishes wakes none of them: of many that would be the square of their number.
+    /// Wakes workers. A worker that finishes wakes none of the others: with many workers that would cost the square of
+    /// their number.
     phase_changed: Condvar,
-    /// What the coordinator waits for.
+    /// Wakes the coordinator.
     worker_finished: Condvar,
 }
 
@@ -35,9 +36,9 @@ struct State {
 /// Numbers of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Finished {
-    /// All of them.
+    /// All workers.
     pub(crate) all: u32,
-    /// Those that end by themselves, and not with others.
+    /// Workers that end at their own limits, not together with others.
     pub(crate) leading: u32,
 }
 

@@ -59,8 +59,7 @@ const FLOOR_REQUESTS: u64 = 20_000;
 
 /// Carries one trial out on `target`, with memory of its own. Raising `stop` ends it early, with what was done until then.
 ///
-/// A request that fails is no error of this function: it is counted in the outcome, which then
-/// says [`Ended::Failed`].
+/// A failed request is not an error of this function: the outcome counts it and says [`Ended::Failed`].
 ///
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
@@ -69,7 +68,7 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
     run_over(spec, target, clock, stop, &mut own)
 }
 
-/// As [`run`], with the memory that an earlier trial left, where it can use it.
+/// [`run`] with the memory that an earlier trial left, as far as this trial can use it.
 ///
 /// # Errors
 /// As [`run`].
@@ -83,10 +82,10 @@ pub fn run_over(
     run_with(spec, target, clock, stop, &mut Alone, kept)
 }
 
-/// As [`run_over`], together with the processes that `meeting` stands for.
+/// [`run_over`] in step with the other processes that `meeting` connects to.
 ///
 /// # Errors
-/// As [`run`], and those of `meeting`.
+/// As [`run`], and any error of `meeting`.
 pub fn run_with(
     spec: &TrialSpec,
     target: &Target,
@@ -118,7 +117,7 @@ struct Side<'a> {
     /// `None` for the null backend.
     files: Option<Files<'a>>,
     stop: &'a AtomicBool,
-    /// What verifiable blocks know the trial by.
+    /// Identity of the trial in verifiable blocks.
     identity: u64,
 }
 
@@ -156,7 +155,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// What its workers are carried out with.
+    /// The settings and files that the workers of this group run with.
     fn job<'b>(&'b self, clock: &'b Clock) -> Job<'b> {
         Job {
             spec: self.spec,
@@ -168,7 +167,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// What is left to be done after the timed span: names failures, writes out what no sync has made durable, and reads
+    /// Finishes a trial after the timed span: names failures, writes out data that no sync has made durable, and reads
     /// back.
     fn settle(&self, outcome: &mut Outcome, signed: &[Signed], stop: &AtomicBool) -> Result<()> {
         let Some(files) = &self.files else {
@@ -179,7 +178,7 @@ impl<'a> Side<'a> {
         }
         files.place_failed(outcome);
         if self.spec.is_shifted() {
-            // A later trial finds it in no cache of this process's host again, unless it is also that of who wrote it.
+            // A later trial on this host does not find these pages in its cache, unless their writer runs on this host too.
             for part in files.parts() {
                 page_cache::drop_pages(part.target(), self.spec.own_range());
             }
@@ -216,19 +215,19 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What one group of workers is carried out with.
+/// Settings and files of one group of workers.
 #[derive(Clone, Copy)]
 struct Job<'a> {
     spec: &'a TrialSpec,
     files: Option<&'a Files<'a>>,
     clock: &'a Clock,
     stop: &'a AtomicBool,
-    /// What verifiable blocks know the trial by.
+    /// Identity of the trial in verifiable blocks.
     identity: u64,
     side: GroupRole,
 }
 
-/// Whether a trial has other groups beside this one, and which of them ends it.
+/// The group's role among several: whether there are others, and which groups end the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupRole {
     /// No other groups.
@@ -337,13 +336,13 @@ pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
     arena::bytes_of(spec)
 }
 
-/// Memory that so many workers take besides their buffers, and the process besides its workers; bytes.
+/// Memory of the process and of this number of workers, without buffers; bytes.
 pub fn own_bytes(workers: u32) -> u64 {
     memory_limits::resident(workers)
 }
 
-/// What one request costs iolab itself, ns: the null backend on one thread, with or without recording its latency. `None` where no such
-/// trial can be set up.
+/// Cost of one request in iolab itself, ns: the null backend on one thread, with or without recording latency. `None` if
+/// such a trial cannot be set up.
 pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
     let spec = TrialSpec {
         backend: Backend::Null,
@@ -376,15 +375,15 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
     times.get(times.len() / 2).copied()
 }
 
-/// What the workers of a trial did.
+/// Results of the workers of a trial.
 struct Carried {
-    /// Of each job, in their order.
+    /// Outcomes by job, in the order of the jobs.
     workers: Vec<Vec<WorkerOutcome>>,
     seen: (Counters, Region),
-    /// Of the drives, in mid-trial.
+    /// Readings of the drives during the trial.
     temperatures: Vec<TemperatureReading>,
     drift_ppm: f64,
-    /// What tracing showed of each job, and of all.
+    /// Traced stages by job, and over all jobs.
     traced: TracedJobs,
 }
 
@@ -529,10 +528,11 @@ fn join(workers: Vec<WorkerThread<'_>>) -> Vec<Option<WorkerOutcome>> {
     ends.collect()
 }
 
-/// What the workers of each job did, from what those of all jobs gave in their order.
+/// Worker outcomes grouped by job, from the outcomes of all jobs in order.
 ///
 /// # Errors
-/// Of kind [`Failed`](iolab_workload::Kind::Failed): one panicked. What the others did is not what was asked for.
+/// Of kind [`Failed`](iolab_workload::Kind::Failed): a worker panicked. The outcomes of the others are not the requested
+/// measurement.
 fn by_job(
     all: Vec<Option<WorkerOutcome>>,
     threads: impl Iterator<Item = u32>,

@@ -1,10 +1,10 @@
-//! Whether what was written is what is there: blocks that say where and when they were written, and reading them back.
+//! Checks that written data is read back: blocks say where and when they were written.
 //!
-//! What each block must hold is known without a table in the hot loop: offsets follow from the seed, so that after
-//! the trial they are gone through once more. A block may hold any write that was not over before another one to the
-//! same block began: which of two that overlap comes last is not for the storage to know. Each worker keeps how many
-//! of its writes at most began while one of them was on its way, and a block is stale when what it holds was followed,
-//! at a greater distance than that, by another write of the same worker. With one request at a time that distance is 0.
+//! The expected content of each block is known without a table in the hot loop. Offsets follow from the seed, so they are
+//! generated again after the trial. If two writes to a block overlap in time, the block may hold either: the storage may
+//! complete them in any order. Each worker keeps the largest number of its writes that began while one of them was in
+//! flight. A block is stale if the same worker wrote to it again more than that many writes later. With one request at a
+//! time the number is 0.
 
 mod block;
 mod format;
@@ -41,7 +41,7 @@ impl From<Generation> for Write {
     }
 }
 
-/// What a write of the same trial left.
+/// A write of the same trial as the content found.
 fn written(generation: Generation) -> FoundInstead {
     FoundInstead::Written(generation.into())
 }

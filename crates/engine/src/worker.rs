@@ -33,10 +33,10 @@ pub(crate) use timing::{Closed, Timing};
 
 /// A worker that is ready to run.
 pub(crate) trait Run {
-    /// What has to be torn down.
+    /// The parts to tear down after the run.
     type Remains;
 
-    /// Carries the trial out. What has to be torn down is handed back, so that tearing down can wait.
+    /// Carries the trial out. The parts to tear down are handed back, so that tearing down can wait.
     fn run(self) -> (WorkerOutcome, Self::Remains);
 }
 

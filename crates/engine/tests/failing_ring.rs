@@ -25,7 +25,7 @@ fn mapped_bytes() -> u64 {
 }
 
 #[test]
-fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
+fn an_unusable_ring_fails_the_trial_keeping_memory() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
     let path = directory.path().join("file");
     let size = 64 * BS;

@@ -60,7 +60,7 @@ fn trial(
 }
 
 #[test]
-fn a_trial_faults_for_each_buffer_only_where_its_memory_is_fresh() {
+fn only_fresh_buffers_cause_page_faults() {
     if fs::exists("/sys/devices/system/node/node1").is_ok_and(|there| there) {
         return needs::skip(needs::Need::OneNode, "there are several");
     }

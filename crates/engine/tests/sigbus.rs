@@ -1,4 +1,4 @@
-//! SIGBUS in and beside a mapped target. A binary of its own: how a signal is handled is common to a process.
+//! SIGBUS inside and outside of a mapped target. A binary of its own: the handling of a signal is common to a process.
 
 #![allow(unsafe_code)] // what is tested is beyond safe calls
 
@@ -96,7 +96,7 @@ fn read_what_was_cut(bs: u64, threads: u32) {
     let Some(Failure::Request(failure)) = outcome.failure else {
         panic!("{:?}", outcome.failure);
     };
-    // What read(2) says there: the end of the file, which is no error.
+    // As with read(2) there: the end of the file, which is not an error.
     assert_eq!(failure.errno, 0);
     assert!(failure.offset + failure.length > SIZE / 8);
 }
@@ -124,7 +124,7 @@ fn touch_nothing() -> (usize, u8) {
 }
 
 #[test]
-fn faults_of_the_target_fail_requests_and_all_others_go_where_they_went_before() {
+fn only_faults_of_the_target_fail_requests() {
     install_theirs();
     // One fault in a request, many in one request, in one thread and in several.
     for (bs, threads) in [(4096, 1), (1 << 20, 1), (64 << 10, 4)] {
@@ -141,7 +141,7 @@ fn faults_of_the_target_fail_requests_and_all_others_go_where_they_went_before()
     let (address, byte) = touch_nothing();
     assert_eq!((seen(), byte), ((1, libc::BUS_ADRERR, true), 0));
     assert_eq!(ADDRESS.load(Ordering::Relaxed), address);
-    // A signal that was sent is no fault, wherever the sender's number points to.
+    // A signal that was sent is not a fault, whatever address its sender's number points to.
     // SAFETY: raise takes no memory.
     unsafe { libc::raise(libc::SIGBUS) };
     assert_eq!(seen(), (2, libc::SI_TKILL, true));
@@ -166,7 +166,7 @@ fn is_child() -> bool {
 }
 
 #[test]
-fn without_a_handler_before_a_fault_elsewhere_still_ends_the_program() {
+fn faults_elsewhere_still_end_an_unhandled_program() {
     assert_eq!(ended_by("faults_elsewhere"), Some(libc::SIGBUS));
     assert_eq!(ended_by("is_sent_the_signal"), Some(libc::SIGBUS));
 }

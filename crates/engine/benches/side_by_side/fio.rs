@@ -1,4 +1,4 @@
-//! The same work done by the fio that is installed, if one is.
+//! Reads of the installed fio with the settings of the other contenders, if fio is there.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,9 @@
-//! iolab's engine beside a bare loop and beside fio, in one run, as ratios of medians.
+//! Ratios of medians of iolab's engine to a bare loop and to fio, in one run.
 //!
-//! `cargo bench -p iolab-engine` prints a line per goal and fails when one is missed. The contenders alternate,
-//! and a ratio is the median of the rounds' own ratios (with its interval), so that a machine that gets slower gets
-//! slower for all.
-//! What is not installed or not permitted is skipped with the reason. `cargo bench -p iolab-engine -- tracing` prints only what
-//! tracing costs, `-- open-loop` only what requests at a rate cost.
+//! `cargo bench -p iolab-engine` prints a line per goal and fails when one is missed. The contenders alternate, and a ratio
+//! is the median of the rounds' own ratios (with its interval). A machine that gets slower thus gets slower for all.
+//! Contenders that are not installed or not permitted are skipped with the reason. `cargo bench -p iolab-engine -- tracing`
+//! prints only the cost of tracing, `-- open-loop` only the cost of requests at a rate.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -34,7 +33,7 @@ const SMALL_FILE: u64 = 16 << 20;
 const HOT_REQUESTS: u64 = 1 << 19;
 const WRITE_SIZE: u64 = 2 << 20;
 
-/// What a contender reached in one round.
+/// Rates of a contender in one round.
 #[derive(Debug, Clone, Copy)]
 pub struct Reached {
     /// Requests per second.
@@ -116,12 +115,12 @@ fn user_ns(rounds: &[Reached]) -> f64 {
     median(rounds.iter().map(|r| r.user_ns).collect())
 }
 
-/// IOPS of `a` over those of `b`, round by round.
+/// Ratio of the IOPS of `a` to the IOPS of `b`, round by round.
 fn iops_ratios(a: &[Reached], b: &[Reached]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a.iops / b.iops).collect()
 }
 
-/// User CPU of `a` over that of `b`, of the medians: the kernel counts CPU time in ticks, too coarse for one round.
+/// Ratio of the median user CPU time of `a` to that of `b`: the kernel counts CPU time in ticks, too coarse for one round.
 fn user_ratio(a: &[Reached], b: &[Reached]) -> Vec<f64> {
     vec![user_ns(a) / user_ns(b)]
 }

@@ -1,4 +1,4 @@
-//! What a request at a rate costs, and how late it starts.
+//! Cost and lateness of requests at a rate.
 
 use std::time::Duration;
 

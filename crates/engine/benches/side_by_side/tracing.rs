@@ -1,4 +1,4 @@
-//! What tracing costs: an event that is kept, with what the engine notes of a request, and one that a filter drops.
+//! Cost of tracing: an event that is kept, with the engine's notes of a request, and an event that a filter drops.
 
 use std::time::Duration;
 
@@ -70,7 +70,8 @@ pub(crate) fn costs(clock: &Clock) {
     );
 }
 
-/// CPU time per request, ns: of a device in memory all of its time, and not that of other programs on a busy machine.
+/// CPU time per request, ns. For a device in memory that is its whole time, without the time of other programs on a busy
+/// machine.
 fn cpu_ns(outcome: &Outcome) -> f64 {
     let usage = outcome.counters.usage;
     (usage.user_ns + usage.system_ns) as f64 / outcome.requests() as f64

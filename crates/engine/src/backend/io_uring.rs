@@ -20,24 +20,26 @@ use ring::{Ring, build};
 /// Looks at the completion queue before going to sleep for it, and yields of the CPU between two looks.
 const LOOKS: u32 = 6;
 const YIELDS_PER_LOOK: u32 = 3;
-/// Where looking before sleeping does not pay, it is tried again after this many waits.
+/// Waits after which looking before sleeping is tried again if it has not paid so far.
 const LOOK_AGAIN_EVERY: u32 = 64;
-/// All yields of a wait take a few microseconds, and what others do for these requests some more; a yield that takes longer gave the CPU to a program that
-/// keeps it for its time slice, while the requests completed.
+/// All yields of a wait take a few microseconds, plus the work of others for these requests. A yield that takes longer gave
+/// the CPU to a program that kept it for its time slice, while the requests completed.
 const YIELDS_MAX: Duration = Duration::from_micros(500);
-/// Losing the CPU weighs as much as so many looks in vain: at first, or after three times, looking is left out.
+/// Weight of losing the CPU, in looks in vain. One loss, or three after a good time, ends the looking.
 const LOSS: i32 = 4;
-/// After a loss it is tried again so many times later, up to this many waits.
+/// Factor by which each loss delays the next try, up to [`LOOK_AGAIN_MAX`] waits.
 const LATER: u32 = 16;
 const LOOK_AGAIN_MAX: u32 = 1 << 20;
 
-/// The longest single wait for what is in flight after a failure: where the ring has to be polled, none is long anyway.
+/// The longest single wait for requests in flight after a failure. A ring that has to be polled never waits long.
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
 
-/// Whether buffers are registered with rings: no longer once those of some threads left no locked memory for the ring of another.
+/// Whether buffers are registered with rings. Cleared once the buffers of some threads left no locked memory for another
+/// thread's ring.
 static REGISTERS_BUFFERS: AtomicBool = AtomicBool::new(true);
 
-/// Whether trials of this process register their buffers with rings. A trial that failed when this changed can be carried out without.
+/// Whether trials of this process register their buffers with rings. A trial that failed while this changed can be repeated
+/// without registration.
 pub(crate) fn registers_buffers() -> bool {
     REGISTERS_BUFFERS.load(Ordering::Relaxed)
 }
@@ -69,7 +71,7 @@ struct SpinPolicy {
     again_every: u32,
 }
 
-/// What looking before sleeping came to.
+/// Result of looking for completions before sleeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Look {
     /// Whether enough requests have completed.
@@ -154,13 +156,13 @@ impl<O: Opened> Uring<O> {
         }
         if !registers_buffers() {
             self.effective.note =
-                "buffers not registered: those of all threads exceed the locked-memory limit (ulimit -l)"
+                "buffers not registered: all threads together exceed the locked-memory limit (ulimit -l)"
                     .to_owned();
             return;
         }
         let vectors: Vec<libc::iovec> = buffers.home().iter().map(Slot::as_iovec).collect();
-        // SAFETY: the addresses are those of a mapping that is there. The kernel pins the pages until they are
-        // unregistered or the ring is gone: where the mapping goes first, it still writes to those pages alone.
+        // SAFETY: the addresses lie in a live mapping. The kernel pins the pages until they are unregistered or the ring is
+        // gone. If the mapping goes first, the kernel still writes to those pages alone.
         match unsafe { submitter.register_buffers(&vectors) } {
             Ok(()) => {
                 self.ring.has_buffers = true;
@@ -399,7 +401,7 @@ fn tolerate(entered: std::io::Result<usize>) -> std::result::Result<(), SystemFa
     }
 }
 
-/// What a trial says to whom the system gives no ring.
+/// Error of a trial for which the system refuses a ring.
 pub(crate) fn refused(error: &std::io::Error) -> Error {
     Error::usage(format!("io_uring cannot be set up: {error}")).hint(match error.raw_os_error() {
         Some(libc::EPERM) => {
@@ -483,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_the_kernel_may_write_into_outlives_a_ring_that_fails() {
+    fn buffer_memory_outlives_a_failing_ring() {
         let Some(mut stuck) = Stuck::new() else {
             return;
         };
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_is_waited_for_after_a_failure() {
+    fn settle_waits_for_requests_in_flight() {
         let Some(mut stuck) = Stuck::new() else {
             return;
         };
@@ -531,13 +533,13 @@ mod tests {
         lost_cpu: true,
     };
 
-    /// How many of so many waits look first.
+    /// Number of the next `waits` waits that look first.
     fn looks(spin: &mut SpinPolicy, waits: u32) -> usize {
         (0..waits).filter(|_| spin.allows()).count()
     }
 
     #[test]
-    fn looking_in_vain_is_left_out_and_tried_again() {
+    fn looking_in_vain_stops_and_is_retried() {
         let mut spin = SpinPolicy::new(true);
         assert!(spin.allows());
         let in_vain = Look {
@@ -551,9 +553,9 @@ mod tests {
         assert_eq!(looks(&mut SpinPolicy::new(false), 100), 0);
     }
 
-    /// What completed while others had the CPU was not found by looking.
+    /// A completion found after others had the CPU was not found by looking.
     #[test]
-    fn looking_is_left_out_where_it_gives_the_cpu_away() {
+    fn looking_stops_when_it_loses_the_cpu() {
         let mut spin = SpinPolicy::new(true);
         spin.learn(LOST);
         assert_eq!(looks(&mut spin, 2048), 2);
@@ -561,7 +563,7 @@ mod tests {
         assert_eq!(looks(&mut spin, 32_768), 2);
         (0..8).for_each(|_| spin.learn(FOUND));
         assert_eq!(looks(&mut spin, 100), 100, "the others have gone");
-        // Where it pays, one program that runs for a moment changes nothing.
+        // If looking pays, one program that runs for a moment changes nothing.
         spin.learn(FOUND);
         (0..8).for_each(|_| spin.learn(FOUND));
         spin.learn(LOST);

@@ -12,7 +12,7 @@ use iolab_workload::outcome::Effective;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
-/// `struct iocb` of linux/aio_abi.h, where the order of `key` and `rw_flags` is that of the bytes of a number.
+/// `struct iocb` of linux/aio_abi.h, which orders `key` and `rw_flags` by the byte order of the machine.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Iocb {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_took_before_a_failure_is_waited_for() {
+    fn requests_taken_before_a_failure_are_awaited() {
         let Some((mut libaio, mut buffers, read)) = bench() else {
             return;
         };
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_the_slots_that_the_kernel_has() {
+    fn a_failure_leaves_slots_with_the_kernel() {
         let Some((mut libaio, mut buffers, read)) = bench() else {
             return;
         };

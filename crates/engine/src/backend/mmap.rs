@@ -133,7 +133,7 @@ impl Drop for Mmap {
         let was_accepted = self.watch.take().is_some();
         // SAFETY: unmaps exactly what was mapped; no reference into it exists.
         let unmapped = unsafe { rustix::mm::munmap(self.map.as_ptr().cast(), self.len) };
-        // One of larger pages, which `new` refuses, is not unmapped where its length is no multiple of them.
+        // A mapping of larger pages, which `new` refuses, stays if its length is not a multiple of them.
         debug_assert!(unmapped.is_ok() || !was_accepted);
     }
 }

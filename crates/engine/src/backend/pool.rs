@@ -1,8 +1,8 @@
 //! `pool`: `pread` and `pwrite` on threads of its own, as programs do that have blocking calls alone and want several
 //! requests at once: libuv, PostgreSQL's I/O workers, RocksDB's MultiRead without io_uring.
 //!
-//! One lock guards what waits and what is done; a worker hands all its requests over at once and sleeps until enough have
-//! completed. What that costs beside `io_uring` is what this backend is there to show.
+//! One lock guards the waiting and the finished requests. A worker hands over all its requests at once and sleeps until
+//! enough have completed. This backend shows what that costs compared with `io_uring`.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,11 +27,12 @@ pub(super) struct Pool<O> {
     queued: Vec<(Slot, Request)>,
 }
 
-/// What a slot carries: a request to a thread, or its result back.
+/// A slot on its way between threads, with a request or its result.
 struct SendSlot<T>(Slot, T);
 
-// SAFETY: a slot is the only right to touch its buffer, whichever thread holds it, and the address that it points to is only read.
-// The buffers free both when all their slots are back with the worker, and never before. What goes with the slot is `Send` itself.
+// SAFETY: a slot is the only right to touch its buffer, whichever thread holds it, and the address that it points to is
+// only read. The buffers free both when all their slots are back with the worker, and never before. The content that
+// travels with the slot is `Send` itself.
 unsafe impl<T: Send> Send for SendSlot<T> {}
 
 fn completion(SendSlot(slot, result): SendSlot<i64>) -> Completion {
@@ -92,9 +93,8 @@ impl<O: Opened> Pool<O> {
     /// Starts the threads; to be called by the worker, whose CPUs and descriptors they share.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a thread cannot be started, or hardware events are to be counted: they
-    /// are those of the worker's own
-    /// thread, which does none of the I/O here.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a thread cannot be started, or hardware events are to be counted.
+    /// The events would be counted for the worker's own thread, which does no I/O here.
     pub(super) fn new(opened: O, spec: &TrialSpec) -> Result<Self> {
         if spec.hardware_counters {
             return Err(Error::usage("hardware_counters with backend pool").hint(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_is_awaited_when_the_pool_goes() {
+    fn dropping_a_pool_awaits_requests_in_flight() {
         let (mut pool, mut buffers) = pool(2);
         let mut done = Vec::new();
         for block in 0..2 {

@@ -321,10 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn it_seeks_only_where_the_position_is_not_right_or_not_known() {
+    fn seeks_only_if_position_is_wrong_or_unknown() {
         let (file, mut calls) = (file(), SeekCalls::new());
         assert_eq!(read(&mut calls, &file, 0, 2), b"01");
-        // Moved behind its back: what is read next shows whether it seeks.
+        // Moved without its knowledge: the next read shows whether it seeks.
         rustix::fs::seek(&file, SeekFrom::Start(5)).expect("seeks");
         assert_eq!(read(&mut calls, &file, 2, 2), b"56");
         assert_eq!(read(&mut calls, &file, 9, 5), b"9", "a short transfer");

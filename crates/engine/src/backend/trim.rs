@@ -14,9 +14,9 @@ use iolab_workload::{Error, Result};
 /// `BLKDISCARD` of linux/fs.h: `_IO(0x12, 119)`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
-/// Where the kernel shows block devices by their numbers.
+/// Folder in which the kernel lists block devices by number.
 const DEVICES: &str = "/sys/dev/block";
-/// How far behind the end of a file it is tried whether a hole can be punched: nothing is there.
+/// Distance beyond the end of a file at which punching a hole is tried, bytes. The file has no data there.
 const BEHIND: u64 = 1 << 20;
 
 /// Checks whether a target can be trimmed, as far as that shows without changing it.

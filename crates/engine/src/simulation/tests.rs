@@ -12,11 +12,11 @@ use iolab_workload::trial::{Backend, Batch, Pattern, Rate, SyncPolicy, TrialLimi
 
 const US: u64 = 1_000;
 
-/// So many requests at a time, each for the same time; a flush takes a time of its own.
+/// A disk with a fixed number of servers, a fixed time per request and another per flush.
 struct Fixed {
     request_ns: u64,
     flush_ns: u64,
-    /// When each of its servers is free.
+    /// Time at which each of its servers becomes free.
     servers: Vec<u64>,
     under_way: VecDeque<(u64, u64)>,
     asked: Vec<(u64, Ask)>,
@@ -120,7 +120,7 @@ fn the_closed_loop_keeps_threads_times_depth_outstanding() {
 }
 
 #[test]
-fn each_block_comes_once_per_pass_and_bounds_hold() {
+fn each_pass_covers_each_block_once() {
     let mut disk = Fixed::new(1, 10 * US, 0);
     let one_pass = carry_out(&spec(TrialLimit::default()), &mut disk);
     assert_eq!(one_pass.operations.read.requests, 256);
@@ -185,7 +185,7 @@ fn sync_policies_flush_when_they_say() {
 }
 
 #[test]
-fn at_a_rate_response_time_counts_from_the_intended_start() {
+fn response_time_counts_from_the_intended_start() {
     let at = |rate, limit| TrialSpec {
         rate: Some(Rate::Requests(rate)),
         depth: 4,
@@ -239,7 +239,7 @@ fn the_same_seed_gives_the_same_trial() {
 }
 
 #[test]
-fn what_takes_no_time_is_refused_and_an_interrupt_ends_it() {
+fn refuses_a_timeless_disk_and_obeys_an_interrupt() {
     let stop = AtomicBool::new(false);
     for limit in [time(10), requests(100)] {
         let error = run(&spec(limit), &mut Fixed::new(1, 0, 0), 0, &stop).unwrap_err();
@@ -333,7 +333,7 @@ fn groups_share_a_disk_that_is_computed() {
 }
 
 #[test]
-fn a_group_that_follows_does_so_in_virtual_time_too() {
+fn a_following_group_follows_in_virtual_time() {
     let reader = spec(requests(10));
     let rated = TrialSpec {
         read_percent: 0,

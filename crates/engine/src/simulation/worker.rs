@@ -245,7 +245,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What it did.
+    /// The finished outcome of this worker.
     pub(super) fn into_outcome(mut self) -> WorkerOutcome {
         self.outcome.sizes = self.requests.sizes();
         self.outcome.over_time = self.over_time.as_ref().map(LatencyLog::counted);

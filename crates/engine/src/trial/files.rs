@@ -12,27 +12,27 @@ use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, FileSlots, TrialSpec};
 use iolab_workload::{Error, Result};
 
-/// What a trial reads and writes.
+/// The files of a trial, with the way to open them.
 pub(crate) struct Files<'a> {
     parts: Vec<TargetRange<'a>>,
-    /// Which of the files of a worker holds an offset, where it has several.
+    /// Maps an offset to one of a worker's files if it has several.
     pub(crate) slots: Option<FileSlots>,
     /// Number of files that a worker uses.
     per_worker: usize,
     mode: OpenMode,
     advice: Option<Advice>,
-    /// The one open file description, where all workers use the same.
+    /// The one open file description that all workers use, if they share one.
     shared: Option<File>,
-    /// Held across `lseek` and the call that follows it, where its position is shared by all.
+    /// Held across `lseek` and the call that follows it if workers share the file position.
     pub(crate) position: Mutex<()>,
 }
 
 /// A range of a file.
 pub(crate) struct TargetRange<'a> {
     target: Held<'a>,
-    /// Where it begins, bytes.
+    /// Start of the range, bytes.
     pub(crate) offset: u64,
-    /// How long it is, bytes.
+    /// Length of the range, bytes.
     pub(crate) length: u64,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Files<'a> {
         &self.parts
     }
 
-    /// What a worker uses: its files, or the one of all workers.
+    /// The files of a worker, or the one of all workers.
     fn parts_of(&self, worker: u32) -> &[TargetRange<'a>] {
         let first = worker as usize * self.per_worker % self.parts.len();
         &self.parts[first..first + self.per_worker]
@@ -156,7 +156,7 @@ impl Files<'_> {
     }
 }
 
-/// The range of each file: those of each worker one after the other, or a single one for all.
+/// Byte range of each file: the files of each worker one after the other, or a single file for all.
 fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
     let region = spec.offset..spec.offset + spec.region;
     match spec.layout {
@@ -168,8 +168,8 @@ fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
     }
 }
 
-/// The files of the target that a trial without fresh ones uses, each with its range: those of each worker in their order, or a
-/// single one for all.
+/// The files of the target that a trial without fresh files uses, each with its range. They come worker by worker, or as a
+/// single file for all.
 ///
 /// # Errors
 /// When the target does not have them.
@@ -184,7 +184,7 @@ pub fn files_of<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Tar
     ranges(spec).into_iter().enumerate().map(file).collect()
 }
 
-/// A new file for so many bytes. Unless the trial asks for space that is allocated before, that is part of writing it.
+/// A new file for `bytes` bytes. Allocating its space is part of writing it unless the trial asks for preallocated space.
 fn fresh<'a>(spec: &TrialSpec, target: &Target, bytes: u64) -> Result<Held<'a>> {
     let file = target.beside(bytes)?;
     let made = match spec.allocate {

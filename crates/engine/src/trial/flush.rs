@@ -1,5 +1,5 @@
-//! What a trial has left in the page cache, or in that of the drive, is written out after it: the next one neither waits for it nor runs
-//! beside it.
+//! Writes out the page cache and the drive's cache after a trial. The next trial then neither waits for this data nor runs
+//! while it is written.
 
 use std::ops::Range;
 use std::time::Instant;

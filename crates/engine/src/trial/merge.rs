@@ -1,4 +1,4 @@
-//! What the workers of a trial did, as one outcome.
+//! Merges the results of a trial's workers into one outcome.
 
 use crate::arena::Pieces;
 use crate::placement::Seen;
@@ -13,7 +13,7 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Failure, Outcome, RateReport, Tally, Waits};
 use iolab_workload::region_state::Region;
 
-/// What all workers of a trial did. What they have recorded into goes to `spare`.
+/// The outcome of all workers of a trial. Their used histograms go to `spare`.
 pub(crate) fn merge(
     workers: Vec<WorkerOutcome>,
     clock: &Clock,
@@ -37,7 +37,7 @@ pub(crate) fn merge(
     merged
 }
 
-/// What some workers did, with what the kernel counted of their threads; without a series.
+/// The outcome of some workers, with the kernel's counters of their threads; without a series.
 pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut merged = Outcome::default();
     let (mut first_start, mut last_start) = (u64::MAX, 0);

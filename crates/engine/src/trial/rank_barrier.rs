@@ -5,31 +5,32 @@ use iolab_workload::Result;
 /// A barrier that all ranks of a trial pass three times, and a moment that they agree on. Each method is called once per trial, in this
 /// order, by the thread that coordinates it.
 pub trait RankBarrier {
-    /// Own workers are set up. Returns when those of all processes are.
+    /// Reports that own workers are set up. Returns when the workers of all processes are.
     ///
     /// # Errors
     /// When another process cannot take part: the trial is given up.
     fn ready(&mut self) -> Result<()>;
 
-    /// The page cache has been looked at. Returns when this process knows at which moment the trial starts, some time before it.
+    /// Reports that the page cache has been examined. Returns when the moment of the start is known, some time before it.
     ///
     /// # Errors
     /// As [`RankBarrier::ready`].
     fn announced(&mut self) -> Result<()>;
 
-    /// Own counters are read. Returns at that moment.
+    /// Reports that own counters are read. Returns at the moment of the start.
     ///
     /// # Errors
     /// As [`RankBarrier::ready`].
     fn start(&mut self) -> Result<()>;
 
-    /// Own workers have ended, and this process has counted what it used. Returns when those of all processes have, so that counters of the host hold what all did.
+    /// Reports that own workers have ended and own usage is counted. Returns when this holds for all processes, so that
+    /// counters of the host cover all of them.
     ///
     /// # Errors
     /// When another process is lost.
     fn ended(&mut self) -> Result<()>;
 
-    /// When each own worker started and ended, in ticks of the trial's clock.
+    /// Reports when each own worker started and ended, in ticks of the trial's clock.
     fn worked(&mut self, workers: Vec<(u64, u64)>);
 }
 

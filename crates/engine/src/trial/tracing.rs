@@ -35,7 +35,7 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     let name = target.named().display();
     let carrier = target.carrier().map_err(|why| {
         Error::usage(format!(
-            "trace=true: the requests of {name} cannot be found among those of a device: {why}"
+            "trace=true: the requests of {name} cannot be found among the requests of a device: {why}"
         ))
         .hint("leave trace out, or measure another target")
     })?;
@@ -62,8 +62,8 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the requests of a trial to a file system in user space can be told apart: its events name the thread that sends, and no
-/// offset.
+/// Checks that the requests of a trial to a file system in user space can be distinguished. Its events name the thread that
+/// sends, and no offset.
 fn check_fuse(spec: &TrialSpec, name: &str) -> Result<()> {
     let sends = match spec.backend {
         Backend::Sync | Backend::Psync | Backend::Pvsync2 | Backend::Mmap | Backend::Null => None,
@@ -83,7 +83,7 @@ fn check_fuse(spec: &TrialSpec, name: &str) -> Result<()> {
     })
 }
 
-/// What traces the disks of those jobs that are to be traced, and what syncs their files; `None` where none is.
+/// The tracer of the disks of all traced jobs, and of the syncs of their files; `None` if no job is traced.
 pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> {
     let mut places = TracedPlaces::default();
     for job in jobs.iter().filter(|job| job.spec.trace) {
@@ -129,14 +129,14 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
     }
 }
 
-/// What tracing showed: of each job, and of all of them.
+/// Traced stages by job, and over all jobs.
 pub(super) struct TracedJobs {
     pub(super) each: Vec<Option<Traced>>,
     pub(super) all: Option<Traced>,
 }
 
 impl TracedJobs {
-    /// Nothing of so many jobs.
+    /// No stages, for this number of jobs.
     pub(super) fn none(jobs: usize) -> Self {
         Self {
             each: vec![None; jobs],
@@ -197,7 +197,7 @@ pub(super) fn judge(
     Ok(tell_jobs((&requests, &syncs), &of_jobs, recording, clock))
 }
 
-/// The requests and syncs of a job among those of all.
+/// The places of a job's requests and syncs in the lists of all jobs.
 struct JobRequests {
     requests: Range<usize>,
     syncs: Range<usize>,
@@ -206,8 +206,8 @@ struct JobRequests {
     carried_by: CarriedBy,
 }
 
-/// What the requests of each job show, and those of all; `None` for a job that is not traced. Those that ended after the recording join
-/// what it has of them, so that it is not taken for the requests of others, and are left out then.
+/// Traced stages by job, `None` for a job that is not traced, and over all jobs. Requests that ended after the recording
+/// are joined first, so that their events are not attributed to others, and are then left out.
 fn tell_jobs(
     (requests, syncs): (&[TracedRequest], &[TracedSync]),
     of_jobs: &[Option<JobRequests>],
@@ -256,7 +256,7 @@ struct Recorded {
     carried_by: CarriedBy,
 }
 
-/// What carries out the requests of several jobs or files together.
+/// The common carrier of the requests of several jobs or files.
 fn merge_carriers(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
     let mut all = all.into_iter();
     let first = all.next().unwrap_or_default();
@@ -286,12 +286,12 @@ enum FileWay {
     FileServer(u32),
     /// To a file system in user space, by its number.
     Fuse(u32),
-    /// It is not known.
+    /// Unknown destination.
     Unknown,
 }
 
 impl TracedFiles {
-    /// As the files are after a trial that writes them, or does not: writes may have given them their place.
+    /// The carriers of the files after a trial that `writes` them or not: writes may have given the files their place.
     fn of(files: &Files<'_>, writes: bool) -> Self {
         let of_part = |part: &TargetRange<'_>| {
             let target = part.target();
@@ -471,7 +471,7 @@ fn split_writes(
         .collect()
 }
 
-/// What the joined requests and syncs of these numbers show.
+/// Stages of the joined requests and syncs with these numbers.
 fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -> Traced {
     let stages = own.requests.iter();
     let stages = stages.filter_map(|number| joined.stages[*number]);
@@ -522,7 +522,7 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
     }
 }
 
-/// Which requests the stages are of, where there was no room for all.
+/// Note that the trace had room for the first requests only.
 fn only_first(requests: u64) -> String {
     format!(
         "the trace holds only the first {}: it has no room for more",
@@ -547,7 +547,7 @@ fn not_joined(counts: &TraceCounts) -> String {
     )
 }
 
-/// Stages that follow each other, in ticks, in ns: their sum is that of the ticks as the latency is recorded.
+/// Consecutive stages in ns, from ticks: their sum equals the recorded latency.
 fn one_after_the_other<const N: usize>(ticks: [u64; N], clock: &Clock) -> [u64; N] {
     let (mut at, mut at_ns) = (0, 0);
     ticks.map(|ticks| {
@@ -573,7 +573,7 @@ fn in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
     }
 }
 
-/// The same of a sync.
+/// The stages of a sync in ns.
 fn sync_in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
     let ns = one_after_the_other(Stage::SYNC.map(|stage| ticks[stage]), clock);
     let mut stages = PerStage::default();

@@ -30,20 +30,20 @@ pub(super) fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, halt: &Atom
     barrier.wait_for_all(all);
 }
 
-/// What is read in a trial, by a thread of its own. Nothing waits for it, as a sensor may not answer either.
+/// Temperatures read during a trial by a thread of their own. Nothing waits for that thread, as a sensor may not answer.
 pub(super) struct Temperatures {
     readings: Receiver<TemperatureReading>,
     _over: Sender<()>,
 }
 
 impl Temperatures {
-    /// Of a trial that begins now; `None` without a sensor, and where the thread cannot be started.
+    /// Starts reading at the start of a trial; `None` without a sensor, or if the thread cannot be started.
     pub(super) fn of(thermometer: Thermometer) -> Option<Self> {
         let has_sensors = thermometer.has_sensors();
         has_sensors.then(|| Self::read_by(move || thermometer.read(), EVERY))?
     }
 
-    /// Those that `read` returns, thousandths of a degree Celsius.
+    /// Readings of `read`, thousandths of a degree Celsius.
     fn read_by(read: impl Fn() -> Option<u64> + Send + 'static, every: Duration) -> Option<Self> {
         let (reading, readings) = mpsc::channel();
         let (over, is_over) = mpsc::channel::<()>();
@@ -84,7 +84,7 @@ mod tests {
     const STEP: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_sensor_is_read_until_the_trial_is_over() {
+    fn reads_a_sensor_until_the_trial_ends() {
         let (told, tells) = mpsc::channel();
         let read = move || {
             told.send(()).ok()?;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensor_that_does_not_answer_is_not_waited_for() {
+    fn does_not_wait_for_a_silent_sensor() {
         let (told, tells) = mpsc::channel();
         let (answer, answers) = mpsc::channel::<u64>();
         let read = move || {

@@ -75,14 +75,14 @@ pub(super) fn work(
 /// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
 /// each call, which a single-threaded program is spared too, and the limit of open files holds per worker.
 fn use_private_descriptors() {
-    // SAFETY: what this thread opens from here on is also closed by it (a worker's parts never leave their
-    // thread), and what was open before stays open in both tables until this thread ends.
+    // SAFETY: whatever this thread opens from here on it also closes (a worker's parts never leave their thread). Whatever
+    // was open before stays open in both tables until this thread ends.
     let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
-    // Where it is forbidden, the shared table serves as well, only a little slower.
+    // If unsharing is forbidden, the shared table serves as well, only a little slower.
     let _ = unshared;
 }
 
-/// What a worker needs besides its backend.
+/// Everything that a worker needs except its backend.
 struct Stage<'a> {
     job: Job<'a>,
     number: u32,
@@ -91,7 +91,7 @@ struct Stage<'a> {
     histograms: SpareHistograms,
 }
 
-/// What counts while a worker runs.
+/// Counters of a running worker.
 struct Started<'a> {
     hardware: Option<std::result::Result<EventGroup, NoHardware>>,
     before: Option<Counters>,

@@ -1,4 +1,4 @@
-//! What is wrong with one block, judged by all its sectors.
+//! Judges one block by all its sectors.
 
 use super::format::{Generation, Seen};
 use super::written;
@@ -18,14 +18,14 @@ pub(super) struct Block {
     unknown: Option<(u64, bool)>,
 }
 
-/// What came out.
+/// The verdict on a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// Every sector was written by this write of the trial.
     Whole(Generation),
     /// Every sector was written by the trial, but not all by the same write.
     Mixed(Vec<Generation>, u64),
-    /// It is not what any write of the trial can have left.
+    /// Not the result of any write of the trial.
     Faulty(FaultKind, u64, FoundInstead),
 }
 

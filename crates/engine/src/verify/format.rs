@@ -1,4 +1,4 @@
-//! The form of a verifiable block: every 512 bytes of it say where and when they were written, and bear a checksum.
+//! The format of a verifiable block: every 512 bytes say where and when they were written, and carry a checksum.
 //!
 //! A header lies over the start of each sector, little-endian:
 //!
@@ -7,12 +7,12 @@
 //! | 0 to 7 | magic |
 //! | 8 to 15 | byte offset in the target |
 //! | 16 to 23 | identity of the trial |
-//! | 24 to 31 | generation: the thread in the upper 16 bits, the number of its write in the others |
+//! | 24 to 31 | generation: thread (upper 16 bits), number of its write (lower 48) |
 //! | 32 to 35 | checksum |
 //!
-//! The checksum is CRC-32C (G. Castagnoli et al., IEEE Trans. Commun. 41 (1993) 883-892) of the payload behind the
-//! header, followed by the header up to the checksum. In this order the payload's part of it does not depend on the
-//! header and is computed once, before the clock starts.
+//! The checksum is CRC-32C (G. Castagnoli et al., IEEE Trans. Commun. 41 (1993) 883-892) of the payload after the header,
+//! followed by the header up to the checksum. In this order the payload's part does not depend on the header and is
+//! computed once, before the clock starts.
 
 /// The smallest piece that storage writes as a whole, and that a checksum guards.
 pub(crate) const SECTOR: usize = 512;
@@ -24,7 +24,7 @@ const HEADER: usize = SUMMED + 4;
 /// Bits of a generation that number the writes of a thread.
 const NUMBER_BITS: u32 = 48;
 
-/// Which write of a trial: the thread and how many writes it had made before.
+/// A write of a trial: the thread, and the number of its earlier writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Generation(pub(crate) u64);
 
@@ -45,20 +45,20 @@ impl Generation {
     }
 }
 
-/// What a sector was found to hold.
+/// Content of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// What this write of the trial put there.
+    /// Data of this write of the trial, in its place.
     Written(Generation),
-    /// What this trial has written for another place, which begins at this byte.
+    /// Data that this trial wrote for another place, which begins at this byte.
     MadeFor(u64),
-    /// What an earlier trial or run has written.
+    /// Data of an earlier trial or run.
     Earlier,
-    /// A header of ours, with a checksum that is wrong.
+    /// A header of iolab's with a wrong checksum.
     Damaged,
     /// Zeros.
     Zeros,
-    /// It has no header of iolab's.
+    /// Anything without a header of iolab's.
     Unknown,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn seal(
     sector[..HEADER].copy_from_slice(&header);
 }
 
-/// What a sector holds that was read at `offset`, in the eyes of the trial that wrote there.
+/// The content of a sector that was read at `offset`, as seen by the trial that wrote there.
 pub(crate) fn inspect(sector: &[u8], offset: u64, trial: u64) -> Seen {
     let field = |at: usize| {
         let bytes: [u8; 8] = std::array::from_fn(|byte| sector[at + byte]);

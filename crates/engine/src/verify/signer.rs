@@ -18,12 +18,12 @@ pub(crate) struct Signer {
     payloads: Option<Vec<u32>>,
     /// Number of the write in each slot.
     in_slot: Vec<u64>,
-    /// So many entries at the start of the worker's list of free slots are known to be idle.
+    /// Number of entries at the start of the worker's list of free slots that are known to be idle.
     settled: usize,
     overlap: u64,
 }
 
-/// What a worker has signed.
+/// The signed writes of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signed {
     /// Number of the worker.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_leave_in_the_buffer_is_signed_too() {
+    fn signs_buffers_that_reads_have_changed() {
         let spec = TrialSpec {
             bs: 1024,
             read_percent: 50,
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn a_write_overlaps_those_that_begin_before_its_slot_is_free() {
+    fn overlap_counts_writes_until_the_slot_is_free() {
         let (mut buffers, mut signer) = setup(3);
         let (mut third, mut second) = (take(&mut buffers), take(&mut buffers));
         let first = take(&mut buffers);
         signer.sign(&mut third, 0, &[]);
         signer.sign(&mut second, 0, &[]);
         buffers.put(first);
-        // The slot of the second is free again and again, that of the first not.
+        // The second's slot becomes free again and again, the first's does not.
         for _ in 0..4 {
             signer.sign(&mut second, 0, buffers.home());
         }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_idle_for_long_makes_no_overlap() {
+    fn a_long_idle_slot_makes_no_overlap() {
         let (mut buffers, mut signer) = setup(2);
         let (mut second, mut first) = (take(&mut buffers), take(&mut buffers));
         signer.sign(&mut second, 0, &[]);

@@ -1,4 +1,4 @@
-//! What is known of each block of a region, in 8 bytes: first where it was written, then what it holds.
+//! Table of the blocks of a region, 8 bytes each: first where a block was written, then its content.
 
 use super::format::Generation;
 use super::signer::Signed;
@@ -7,18 +7,18 @@ use crate::worker::{Requests, Varied};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
-/// Nothing is to be said of the block, or nothing any more.
+/// Nothing was written, or the block was judged.
 const NOTHING: u64 = 0;
 /// The block holds the data of one write, whose generation follows.
 const HELD: u64 = 1 << 63;
-/// What it holds is too old.
+/// The content is too old.
 const OLD: u64 = 1 << 62;
-/// It holds parts of several writes; its generation has no meaning.
+/// The block holds parts of several writes; the generation has no meaning.
 const MIXED: u64 = 1 << 61;
 const FLAGS: u64 = HELD | OLD | MIXED;
 
-/// One entry a block. Blocks of a trial never overlap without being the same, so that the start of each, divided by
-/// the I/O size, is a number that no other has.
+/// One entry per block. Blocks of a trial overlap only if they are the same block. So the start of a block divided by the
+/// I/O size is a unique number.
 pub(super) struct Table {
     entries: Vec<u64>,
     base: u64,
@@ -39,7 +39,7 @@ pub(super) fn replay(spec: &TrialSpec, signed: &Signed, mut visit: impl FnMut(u6
 }
 
 impl Table {
-    /// Of every block that was written.
+    /// The table of every block that was written.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no memory for it.
@@ -75,7 +75,7 @@ impl Table {
         ((offset - self.base) / self.bs) as usize
     }
 
-    /// Where the written block of an entry begins, before it was read back; `None` where none was written.
+    /// Start of the written block of an entry, before it is read back; `None` if no block was written.
     fn start(&self, index: usize) -> Option<u64> {
         match self.entries.get(index)? {
             0 => None,
@@ -83,8 +83,8 @@ impl Table {
         }
     }
 
-    /// The next run of adjoining written blocks from this entry on, before they were read back: where it begins and
-    /// ends, and the entry to go on with.
+    /// The next run of adjoining written blocks from this entry on, before they are read back: its start, its end, and the
+    /// entry after it.
     pub(super) fn next_run(&self, from: usize) -> Option<(u64, u64, usize)> {
         let first = (from..self.entries.len()).find(|index| self.entries[*index] != NOTHING)?;
         let start = self.start(first)?;
@@ -135,8 +135,7 @@ impl Table {
         self.entries.len()
     }
 
-    /// What the block of an entry holds, where that is too old. Of a block with parts of several writes it has no
-    /// meaning.
+    /// The write whose content in the block of an entry is too old. Meaningless for a block with parts of several writes.
     pub(super) fn outdated(&self, index: usize) -> Option<Generation> {
         let entry = self.entries[index];
         (entry & OLD != 0).then_some(Generation(entry & !FLAGS))

@@ -181,7 +181,7 @@ fn a_block_in_the_wrong_place_is_misplaced() {
 }
 
 #[test]
-fn a_lost_write_of_a_second_pass_is_stale() {
+fn a_lost_write_of_pass_two_is_stale() {
     let mut bench = bench(TrialSpec::default());
     bench.write(0, TRIAL, 2 * BLOCKS, |file, number, offset, block| {
         if ![BLOCKS + 7, BLOCKS + 8].contains(&number) {
@@ -289,7 +289,7 @@ fn all_kinds_are_counted_apart() {
 }
 
 #[test]
-fn of_two_writes_on_their_way_either_may_come_last() {
+fn either_of_two_overlapping_writes_may_come_last() {
     let older_last = |overlap| {
         let spec = TrialSpec {
             pattern: Pattern::RandReplace,
@@ -317,7 +317,7 @@ fn of_two_writes_on_their_way_either_may_come_last() {
 }
 
 #[test]
-fn threads_that_share_blocks_may_come_in_any_order() {
+fn writes_of_several_threads_come_in_any_order() {
     let spec = TrialSpec {
         pattern: Pattern::Zipf(1.2),
         threads: 3,

@@ -1,4 +1,4 @@
-//! What befalls a share of the requests.
+//! Random events that happen to a share of the requests.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

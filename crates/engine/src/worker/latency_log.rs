@@ -101,7 +101,7 @@ impl Histograms {
     }
 }
 
-/// Counts the latencies of one worker over time, in intervals that begin as those of its series do.
+/// Latencies of one worker over time, in the same intervals as its series.
 #[derive(Debug)]
 pub(crate) struct LatencyLog<'a> {
     clock: &'a Clock,
@@ -109,12 +109,12 @@ pub(crate) struct LatencyLog<'a> {
     start: u64,
     /// Length of an interval, ticks.
     width: u64,
-    /// The same in ns.
+    /// Length of an interval, ns.
     interval_ns: u64,
     room: usize,
     /// The interval under way.
     current: usize,
-    /// Stamp of its end.
+    /// End of the current interval, a stamp.
     end: u64,
     histograms: PerOperation<Option<Histograms>>,
 }
@@ -172,7 +172,7 @@ impl<'a> LatencyLog<'a> {
         self.end = self.start.saturating_add(end);
     }
 
-    /// What was counted, for the operations that the trial has.
+    /// The counted latencies, for the operations that the trial has.
     pub(crate) fn counted(&self) -> PerOperation<LatencyOverTime> {
         self.histograms.as_ref().map(|own| LatencyOverTime {
             interval_ns: self.interval_ns,
@@ -184,7 +184,7 @@ impl<'a> LatencyLog<'a> {
     }
 }
 
-/// What is noted of requests where anything is.
+/// Notes of a worker that keeps any.
 pub(crate) struct Notes<'a> {
     /// The requests one by one, of a traced trial.
     pub(crate) requests: Option<NotedRequests>,

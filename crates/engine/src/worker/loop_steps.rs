@@ -1,5 +1,5 @@
-//! What is the same in every loop of a worker, and compiled once: it knows neither what is recorded of a request nor
-//! what requests there are, and takes the backend where it needs one.
+//! The steps common to every loop of a worker, compiled once. They know neither what is recorded of a request nor which
+//! requests there are, and take the backend as an argument.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,13 +19,13 @@ use iolab_workload::trial::{SyncPolicy, TrialSpec};
 /// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What the kernel answers where a request is to be issued again.
+/// Results of the kernel after which a request is issued again.
 const AGAIN: [i64; 2] = [-(libc::EAGAIN as i64), -(libc::EINTR as i64)];
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Issued {
-    /// What is still to be transferred.
+    /// The part that is still to be transferred.
     pub(super) request: Request,
     pub(super) started: u64,
 }
@@ -142,8 +142,8 @@ impl<'a> Common<'a> {
             .filter(|_| request.action.is_sync())
     }
 
-    /// What is not a whole transfer: short ones go on, a write is followed by its sync where the policy says so, errors
-    /// end the trial. Gives the slot of a request that is complete.
+    /// Handles a result that is not a whole transfer: short transfers go on, a write is followed by its sync if the policy
+    /// says so, errors end the trial. Returns the slot of a completed request.
     #[inline(never)]
     pub(super) fn unusual<B: Backend>(
         &mut self,
@@ -255,7 +255,7 @@ impl<'a> Common<'a> {
         }
     }
 
-    /// What was done so far.
+    /// The work done so far.
     pub(super) fn done(&self) -> PerOperation<Moved> {
         self.outcome.operations.moved()
     }

@@ -197,9 +197,9 @@ impl<'a, L: Log> Open<'a, L> {
 }
 
 impl Closing {
-    /// Whether so little is behind that it is made up for: leaving those requests out would leave out the longest
-    /// response times. The limit is above that from which a rate counts as not held, so that where requests are
-    /// left out it does count so.
+    /// Whether the backlog is small enough to be completed after the time is up: leaving those requests out would leave out
+    /// the longest response times. The limit lies above the backlog from which a rate counts as not held, so a trial that
+    /// leaves requests out counts as such.
     fn is_made_up(&self, workers: u32) -> bool {
         let due = (self.issued + self.backlog) as f64;
         self.backlog as f64 <= f64::from(workers) * (MADE_UP * due).max(1.0)

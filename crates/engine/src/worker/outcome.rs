@@ -1,4 +1,4 @@
-//! What one worker did.
+//! The results of one worker.
 
 use super::NotedRequests;
 use crate::arena::Pieces;
@@ -15,7 +15,7 @@ use iolab_workload::outcome::{Effective, Ended, FailedRequest, RateReport, Tally
 use iolab_workload::request_sizes::RequestSizes;
 use iolab_workload::trial::TrialSpec;
 
-/// What one worker did.
+/// The results of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerOutcome {
     pub(crate) operations: PerOperation<Tally>,
@@ -29,22 +29,21 @@ pub(crate) struct WorkerOutcome {
     /// Time in which it paused.
     pub(crate) paused_ns: u64,
     pub(crate) effective: Effective,
-    /// What the processor counted in this worker.
+    /// The processor's counters of this worker.
     pub(crate) hardware: Hardware,
-    /// What the kernel counted of its thread, where other groups run beside it.
+    /// The kernel's counters of its thread, if other groups run at the same time.
     pub(crate) thread: Counters,
-    /// Stretches of physical memory that its buffers lie in, where that is known.
+    /// Stretches of physical memory that its buffers lie in, if known.
     pub(crate) pieces: Option<Pieces>,
     /// How this worker kept up with its share of a rate.
     pub(crate) rate_report: Option<RateReport>,
-    /// What it did over time.
+    /// Its course over time.
     pub(crate) series: Recorder,
     /// The writes that can be verified.
     pub(crate) signed: Option<Signed>,
     /// How many requests of each size there were, where sizes were drawn.
     pub(crate) sizes: RequestSizes,
-    /// Requests that would have had to wait, where they were tried without waiting first.
-    /// Time in which it was ready to run and waited for a CPU, ns; `None` where that is not counted.
+    /// Time in which it was ready to run and waited for a CPU, ns; `None` if that is not counted.
     pub(crate) run_delay_ns: Option<u64>,
     /// The CPUs that it was seen on; `None` in virtual time.
     pub(crate) cpus: Option<Box<Seen>>,
@@ -55,7 +54,7 @@ pub(crate) struct WorkerOutcome {
 }
 
 impl WorkerOutcome {
-    /// That of a worker which has done nothing yet; `timed` says whether it records how long requests take.
+    /// The outcome of a worker that has done nothing yet; `timed` says whether it records latencies.
     pub(crate) fn begun(
         spec: &TrialSpec,
         timed: bool,

@@ -13,9 +13,10 @@ const LEAD_MAX_NS: u64 = 50_000;
 /// To fall asleep and to wake up takes about as much CPU time as to look at the clock for so long.
 const SLEEP_MIN_NS: u64 = 10_000;
 const LEAD_STEP_NS: u64 = 100;
-/// Of these, those that a sleep which ended too late is.
+/// Steps of [`LEAD_STEP_NS`] by which the lead grows after an oversleep.
 const LATE_STEPS: u64 = 10;
-/// The same where requests may be late by some time: then one in a hundred is later.
+/// Steps of [`LEAD_STEP_NS`] after an oversleep if requests may be late by some time: then one sleep in a hundred is later
+/// still.
 const LATER_STEPS: u64 = 100;
 const UNSLEPT_STEP_NS: u64 = 50;
 /// The longest sleep, so that a raised stop flag is seen.
@@ -30,7 +31,7 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Those that a trial asks for.
+    /// The pauses that a trial asks for.
     pub(super) fn of(spec: &TrialSpec, clock: &Clock) -> Option<Self> {
         spec.thinktime.map(|time| Self {
             is_due: false,
@@ -63,9 +64,9 @@ pub(crate) fn pause(clock: &Clock, until: u64) {
 
 /// How long before its time a wait stops sleeping: a sleeper wakes up late, and that would count into the response time.
 ///
-/// Learned from the sleeps of one worker: each that ends in time makes it a step shorter, each that does not is [`LATE_STEPS`] steps for each
-/// request that it made late, so that in the balance one sleep in so many ends too late (stochastic approximation of a quantile: H. Robbins,
-/// S. Monro, Annals of Mathematical Statistics 22 (1951) 400-407).
+/// Learned from the sleeps of one worker. A sleep that ends in time shortens the lead by one step. An oversleep lengthens
+/// it by [`LATE_STEPS`] steps for each request that it made late. In balance one sleep in [`LATE_STEPS`] ends too late
+/// (stochastic approximation of a quantile: H. Robbins, S. Monro, Annals of Mathematical Statistics 22 (1951) 400-407).
 pub(super) struct Lead {
     ns: u64,
     late_steps: u64,
@@ -108,13 +109,14 @@ impl Lead {
         self.ns = self.ns.saturating_sub(LEAD_STEP_NS);
     }
 
-    /// A sleep ended after so many requests were due.
+    /// Notes a sleep that ended after `late` requests were due.
     pub(super) fn lengthen(&mut self, late: u64) {
         let longer = late.saturating_mul(self.late_steps * LEAD_STEP_NS);
         self.ns = self.ns.saturating_add(longer).min(LEAD_MAX_NS);
     }
 
-    /// Waits until a stamp, as [`pause`] does, but may sleep until `latest`. The stamp at which it woke up; `None` without a sleep.
+    /// Waits until a stamp, as [`pause`] does, but may sleep until `latest`. Returns the stamp at which it woke up; `None`
+    /// without a sleep.
     #[inline(never)]
     pub(super) fn pause(&self, clock: &Clock, until: u64, latest: u64) -> Option<u64> {
         let left = |now| clock.ns_between(now, latest);
@@ -154,17 +156,17 @@ mod tests {
 
     const LENGTH_NS: u64 = 20_000_000;
 
-    /// What became of the sleeps of a worker.
+    /// The sleeps of a worker, summed up.
     struct Slept {
         /// The lead after them, ns.
         lead: u64,
         sleeps: u64,
-        /// Of [`REQUESTS`], those that were later than they might be.
+        /// Number of the [`REQUESTS`] that were later than allowed.
         late: u64,
     }
 
-    /// Has a worker that issues a request each `gap_ns`, at most `slack_ns` late, sleep where there is time, and wake up late by what
-    /// `oversleeps` yields.
+    /// Simulates a worker that issues a request each `gap_ns`, at most `slack_ns` late. It sleeps if there is time, and
+    /// wakes up late by the values of `oversleeps`.
     fn after(mut oversleeps: impl Iterator<Item = u64>, gap_ns: u64, slack_ns: u64) -> Slept {
         let mut lead = Lead::of_slack(Duration::from_nanos(slack_ns));
         let (mut now, mut sleeps, mut late) = (0, 0, 0);
@@ -196,19 +198,19 @@ mod tests {
     const REQUESTS: u64 = 100_000;
 
     #[test]
-    fn a_lead_is_about_what_sleeps_are_late_by() {
+    fn the_lead_approaches_the_usual_oversleep() {
         let several = |from: u64| (0..).map(move |i| from + i * 7_919 % 5_000);
         let Slept { lead, late, .. } = after(several(5_000), 100_000, 0);
         assert!((9_000..11_000).contains(&lead), "{lead}");
         assert!(late <= REQUESTS / 5, "{late}");
-        // Who always wakes up too late gains nothing by more.
+        // A worker that always oversleeps gains nothing from a longer lead.
         let Slept { lead, .. } = after(several(90_000), 200_000, 0);
         assert!(lead > LEAD_MAX_NS - 1_000, "{lead}");
     }
 
-    /// Where there is no time for a sleep the worker tries one now and then, so that it learns when sleeps are exact again.
+    /// A worker without time to sleep tries it now and then, so that it learns when sleeps are exact again.
     #[test]
-    fn requests_that_leave_no_time_for_a_sleep_are_seldom_late() {
+    fn requests_without_time_to_sleep_are_seldom_late() {
         for gap_ns in [15_000, 25_000, 40_000] {
             let late = after(std::iter::repeat(45_000), gap_ns, 0).late;
             assert!((1..=REQUESTS / 15).contains(&late), "{gap_ns}: {late}");
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_may_be_late_share_a_sleep_and_are_later_once_in_a_hundred() {
+    fn tolerant_requests_share_sleeps_and_rarely_run_late() {
         let oversleeps = (0..).map(|i| 5_000 + i * 7_919 % 5_000);
         let slept = after(oversleeps, 10_000, 40_000);
         assert!((1..=REQUESTS / 50).contains(&slept.late), "{}", slept.late);
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spinning_thread_uses_its_cpu_and_a_pausing_one_does_not() {
+    fn spinning_uses_the_cpu_and_pausing_does_not() {
         let clock = Clock::calibrate();
         let used = |wait: fn(&Clock, u64)| {
             let before = cpu_ns();

@@ -31,7 +31,7 @@ struct Room {
 }
 
 impl Room {
-    /// Of a worker that has at most `quota` requests.
+    /// The room of a worker that has at most `quota` requests.
     fn new(spec: &TrialSpec, quota: u64) -> Self {
         let requests = quota.min(NOTED_MAX / u64::from(spec.threads.max(1)));
         let syncs = match spec.sync.follows_writes() {
@@ -61,11 +61,11 @@ pub(crate) struct NotedSync {
     /// Stamps.
     pub(crate) started: u64,
     pub(crate) ended: u64,
-    /// Where the write was.
+    /// Offset of the write, bytes.
     pub(crate) offset: u64,
 }
 
-/// What is noted of single requests: a type, so that a loop that notes none has no code for it.
+/// A log of single requests: a type, so that a loop without one has no code for it.
 pub(crate) trait Log {
     /// Whether anything is noted.
     const NOTES: bool;
@@ -89,10 +89,10 @@ pub(crate) trait Log {
         synced: Option<u64>,
     );
 
-    /// What was noted of single requests.
+    /// The log of single requests, if kept.
     fn take(&mut self) -> Option<NotedRequests>;
 
-    /// The latencies over time, where they are kept.
+    /// The latencies over time, if kept.
     fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
         None
     }
@@ -139,7 +139,7 @@ pub(crate) struct NotedRequests {
 }
 
 impl NotedRequests {
-    /// Room for those of worker number `worker`, which is the calling thread.
+    /// A log with room for the requests of worker number `worker`, which is the calling thread.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Self {
         let room = Room::new(spec, quota(spec, worker));
         // Not zeros, whose memory would first be touched within the trial.
@@ -231,7 +231,7 @@ mod tests {
     use iolab_workload::trial::TrialLimit;
 
     #[test]
-    fn what_has_no_room_is_known_by_its_earliest_start() {
+    fn requests_without_room_leave_their_earliest_start() {
         let mut log = NotedRequests {
             worker: 0,
             thread: 1,

@@ -1,4 +1,4 @@
-//! What the requests of a worker are: a type, so that the loop of requests that are all alike pays for nothing else.
+//! Streams of requests, as types, so that the loop for uniform requests pays for nothing else.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,7 +11,7 @@ use iolab_workload::pattern::{Mix, Offsets, derive};
 use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::trial::{SizeMix, TrialSpec, share};
 
-/// What draws are for, so that they do not depend on each other.
+/// Purposes of random draws, which keep them independent.
 const SIZES: u64 = 1 << 56;
 const TRIMS: u64 = 2 << 56;
 
@@ -54,7 +54,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Those of worker number `worker`.
+    /// The requests of worker number `worker`.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Self {
         Self {
             offsets: Offsets::new(spec, worker),
@@ -94,7 +94,7 @@ impl Varied {
         spec.bs_mix.is_some() || spec.thinktime.is_some() || spec.trims()
     }
 
-    /// Those of worker number `worker`.
+    /// The requests of worker number `worker`.
     pub(crate) fn new(spec: &TrialSpec, worker: u32, clock: &Clock) -> Self {
         Self {
             pauses: Pauses::of(spec, clock),
@@ -102,7 +102,7 @@ impl Varied {
         }
     }
 
-    /// Those of worker number `worker` once more, one right after the other: what they do and where is the same.
+    /// The requests of worker number `worker` once more, without pauses: their actions and offsets are the same.
     pub(crate) fn again(spec: &TrialSpec, worker: u32) -> Self {
         Self {
             pauses: None,
@@ -178,7 +178,7 @@ impl Requests for Varied {
     }
 }
 
-/// What the next request of a mix does.
+/// The next action of a mix.
 #[inline(always)]
 fn next_action(mix: &mut Mix) -> Action {
     match mix.next_is_read() {
@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_of_a_mix_lie_within_binomial_bounds_of_what_was_asked(
+        fn mixed_requests_keep_to_binomial_bounds(
             seed: u64, first in 1u32..99, second in 1u32..99, read_percent in 0u8..=100,
         ) {
             prop_assume!(first + second < 100);
@@ -305,7 +305,7 @@ mod tests {
         }
 
         #[test]
-        fn trims_are_the_share_of_the_writes_that_was_asked(
+        fn trims_are_the_requested_share_of_writes(
             seed: u64, read_percent in 0u8..100, trim_percent in 1u8..=100,
         ) {
             let spec = TrialSpec { seed, read_percent, trim_percent, ..TrialSpec::default() };
@@ -319,7 +319,7 @@ mod tests {
         }
 
         #[test]
-        fn requests_of_a_mix_stay_in_their_part_and_end_with_the_bytes(
+        fn mixed_requests_stay_in_range_and_bytes(
             seed: u64, threads in 1u32..5, blocks in 64u64..200, offset in 0u64..4,
             pattern in prop::sample::select(vec![
                 Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::RandReplace, Pattern::Zipf(1.2),
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_do_not_vary_are_the_plain_ones() {
+    fn uniform_requests_equal_the_plain_ones() {
         let spec = TrialSpec {
             pattern: Pattern::Rand,
             read_percent: 70,

@@ -7,11 +7,11 @@ use crate::request::Action;
 /// The syncs that follow writes.
 pub(crate) struct Following {
     pub(super) call: Action,
-    /// A sync follows every so many writes.
+    /// Number of writes per sync.
     every: u32,
-    /// Writes since the last one.
+    /// Writes since the last sync.
     since: u32,
-    /// When that of each slot was issued, a stamp.
+    /// Stamp at which the sync of each slot was issued.
     pub(crate) started: Vec<u64>,
 }
 

@@ -12,7 +12,7 @@ use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
 
 const DEPTH: u32 = 4;
 
-/// Completes some requests one by one, then fails; after that it gives back all but so many.
+/// A backend that completes some requests one by one, then fails; after that it gives back all slots but `keeps`.
 struct Failing {
     in_flight: Vec<Slot>,
     until_failure: u32,
@@ -108,7 +108,7 @@ fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffe
 }
 
 #[test]
-fn what_is_in_flight_when_the_mechanism_fails_is_waited_for_and_does_not_count() {
+fn a_failing_mechanism_awaits_requests_without_counting() {
     for (rate, latency) in [
         (None, true),
         (None, false),

@@ -1,15 +1,15 @@
-//! What is recorded of a request.
+//! Recording of single requests.
 
 use super::request_log::{Log, NoLog};
 use crate::request::Request;
 
-/// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
-/// it does not record.
+/// Recording of single requests: a type, so that each kind of loop is compiled on its own and pays only for its own
+/// records.
 pub(crate) trait Timing {
     /// Whether requests are stamped and their service time is recorded.
     const TIMED: bool;
 
-    /// What is noted of single requests.
+    /// The log of single requests.
     type Log: Log;
 
     fn log(&mut self) -> &mut Self::Log;

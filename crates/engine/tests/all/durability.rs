@@ -65,7 +65,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
 }
 
 #[test]
-fn any_size_can_be_written_through_the_page_cache() {
+fn any_size_can_be_written_through_the_cache() {
     for sync in [
         SyncPolicy::None,
         SyncPolicy::Each,
@@ -125,7 +125,7 @@ fn syncs_are_counted_per_thread() {
 }
 
 #[test]
-fn the_time_of_a_write_holds_that_of_its_sync() {
+fn a_write_takes_at_least_its_sync() {
     let outcome = run(&log(SyncPolicy::Fdatasync)).expect("runs");
     let (writes, syncs) = (
         &outcome.operations.write.latency,
@@ -173,9 +173,9 @@ fn a_new_file_is_filled_once() {
     }
 }
 
-/// Past the page cache too: what the cache of the drive holds is written out before another trial reads.
+/// Past the page cache too: the drive's cache is written out before another trial reads.
 #[test]
-fn writes_without_a_sync_are_written_out_after_the_trial() {
+fn unsynced_writes_are_written_out_after_the_trial() {
     let (_directory, target) = scratch(SIZE);
     for spec in variants(&target) {
         for (sync, read_percent, is_left) in [

@@ -15,7 +15,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder")
 }
 
-/// A scratch file of so many bytes, and its folder.
+/// A scratch file of `size` bytes, and its folder.
 pub(crate) fn scratch(size: u64) -> (tempfile::TempDir, Target) {
     let folder = folder();
     let target = Target::open(folder.path(), &Need::writing(size)).expect("a scratch file");
@@ -36,7 +36,7 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     trial::run(spec, target, clock(), &AtomicBool::new(false))
 }
 
-/// A trial of so many requests.
+/// The limit of `count` requests of 4 KiB.
 pub(crate) fn requests(count: u64) -> TrialLimit {
     TrialLimit {
         bytes: Some(count * 4096),

@@ -110,7 +110,7 @@ fn groups_are_counted_apart_and_together() {
 }
 
 #[test]
-fn waits_that_only_one_group_has_are_none_of_all() {
+fn waits_of_one_group_are_left_out_overall() {
     let (_folder, target) = scratch(SIZE);
     if let Err(error) = trial::check_trims(&target) {
         return needs::skip(needs::Need::Trim, error);
@@ -135,7 +135,7 @@ fn waits_that_only_one_group_has_are_none_of_all() {
 }
 
 #[test]
-fn a_group_without_a_bound_ends_with_the_others() {
+fn an_unbounded_group_ends_with_the_others() {
     let (_folder, target) = scratch(SIZE);
     let reader = TrialSpec {
         limit: requests(200),
@@ -199,7 +199,7 @@ fn an_interrupt_ends_all_groups() {
     }
 }
 
-/// What a writing group can be.
+/// Settings that a writing group may have.
 fn writer() -> impl Strategy<Value = TrialSpec> {
     (
         prop_oneof![

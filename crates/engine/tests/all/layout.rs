@@ -1,4 +1,5 @@
-//! Layouts, descriptors and fresh files on a real file system: what each worker touches, and what is left behind.
+//! Layouts, descriptors and fresh files on a real file system: the bytes that each worker touches, and the files left after
+//! it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -86,7 +87,7 @@ fn stamps(folder: &Path) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn each_worker_writes_every_block_of_its_own_file() {
+fn workers_fill_their_own_files() {
     for pattern in [Pattern::Seq, Pattern::Rand, Pattern::Reverse] {
         let (directory, target) = scratch();
         let spec = TrialSpec {
@@ -122,7 +123,7 @@ fn each_worker_writes_every_block_of_its_own_file() {
 }
 
 #[test]
-fn every_layout_reads_each_block_once_whoever_has_the_descriptor() {
+fn every_layout_reads_each_block_once() {
     let (_directory, target) = scratch();
     for name in Backend::NAMES.iter().filter(|name| **name != "null") {
         for layout in [
@@ -180,7 +181,7 @@ fn a_shared_position_is_never_moved_by_another() {
 }
 
 #[test]
-fn writes_start_on_fresh_files_and_reads_on_the_filled_one() {
+fn writes_use_fresh_files_and_reads_filled_ones() {
     let (directory, target) = scratch();
     let before = (sizes(directory.path()), stamps(directory.path()));
     for (layout, sync) in [
@@ -218,7 +219,7 @@ fn writes_start_on_fresh_files_and_reads_on_the_filled_one() {
 }
 
 #[test]
-fn all_files_are_as_large_as_they_must_be_and_go_together() {
+fn files_have_their_sizes_and_are_removed_together() {
     let (directory, target) = scratch();
     // 256 blocks: one worker has them all, of three the second and third have 86 at most.
     let share = 86 * BLOCK;
@@ -230,7 +231,7 @@ fn all_files_are_as_large_as_they_must_be_and_go_together() {
 }
 
 #[test]
-fn what_only_is_named_like_files_of_a_killed_run_stays() {
+fn lookalikes_of_a_killed_runs_files_stay() {
     let (directory, target) = scratch();
     let share = 86 * BLOCK;
     let left = directory.path().join("left");

@@ -1,5 +1,4 @@
-//! Trials on files. One program, so that it is linked once; what needs a process of its own has a target beside this
-//! one.
+//! Trials on files. One program, so that it is linked once. Tests that need a process of their own are separate targets.
 
 mod busy_cpu;
 mod durability;
@@ -17,7 +16,7 @@ mod verify;
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use needs::Need;
 
-/// What the machine lacks where a trial of a plain file is refused; `None` where every machine can carry it out.
+/// The feature that this machine lacks when a trial of a plain file is refused; `None` if every machine can run it.
 fn lacking(spec: &TrialSpec) -> Option<Need> {
     match (spec.cache, spec.backend) {
         (CacheState::Direct, _) => Some(Need::DirectIo),

@@ -49,7 +49,7 @@ fn variants(target: &Target) -> Vec<TrialSpec> {
 }
 
 #[test]
-fn every_backend_makes_each_request_and_times_it_three_ways() {
+fn every_backend_makes_and_times_each_request() {
     let (_directory, target) = scratch(SIZE);
     for variant in variants(&target) {
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
@@ -137,7 +137,7 @@ fn no_storage_holds_the_greatest_rate() {
 }
 
 #[test]
-fn a_seed_gives_the_same_requests_whether_there_is_a_rate_or_not() {
+fn a_rate_does_not_change_the_requests() {
     let (_directory, target) = scratch(SIZE);
     let written = |rate| {
         let spec = TrialSpec {

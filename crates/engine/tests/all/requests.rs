@@ -34,7 +34,7 @@ fn run(spec: &TrialSpec) -> Outcome {
 }
 
 #[test]
-fn requests_of_several_sizes_are_counted_by_size_and_by_bytes() {
+fn mixed_sizes_are_counted_by_size_and_bytes() {
     for (backend, depth) in [
         (Backend::Psync, 1),
         (Backend::Libaio, 4),
@@ -186,7 +186,7 @@ proptest! {
 }
 
 #[test]
-fn trims_are_counted_apart_and_the_file_is_filled_again() {
+fn trims_count_apart_and_are_filled_again() {
     let (_folder, target) = scratch(REGION);
     let stop = AtomicBool::new(false);
     let spec = TrialSpec {
@@ -255,7 +255,7 @@ fn intervals_hold_what_every_operation_did() {
     }
 }
 
-/// Writes a file of so many blocks once, and gives its blocks of 4 KiB.
+/// Writes a file of `blocks` blocks once and returns its blocks of 4 KiB.
 fn written(spec: &TrialSpec, blocks: usize) -> Vec<Vec<u8>> {
     let spec = TrialSpec {
         region: blocks as u64 * 4096,
@@ -289,7 +289,7 @@ fn data_is_compressible_as_far_as_asked() {
     }
 }
 
-/// What a trial came to; a refusal says what helps.
+/// The result of a trial; a refusal names a remedy.
 fn tried(spec: &TrialSpec) -> Result<Outcome, Error> {
     let (_folder, target) = scratch(REGION);
     let tried = trial::run(spec, &target, clock(), &AtomicBool::new(false));
@@ -297,7 +297,7 @@ fn tried(spec: &TrialSpec) -> Result<Outcome, Error> {
 }
 
 #[test]
-fn advice_and_cpus_are_followed_or_refused_by_name() {
+fn advice_and_cpus_are_followed_or_refused() {
     let cpu = iolab_engine::placement::allowed().numbers()[0];
     let placed = TrialSpec {
         fadvise: Some(Advice::Random),

@@ -1,4 +1,4 @@
-//! Several files of each worker on a real file system: every block of every file is written once, and no file is left behind.
+//! Several files per worker on a real file system: every block of every file is written once, and all files are removed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,7 +71,7 @@ fn stamped(folder: &Path, offsets: &[u64]) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// The offsets of a worker: those of each file are in a slot of their own.
+/// The offsets of a worker; each file has a slot of its own.
 fn offsets(spec: &TrialSpec) -> Vec<u64> {
     let files = (0..).zip(spec.private_files(0));
     let of_file = |(number, bytes): (u64, u64)| {
@@ -82,7 +82,7 @@ fn offsets(spec: &TrialSpec) -> Vec<u64> {
 }
 
 #[test]
-fn each_block_of_each_file_is_written_once_by_any_backend() {
+fn any_backend_writes_each_block_once() {
     for backend in [
         Backend::Psync,
         Backend::Pvsync2,
@@ -125,7 +125,7 @@ fn each_block_of_each_file_is_written_once_by_any_backend() {
 }
 
 #[test]
-fn fresh_files_are_made_for_a_trial_and_go_with_it() {
+fn fresh_files_are_made_and_removed_per_trial() {
     let spec = TrialSpec {
         allocate: Some(Allocate::Fresh),
         sync: SyncPolicy::Fdatasync,
@@ -146,7 +146,7 @@ fn fresh_files_are_made_for_a_trial_and_go_with_it() {
 }
 
 #[test]
-fn all_files_are_looked_at_and_one_that_was_not_asked_for_is_refused() {
+fn all_files_are_examined_and_others_refused() {
     let spec = TrialSpec {
         read_percent: 100,
         cache: CacheState::Hot,

@@ -134,7 +134,7 @@ fn one_pass_of_every_backend_is_counted_exactly() {
 }
 
 #[test]
-fn every_backend_writes_each_block_once_and_all_different() {
+fn every_backend_writes_each_block_once_and_differently() {
     let (_directory, target) = scratch(SIZE);
     let mut seed = 0;
     for spec in variants(&target) {
@@ -237,7 +237,7 @@ fn sync_policies_count_their_syncs() {
             assert_eq!(each.operations.write.bytes, 40 * BLOCK);
             assert_eq!(each.operations.write.latency.len(), 40);
             assert_eq!(each.operations.sync.latency.len(), 40);
-            // A write's time holds that of its sync.
+            // The time of a write includes its sync.
             assert!(each.operations.sync.latency.max() <= each.operations.write.latency.max());
         }
         let end = with(SyncPolicy::End).expect("runs");
@@ -312,8 +312,8 @@ fn completion_strategies_and_depths_all_finish() {
     }
 }
 
-/// Those of the first threads leave no locked memory for the rings of the others. The limit is that of a process: this test runs
-/// itself in one of its own.
+/// Buffers of the first threads leave no locked memory for the other rings. The limit applies to a process, so this test
+/// runs itself in a process of its own.
 #[test]
 fn buffers_beyond_the_locked_memory_are_not_registered() {
     const IS_CHILD: &str = "IOLAB_TEST_LOCKED_MEMORY";
@@ -342,7 +342,7 @@ fn buffers_beyond_the_locked_memory_are_not_registered() {
             Ok(outcome) => {
                 assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0));
                 assert!(!outcome.effective.fixed_buffers);
-                insta::assert_snapshot!(outcome.effective.note, @"buffers not registered: those of all threads exceed the locked-memory limit (ulimit -l)");
+                insta::assert_snapshot!(outcome.effective.note, @"buffers not registered: all threads together exceed the locked-memory limit (ulimit -l)");
             }
             Err(error) if iolab_engine::asynchronous() == Backend::IoUring => panic!("{error}"),
             Err(error) => needs::skip(needs::Need::IoUring, error),
@@ -436,7 +436,7 @@ fn the_stop_flag_ends_a_trial_early() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_happens() {
+fn unfit_settings_are_refused_before_anything_happens() {
     let (_directory, target) = scratch(SIZE);
     type Change = fn(&mut TrialSpec);
     let wrong: [Change; 16] = [
@@ -518,7 +518,7 @@ fn an_unaligned_write_leaves_its_neighbours_alone() {
 
 /// Machines differ in what they count, and in whom they let count.
 #[test]
-fn hardware_events_are_counted_or_missing_for_a_reason() {
+fn hardware_events_are_counted_or_explained() {
     let (_directory, target) = scratch(SIZE);
     let counted = |hardware_counters, threads| {
         let spec = TrialSpec {

@@ -11,7 +11,7 @@ use crate::files::{clock, requests, scratch};
 use crate::trial::{BLOCK, SIZE, run, spec, variants};
 
 #[test]
-fn untimed_trials_do_the_same_and_record_no_latency() {
+fn untimed_trials_differ_only_in_latency() {
     let (_directory, target) = scratch(SIZE);
     for spec in variants(&target) {
         for read_percent in [100, 0, 50] {

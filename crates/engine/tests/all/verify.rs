@@ -68,7 +68,7 @@ fn every_backend_writes_what_is_asked() {
 }
 
 #[test]
-fn trials_that_use_the_same_memory_write_what_is_asked() {
+fn trials_with_reused_memory_write_the_right_data() {
     let size = 16 << 20;
     let (_folder, target) = scratch(size);
     let mut kept = KeptMemory::default();
@@ -97,7 +97,7 @@ fn trials_that_use_the_same_memory_write_what_is_asked() {
 }
 
 #[test]
-fn blocks_that_are_written_again_and_again_hold_the_last() {
+fn repeatedly_written_blocks_hold_the_last_write() {
     let (_folder, target) = scratch(SIZE);
     let patterns = [
         Pattern::Seq,
@@ -130,7 +130,7 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
 }
 
 #[test]
-fn whatever_moves_the_offsets_is_followed_when_reading_back() {
+fn reading_back_follows_all_offset_settings() {
     let (_folder, target) = scratch(SIZE);
     let random = |read_percent, threads| TrialSpec {
         pattern: Pattern::Rand,
@@ -187,7 +187,7 @@ fn whatever_moves_the_offsets_is_followed_when_reading_back() {
 }
 
 #[test]
-fn threads_that_write_the_same_blocks_leave_one_of_their_writes() {
+fn a_block_of_several_threads_holds_one_write() {
     let (_folder, target) = scratch(SIZE);
     for pattern in [Pattern::Seq, Pattern::Rand, Pattern::Strided] {
         let spec = TrialSpec {
@@ -255,7 +255,7 @@ fn trials_follow_each_other() {
 }
 
 #[test]
-fn reading_back_is_no_part_of_what_is_measured() {
+fn reading_back_is_not_measured() {
     let (_folder, target) = scratch(SIZE);
     let outcome = run(&writes(), &target).expect("it runs");
     assert_eq!(outcome.ended, Ended::Done);

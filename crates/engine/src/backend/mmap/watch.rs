@@ -11,7 +11,8 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
-/// What the handler knows of a thread. It runs in that same thread, so that no ordering between threads is needed.
+/// The range of a thread that the handler watches. The handler runs in that thread, so no ordering between threads is
+/// needed.
 struct Watched {
     /// First address; meaningless while `end` is 0.
     start: AtomicUsize,
@@ -35,7 +36,7 @@ thread_local! {
     };
 }
 
-/// What handled SIGBUS before; null until the first [`Watch`], and never freed.
+/// The previous handler of SIGBUS; null until the first [`Watch`], and never freed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
 type Handler = extern "C" fn(libc::c_int);
@@ -145,9 +146,9 @@ fn replace_page(watched: &Watched, address: usize) -> bool {
     let first = ptr::without_provenance_mut(address - address % page);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     let prot = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the mapping is made of pages of this size, so that this page belongs to the one that is watched, which is there
-    // until it is no longer watched, and in which no Rust value lies. mmap is a bare system call. It sets errno only
-    // where it fails, and then the program goes on in another handler.
+    // SAFETY: the mapping consists of pages of this size, so this page belongs to the watched mapping. That mapping stays
+    // until it is no longer watched, and no Rust value lies in it. mmap is a bare system call. It sets errno only if it
+    // fails, and then the program goes on in another handler.
     let replaced = unsafe { libc::mmap(first, page, prot, flags, -1, 0) };
     if replaced == libc::MAP_FAILED {
         return false;
@@ -176,10 +177,10 @@ fn pass_on(
             }
         }
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: with SA_SIGINFO the address is that of a handler with three arguments, and these are the kernel's.
+            // SAFETY: with SA_SIGINFO the address is a handler with three arguments, and these are the kernel's.
             unsafe { std::mem::transmute::<usize, InformedHandler>(handler)(signal, info, context) }
         }
-        // SAFETY: without it, of one with a single argument.
+        // SAFETY: without SA_SIGINFO the handler has a single argument.
         handler => unsafe { std::mem::transmute::<usize, Handler>(handler)(signal) },
     }
 }

@@ -1,4 +1,4 @@
-//! What is told of requests and events that are made up.
+//! Stages that are derived from made-up requests and events.
 
 use proptest::prelude::*;
 
@@ -69,7 +69,7 @@ fn told(
 }
 
 #[test]
-fn each_job_has_the_counts_of_its_own_requests() {
+fn each_job_counts_its_own_requests() {
     let requests = [
         request(100, 200, 0, 16),
         request(100, 200, 80, 8),
@@ -94,7 +94,7 @@ fn each_job_has_the_counts_of_its_own_requests() {
 
 /// Two requests are noted, of which the second ends late; the third, from 300 on, was left out.
 #[test]
-fn requests_without_room_are_told_and_are_not_those_of_others() {
+fn reports_requests_without_room_as_own() {
     let requests = [request(100, 200, 0, 8), request(150, 400, 8, 8)];
     let events = [
         events_of(0, 8, 110, 190),
@@ -113,7 +113,7 @@ fn requests_without_room_are_told_and_are_not_those_of_others() {
 
 proptest! {
     #[test]
-    fn stages_in_ns_add_up_to_the_recorded_latency(
+    fn request_stages_in_ns_add_up_to_latency(
         parts in proptest::collection::vec(0u64..1 << 40, 6), rate in 0.1f64..3.0,
     ) {
         let clock = Clock::of_rate(rate);
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn stages_of_a_sync_in_ns_add_up_to_its_recorded_latency(
+    fn sync_stages_in_ns_add_up_to_latency(
         parts in proptest::collection::vec(0u64..1 << 40, 6), rate in 0.1f64..3.0,
     ) {
         let clock = Clock::of_rate(rate);

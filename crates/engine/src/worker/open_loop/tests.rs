@@ -130,7 +130,7 @@ fn longer_than(histogram: &LatencyHistogram, ns: u64) -> u64 {
 }
 
 #[test]
-fn a_stall_shows_in_every_request_that_it_delays() {
+fn a_stall_shows_in_every_delayed_request() {
     for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
         let with = |rate| TrialSpec {
             arrivals,
@@ -163,7 +163,7 @@ fn a_stall_shows_in_every_request_that_it_delays() {
 }
 
 #[test]
-fn a_stall_shows_in_the_intervals_of_either_loop() {
+fn a_stall_shows_in_intervals_of_both_loops() {
     let clock = Clock::calibrate();
     for (rate, latency) in [(None, true), (None, false), (Some(10_000), true)] {
         let spec = TrialSpec {
@@ -215,7 +215,7 @@ fn requests_that_may_be_late_are_issued_together() {
 }
 
 #[test]
-fn response_time_counts_from_the_intended_start_in_all_slots() {
+fn response_time_counts_from_intended_start_in_slots() {
     for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
         let spec = TrialSpec {
             depth: 32,
@@ -236,7 +236,7 @@ fn response_time_counts_from_the_intended_start_in_all_slots() {
 }
 
 #[test]
-fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
+fn a_rate_beyond_the_storage_leaves_a_backlog() {
     for (depth, most) in [(1, 12), (4, 48)] {
         let spec = TrialSpec {
             depth,
@@ -261,7 +261,7 @@ fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
 }
 
 #[test]
-fn the_rate_that_is_missed_shows_where_requests_are_counted_too() {
+fn a_missed_rate_shows_with_a_request_limit() {
     let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
     assert_eq!(
         (outcome.ended, outcome.operations.read.requests),
@@ -274,7 +274,7 @@ fn the_rate_that_is_missed_shows_where_requests_are_counted_too() {
 }
 
 #[test]
-fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
+fn a_small_backlog_at_the_end_is_completed() {
     // 15 ms before the 990th of 1000 requests.
     let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
     assert_eq!(outcome.ended, Ended::Time);
@@ -291,7 +291,7 @@ fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
 }
 
 #[test]
-fn far_starts_are_waited_for_no_longer_than_the_trial_lasts() {
+fn far_starts_end_with_the_trial() {
     let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
     assert_eq!(
         (outcome.ended, outcome.operations.read.requests),
@@ -304,7 +304,7 @@ fn far_starts_are_waited_for_no_longer_than_the_trial_lasts() {
 }
 
 #[test]
-fn writes_have_waits_of_their_own_and_include_their_fsync() {
+fn writes_have_own_waits_including_their_fsync() {
     let mixed = TrialSpec {
         read_percent: 50,
         sync: SyncPolicy::Each,
@@ -325,7 +325,7 @@ fn writes_have_waits_of_their_own_and_include_their_fsync() {
 }
 
 #[test]
-fn a_sleep_that_a_completion_ended_counts_only_where_it_made_requests_late() {
+fn a_sleep_cut_short_counts_if_late() {
     let clock = Clock::of_rate(1.0);
     let (own, histograms) = (spec(Some(10_000), requests(10)), SpareHistograms::default());
     let rate = Rate::Requests(10_000);
@@ -344,7 +344,7 @@ fn a_sleep_that_a_completion_ended_counts_only_where_it_made_requests_late() {
 }
 
 #[test]
-fn a_pause_ends_at_its_time_and_not_before() {
+fn a_pause_ends_on_time_and_not_before() {
     let clock = Clock::calibrate();
     for ns in [0, 1_000, 40_000, 3 * MS] {
         let until = clock.now() + clock.ticks(ns);
