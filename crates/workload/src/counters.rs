@@ -90,7 +90,7 @@ macro_rules! counter_set {
     };
 }
 
-/// What the value of a counter of the machine means.
+/// Meaning of the value of a machine's counter.
 enum Meaning {
     /// A sum over time: grows with what holds programs up or takes time from them. More is worse.
     Grows,
@@ -99,7 +99,7 @@ enum Meaning {
 }
 
 impl Meaning {
-    /// What is known of the time between two snapshots.
+    /// Value for the time between two snapshots.
     fn since(&self, later: Option<u64>, earlier: Option<u64>) -> Option<u64> {
         match self {
             Self::Grows => known(u64::saturating_sub)(later, earlier),
@@ -107,7 +107,7 @@ impl Meaning {
         }
     }
 
-    /// That of the worse of two machines.
+    /// Value of the machine that is worse off.
     fn worst(&self, a: Option<u64>, b: Option<u64>) -> Option<u64> {
         match self {
             Self::Grows => either(u64::max)(a, b),
@@ -132,13 +132,13 @@ macro_rules! machine_counters {
         }
 
         impl $name {
-            /// What happened since `earlier`.
+            /// Difference to the snapshot `earlier`.
             #[must_use]
             pub fn since(self, earlier: Self) -> Self {
                 Self { $($field: Meaning::$meaning.since(self.$field, earlier.$field),)* }
             }
 
-            /// Of two machines, what the one went through that was worse off, counter by counter.
+            /// Worse values of two machines, counter by counter.
             #[must_use]
             pub fn worst(self, other: Self) -> Self {
                 Self { $($field: Meaning::$meaning.worst(self.$field, other.$field),)* }
@@ -243,7 +243,7 @@ pub struct SharedAccount {
     pub clients: u64,
 }
 
-/// Which counters of a client other clients of the trial read as well.
+/// Counters of a client that other clients of the trial read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SharedAccounts {
     /// The counters of the device.
@@ -351,8 +351,9 @@ pub struct Bottom {
     pub stat: DeviceStat,
     /// Whether a loop device is between: its bytes are in a file, which the page cache may hold.
     pub in_file: bool,
-    /// Whether the layers between pass on each byte once, and nothing of their own: what the disks carried beyond the device, others
-    /// caused. Layers that mirror, copy or cache do not, and nothing is known of those of older files.
+    /// Whether the layers between pass on each byte once and add none of their own. Traffic of the disks beyond the traffic
+    /// of the device then comes from other programs. False for layers that mirror, copy or cache, and for the unknown
+    /// layers of older files.
     pub passes_on: bool,
 }
 
@@ -451,8 +452,8 @@ impl Hardware {
 }
 
 machine_counters! {
-    /// What the whole machine went through, and what held this process back: waits, interrupts, sleep, a quota. One snapshot, or the
-    /// difference of two; a part is `None` where the system does not offer it.
+    /// Waits, interrupts and sleep of the whole machine, and the CPU quota of this process. One snapshot, or the difference
+    /// of two; a field is `None` if the system does not offer it.
     pub struct Pressure {
         /// Time in which at least one runnable task of the machine waited for a CPU, ns (PSI, `some`).
         pub cpu_stall_ns: Option<u64> => Grows,

@@ -14,11 +14,11 @@ named! {
     pub enum Placement: "placement" {
         /// The kernel chooses.
         Float = "float",
-        /// Each on one, those of neighbouring threads as far apart as the machine has them: packages first, then cores, then
-        /// the hardware threads of a core. Of cores of several kinds the fastest come first.
+        /// One CPU per thread, neighbouring threads as far apart as possible: other packages first, then other cores, then
+        /// the hardware threads of a core. If cores differ in speed, the fastest come first.
         Spread = "spread",
-        /// Each on one, those of neighbouring threads as close as possible: the hardware threads of a core first; the fastest cores
-        /// come first here too.
+        /// One CPU per thread, neighbouring threads as close as possible: the hardware threads of a core first. If cores
+        /// differ in speed, the fastest come first.
         Packed = "packed",
     }
 }

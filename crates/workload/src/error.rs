@@ -99,7 +99,7 @@ impl Error {
         self
     }
 
-    /// What the kernel said; `None` where it was not kept.
+    /// Kind of the kernel's error; `None` if it was not kept.
     pub fn cause(&self) -> Option<io::ErrorKind> {
         self.cause
     }
@@ -109,12 +109,12 @@ impl Error {
         self.kind
     }
 
-    /// What failed, without the remedy.
+    /// The failure, without the remedy.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do next; `None` where nothing is known to help.
+    /// The user's next step; `None` if no remedy is known.
     pub fn remedy(&self) -> Option<&str> {
         self.hint.as_deref()
     }

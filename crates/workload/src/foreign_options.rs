@@ -1,10 +1,10 @@
-//! Options of other tools: what corresponds to them in iolab, and how those of a fio job file change a cell.
+//! Options of other tools: their counterparts in iolab, and the effect of fio job options on a cell.
 
 use crate::Error;
 use crate::names::{nearest, unknown};
 use crate::settings::{CellSpec, SETTINGS, Setting};
 
-/// What iolab has for an option of another tool.
+/// iolab's counterpart of another tool's option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// How to do it with iolab.
@@ -48,7 +48,7 @@ pub struct Named {
 /// Options with the same answer.
 #[derive(Debug)]
 pub struct Foreign {
-    /// What applies to all of them; `None` where iolab has settings of the same names.
+    /// One answer for all options; `None` if iolab has settings of the same names.
     pub answer: Option<Answer>,
     options: &'static [Named],
 }
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_of_a_job_decides_settings_that_there_are() {
+    fn job_options_decide_existing_settings() {
         for name in names_in_jobs() {
             let effect = in_job(name).expect("understood").effect;
             if let Effect::Decides(settings) = effect {

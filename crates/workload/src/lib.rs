@@ -1,10 +1,10 @@
 //! iolab-workload: the settings of a trial and its results, the settings of experiments, the offsets and data of requests, sizes
 //! and durations as users write them, and the error type. Plain data: no I/O, no clock.
 //!
-//! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` which combinations are invalid), `group.rs` groups
-//! of a trial, `pattern.rs` the offsets of requests, `outcome.rs` results,
-//! `whole_trial.rs` what the groups of a trial do together, `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
-//! read and written, `named_enum.rs` enums with one name per value.
+//! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` lists invalid combinations), `group.rs` groups
+//! of a trial. `pattern.rs` the offsets of requests, `outcome.rs` results, `whole_trial.rs` all groups of a trial as one.
+//! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` parsing and
+//! printing of sizes and values, `named_enum.rs` enums with one name per value.
 
 pub mod command_template;
 pub mod counters;

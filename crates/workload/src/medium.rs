@@ -1,9 +1,9 @@
-//! What stores the bytes of a target.
+//! The storage medium of a target's bytes.
 
 use crate::named_enum::named;
 
 named! {
-    /// What stores the bytes of a target.
+    /// The storage medium of a target's bytes.
     #[derive(Default)]
     pub enum Medium: "medium" {
         /// Devices of this machine, through the kernel.
@@ -18,7 +18,7 @@ named! {
 }
 
 impl Medium {
-    /// What the bytes of several targets together can be called: storage only where each of them is.
+    /// Medium of several targets together: storage only if each of them is.
     pub fn of_all(media: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut media = media.into_iter();
         let first = media.next()?;

@@ -8,7 +8,7 @@ use crate::named_enum::named;
 macro_rules! operations {
     ($($(#[doc = $doc:literal])* $([$default:ident])? $operation:ident = $name:literal in $field:ident,)+) => {
         named! {
-            /// What a request does.
+            /// Kind of a request.
             #[derive(Default, PartialOrd, Ord)]
             pub enum Operation: "operation" {
                 $($(#[doc = $doc])* $(#[$default])? $operation = $name,)+
@@ -32,7 +32,7 @@ macro_rules! operations {
                 PerOperation { $($field: of(self.$field),)+ }
             }
 
-            /// Combines each value with that of `other` for the same operation.
+            /// Combines each value with the value of `other` for the same operation.
             pub fn zip<U, V>(
                 self,
                 other: PerOperation<U>,
@@ -63,7 +63,7 @@ macro_rules! operations {
                 sum
             }
 
-            /// The same over the operations that the workload requests; excludes syncs.
+            /// The saturating sum over the operations that the workload requests; excludes syncs.
             pub fn sum_of_requests(&self, of: impl Fn(&T) -> u64) -> u64 {
                 let sum = 0_u64;
                 $(let sum = match Operation::$operation.is_request() {
@@ -132,7 +132,7 @@ impl Operation {
 pub struct Moved {
     /// Number of completed requests.
     pub requests: u64,
-    /// Bytes transferred, including those of requests that were not completed.
+    /// Bytes transferred, including the bytes of incomplete requests.
     pub bytes: u64,
 }
 
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_a_value_leads_to_that_of_the_operation() {
+    fn every_accessor_reaches_the_value_of_its_operation() {
         let mut each = PerOperation::from_fn(|operation| operation);
         let listed: Vec<_> = each
             .iter()

@@ -81,8 +81,8 @@ pub struct RateReport {
 }
 
 impl RateReport {
-    /// Requests that were due and never issued, of a trial that made so many: what is due at the end is made up for, unless it is
-    /// more than [`MADE_UP`] of all.
+    /// Requests that were due and never issued, for a trial that made `made` requests. A backlog of at most [`MADE_UP`] of
+    /// all is completed after the end, so none of it counts.
     pub fn abandoned(&self, made: u64) -> u64 {
         let due = made.saturating_add(self.backlog_end) as f64;
         match self.backlog_end as f64 > MADE_UP * due {
@@ -103,7 +103,7 @@ impl RateReport {
     }
 }
 
-/// What made a trial fail.
+/// Cause of a trial's failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// A request of iolab.
@@ -134,7 +134,7 @@ pub struct FailedRank {
     pub place: String,
     /// The error message.
     pub message: String,
-    /// What to do about it.
+    /// Advice to the user.
     pub remedy: String,
     /// Error number of the request that failed; `None` where no request did.
     pub errno: Option<i32>,
@@ -162,7 +162,7 @@ pub enum ProgramEnd {
     Time(Duration),
     /// Killed because it wrote more than this many bytes to its standard output.
     Output(usize),
-    /// It succeeded, but its report is unusable.
+    /// Success without a usable report.
     Report,
 }
 
@@ -180,7 +180,7 @@ pub struct FailedRequest {
 }
 
 named! {
-    /// What ended a trial, the graver the greater: of workers or processes that ended differently, the greatest counts.
+    /// The end of a trial, ordered by gravity. If workers or processes end differently, the greatest value counts.
     #[derive(PartialOrd, Ord, Default)]
     pub enum Ended: "end of a trial" {
         /// The requested bytes or requests, or the pass, are complete.
@@ -259,7 +259,7 @@ pub struct Outcome {
     pub errors: u64,
     /// The first failure.
     pub failure: Option<Failure>,
-    /// What ended it.
+    /// The end of the trial.
     pub ended: Ended,
     /// From the start of the first worker to the end of the last one, including the final `fsync`, ns; for a program, from the
     /// call that starts it until its end is noticed.
@@ -299,7 +299,7 @@ pub struct Outcome {
     pub run_delay_ns: Option<u64>,
     /// The result of each group, where the trial had several.
     pub groups: Vec<GroupOutcome>,
-    /// What tracing showed; `None` where the trial was not traced.
+    /// Result of tracing; `None` if the trial was not traced.
     pub traced: Option<Traced>,
 }
 
@@ -330,7 +330,7 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    /// What did not end well outweighs what did; processes tell each other the place.
+    /// A bad end outweighs a good one; processes send each other the place in this order.
     #[test]
     fn ends_stand_in_the_order_of_their_gravity() {
         assert!(Ended::ALL.is_sorted_by_key(|ended| !ended.is_whole()));

@@ -264,7 +264,7 @@ impl Share {
         }
     }
 
-    /// The block, of so many, that an ordered pattern begins with. Workers that take blocks in turn begin with adjacent ones.
+    /// First block of an ordered pattern over `blocks` blocks. Workers that take blocks in turn begin with adjacent ones.
     fn first_of(&self, blocks: u64) -> u64 {
         match (self.turned, self.interleaved) {
             (false, _) => 0,

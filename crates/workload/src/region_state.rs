@@ -56,8 +56,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Share of a region of so many bytes that was never written; `None` where unknown, because dirty pages of the cache may
-    /// still be written there.
+    /// Share of a region of `region_bytes` that was never written, without bytes that dirty pages of the cache may still
+    /// fill. `None` if the extents are unknown.
     pub fn empty_share(&self, region_bytes: u64) -> Option<f64> {
         let extents = self.extents.filter(|extents| extents.looked_bytes > 0)?;
         let owed = self.before.as_ref().and_then(Residency::owed_bytes);

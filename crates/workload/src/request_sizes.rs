@@ -82,7 +82,7 @@ impl FromStr for RequestSizes {
         let parts = text.split(',').filter(|part| !part.is_empty());
         let counts: Option<Vec<SizeCount>> = parts.map(one).collect();
         counts.map(Self::new).ok_or_else(|| {
-            Error::usage(format!("'{text}' are no counts of requests by size"))
+            Error::usage(format!("'{text}' are not counts of requests by size"))
                 .hint("write for example: read 4096 601,write 65536 299")
         })
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_read_as_they_are_written_and_add_up() {
+    fn counts_parse_as_written_and_add_up() {
         let of = |text: &str| text.parse::<RequestSizes>().expect(text);
         let text = "read 4096 601,read 65536 299,write 4096 100";
         assert_eq!(of(text).to_string(), text);

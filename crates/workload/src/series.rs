@@ -15,7 +15,7 @@ pub struct Interval {
     pub start_ns: u64,
     /// Its length, ns.
     pub length_ns: u64,
-    /// What completed within it.
+    /// Requests and bytes completed within it.
     pub done: PerOperation<Moved>,
     /// Highest temperature of the drive that was read within it, thousandths of a degree Celsius; `None` where none was read.
     pub drive_millidegrees: Option<u64>,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn coarser_intervals_hold_the_same_and_a_short_rest_joins_the_last() {
+    fn coarser_intervals_keep_sums_and_absorb_the_rest() {
         let of = |lengths: &[u64]| {
             let mut start_ns = 0;
             let intervals = lengths.iter().map(|length_ns| {

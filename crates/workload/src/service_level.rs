@@ -72,11 +72,11 @@ pub struct ServiceLevel {
 pub struct Need {
     /// The level.
     pub level: ServiceLevel,
-    /// Where it is documented, or a note that it is not. Empty for the user's own levels.
+    /// Document that states the level, or a note that none does. Empty for the user's own levels.
     pub source: String,
-    /// The wording of the source; empty where it was not opened or gives none.
+    /// The wording of the source; empty if the source was not opened or gives none.
     pub wording: String,
-    /// What to change where the level does not hold.
+    /// The change to make if the level does not hold.
     pub remedy: String,
 }
 
@@ -266,7 +266,7 @@ impl fmt::Display for ServiceLevel {
 }
 
 impl ServiceLevels {
-    /// These levels.
+    /// All levels.
     pub fn all(&self) -> &[ServiceLevel] {
         &self.0
     }
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_tells_what_a_trial_of_it_needs() {
+    fn a_level_states_the_trial_that_it_needs() {
         for (text, fewest, enough, seconds) in [
             ("p99<10ms", 100.0, 368.0, 0.505),
             ("p99.9<10ms", 1000.0, 3688.0, 0.501),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_level_is_refused_with_what_would_be_one() {
+    fn invalid_levels_are_refused_with_a_remedy() {
         for text in [
             "", "p99", "p99=1ms", "p0<1ms", "p100<1ms", "p99.9999999<1ms", "p0.0000001<1ms",
             "p99<0", "p99<fast", "p99>1ms", "iops<500", "iops>-1", "iops>nan", "trims.p99<1ms",

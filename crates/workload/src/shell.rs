@@ -36,7 +36,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// What stands between `$'` and `'` for a text.
+/// The content between `$'` and `'` that stands for a text.
 fn visible(text: &str) -> String {
     let visible = |c: char| match c {
         '\'' | '\\' => format!("\\{c}"),
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_a_word_back_as_it_was() {
+    fn a_shell_reads_a_word_back_unchanged() {
         for (text, word) in [
             ("plain-1.txt", "plain-1.txt"),
             ("", "''"),

@@ -58,34 +58,35 @@ stages! {
     /// From the engine's stamp to the start of the request in the block layer: file system, limits of control groups,
     /// throttled writeback, waiting for a tag.
     [default] Admission = "admission" in admission,
-    /// From there to the last issue to the device: the scheduler's queue.
+    /// From the start in the block layer to the last issue to the device: the scheduler's queue.
     Queue = "queue" in queue,
-    /// From there to its completion.
+    /// From the last issue to the device to the device's completion.
     Device = "device" in device,
-    /// From there to the engine's stamp.
+    /// From the device's completion to the engine's stamp.
     Delivery = "delivery" in delivery,
-    /// Of delivery: until the thread is woken, by the interrupt and what handles it.
+    /// First part of delivery: until the thread is woken, by the interrupt and its handler.
     Completion = "completion" in completion,
-    /// Of delivery: from there until the thread runs.
+    /// Second part of delivery: from the wake-up until the thread runs.
     CpuWait = "cpu-wait" in cpu_wait,
-    /// Of delivery: from there to the engine's stamp.
+    /// Third part of delivery: from the moment the thread runs to the engine's stamp.
     Reaping = "reaping" in reaping,
-    /// Of a sync: from the engine's stamp until the file system has it.
+    /// First part of a sync: from the engine's stamp until the file system has it.
     SyncAdmission = "sync-admission" in sync_admission,
-    /// Of a sync: neither journal, flush nor writes are in progress.
+    /// Part of a sync in which neither journal, flush nor writes are in progress.
     SyncHost = "sync-host" in sync_host,
-    /// Of a sync: the device carries out writes that belong to no journal and to no request of the trial.
+    /// Part of a sync in which the device carries out writes that belong neither to a journal nor to a request of the
+    /// trial.
     SyncWrite = "sync-write" in sync_write,
-    /// Of a sync: the journal is written.
+    /// Part of a sync in which the journal is written.
     SyncJournal = "sync-journal" in sync_journal,
-    /// Of a sync: the device flushes its cache.
+    /// Part of a sync in which the device flushes its cache.
     SyncFlush = "sync-flush" in sync_flush,
-    /// Of a sync: from the end of all that to the engine's stamp.
+    /// Last part of a sync: from the end of all this work to the engine's stamp.
     SyncDelivery = "sync-delivery" in sync_delivery,
 }
 
 impl Stage {
-    /// The stages whose times add up to that of a request.
+    /// The stages whose times add up to the time of a request.
     pub const WHOLE: [Self; 4] = [Self::Admission, Self::Queue, Self::Device, Self::Delivery];
     /// The stages that a request passes one after the other: delivery in its parts.
     pub const PASSED: [Self; 6] = [
@@ -96,7 +97,7 @@ impl Stage {
         Self::CpuWait,
         Self::Reaping,
     ];
-    /// The stages whose times add up to that of a sync.
+    /// The stages whose times add up to the time of a sync.
     pub const SYNC: [Self; 6] = [
         Self::SyncAdmission,
         Self::SyncHost,
@@ -137,7 +138,7 @@ named! {
 }
 
 named! {
-    /// What has a request in [`Stage::Device`].
+    /// The carrier of a request in [`Stage::Device`].
     #[derive(Default)]
     pub enum CarriedBy: "carrier" {
         /// A disk.
@@ -155,18 +156,18 @@ named! {
     }
 }
 
-/// What tracing counted in a trial.
+/// Counts of the trace of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TraceCounts {
-    /// Requests whose events were found, all of them.
+    /// Requests all of whose events were found.
     pub joined: u64,
-    /// Requests that miss some.
+    /// Requests with missing events.
     pub unjoined: u64,
-    /// Joined requests that were several to the device.
+    /// Joined requests that reached the device in several pieces.
     pub split: u64,
-    /// Requests of the devices, or to servers, that carried those of the trial.
+    /// Requests to devices or servers that carried the requests of the trial.
     pub carried: u64,
-    /// Requests of others, to the same devices; those of the file system too.
+    /// Requests of other programs, or of the file system itself, to the same devices.
     pub others: u64,
     /// Flushes of the devices' caches, or syncs that servers were asked for, whoever caused them.
     pub flushes: u64,
@@ -174,27 +175,27 @@ pub struct TraceCounts {
     pub flush_waits: u64,
     /// Events that the kernel had no room for.
     pub lost: u64,
-    /// What was counted of syncs.
+    /// Counts of syncs.
     pub syncs: SyncCounts,
 }
 
-/// What tracing counted of the syncs of a trial.
+/// Counts of the traced syncs of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SyncCounts {
     /// Syncs.
     pub syncs: u64,
-    /// Journal commits that ended within a sync, and after which no other one did: what it waited for.
+    /// Journal commits that were the last to end within a sync, which waited for them.
     pub commits: u64,
-    /// Those of them that several syncs waited for.
+    /// Commits among them that several syncs waited for.
     pub shared_commits: u64,
     /// Flushes that were completed within a sync.
     pub flushes: u64,
-    /// Those of them that were within several.
+    /// Flushes among them that were completed within several syncs.
     pub shared_flushes: u64,
 }
 
 impl SyncCounts {
-    /// Those of two trials together.
+    /// The sum of two trials.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let Self {
@@ -225,14 +226,14 @@ impl TraceCounts {
     }
 }
 
-/// What tracing showed of a trial.
+/// Result of tracing a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traced {
-    /// What it counted.
+    /// Counts of the trace.
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
-    /// What carried the requests out.
+    /// The carrier of the requests.
     pub carried_by: CarriedBy,
     /// How the journal shows, where syncs were traced.
     pub journal: Option<Journal>,
@@ -249,12 +250,13 @@ pub struct StageTimes {
     pub tail_means_ns: PerStage<f64>,
 }
 
-/// Share of requests that are faster than those of the tail.
+/// Share of requests that are faster than the tail.
 const TAIL_FROM: f64 = 0.99;
 
 impl StageTimes {
-    /// Of requests and of syncs, each with the time of each of its stages in ns, 0 of stages that cannot be seen; `None` without
-    /// requests. The time of a request is the sum over [`Stage::WHOLE`], that of a sync the sum over [`Stage::SYNC`].
+    /// The stages of requests and of syncs, each given as the times of its stages in ns, 0 for stages that cannot be seen.
+    /// The time of a request is the sum over [`Stage::WHOLE`], the time of a sync the sum over [`Stage::SYNC`]. `None`
+    /// without requests.
     pub fn of(
         requests: &[PerStage<u64>],
         syncs: &[PerStage<u64>],
@@ -288,7 +290,7 @@ impl StageTimes {
     }
 }
 
-/// Those that took at least the 99th percentile of the sum over these stages; `None` without any.
+/// The slowest requests: at least the 99th percentile of the sum over these stages. `None` without requests.
 fn slowest<'a>(all: &'a [PerStage<u64>], whole: &[Stage]) -> Option<Vec<&'a PerStage<u64>>> {
     let mut ordered: Vec<&PerStage<u64>> = all.iter().collect();
     let last = ordered.len().checked_sub(1)?;
@@ -314,14 +316,14 @@ pub struct StageSummary {
     pub tail_mean_ns: f64,
 }
 
-/// What tracing showed of a trial, in a few numbers.
+/// Result of tracing a trial, summarized.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TraceSummary {
-    /// What it counted.
+    /// Counts of the trace.
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
-    /// What carried the requests out.
+    /// The carrier of the requests.
     pub carried_by: CarriedBy,
     /// How the journal shows, where syncs were traced.
     pub journal: Option<Journal>,
@@ -330,7 +332,7 @@ pub struct TraceSummary {
 }
 
 impl Traced {
-    /// In a few numbers.
+    /// The summary of this result.
     pub fn summary(&self) -> TraceSummary {
         let stages = self.stages.as_ref().map(StageTimes::summary);
         TraceSummary {
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_have_stages_and_a_tail_of_their_own() {
+    fn syncs_have_their_own_stages_and_tail() {
         let request = PerStage {
             device: 10_000,
             ..PerStage::default()

@@ -16,7 +16,7 @@ named! {
     pub enum HugePageUse: "use of transparent huge pages" {
         /// Wherever they fit.
         Always = "always",
-        /// Where a program asks for them (`MADV_HUGEPAGE`).
+        /// For programs that ask for them (`MADV_HUGEPAGE`).
         Madvise = "madvise",
         /// Nowhere.
         Never = "never",
@@ -26,7 +26,7 @@ named! {
 /// The largest request that the kernel sends to a device in one piece (`queue/max_sectors_kb`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestLimit {
-    /// What the device can take (`queue/max_hw_sectors_kb`).
+    /// The device's own limit (`queue/max_hw_sectors_kb`).
     Greatest,
     /// KiB.
     Kib(u32),

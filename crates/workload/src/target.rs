@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_names_and_what_would_steer_a_terminal_is_not() {
+    fn paths_that_steer_a_terminal_are_refused() {
         let name: TargetName = "/mnt/a b".parse().expect("a path");
         assert_eq!(name.to_string(), "/mnt/a b");
         for wrong in ["", "mnt/a", "/mnt/\u{1b}[2J", "/mnt/a\nb"] {

@@ -9,8 +9,8 @@ use crate::Result;
 /// Longest name, bytes.
 const NAME_MAX: usize = 15;
 
-/// What issues the requests of a cell: iolab (or a program that it times), or a peer. The runner knows which peers it can start;
-/// a run file may name others.
+/// Issuer of a cell's requests: iolab (or a program that it times), or a peer. The runner knows which peers it can start; a
+/// run file may name others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tool {
     letters: [u8; NAME_MAX],

@@ -1,13 +1,13 @@
-//! What becomes of each setting of a trial where something other than the engine carries it out: another tool, a modelled disk.
+//! Treatment of each setting by consumers other than the engine: another tool, a modelled disk.
 
 /// A field of a trial or a cell, named like its setting, of which some values are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusableField {
     /// Name of the field.
     pub name: &'static str,
-    /// Whether the value at hand is one of them.
+    /// Whether the value at hand is refused.
     pub refused: bool,
-    /// What the consumer lacks or does otherwise, as a sentence about it (`it has no such engine`).
+    /// The consumer's shortcoming or difference, as a sentence about it (`it has no such engine`).
     pub why: &'static str,
 }
 
@@ -29,11 +29,13 @@ pub fn first_refusal(fields: impl AsRef<[RefusableField]>) -> Result<(), String>
     }
 }
 
-/// The [fields](crate::treatment::RefusableField) of a value of a type with named fields of which some values are refused, each with its
-/// conditions and reasons, in the order in which they are said. All other fields are listed too, for the reader and the compiler:
-/// those that the consumer carries out the same, and those that it need not know, each list with who sees to them instead, or what
-/// other field decides. A field that stands in none of the lists does not compile, and is named. `$spec` is the value that the
-/// conditions are about; it is only held to be of the type.
+/// The [fields](crate::treatment::RefusableField) that can be refused of a value of `$type`. Each has its conditions and
+/// reasons, in the order in which they are reported.
+///
+/// All other fields are listed too, for the reader and the compiler: `same` for fields that the consumer treats alike,
+/// `adapted` for fields that it need not know. Each list of adapted fields names who handles them instead, or the field
+/// that decides them. A field in none of the lists does not compile, and the compiler names it. `$spec` is the value that
+/// the conditions are about; only its type is checked.
 #[macro_export]
 macro_rules! treated {
     ($spec:expr => $type:ident {
@@ -41,7 +43,7 @@ macro_rules! treated {
         adapted: [$($how:literal: [$($adapted:ident),+ $(,)?]),* $(,)?],
         cannot: [$($field:ident: { $($refused:expr => $why:expr),+ $(,)? }),* $(,)?] $(,)?
     }) => {{
-        // Names a field that stands in none of the lists.
+        // Names a field that is in none of the lists.
         let _ = |of: $type| $type { $($same: of.$same,)* $($($adapted: of.$adapted,)+)* $($field: of.$field,)* };
         let _: &$type = $spec;
         [$($($crate::treatment::RefusableField { name: stringify!($field), refused: $refused, why: $why },)+)*]

@@ -93,7 +93,7 @@ named! {
 }
 
 named! {
-    /// Where an ordered pattern (`seq`, `reverse`, `strided`) begins in a worker's share.
+    /// First block of an ordered pattern (`seq`, `reverse`, `strided`) in a worker's share.
     pub enum FirstOffset: "first_offset" {
         /// At the first block in every trial, as with other tools. The drive may still cache these blocks from the previous
         /// trial.
@@ -194,11 +194,11 @@ pub struct TrialSpec {
     pub read_percent: u8,
     /// Share of the requests other than reads, in percent, that trim instead of write.
     pub trim_percent: u8,
-    /// Which bytes belong to which worker.
+    /// Division of the bytes among workers.
     pub layout: FileLayout,
     /// Several files of each worker, with [`FileLayout::Private`]; `None`: one.
     pub files: Option<FileSet>,
-    /// Which workers share open file descriptions.
+    /// Sharing of open file descriptions among workers.
     pub descriptors: Descriptors,
     /// When written data is made durable.
     pub sync: SyncPolicy,
@@ -208,7 +208,7 @@ pub struct TrialSpec {
     pub allocate: Option<Allocate>,
     /// Page cache state.
     pub cache: CacheState,
-    /// Where an ordered pattern begins.
+    /// First block of an ordered pattern.
     pub first_offset: FirstOffset,
     /// Buffer preparation.
     pub buffer_init: BufferInit,
@@ -245,7 +245,7 @@ pub struct TrialSpec {
     pub series_ns: u64,
     /// Advice to the kernel about the order of reads; `None`: none.
     pub fadvise: Option<Advice>,
-    /// Nice value of the workers, -20 (first) to 19; `None`: that of the process.
+    /// Nice value of the workers, -20 (first) to 19; `None`: as the process.
     pub nice: Option<i8>,
     /// Priority of the workers as real-time threads (`SCHED_FIFO`), 1 to 99 (first); `None`: scheduled as the process is.
     pub realtime: Option<u8>,
@@ -306,7 +306,7 @@ impl Default for TrialSpec {
     }
 }
 
-/// What limits the number of requests of a trial.
+/// The limit that decides the number of requests of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedBound {
     /// [`TrialLimit::bytes`].
@@ -328,7 +328,7 @@ pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request, bytes: the most that `read` or `write` transfers, `MAX_RW_COUNT` of Linux.
 pub const BS_MAX: u64 = 0x7fff_f000;
 
-/// Size of the smallest huge page of any kernel, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
+/// Size of the smallest huge page of any kernel, bytes: x86-64, and ARM64 with pages of 4 KiB.
 pub const HUGE_PAGE_MIN_BYTES: u64 = 2 << 20;
 
 impl TrialSpec {
@@ -388,7 +388,7 @@ impl TrialSpec {
         self.counted_bound().map(|(_, requests)| requests)
     }
 
-    /// What sets [`TrialSpec::requests_bound`], and that number.
+    /// The limit that sets [`TrialSpec::requests_bound`], and that number.
     pub fn counted_bound(&self) -> Option<(CountedBound, u64)> {
         let bytes = match &self.bs_mix {
             None => self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs)),

@@ -33,7 +33,7 @@ pub fn requests_of_cell(cell: &CellSpec) -> String {
     of_groups(cell, requests_in_words)
 }
 
-/// What is said of each group, once where it is the same of all.
+/// Words about each group, said once if they are the same for all.
 fn of_groups(cell: &CellSpec, words: impl Fn(&TrialSpec) -> String) -> String {
     cell.shared(&words).unwrap_or_else(|| {
         let groups = cell.named_trials().into_iter();

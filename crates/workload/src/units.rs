@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recommended_budget_is_enough_and_short_to_read() {
+    fn a_recommended_budget_is_enough_and_round() {
         for (seconds, text) in [
             (0.0, "1min"),
             (60.0, "1min"),

@@ -1,17 +1,17 @@
 //! The result of reading back written data.
 
-/// What is wrong with a block.
+/// Fault of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It has a header of ours, but a wrong checksum.
+    /// A header of iolab's with a wrong checksum.
     Corrupted,
-    /// It is valid, but was written for another offset.
+    /// Valid data that was written for another offset.
     Misplaced,
-    /// It is valid and in place, but from an earlier write, trial or run.
+    /// Valid data in its place, but from an earlier write, trial or run.
     Stale,
     /// Part of it is from one write, part from an earlier one.
     Torn,
-    /// It has no header of ours: zeros, or what was there before.
+    /// No header of iolab's: zeros, or earlier content.
     Lost,
 }
 
@@ -42,16 +42,16 @@ impl FaultKind {
 pub struct Write {
     /// Index of the thread.
     pub thread: u32,
-    /// Index of the write among those of the thread.
+    /// Index of the write among the writes of the thread.
     pub number: u64,
 }
 
-/// What is found where something else was written.
+/// Content found in place of the expected write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundInstead {
-    /// Data with a header of ours whose checksum is wrong.
+    /// Data with a header of iolab's whose checksum is wrong.
     Damaged,
-    /// What the trial wrote for the block at this byte offset.
+    /// Data that the trial wrote for the block at this byte offset.
     MadeFor(u64),
     /// Data of an earlier trial or run.
     Earlier,
@@ -59,7 +59,7 @@ pub enum FoundInstead {
     Written(Write),
     /// Zeros.
     Zeros,
-    /// Data without a header of ours.
+    /// Data without a header of iolab's.
     Unknown,
 }
 
@@ -144,7 +144,7 @@ pub struct FaultyBlock {
     pub offset: u64,
     /// The last write to the block; where several threads share blocks, of one of them.
     pub wanted: Write,
-    /// What was found.
+    /// The content found.
     pub found: FoundInstead,
 }
 

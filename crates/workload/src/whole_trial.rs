@@ -1,15 +1,15 @@
-//! What all workers of a trial do together, and how readers reach a setting in which its groups can differ.
+//! The combined work of all workers of a trial, and access to settings in which its groups can differ.
 //!
-//! [`CellSpec::trial`] of a cell with groups has one value for each setting. Where the groups differ that value is of one of them, so nothing
-//! that describes or judges a trial may read it. [`WholeTrial`] has only what is true of all groups together; every other setting is read of
-//! the only trial, of each trial, or where all share it.
+//! [`CellSpec::trial`] of a cell with groups has one value for each setting. If the groups differ, the value belongs to one
+//! of them, so nothing that describes or judges a trial may read it. [`WholeTrial`] has only values that are true of all
+//! groups together. Every other setting is read from the only trial, from each trial, or if all trials share it.
 
 use crate::operation::Operation;
 use crate::settings::CellSpec;
 use crate::trial::{Rate, TrialLimit, TrialSpec};
 
-/// All groups of a trial together; without groups, the trial itself. Has no setting that one group can have and another one not.
-/// The field of a setting that is not known ([`CellSpec::unknown`]) is that of a default trial.
+/// All groups of a trial together; without groups, the trial itself. Has no setting that one group can have and another one
+/// not. An unknown setting ([`CellSpec::unknown`]) has the value of a default trial.
 #[derive(Debug, Clone, Copy)]
 pub struct WholeTrial<'a> {
     /// Bytes of a request; of groups with several sizes, the largest.
@@ -34,7 +34,7 @@ impl WholeTrial<'_> {
         trials.map(TrialSpec::workers).sum()
     }
 
-    /// What makes fewer workers: `fewer threads`, or `fewer ranks`.
+    /// The change that makes fewer workers: `fewer threads`, or `fewer ranks`.
     pub fn fewer_workers(self) -> &'static str {
         self.spec.trial.fewer_workers()
     }
@@ -104,7 +104,7 @@ fn reached(spec: &CellSpec, trials: Vec<&TrialSpec>) -> u64 {
 }
 
 impl CellSpec {
-    /// What all workers of a trial do together.
+    /// The combined settings of all workers of a trial.
     pub fn whole_trial(&self) -> WholeTrial<'_> {
         let mut trials = self.trials();
         if trials.is_empty() && !self.has_groups() {
@@ -128,12 +128,12 @@ impl CellSpec {
         (!self.has_groups() && self.unknown.is_empty()).then_some(&self.trial)
     }
 
-    /// Gives the workers of the first of this many processes (ranks) their place among those of all; groups have one process.
+    /// Places the workers of the first of `processes` processes (ranks) among the workers of all; groups have one process.
     pub fn span(&mut self, processes: u32) {
         self.trial.span(processes);
     }
 
-    /// The same workers in one process.
+    /// The cell with all its workers in one process.
     #[must_use]
     pub fn in_one_process(&self) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl CellSpec {
         }
     }
 
-    /// What all groups have in common; `None` where they differ.
+    /// The value that all groups share; `None` if they differ.
     pub fn shared<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> Option<T> {
         let mut values = self.trials().into_iter().map(of);
         let first = values.next()?;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_groups_do_together_does_not_depend_on_their_order() {
+    fn the_whole_trial_ignores_the_order_of_groups() {
         for cell in [scan_and_log(false), scan_and_log(true)] {
             let whole = cell.whole_trial();
             assert_eq!((whole.bs, whole.threads, whole.depth), (65_536, 4, 8));

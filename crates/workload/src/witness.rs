@@ -1,4 +1,4 @@
-//! What is observed of a program while it runs: its processes, what it had open, the disks, and what others did meanwhile.
+//! Observations of a running program: its processes, its open files, the disks, and the I/O of other programs meanwhile.
 
 mod traced;
 
@@ -12,7 +12,7 @@ use crate::medium::Medium;
 use crate::named_enum::named;
 use crate::region_state::{Region, Residency};
 
-/// What is observed.
+/// The subject of an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Subject {
     /// A program that the observer started: its name and arguments.
@@ -39,11 +39,11 @@ impl Subject {
     }
 }
 
-/// What was observed from the start of a program, or of the observation, until all processes that it started had ended, or the
-/// observation did.
+/// Observation from the start of a program, or of the observation, until all processes that it started have ended, or the
+/// observation has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// Of what.
+    /// The subject.
     pub subject: Subject,
     /// How the program ended.
     pub end: ObservedEnd,
@@ -69,28 +69,28 @@ pub struct Observed {
     pub others: OtherProcesses,
     /// Bytes of the machine's page cache that had to be written at the start, of whatever process.
     pub dirty_before_bytes: Option<u64>,
-    /// What the NFS mount of the target carried.
+    /// Traffic of the NFS mount of the target.
     pub nfs: Option<NfsIo>,
-    /// What the machine as a whole went through.
+    /// Waits and interruptions of the whole machine.
     pub pressure: Pressure,
-    /// What was carried over time.
+    /// Traffic over time.
     pub course: Course,
     /// Limits of the control groups that the observer, and with it the program, runs in.
     pub limits: GroupLimits,
-    /// Whose traffic the control group of the program counted, as `disks` have it; `None` where none did.
+    /// Processes whose traffic the control group of the program counted, as in `disks`; `None` without such a group.
     pub group: Option<GroupHolds>,
-    /// What the kernel's trace events showed; `None` where they were not asked for.
+    /// Result of tracing; `None` if the program was not traced.
     pub trace: Option<TracedProgram>,
 }
 
 named! {
-    /// What the control group of a program holds, whose traffic the kernel counts by disk.
+    /// Content of a program's control group, whose traffic the kernel counts by disk.
     pub enum GroupHolds: "content of a control group" {
-        /// The program with all that it started: the group was made for it.
+        /// The program with all its descendants: the group was made for it.
         Program = "program",
-        /// These, and iolab at most: nothing else was found in it.
+        /// The program with its descendants, and iolab at most: nothing else was found in it.
         ProgramAndObserver = "program-and-observer",
-        /// Others as well.
+        /// Other processes as well.
         Others = "others",
     }
 }
@@ -106,7 +106,7 @@ pub struct GroupTraffic {
 }
 
 impl GroupTraffic {
-    /// What was counted since.
+    /// Traffic since an earlier reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -116,13 +116,13 @@ impl GroupTraffic {
     }
 }
 
-/// What was carried over time, in moments that follow each other: of 100 ms, doubled as often as needed to keep them few, or longer
-/// where a look costs much.
+/// Traffic over time, in consecutive moments of 100 ms. The moments are doubled as often as needed to keep them few, or
+/// longer from the start if a look costs much.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Course {
     /// The names of the devices.
     pub devices: Vec<String>,
-    /// In the order of time.
+    /// The moments in order of time.
     pub moments: Vec<Moment>,
 }
 
@@ -149,9 +149,9 @@ pub struct Moment {
     pub start_ns: u64,
     /// Its length, ns.
     pub length_ns: u64,
-    /// What the accounts of the processes grew by; `None` where none could be read, or devices alone are observed.
+    /// Growth of the processes' accounts; `None` if none could be read, or if only devices are observed.
     pub program: Option<ProcessIo>,
-    /// What each device of the course carried, of all processes.
+    /// Traffic of each device of the course, by all processes.
     pub devices: Vec<DeviceStat>,
 }
 
@@ -185,9 +185,9 @@ pub enum ObservedEnd {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// It ended; only its parent learns how.
+    /// Ended; only its parent learns how.
     Gone,
-    /// It had not ended when the observation did.
+    /// Still running at the end of the observation.
     #[default]
     Running,
 }
@@ -203,16 +203,16 @@ pub struct ProcessTotals {
     pub unread: u64,
     /// Processes that had not ended at the end of the observation.
     pub running: u64,
-    /// One ignored the ends of its children, whose accounts are in no other one.
+    /// Whether a process ignored the ends of its children, whose accounts are in no other one.
     pub ignores_children: bool,
-    /// The accounts of all tasks that ended were received, those of such children among them.
+    /// Whether the accounts of all ended tasks were received, including such children.
     pub is_complete: bool,
     /// I/O of all of them; `None` where no account could be read.
     pub io: Option<ProcessIo>,
-    /// Bytes among those that were to be written that never will be, because their file was cut or removed.
+    /// Bytes that were to be written and never will be, because their file was cut or removed.
     pub cancelled_write_bytes: u64,
-    /// Bytes among those that storage carried that page faults are taken to have fetched, and no read call: of program files and
-    /// libraries, two windows of read-ahead each. No bound for mapped data files. `None` where faults are not counted.
+    /// Bytes carried by storage that page faults fetched rather than read calls: program files and libraries, two windows
+    /// of read-ahead each. Not a bound for mapped data files. `None` if faults are not counted.
     pub fault_bytes: Option<u64>,
     /// Resource use; `None` for a process that the observer did not start.
     pub usage: Option<ResourceUse>,
@@ -226,7 +226,7 @@ impl ProcessTotals {
         self.ignores_children && !self.is_complete
     }
 
-    /// Whether the account may lack what some processes did all the time.
+    /// Whether the account may lack all I/O of some processes.
     pub fn lack_some(&self) -> bool {
         self.may_miss_children() || self.unread > 0
     }
@@ -239,17 +239,17 @@ pub struct IoWays {
     pub looks: u64,
     /// Files and devices of storage that were open for reading.
     pub reads: OpenWays,
-    /// Those that were open for writing.
+    /// Files and devices of storage that were open for writing.
     pub writes: OpenWays,
     /// Ways to read or write that the kernel does not count as calls.
     pub uncounted: BTreeSet<UncountedWay>,
-    /// How storage was open for reading in the processes that had one of these ways: all others read by calls, which are counted.
+    /// Ways in which storage was open for reading in the processes with an uncounted way; all others read by counted calls.
     pub uncounted_reads: OpenWays,
-    /// What else could be read from.
+    /// Sources other than storage that were open for reading.
     pub sources: BTreeSet<NoStorage>,
-    /// What else could be written to, its own standard output and standard error left out.
+    /// Sinks other than storage that were open for writing, without its own standard output and standard error.
     pub sinks: BTreeSet<NoStorage>,
-    /// Pipes among the processes: what is read from them was written to them before.
+    /// Whether there were pipes among the processes, whose readers get only what the others wrote.
     pub inner_pipes: bool,
 }
 
@@ -300,7 +300,7 @@ named! {
     /// Something without storage that a process can read from or write to.
     #[derive(PartialOrd, Ord)]
     pub enum NoStorage: "source" {
-        /// A character device that is no terminal, as `/dev/zero`.
+        /// A character device other than a terminal, such as `/dev/zero`.
         CharDevice = "character device",
         /// A pipe whose other end lies outside.
         Pipe = "pipe",
@@ -316,7 +316,7 @@ named! {
 pub struct ObservedFile {
     /// Its path, as the kernel tells it.
     pub path: PathBuf,
-    /// What answers for its bytes.
+    /// The storage medium of its bytes.
     pub medium: Medium,
     /// Its size at the end, bytes.
     pub bytes: u64,
@@ -328,16 +328,16 @@ pub struct ObservedFile {
     pub is_written: bool,
     /// Whether the device that it lies on is known, and so one of the observed ones.
     pub has_device: bool,
-    /// What the page cache held of it at the end.
+    /// State of its pages in the page cache at the end.
     pub after: Option<Residency>,
 }
 
-/// What the user named.
+/// The target that the user named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedTarget {
     /// Its path.
     pub path: PathBuf,
-    /// What answers for its bytes.
+    /// The storage medium of its bytes.
     pub medium: Medium,
     /// Its size at the start, bytes; at the end, of a file that was not there. `None` for a directory.
     pub bytes: Option<u64>,
@@ -354,19 +354,22 @@ pub struct ObservedDevice {
     pub name: String,
     /// The disks below it; itself where it is one.
     pub disks: Vec<String>,
-    /// What it carried; `None` where it does not count.
+    /// Its traffic; `None` if it does not count.
     pub traffic: Option<DeviceStat>,
     /// How long its requests took; `None` where it does not count.
     pub waits: Option<DeviceWaits>,
-    /// What the disks below it carried, where it is none itself.
+    /// Traffic of the disks below it, if it is not a disk itself.
     pub below: Option<DeviceStat>,
-    /// A loop device lies on the way, whose file the page cache may hold.
+    /// Whether a loop device lies on the way, whose file the page cache may hold.
     pub in_file: bool,
-    /// The layers below it pass on each byte once, and nothing of their own; a loop device among them bypasses the page cache.
+    /// Whether the layers below it pass on each byte once and add none of their own. A loop device among them has to bypass
+    /// the page cache.
     pub passes_on: bool,
-    /// A file of note that lies on it was seen open for reading, or the target lies there; `false` of all devices where that is not known.
+    /// Whether an observed file on it was open for reading, or the target lies there; `false` for all devices if that is
+    /// unknown.
     pub is_read: bool,
-    /// The same of writing.
+    /// Whether an observed file on it was open for writing, or the target lies there; `false` for all devices if that is
+    /// unknown.
     pub is_written: bool,
     /// Its requests when the observation began.
     pub in_flight: InFlight,
@@ -393,13 +396,13 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// None were.
+    /// No requests in flight.
     pub const NONE: Self = Self {
         reads: false,
         writes: false,
     };
 
-    /// Those of this one, or of another.
+    /// Requests in flight here or in `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -409,31 +412,31 @@ impl InFlight {
     }
 }
 
-/// What a disk carried.
+/// Traffic of a disk.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskTraffic {
     /// Its name.
     pub name: String,
     /// MAJOR and MINOR.
     pub number: (u32, u32),
-    /// What it carried, of all processes.
+    /// Its traffic, by all processes.
     pub traffic: DeviceStat,
-    /// What of it the control group of the program counted; `None` where none counts.
+    /// The share that the control group of the program counted; `None` without a counting group.
     pub of_group: Option<GroupTraffic>,
-    /// What of it was traced; `None` where it was not.
+    /// The traced share; `None` without a trace.
     pub traced: Option<TracedDisk>,
     /// Its requests when the observation began.
     pub in_flight: InFlight,
 }
 
-/// What processes did that do not belong to the program.
+/// I/O of processes that do not belong to the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OtherProcesses {
-    /// Those that read or wrote storage.
+    /// Processes that read or wrote storage.
     pub active: Vec<OtherProcess>,
     /// Processes whose account could not be read.
     pub unread: u64,
-    /// Whether processes that began and ended meanwhile are among them: only root is told.
+    /// Whether the list includes processes that began and ended meanwhile: only root sees them.
     pub sees_ended: bool,
 }
 
@@ -446,7 +449,7 @@ pub struct OtherProcess {
     pub name: String,
     /// Whether it is a thread of the kernel: what it writes can be what others have left in the page cache.
     pub is_kernel: bool,
-    /// It has ended.
+    /// Whether it has ended.
     pub has_ended: bool,
     /// Bytes that it fetched from storage, whichever.
     pub read_bytes: u64,

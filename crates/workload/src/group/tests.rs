@@ -34,7 +34,7 @@ fn writer() -> TrialSpec {
 }
 
 #[test]
-fn a_group_without_a_bound_runs_as_long_as_the_others() {
+fn an_unbounded_group_runs_as_long_as_others() {
     let reader = TrialSpec {
         limit: time(3),
         ..TrialSpec::default()
@@ -80,7 +80,7 @@ fn an_idle_group_is_not_there() {
 }
 
 #[test]
-fn together_they_have_all_threads_and_the_whole_range() {
+fn groups_together_have_all_threads_and_bytes() {
     let far = TrialSpec {
         offset: 4 << 30,
         ..writer()

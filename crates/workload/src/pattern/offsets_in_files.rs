@@ -32,7 +32,7 @@ pub(super) struct InFiles {
     most_open: usize,
     seed: u64,
     pass: u64,
-    /// The order in which the files of a pass begin; `None`: that of their numbers.
+    /// The order in which the files of a pass begin; `None`: by number.
     begins: Option<Permutation>,
 }
 
@@ -91,7 +91,7 @@ impl InFiles {
         self.slot.saturating_mul(self.files.len() as u64)
     }
 
-    /// The next offset: of a block, or of a request of so many bytes with its start.
+    /// The next offset: of a block, or of a request with this length and alignment, bytes.
     #[inline(never)]
     pub(super) fn advance(&mut self, request: Option<(u64, u64)>) -> u64 {
         if self.left_of_turn == 0 {
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// Number of the file and of the block in it, of so many requests.
+    /// File and block number of each of the worker's first `requests` requests.
     fn visits(spec: &TrialSpec, worker: u32, requests: u64) -> Vec<(u64, u64)> {
         let slot = spec.file_slot();
         let mut offsets = Offsets::new(spec, worker);
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_pass_visits_each_block_of_each_file_once(
+        fn each_pass_visits_every_block_once(
             seed: u64, count in 1u32..40, spread in 1u32..6, open in 1u32..40, threads in 1u32..4, more in 0u64..200,
             order in prop::sample::select(vec!["roundrobin", "roundrobin:3", "random", "random:5", "sequential"]),
             pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn files_take_turns_in_the_order_that_is_asked() {
+    fn files_take_turns_in_the_requested_order() {
         let files = |text: &str| -> Vec<u64> {
             let seen = visits(&spec(text, Pattern::Seq, 9, 1), 0, 9);
             seen.into_iter().map(|(file, _)| file).collect()
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn random_turns_are_shared_evenly_and_differ_between_workers() {
+    fn random_turns_are_even_and_differ_by_worker() {
         let spec = spec("8/random", Pattern::RandReplace, 8 * 4000, 2);
         let seen = |worker| visits(&spec, worker, 8000);
         let counts = |worker| {

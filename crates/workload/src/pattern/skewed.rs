@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn pareto_gives_the_rest_of_the_requests_to_its_share_of_the_blocks() {
+    fn pareto_sends_most_requests_to_its_hot_blocks() {
         for h in [0.1, 0.2, 0.4] {
             let ranks = ranks(&Law::pareto(BLOCKS, h));
             let within = ranks.iter().filter(|rank| **rank < h).count() as f64 / COUNT as f64;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_law_has_the_variance_of_its_parts() {
+    fn the_normal_law_has_its_expected_variance() {
         for percent in [1.0, 20.0] {
             let ranks = ranks(&Law::normal(BLOCKS, percent));
             let mean = ranks.iter().sum::<f64>() / COUNT as f64;

@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn processes_together_touch_each_block_of_the_region_once(
+    fn processes_together_visit_each_block_once(
         blocks in 1u64..400, ranks in 1u32..7, threads in 1u32..5, bs in 1u64..9_000, slack in 0u64..9_000, seed: u64,
         pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
         layout in prop::sample::select(vec![FileLayout::Shared, FileLayout::Interleaved]),
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn a_process_does_what_its_threads_would_do_among_all(
+    fn a_process_acts_like_its_share_of_threads(
         blocks in 16u64..400, seed: u64, first in 0u32..4,
         pattern in prop::sample::select(vec![
             Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::RandReplace, Pattern::Zipf(1.2),
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn each_worker_makes_one_pass_over_its_own_file(
+    fn each_worker_passes_once_over_its_file(
         blocks in 1u64..400, threads in 1u32..9, seed: u64,
         pattern in prop::sample::select(vec![
             Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
@@ -235,7 +235,7 @@ fn strided_reads_what_was_asked() {
 }
 
 #[test]
-fn a_skip_that_is_no_multiple_leaves_what_does_not_fit() {
+fn an_odd_skip_leaves_the_last_part_out() {
     let spec = TrialSpec {
         skip: 1024,
         ..spec(Pattern::Strided, 4096, 4, 1)

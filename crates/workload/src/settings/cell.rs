@@ -162,8 +162,8 @@ const NAMED_MAX: usize = 3;
 /// Levels of one factor that it names.
 const LEVELS_MAX: usize = 4;
 
-/// A label of some cells among others, by their levels: those of one factor, where no other cell has them (`bs=8MiB, 16MiB`), otherwise
-/// cell by cell (`bs=4KiB, depth=1; bs=64KiB, depth=8; and 4 more`).
+/// A label of some cells among others, by their levels. If a factor's levels occur in no other cell, these levels
+/// (`bs=8MiB, 16MiB`); otherwise cell by cell (`bs=4KiB, depth=1; bs=64KiB, depth=8; and 4 more`).
 fn some_cells_label(factors: &[String], some: &[&[String]], others: &[&[String]]) -> String {
     let levels_of = |place: usize| {
         let mut levels: Vec<&str> = Vec::new();
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_cells_are_named_by_what_they_alone_have() {
+    fn cells_are_named_by_levels_they_alone_have() {
         let factors = ["bs".to_owned(), "depth".to_owned()];
         let cells = |sizes: &[&str], depths: &[&str]| -> Vec<Vec<String>> {
             let pairs = sizes

@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Setting] = rows! { Processors:
       doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly single small pages)",
       word: trial.buffer_memory }
     { name: "nice", kind: Word, exported: false,
-      doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below that of the process as root); none: that of the process",
+      doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below the nice value of the process as root only); none: as the process",
       set_or_none: put_nice,
       get: |cell| Value::word(cell.trial.nice) }
     { name: "realtime", kind: Word, exported: false,

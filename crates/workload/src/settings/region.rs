@@ -29,6 +29,6 @@ pub(super) const ROWS: &[Setting] = rows! { Region:
       doc: "the target that is read or written, where a run has several: its path; none for the run's own",
       word_or_none: target }
     { name: "shift", kind: Word, exported: false,
-      doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (that of the next) or host (that of a rank on another host)",
+      doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (the next rank's) or host (the part of a rank on another host)",
       word: trial.shift }
 };

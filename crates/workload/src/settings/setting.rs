@@ -7,10 +7,10 @@ use crate::{Error, Result};
 /// Longest value, bytes: above the length of any real list, and fast to parse.
 const VALUE_MAX: usize = 64 << 10;
 
-/// What the remedies of settings end with that take `none`.
+/// End of the remedy of each setting that takes `none`.
 pub(super) const OR_NONE: &str = "or none, to leave it out";
 
-/// A word that is no level of a setting, unless that takes any.
+/// A word that only settings which take any word accept.
 const ANY_WORD: &str = "any-word";
 
 /// The topic of a setting.
@@ -18,7 +18,7 @@ const ANY_WORD: &str = "any-word";
 pub enum Topic {
     /// The form of a request.
     Requests,
-    /// Where requests go.
+    /// Position of requests.
     Region,
     /// Number of requests, and how they are issued.
     Load,
@@ -32,7 +32,7 @@ pub enum Topic {
     Processors,
     /// Limits of a trial.
     Bounds,
-    /// What is recorded.
+    /// Recorded data.
     Records,
     /// Programs to measure.
     Programs,
@@ -180,14 +180,14 @@ impl Setting {
             .find(|setting| setting.name == name || setting.aliases.contains(&name))
     }
 
-    /// What to give to `--set` for a word that is a setting, or a level of one: `sync=fdatasync`, `bs=...`.
+    /// Argument of `--set` for a word that is a setting, or a level of one: `sync=fdatasync`, `bs=...`.
     pub fn change_named(word: &str) -> Option<String> {
         if let Some(setting) = Self::find(word) {
             return Some(format!("{}=...", setting.name));
         }
         let has_level = |setting: &&Setting| {
             let takes = |word: &str| setting.canonical(word).is_ok_and(|level| level == word);
-            // One that takes any word is not known by it.
+            // A setting that takes any word is not identified by one.
             setting.kind == ValueKind::Word && takes(word) && !takes(ANY_WORD)
         };
         // Of words that say nothing of a setting by themselves there is no best.

@@ -132,11 +132,11 @@ fn every_field_of_a_cell_is_a_setting() {
         latency: ["latency"],
         latency_over_time: ["latency_over_time"],
         hardware_counters: ["hardware_counters"],
-        // One for each trial, from that of the run.
+        // One seed for each trial, derived from the seed of the run.
         seed: NONE,
         sqpoll: ["sqpoll"],
         iopoll: ["iopoll"],
-        // As fine as what looks at the series asks for.
+        // As fine as the readers of the series ask for.
         series_ns: NONE,
         fadvise: ["fadvise"],
         nice: ["nice"],
@@ -222,7 +222,7 @@ fn wrong_values_name_the_setting() {
 }
 
 #[test]
-fn what_can_be_absent_takes_none_and_its_errors_say_so_once() {
+fn optional_settings_take_none_and_say_so_once() {
     for setting in SETTINGS {
         let mut cell = CellSpec::default();
         let absent = setting.set(&mut cell, "none").is_ok();
@@ -251,14 +251,14 @@ fn a_bound_can_be_lifted() {
 }
 
 #[test]
-fn every_setting_stands_under_a_topic_that_is_shown() {
+fn every_setting_has_a_shown_topic() {
     for setting in SETTINGS {
         assert!(Topic::ALL.contains(&setting.topic), "{}", setting.name);
     }
 }
 
 #[test]
-fn a_word_of_a_setting_is_known_by_itself() {
+fn a_word_identifies_its_setting() {
     for (word, change) in [
         ("fdatasync", Some("sync=fdatasync")),
         ("io_uring", Some("backend=io_uring")),

@@ -17,12 +17,12 @@ pub const SPREAD_MAX: f64 = 1_000_000.0;
 /// The key of the sizes: the same in all trials of all runs, which use the same files.
 const SIZES: u64 = 0xf11e;
 
-/// Which file of a thread has the next request.
+/// The order in which the files of a thread get requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOrder {
-    /// Each file in turn, for so many requests.
+    /// Each file in turn, for this number of requests.
     RoundRobin(u32),
-    /// A file drawn anew after so many requests.
+    /// A file drawn anew after this number of requests.
     Random(u32),
     /// One file until all of it was visited.
     Sequential,
@@ -33,16 +33,16 @@ pub enum FileOrder {
 pub struct FileSet {
     /// Their number, 1 to [`FILES_MAX`].
     pub count: u32,
-    /// Size of the largest over that of the smallest, from 1 on; the sizes between are at equal distances.
+    /// Ratio of the largest size to the smallest, from 1 on; the sizes between are equally spaced.
     pub spread: f64,
-    /// Which of them has the next request.
+    /// The order in which the files get requests.
     pub order: FileOrder,
     /// How many of them have requests at the same time: the next one follows when one was visited; `None`: all.
     pub open: Option<u32>,
 }
 
 impl FileSet {
-    /// So many files of one size, each in turn.
+    /// A set of `count` files of one size, each in turn.
     pub fn of(count: u32) -> Self {
         Self {
             count,
@@ -62,7 +62,7 @@ impl FileSet {
         }
     }
 
-    /// The blocks of each file, of a thread that has so many.
+    /// The blocks of each file, for a thread that has `blocks` blocks.
     pub fn blocks_of_each(&self, blocks: u64) -> Vec<u64> {
         let sizes = self.places();
         (0..u64::from(self.count))
@@ -70,10 +70,10 @@ impl FileSet {
             .collect()
     }
 
-    /// The blocks that each file has at most, of a thread that has so many or fewer: where files end moves with the number, and
-    /// one of fewer blocks can be larger.
+    /// Upper bound for the blocks of each file, for a thread that has `blocks` blocks or fewer. File ends move with the
+    /// number of blocks, so a file may be larger with fewer blocks.
     pub fn most_of_each(&self, blocks: u64) -> Vec<u64> {
-        // What is rounded down on either side of a file is less than a block; equal sizes are exact.
+        // Rounding down on either side of a file loses less than a block; equal sizes are exact.
         let inexact = match self.spread == 1.0 {
             true => 0.0,
             false => blocks as f64 * 16.0 * f64::EPSILON,
@@ -98,7 +98,8 @@ impl FileSet {
         self.blocks_below(blocks, place + 1) - self.blocks_below(blocks, place)
     }
 
-    /// Blocks of so many smallest files together. Sizes are differences of these, so that they add up to all blocks.
+    /// Blocks of the `files` smallest files together. Sizes are differences of these values, so that they add up to all
+    /// blocks.
     fn blocks_below(&self, blocks: u64, files: u64) -> u64 {
         if files >= u64::from(self.count) {
             return blocks;
@@ -111,15 +112,15 @@ impl FileSet {
         (self.spread - 1.0) / (f64::from(self.count) - 1.0).max(1.0)
     }
 
-    /// So many smallest files together, in sizes of the smallest.
+    /// Total size of the `files` smallest files, in sizes of the smallest.
     fn weight(&self, files: f64) -> f64 {
         files + self.step() * files * (files - 1.0) / 2.0
     }
 
-    /// Blocks that a thread needs for a smallest file of so many.
+    /// Blocks that a thread needs if its smallest file is to have `blocks`.
     fn blocks_for_smallest(&self, blocks: u64) -> u64 {
         let all = f64::from(self.count) * (1.0 + self.spread) / 2.0;
-        // One more for what is rounded down on either side of it.
+        // One more block for rounding down on either side of the file.
         (all * (blocks as f64 + 1.0)).ceil() as u64
     }
 }
@@ -167,7 +168,7 @@ impl TrialSpec {
 
     /// Distance between the first bytes of two files of a worker in its offsets: the size of the largest file of any worker, bytes.
     pub fn file_slot(&self) -> u64 {
-        // Shares have so many blocks or one fewer, the last ones the fewer.
+        // Shares differ by at most one block, and the last ones are the smaller.
         let workers = [0, self.threads.saturating_sub(1)].into_iter();
         let sizes = workers.flat_map(|worker| self.private_files(worker));
         sizes.max().unwrap_or(0).max(1)
@@ -255,8 +256,8 @@ impl FromStr for FileSet {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong = |what: &str| {
-            Error::usage(format!("'{text}' is no set of files: {what}")).hint(format!(
-                "write their number (1 to {FILES_MAX}), and behind it the size of the largest over that of the smallest, the order, and how many have requests at the same time: files=100/spread=8/random:4/open=20 (roundrobin, random or sequential)"
+            Error::usage(format!("'{text}' is not a set of files: {what}")).hint(format!(
+                "write their number (1 to {FILES_MAX}), then the ratio of the largest size to the smallest, the order, and how many have requests at the same time: files=100/spread=8/random:4/open=20 (roundrobin, random or sequential)"
             ))
         };
         let number = |text: &str, most: u32| {
@@ -278,11 +279,14 @@ impl FromStr for FileSet {
                 files.spread = spread
                     .filter(|spread| (1.0..=SPREAD_MAX).contains(spread))
                     .ok_or_else(|| {
-                        wrong(&format!("the spread is no number from 1 to {SPREAD_MAX}"))
+                        wrong(&format!(
+                            "the spread is not a number from 1 to {SPREAD_MAX}"
+                        ))
                     })?;
             } else if let Some(open) = part.strip_prefix("open=") {
                 let open = number(open, files.count);
-                let open = open.ok_or_else(|| wrong("open is a number up to that of the files"))?;
+                let open =
+                    open.ok_or_else(|| wrong("open is not a number up to the number of files"))?;
                 files.open = Some(open);
             } else {
                 files.order = part.parse().map_err(|()| wrong("the order is unknown"))?;
@@ -320,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sizes_add_up_and_lie_between_the_smallest_and_the_largest(
+        fn sizes_add_up_and_stay_within_bounds(
             count in 1u32..200, spread in 1.0f64..50.0, more in 0u64..100_000,
         ) {
             let files = FileSet { spread, ..FileSet::of(count) };

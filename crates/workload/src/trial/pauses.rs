@@ -6,7 +6,8 @@ use super::TrialSpec;
 use crate::error::Result;
 use crate::usage_errors;
 
-/// The longest [`TrialSpec::rate_slack`]: at the end of a trial it is not storage that is behind.
+/// The longest [`TrialSpec::rate_slack`]. With more, a backlog at the end of a trial could come from the slack and not from
+/// the storage.
 const SLACK_MAX: Duration = Duration::from_millis(1);
 
 impl TrialSpec {

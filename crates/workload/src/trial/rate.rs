@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_in_bytes_is_one_in_requests_of_a_size() {
+    fn a_byte_rate_converts_to_requests() {
         assert_eq!(Rate::Bytes(50_000_000).per_second(1e6), 50.0);
         assert_eq!(Rate::Requests(50).per_second(1e6), 50.0);
     }

@@ -1,4 +1,4 @@
-//! What tests of the checks of a trial share: trials written as settings, and the messages of those that are refused.
+//! Helpers of the tests of trial checks: trials written as settings, and the messages of refused ones.
 
 use super::TrialSpec;
 use crate::Kind;

@@ -11,7 +11,7 @@ use crate::usage_errors;
 use super::{Allocate, Backend, TrialSpec};
 
 named! {
-    /// Which bytes a worker accesses.
+    /// Division of the file or files among workers.
     pub enum FileLayout: "layout" {
         /// One file with a contiguous share per worker; patterns that draw from the whole region do so.
         Shared = "shared",
@@ -25,7 +25,7 @@ named! {
 }
 
 named! {
-    /// Which workers share an open file description, and with it the file position.
+    /// Sharing of open file descriptions, and thus of file positions, among workers.
     pub enum Descriptors: "descriptors" {
         /// Each worker opens the file.
         Private = "private",
@@ -35,13 +35,13 @@ named! {
 }
 
 named! {
-    /// Which process's part of the region a process (rank) reads, where several measure together.
+    /// Part of the region that a process (rank) reads if several measure together.
     pub enum Shift: "shift" {
-        /// Its own.
+        /// Its own part.
         None = "none",
-        /// That of the next rank.
+        /// The part of the next rank.
         Rank = "rank",
-        /// That of a rank on another host.
+        /// The part of a rank on another host.
         Host = "host",
     }
 }
@@ -50,11 +50,11 @@ named! {
 /// says which of them are in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Others {
-    /// Number of workers before those of this process.
+    /// Number of workers before the workers of this process.
     pub before: u32,
     /// Number of workers after them.
     pub after: u32,
-    /// Number of workers before those whose part this process writes, where it reads another part.
+    /// Number of workers before the part that this process writes, if it reads another part.
     pub before_written: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl TrialSpec {
         before.saturating_add(self.threads).saturating_add(after)
     }
 
-    /// Gives the workers of the first of this many processes their place among those of all.
+    /// Places the workers of the first of `processes` processes among the workers of all.
     pub fn span(&mut self, processes: u32) {
         self.others = Others {
             before: 0,
@@ -83,7 +83,7 @@ impl TrialSpec {
         }
     }
 
-    /// What makes fewer workers: `fewer threads`, or `fewer ranks`.
+    /// The change that makes fewer workers: `fewer threads`, or `fewer ranks`.
     pub fn fewer_workers(&self) -> &'static str {
         match (self.workers() > self.threads, self.threads) {
             (false, _) => "fewer threads",
@@ -92,7 +92,7 @@ impl TrialSpec {
         }
     }
 
-    /// The same workers in one process.
+    /// The trial with all its workers in one process.
     #[must_use]
     pub fn in_one_process(&self) -> Self {
         Self {

@@ -9,7 +9,7 @@ use crate::quantity::exact_size;
 use crate::units::{format_size, parse_size};
 use crate::usage_errors;
 
-const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; a range such as 4k-64k is all multiples of its first size; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50; with what they start at multiples of: 4k/64k@64k";
+const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; a range such as 4k-64k is all multiples of its first size; a slash separates reads from writes: 4k:100/64k:50,1M:50; @ sets the alignment of their offsets: 4k/64k@64k";
 
 /// Most sizes, since each has a share of at least 1 %.
 const SIZES_MAX: usize = 100;
@@ -61,12 +61,12 @@ impl Sizes {
         &self.shares
     }
 
-    /// What random requests of these sizes start at multiples of, bytes; `None` for the `bs` of the trial.
+    /// Alignment of random requests of these sizes, bytes; `None` for the `bs` of the trial.
     pub fn start(&self) -> Option<u64> {
         self.start
     }
 
-    /// The same sizes with this start.
+    /// The mix with this alignment.
     pub fn starting_at(mut self, multiples_of: u64) -> Self {
         self.start = Some(multiples_of);
         self
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mix_cannot_be_is_refused_with_its_reason() {
+    fn invalid_mixes_are_refused_with_a_reason() {
         // Smaller requests also begin at a block.
         trial("region=1M bs_mix=512:50,1536:20,8k:30")
             .check()

@@ -1,4 +1,4 @@
-//! Which trials can have the time of their requests split by layer.
+//! Checks whether the requests of a trial can be split by layer.
 
 use super::{Backend, CacheState, Others, TrialSpec};
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ mod tests {
     use super::super::refused_trials::refusals;
 
     #[test]
-    fn trials_whose_requests_have_no_events_of_their_own_are_refused() {
+    fn trials_without_request_events_are_refused() {
         let changes = ["cache=cold", "backend=null", "latency=false"];
         insta::assert_snapshot!(refusals("trace=true", &changes), @r"
         cache=cold: trace=true with buffered I/O

@@ -28,7 +28,7 @@ pub struct Zone {
 }
 
 impl Zones {
-    /// The parts with requests, in a region of so many blocks. A part smaller than a block gets the block at its start.
+    /// The zones with requests, in a region of `blocks` blocks. A zone smaller than a block gets the block at its start.
     pub fn of(&self, blocks: u64) -> Vec<Zone> {
         let at = |percent: u64| (u128::from(blocks) * u128::from(percent) / 100) as u64;
         let (mut requests, mut before) = (0, 0);
@@ -71,7 +71,7 @@ impl FromStr for Zones {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong = |why: &str| {
-            Error::usage(format!("'{text}' are no zones: {why}")).hint(
+            Error::usage(format!("'{text}' are not zones: {why}")).hint(
                 "write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80",
             )
         };
@@ -137,19 +137,19 @@ mod tests {
         ];
         let told = wrong.map(|text| text.parse::<Zones>().expect_err(text).to_string());
         insta::assert_snapshot!(told.join("\n"), @r"
-        '' are no zones: a share is not a whole number
+        '' are not zones: a share is not a whole number
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
-        '50/5' are no zones: they add up to less than 100 %
+        '50/5' are not zones: they add up to less than 100 %
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
-        '50/50:60/50' are no zones: they add up to more than 100 %
+        '50/50:60/50' are not zones: they add up to more than 100 %
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
-        '50/x:50/50' are no zones: a share is not a whole number
+        '50/x:50/50' are not zones: a share is not a whole number
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
-        '100/0:0/100' are no zones: a zone without blocks has requests
+        '100/0:0/100' are not zones: a zone without blocks has requests
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
-        '50/:50/50' are no zones: a share is not a whole number
+        '50/:50/50' are not zones: a share is not a whole number
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
-        '99999999999/100' are no zones: a share is not a whole number
+        '99999999999/100' are not zones: a share is not a whole number
           write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
         ");
         assert!(["1/1"; 17].join(":").parse::<Zones>().is_err());

@@ -1,4 +1,4 @@
-//! What the kernel's trace events show of an observed program.
+//! Trace events of an observed program, summarized.
 
 /// The times of many, in a few numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -24,14 +24,14 @@ pub struct TracedRequests {
     pub device: Option<Times>,
 }
 
-/// What was traced of a disk.
+/// Traced requests of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TracedDisk {
     /// Reads of the program.
     pub reads: TracedRequests,
     /// Writes of the program.
     pub writes: TracedRequests,
-    /// Requests that other threads sent: those of the kernel among them, which write back what programs dirtied.
+    /// Requests that other threads sent, including threads of the kernel that write back data dirtied by programs.
     pub others: u64,
 }
 
@@ -55,19 +55,19 @@ pub struct SyncTimes {
 pub struct TracedSyncs {
     /// Their number.
     pub syncs: u64,
-    /// Those whose end is known.
+    /// Syncs whose end is known.
     pub timed: u64,
-    /// Timed ones within which the disk completed a flush of its cache.
+    /// Timed syncs within which the disk completed a flush of its cache.
     pub flushed: u64,
-    /// Timed ones of files on disks without a volatile cache.
+    /// Timed syncs of files on disks without a volatile cache.
     pub uncached: u64,
-    /// Journal commits that timed ones waited for.
+    /// Journal commits that timed syncs waited for.
     pub commits: u64,
-    /// Of the timed ones; `None` without any.
+    /// Times of the timed syncs; `None` without any.
     pub times: Option<SyncTimes>,
 }
 
-/// What was traced of a program with all that it started.
+/// Traced syncs of a program with all its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TracedProgram {
     /// Its syncs.
