@@ -33,6 +33,9 @@ impl FittedPlan {
         for cell in &mut plan.cells {
             fit(cell).map_err(|error| error.within(cell_label(&factors, &cell.levels)))?;
         }
+        if plan.experiment.design.halves {
+            split_region(&mut plan.cells);
+        }
         Ok(Self(plan))
     }
 
@@ -51,7 +54,7 @@ impl FittedPlan {
     #[must_use]
     pub fn as_begun<'a>(mut self, begun: impl Iterator<Item = &'a CellSpec>) -> Self {
         for (PlannedCell { spec, .. }, begun) in self.0.cells.iter_mut().zip(begun) {
-            spec.trial.region = begun.trial.region;
+            (spec.trial.offset, spec.trial.region) = (begun.trial.offset, begun.trial.region);
             for (group, begun) in spec.groups.iter_mut().zip(&begun.groups) {
                 group.spec.trial.region = begun.spec.trial.region;
             }
@@ -94,6 +97,26 @@ impl FittedPlan {
     }
 }
 
+/// Gives cells with an ordered pattern the first half of their region and the others the second one, where there are both.
+fn split_region(cells: &mut [PlannedCell]) {
+    let is_ordered = |cell: &PlannedCell| cell.spec.trial.pattern.is_ordered();
+    if cells.iter().all(is_ordered) || !cells.iter().any(is_ordered) {
+        return;
+    }
+    let requests = cells.iter().map(|cell| cell.spec.trial.largest_request());
+    let unit = requests.max().unwrap_or(1);
+    for cell in cells {
+        let is_ordered = is_ordered(cell);
+        let trial = &mut cell.spec.trial;
+        let half = trial.region / 2 / unit * unit;
+        // A half holds a request of every cell.
+        if half > 0 {
+            trial.offset += if is_ordered { 0 } else { half };
+            trial.region = half;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::OneProcess;
@@ -118,6 +141,16 @@ mod tests {
         }
         experiment.hold = Some("p99<1ms".parse().expect("a level"));
         experiment
+    }
+
+    #[test]
+    fn random_cells_of_glance_leave_sequential_ones_their_half() {
+        let plan = fitted(&Experiment::find("glance").expect("built in"));
+        for cell in plan.cells() {
+            let trial = &cell.spec.trial;
+            let from = if trial.pattern.is_ordered() { 0 } else { 254 };
+            assert_eq!((trial.offset >> 20, trial.region >> 20), (from, 254));
+        }
     }
 
     #[test]

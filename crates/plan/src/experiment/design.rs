@@ -61,6 +61,9 @@ pub struct Design {
     pub warmup: WarmUp,
     /// Most bytes that the run writes to each target, with its fill and its warm-ups; `None` for any number.
     pub writes: Option<u64>,
+    /// Whether cells with an ordered pattern use the first half of the region and the others the second one: random writes scatter a
+    /// region, and slow down reads of it in large blocks.
+    pub halves: bool,
 }
 
 impl Default for Design {
@@ -76,6 +79,7 @@ impl Default for Design {
             pilot: None,
             warmup: WarmUp::First,
             writes: None,
+            halves: false,
         }
     }
 }

@@ -153,6 +153,7 @@ pub(crate) struct DesignEntries {
     pilot: Option<bool>,
     warmup: Option<Spanned<String>>,
     writes: Option<Spanned<Value>>,
+    halves: Option<bool>,
 }
 
 /// The tables that define an experiment, and with which a suite changes one.
@@ -232,6 +233,7 @@ impl DesignEntries {
             pilot,
             warmup,
             writes,
+            halves,
         } = self;
         let design = &mut experiment.design;
         // It sets bounds of trials, which those of the definition contradict.
@@ -244,6 +246,7 @@ impl DesignEntries {
         design.precision = precision.unwrap_or(design.precision);
         design.refine = refine.unwrap_or(design.refine);
         design.pilot = pilot.or(design.pilot);
+        design.halves = halves.unwrap_or(design.halves);
         if let Some(value) = budget_value {
             design.budget = budget(source, value)?;
         }

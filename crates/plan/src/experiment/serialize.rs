@@ -63,6 +63,7 @@ impl Serialize for Design {
             pilot,
             warmup,
             writes,
+            halves,
         } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("trials_min", trials_min)?;
@@ -86,6 +87,9 @@ impl Serialize for Design {
         }
         if let Some(bytes) = writes {
             map.serialize_entry("writes", &format_size(*bytes))?;
+        }
+        if *halves {
+            map.serialize_entry("halves", halves)?;
         }
         map.end()
     }
