@@ -1,4 +1,4 @@
-//! Limits that control groups put on this process: what applies is the tightest on the way up to the root.
+//! Limits that control groups put on this process. The tightest limit on the way up to the root applies.
 //! Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ of Linux.
 
 use std::fs;
@@ -12,28 +12,29 @@ use iolab_workload::counters::Traffic;
 /// A bound on the traffic with one device, per second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoLimit {
-    /// What it bounds.
+    /// Bounded quantity: reads or writes, in bytes or requests.
     pub what: Traffic,
-    /// The bound.
+    /// Bound on the quantity, per second.
     pub per_second: u64,
 }
 
-/// The limits that apply.
+/// Control-group limits that apply to this process.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CgroupLimits {
-    /// CPU time per time; 1.5 is one and a half CPUs.
+    /// CPU quota, in CPUs: 1.5 is one and a half CPUs.
     pub cpus: Option<f64>,
-    /// Memory with page cache, bytes.
+    /// Memory limit, page cache included, bytes.
     pub memory_bytes: Option<u64>,
-    /// What programs can still have of it, page cache that can be given back included, bytes. Another group than the one
-    /// with the tightest limit can leave the least.
+    /// Memory that programs can still allocate, reclaimable page cache included, bytes. The group that leaves
+    /// the least is not always the one with the tightest limit.
     pub memory_left_bytes: Option<u64>,
-    /// Traffic with the target's device.
+    /// Limits on traffic with the target's device.
     pub io: Vec<IoLimit>,
 }
 
 impl CgroupLimits {
-    /// Reads what applies to this process by `proc` (`/proc`); `devices` are the target's with all below it.
+    /// Reads the limits of this process from `proc` (`/proc`). `devices` are the target's device and all
+    /// devices below it.
     pub fn read(proc: &Path, devices: &[(u32, u32)]) -> Self {
         let mut limits = Self::default();
         for folder in folders(proc) {
@@ -42,7 +43,7 @@ impl CgroupLimits {
         limits
     }
 
-    /// Reads the bounds on the traffic with a device. Control groups bound whole disks.
+    /// Reads the limits on traffic with `device`. Control groups limit whole disks, not partitions.
     pub fn of_device(proc: &Path, device: Option<&Device>) -> Self {
         let stack = device.iter().flat_map(|device| device.stack());
         let disks: Vec<(u32, u32)> = stack.filter_map(|device| device.number).collect();
@@ -86,7 +87,8 @@ fn number(folder: &Path, file: &str) -> Option<u64> {
     text_of(folder.join(file))?.parse().ok()
 }
 
-/// The bound on the memory of a group, bytes: beyond `memory.max` a process is killed, beyond `memory.high` it is put to sleep.
+/// Memory limit of a group, bytes. A process beyond `memory.max` is killed; beyond `memory.high` it is put to
+/// sleep.
 fn memory_limit(folder: &Path) -> Option<u64> {
     ["memory.max", "memory.high", "memory.limit_in_bytes"]
         .iter()
@@ -96,7 +98,7 @@ fn memory_limit(folder: &Path) -> Option<u64> {
         .min()
 }
 
-/// What a group and those below it hold and cannot give back at once, bytes: all but the page cache.
+/// Memory that a group and its descendants cannot give back at once, bytes: everything but the page cache.
 fn memory_held(folder: &Path) -> u64 {
     let used = ["memory.current", "memory.usage_in_bytes"]
         .iter()
@@ -108,7 +110,7 @@ fn memory_held(folder: &Path) -> u64 {
         line.1.parse::<u64>().ok()
     };
     let cached = ["active_file", "inactive_file"].map(|name| {
-        // Version 1 states those below apart.
+        // Version 1 reports descendants separately, as totals.
         value(&format!("total_{name}"))
             .or_else(|| value(name))
             .unwrap_or(0)
@@ -126,7 +128,7 @@ fn cpus_v2(folder: &Path) -> Option<f64> {
 
 fn cpus_v1(folder: &Path) -> Option<f64> {
     let number = |file: &str| text_of(folder.join(file))?.parse().ok();
-    // A quota of -1 is none.
+    // A quota of -1 means no quota.
     share(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
 }
 
@@ -134,7 +136,7 @@ fn share(quota: f64, period: f64) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// `io.max`: a line per device, `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
+/// Limits in `io.max`: one line per device, `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
 fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
     let Some(text) = text_of(folder.join("io.max")) else {
         return Vec::new();
@@ -156,7 +158,7 @@ fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
         .collect()
 }
 
-/// `blkio.throttle.*_device`: a line per device, `8:16 2097152`.
+/// Limits in `blkio.throttle.*_device`: one line per device, `8:16 2097152`.
 fn io_v1(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
     const FILES: [(Traffic, &str); 4] = [
         (Traffic::ReadBytes, "blkio.throttle.read_bps_device"),
@@ -180,7 +182,7 @@ fn io_v1(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
         .collect()
 }
 
-/// The folders of the control groups of this process, each with those above it.
+/// Folders of this process's control groups, each with its ancestors.
 fn folders(proc: &Path) -> Vec<PathBuf> {
     let (Ok(mounts), Ok(own)) = (
         fs::read(proc.join("self/mountinfo")),
@@ -203,7 +205,7 @@ mod tests {
 
     const DISK: (u32, u32) = (8, 16);
 
-    /// A machine whose control groups are mounted in `cgroup` below the tree.
+    /// A fake machine whose control groups are mounted at `cgroup` in the tree.
     fn machine(mountinfo: &str, own: &str) -> Tree {
         let tree = Tree::new();
         let mounts = mountinfo.replace("ROOT", &tree.path().display().to_string());
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_says_no_limit_in_its_own_ways() {
+    fn version_1_values_for_no_limit_are_recognised() {
         let tree = machine(
             "33 31 0:29 / ROOT/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
              34 31 0:32 / ROOT/cgroup/memory rw - cgroup cgroup rw,memory\n\
@@ -289,14 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_told_its_place_in_the_whole() {
+    fn container_limits_are_found_below_its_own_root() {
         let tree = machine(
             "30 23 0:26 /docker/ab ROOT/cgroup rw - cgroup2 cgroup rw",
             "0::/docker/ab/child",
         );
         tree.files("cgroup/child", &[("cpu.max", "20000 10000")]);
         assert_eq!(limits(&tree).cpus, Some(2.0));
-        // Where the place cannot be found, the container's own root still tells.
+        // With an unknown place, the container's own root still has limits.
         let tree = machine(
             "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup rw",
             "0::/elsewhere",
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_the_least_of_any_group() {
+    fn the_fullest_group_decides_the_memory_left() {
         let tree = machine(
             "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup2 rw\n\
              34 31 0:32 / ROOT/v1 rw - cgroup cgroup rw,memory",

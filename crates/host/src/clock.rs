@@ -8,7 +8,7 @@ mod counter;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Greatest disagreement of the two calibration windows that is accepted, parts per million.
+/// Largest accepted difference between the two calibration windows, parts per million.
 const CALIBRATION_TOLERANCE_PPM: f64 = 200.0;
 /// Length of one calibration window, ns.
 const CALIBRATION_WINDOW_NS: u64 = 10_000_000;
@@ -30,7 +30,7 @@ pub struct Clock {
     why: String,
 }
 
-/// The counter and the kernel's clock read as close together as possible.
+/// A reading of the counter and one of the kernel's clock, taken as close together as possible.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
     ticks: u64,
@@ -38,7 +38,8 @@ pub struct Anchor {
 }
 
 impl Clock {
-    /// Measures the counter against the kernel's clock, what one stamp costs and in which steps stamps grow; takes about 25 ms.
+    /// Measures the counter against the kernel's clock, the cost of a stamp and its resolution. Takes about 25
+    /// ms.
     pub fn calibrate() -> Self {
         let (source, ns_per_tick, why) = match counter_rate() {
             Ok(ns_per_tick) => (
@@ -64,7 +65,7 @@ impl Clock {
         clock
     }
 
-    /// A clock of the kernel's kind with this many nanoseconds a tick, for what only calculates: virtual time, tests.
+    /// A clock with this many nanoseconds per tick, without calibration: for virtual time and tests.
     pub fn of_rate(ns_per_tick: f64) -> Self {
         Self {
             source: ClockSource::MonotonicRaw,
@@ -75,7 +76,7 @@ impl Clock {
         }
     }
 
-    /// A stamp in ticks; only differences have a meaning.
+    /// Current stamp, ticks. Only differences of stamps have a meaning.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
@@ -84,7 +85,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds between two stamps; 0 when the later one is not later.
+    /// Time between two stamps, ns; 0 when the later one is not later.
     #[inline(always)]
     pub fn ns_between(&self, earlier: u64, later: u64) -> u64 {
         let ticks = later.saturating_sub(earlier);
@@ -97,27 +98,27 @@ impl Clock {
         ((u128::from(ns) << 32) / u128::from(self.ns_per_tick_q32)) as u64
     }
 
-    /// What one stamp costs, ns (median of repeated loops).
+    /// Cost of one stamp, ns; median of repeated loops.
     pub fn cost_ns(&self) -> f64 {
         self.cost_ns
     }
 
-    /// The step in which stamps grow, ns: no difference of two stamps is known better.
+    /// Resolution of a stamp, ns: no difference of two stamps is known better.
     pub fn resolution_ns(&self) -> f64 {
         self.resolution_ns
     }
 
-    /// Whether a stamp reads the counter of the processor, without the kernel.
+    /// Whether a stamp reads the processor's counter, without a system call.
     pub fn is_counter(&self) -> bool {
         self.source == ClockSource::Counter
     }
 
-    /// Which clock it is: `tsc` (x86-64), `cntvct` (ARM), or `clock_monotonic_raw` with the reason.
+    /// Name of the clock: `tsc` (x86-64), `cntvct` (ARM), or `clock_monotonic_raw` with the reason.
     pub fn source(&self) -> String {
         self.why.clone()
     }
 
-    /// The clock of tracefs whose stamps are those of this one; `None` where the kernel has none.
+    /// The tracefs clock whose time stamps match this clock; `None` where the kernel has none.
     pub fn trace_clock(&self) -> Option<&'static str> {
         match self.source {
             ClockSource::Counter => counter::TRACE_CLOCK,
@@ -125,13 +126,13 @@ impl Clock {
         }
     }
 
-    /// Reads both clocks, to tell the drift between two moments.
+    /// Reads both clocks. Two anchors give the drift between them.
     pub fn anchor(&self) -> Anchor {
         anchor(|| self.now())
     }
 
-    /// How much this clock ran ahead of `CLOCK_MONOTONIC_RAW` since `earlier`, parts per million.
-    /// 0 for spans below 1 ms, which are too short for it.
+    /// Gain of this clock over `CLOCK_MONOTONIC_RAW` since `earlier`, parts per million; 0 for spans below 1
+    /// ms, which are too short to measure.
     pub fn drift_ppm(&self, earlier: Anchor) -> f64 {
         let now = self.anchor();
         let raw = now.raw_ns.saturating_sub(earlier.raw_ns);
@@ -142,7 +143,7 @@ impl Clock {
         (own as f64 / raw as f64 - 1.0) * 1e6
     }
 
-    /// Of the fastest of several rounds: what others do meanwhile only adds to it.
+    /// Cost of one stamp, ns, in the fastest of several rounds: disturbances only add time.
     fn measure_cost_ns(&self) -> f64 {
         const STAMPS: u32 = 2_000;
         let rounds = (0..15).map(|_| {
@@ -172,7 +173,8 @@ fn raw_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The reading with the narrowest bracket of several, so that a preemption between the two does not count.
+/// The reading with the narrowest bracket among several, so that a preemption between the two clocks does not
+/// count.
 fn anchor(ticks: impl Fn() -> u64) -> Anchor {
     (0..8)
         .map(|_| {
@@ -192,9 +194,9 @@ fn anchor(ticks: impl Fn() -> u64) -> Anchor {
         .expect("eight readings")
 }
 
-/// The step in which stamps that were taken one after another grow, in ticks; at least 1. A clock that steps more slowly than it is
-/// read repeats stamps, and its smallest difference is one step. One that steps faster shows multiples of its step: of the kernel's
-/// clock these are rounded to ns, so that 1 ns stands for any step that is shorter than a stamp takes.
+/// Step by which consecutive stamps grow, ticks; at least 1. A clock that steps more slowly than it is read
+/// repeats stamps; its smallest difference is one step. A faster clock shows multiples of its step. The
+/// kernel's clock rounds those to whole ns, so 1 ns stands for every step shorter than the time of a reading.
 fn step(stamps: &[u64]) -> u64 {
     let differences = stamps
         .windows(2)
@@ -216,7 +218,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     }
 }
 
-/// ns per tick, or why the counter is not to be used.
+/// Counter rate, ns per tick, or the reason why the counter is unusable.
 fn counter_rate() -> Result<f64, String> {
     counter::check()?;
     let current = std::fs::read_to_string(
@@ -247,14 +249,14 @@ fn counter_rate() -> Result<f64, String> {
     if !(0.01..=1_000.0).contains(&whole) {
         return Err(format!("the {} has an implausible rate", counter::TITLE));
     }
-    // What the firmware states is exact where it is true.
+    // A rate stated by the firmware is exact, unless the measurement contradicts it.
     let stated = counter::stated_hz().map(|hz| 1e9 / hz);
     Ok(stated
         .filter(|stated| agree(*stated, whole))
         .unwrap_or(whole))
 }
 
-/// Whether two rates are the same as far as calibration can tell.
+/// Whether two rates are equal within the error of calibration.
 fn agree(a: f64, b: f64) -> bool {
     ((a / b - 1.0) * 1e6).abs() <= CALIBRATION_TOLERANCE_PPM
 }
@@ -281,14 +283,14 @@ mod tests {
         assert!(resolution > 0.0 && resolution < 100_000.0, "{resolution}");
     }
 
-    /// Stamps of a clock that steps every `step` ticks and is read every `cost` ticks, or a little later.
+    /// Stamps of a clock that steps every `step` ticks and is read every `cost` ticks, or slightly later.
     fn stamps(step: u64, cost: u64) -> Vec<u64> {
         let read = |n: u64| 7 + (n * cost + n * n % 7) / step * step;
         (0..500).map(read).collect()
     }
 
     #[test]
-    fn the_step_is_found_whether_stamps_repeat_or_not() {
+    fn step_is_found_in_distinct_and_repeated_stamps() {
         // Apple's timer, 24 MHz; one of 1 GHz that is scaled from 25 MHz; counters that step in ones and in 37s.
         for (of, cost) in [(1, 1), (40, 13), (1, 29), (37, 41)] {
             assert_eq!(step(&stamps(of, cost)), of, "{of} read every {cost}");

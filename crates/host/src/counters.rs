@@ -1,5 +1,5 @@
-//! What the kernel says happened: the process's own I/O account, its resource use, the block devices' counters, the
-//! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
+//! Kernel counters: the I/O account and resource use of this process, block devices, the processor, and
+//! pressure on the machine. The difference of two snapshots is the evidence of a trial.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use iolab_workload::counters::{Counters, DeviceStat, Hardware};
 
 use iolab_storage::Stack;
 
-/// Reads everything now, of the devices of these stacks together; what is read slowly and concerns the whole machine first.
+/// Reads all counters now, summed over the devices of these stacks. Slow, machine-wide sources are read first.
 pub fn snapshot(stacks: &[Stack]) -> Counters {
     let pressure = pressure::read();
     let disks = device::read_disks(stacks);
@@ -49,7 +49,7 @@ pub fn snapshot(stacks: &[Stack]) -> Counters {
     }
 }
 
-/// What the kernel counts of this thread alone.
+/// Kernel counters of this thread alone.
 pub fn of_this_thread() -> Counters {
     Counters {
         process_io: process::read_thread_io(),
@@ -58,12 +58,13 @@ pub fn of_this_thread() -> Counters {
     }
 }
 
-/// Time in which this thread was ready to run and waited for a CPU since it began, ns; `None` where the kernel does not count it.
+/// Time for which this thread was ready to run but waited for a CPU since its start, ns; `None` where the
+/// kernel does not count it.
 pub fn run_delay_of_this_thread_ns() -> Option<u64> {
     process::read_thread_run_delay_ns()
 }
 
-/// What the kernel counts of this process now.
+/// Kernel counters of this process now.
 pub fn of_this_process() -> Counters {
     Counters {
         usage: process::read_usage(),
@@ -72,14 +73,14 @@ pub fn of_this_process() -> Counters {
     }
 }
 
-/// What happened since a snapshot was taken, which is so long ago.
+/// Differences from an earlier snapshot, taken `ago` before now.
 #[must_use]
 pub fn since(earlier: &Counters, ago: Duration, stacks: &[Stack]) -> Counters {
     since_with(earlier, of_this_process(), ago, stacks)
 }
 
-/// The same, where `process` is what was counted of this process at its end. The order of reading is turned round, so that what reading
-/// itself costs lies outside of what is counted finest.
+/// Differences from an earlier snapshot, with the counters of this process at its end given as `process`.
+/// Sources are read in reverse order, so that the cost of reading stays outside the most precise counts.
 #[must_use]
 pub fn since_with(
     earlier: &Counters,
@@ -92,8 +93,8 @@ pub fn since_with(
     } = process;
     let device = device::read_devices(stacks);
     let disks = device::read_disks(stacks);
-    // Of a device that does not count, what others did is unknown, and not nothing. Without an account, a trial is taken to have
-    // done I/O.
+    // A device that does not count has unknown traffic, not zero traffic. Without an account, a trial is
+    // assumed to have done I/O.
     let spent = process_io
         .zip(earlier.process_io)
         .map(|(now, then)| now.since(then));
@@ -125,7 +126,7 @@ mod tests {
     fn this_process_uses_cpu_and_faults() {
         let nowhere = [Stack::default()];
         let before = snapshot(&nowhere);
-        // More than an allocator keeps of memory that others gave back.
+        // More than an allocator keeps of freed memory.
         let fresh = std::hint::black_box(vec![1u8; 40 << 20]);
         let spent = since(&before, Duration::from_secs(1), &nowhere);
         assert!(spent.usage.minor_faults > 0, "{} bytes", fresh.len());

@@ -1,4 +1,4 @@
-//! A block device as sysfs describes it, with everything that it is stacked upon.
+//! A block device as sysfs describes it, with all devices that it lies on.
 //! Sources: Documentation/ABI/stable/sysfs-block and Documentation/block/queue-sysfs.rst of Linux.
 
 use std::fs;
@@ -12,26 +12,26 @@ use crate::device_link::{self, DeviceLink};
 use crate::pseudo_files::{chosen, text_of};
 use crate::transport::Transport;
 
-/// Deeper stacks than this do not occur; a circle would.
+/// Deepest stack that is followed: deeper ones do not occur, but a cycle would.
 const DEPTH_MAX: u32 = 8;
 /// Most devices below one device that are examined.
 const BELOW_MAX: usize = 64;
 
-/// The file behind a loop device.
+/// The file that a loop device stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backing {
-    /// Its path.
+    /// Path of the file.
     pub file: String,
-    /// Whether the loop device reads it past the page cache; `None` where the kernel does not say.
+    /// Whether the loop device bypasses the page cache; `None` where the kernel does not say.
     pub direct: Option<bool>,
-    /// Whether it lies in memory, so that no device has its bytes.
+    /// Whether the file is in memory, so that no device has its bytes.
     pub in_memory: bool,
 }
 
-/// What a device reports of itself, word for word.
+/// Names that a device reports for itself, word for word.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Identity {
-    /// Vendor: of SCSI a name, of PCI and virtio a number.
+    /// Vendor: a name for SCSI, a number for PCI and virtio.
     pub vendor: Option<String>,
     /// Model.
     pub model: Option<String>,
@@ -41,70 +41,71 @@ pub struct Identity {
     pub id: Option<String>,
 }
 
-/// A block device. What sysfs does not tell is `None`.
+/// A block device. Attributes that sysfs does not have are `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Device {
     /// Kernel name: `nvme0n1p2`.
     pub name: String,
-    /// Number of the whole disk, MAJOR and MINOR.
+    /// Number of the whole disk: major, minor.
     pub number: Option<(u32, u32)>,
-    /// Name of the whole disk: `nvme0n1`; the device's own where it is no partition.
+    /// Name of the whole disk, `nvme0n1`; the same as `name` for a device that is not a partition.
     pub disk: String,
-    /// Name for people: vendor and model where both are words.
+    /// Name for people: vendor and model, where both are words.
     pub model: Option<String>,
-    /// What it reports of itself.
+    /// Names that the device reports for itself.
     pub identity: Identity,
-    /// How it is attached.
+    /// Attachment of the device.
     pub transport: Transport,
     /// Size of the disk, bytes.
     pub bytes: Option<u64>,
     /// Whether its medium can be removed.
     pub removable: Option<bool>,
-    /// Whether it has platters.
+    /// Whether it is a rotating disk.
     pub rotational: Option<bool>,
-    /// `write back` or `write through`.
+    /// Write cache mode: `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// The scheduler in force.
+    /// Active I/O scheduler.
     pub scheduler: Option<String>,
     /// Read-ahead of buffered reads, bytes.
     pub read_ahead_bytes: Option<u64>,
-    /// Requests that a queue holds.
+    /// Depth of a request queue, requests.
     pub requests_max: Option<u64>,
-    /// Pieces of memory that one request may consist of.
+    /// Most memory segments in one request.
     pub segments_max: Option<u64>,
-    /// The largest request that reaches the device in one piece, bytes.
+    /// Largest request that the kernel sends in one piece, bytes.
     pub request_max_bytes: Option<u64>,
-    /// Smallest unit that can be addressed, bytes.
+    /// Smallest addressable unit, bytes.
     pub logical_block_bytes: Option<u64>,
-    /// Smallest unit that is written without reading first, bytes.
+    /// Smallest unit that is written without a read first, bytes.
     pub physical_block_bytes: Option<u64>,
-    /// I/O size that the device prefers, bytes; `None` where it does not say.
+    /// Preferred I/O size, bytes; `None` where the device does not state one.
     pub optimal_io_bytes: Option<u64>,
-    /// Bytes by which its start misses its own physical blocks.
+    /// Offset of the device's start from its own physical blocks, bytes.
     pub misaligned_bytes: Option<u64>,
     /// Whether the kernel counts its traffic.
     pub counts_traffic: Option<bool>,
-    /// Whether the kernel counts flushes: it does so where it queues requests, not where a driver takes them as they come.
+    /// Whether the kernel counts flushes: it does where it queues requests, not where a driver takes bios
+    /// directly.
     pub counts_flushes: bool,
     /// Its connection to the machine.
     pub link: Option<DeviceLink>,
-    /// Temperature and the limit at which it slows down, degrees Celsius.
+    /// Temperature, and the limit at which the device slows down, degrees Celsius.
     pub temperature: Option<(f64, f64)>,
-    /// What kind of layer it is: `crypt`, `lvm`, `thin`, `mpath`, `raid1`.
+    /// Kind of layer: `crypt`, `lvm`, `thin`, `mpath`, `raid1`.
     pub layer: Option<String>,
-    /// The file behind a loop device.
+    /// The file that a loop device stands for.
     pub backing: Option<Backing>,
-    /// The devices it is made of.
+    /// Devices that it is made of.
     pub below: Vec<Device>,
 }
 
 impl Device {
-    /// Reads what `sys` (`/sys`) says of a device; `None` where it does not know it.
+    /// Reads the description of a device from `sys` (`/sys`); `None` where the device is missing there.
     pub fn read(sys: &Path, (major, minor): (u32, u32)) -> Option<Self> {
         Some(read(sys, &folder_of(sys, (major, minor))?, DEPTH_MAX))
     }
 
-    /// The device and all below it, from the top.
+    /// The device and all devices below it, top first.
     pub fn stack(&self) -> Vec<&Device> {
         let mut all = vec![self];
         for below in &self.below {
@@ -113,8 +114,9 @@ impl Device {
         all
     }
 
-    /// Whose counters hold the flushes of the write cache that it announces; `None` where nothing counts them. A partition's are
-    /// those of its disk. A layer announces the cache of what lies below it, and a loop device one of its own.
+    /// Counter of the flushes of the write cache that this device announces; `None` where nothing counts them.
+    /// The flushes of a partition are in the counters of its disk. A layer announces the cache of the devices
+    /// below it, and a loop device a cache of its own.
     pub fn flush_counter(&self) -> Option<FlushCounter> {
         let is_own = self.below.is_empty() || self.backing.is_some();
         let mut stack = self.stack().into_iter();
@@ -122,7 +124,8 @@ impl Device {
         match is_own {
             true if !self.counts_flushes => None,
             true if self.name == self.disk => Some(FlushCounter::Device),
-            // The counters of a partition have no flushes, and those of its disk are those of the bottom, unless it lies on a file.
+            // A partition's counters have no flushes. Its disk's counters are the bottom's, unless the disk
+            // lies on a file.
             true => self.backing.is_none().then_some(FlushCounter::Disks),
             false => (stack.all(|layer| layer.backing.is_none())
                 && ends.all(|end| end.counts_flushes))
@@ -130,7 +133,7 @@ impl Device {
         }
     }
 
-    /// `dm-0 (crypt) on nvme0n1p2`, as deep as it goes.
+    /// Names of the device and the devices below it: `dm-0 (crypt) on nvme0n1p2`, to the bottom.
     pub fn chain(&self) -> String {
         let kind = self.backing.as_ref().map(|_| "a file");
         let own = match self.layer.as_deref().or(kind) {
@@ -150,7 +153,7 @@ fn folder_of(sys: &Path, (major, minor): (u32, u32)) -> Option<PathBuf> {
     fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()
 }
 
-/// The folder of the disk that a device is a partition of, or its own.
+/// Folder of the disk that a device is a partition of, or its own folder.
 fn disk_of(folder: &Path) -> &Path {
     match folder.join("partition").exists() {
         true => folder.parent().unwrap_or(folder),
@@ -214,7 +217,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
 
 fn model(disk: &Path, identity: &Identity) -> Option<String> {
     let vendor = identity.vendor.as_ref().filter(|vendor| {
-        // Of SCSI the vendor is a name; of PCI and virtio a number.
+        // SCSI vendors are names; PCI and virtio vendors are numbers.
         !vendor.starts_with("0x") && vendor.as_str() != "ATA"
     });
     let model = identity.model.clone();
@@ -225,7 +228,7 @@ fn model(disk: &Path, identity: &Identity) -> Option<String> {
     })
 }
 
-/// The disk's place in the tree of devices tells; where it has none, its name does.
+/// Transport by the disk's place in the device tree, or by its name where it has no place.
 fn transport(disk: &Path, name: &str) -> Transport {
     const BY_NAME: [(&str, Transport); 12] = [
         ("loop", Transport::Loop),
@@ -258,7 +261,7 @@ fn transport(disk: &Path, name: &str) -> Transport {
         disk.components()
             .any(|part| part.as_os_str().to_string_lossy().starts_with(start))
     };
-    // USB and virtio adapters carry SCSI, so that what they hang on is asked first.
+    // USB and virtio adapters carry SCSI, so the bus that they hang on is tested first.
     if has("usb") {
         Transport::Usb
     } else if has("virtio") {
@@ -272,13 +275,14 @@ fn transport(disk: &Path, name: &str) -> Transport {
     }
 }
 
-/// Of device mapper what its table says, or the first part of the UUID (`CRYPT-LUKS2-...`); of software RAID the level.
+/// Kind of layer. Device mapper: from the table, or the first part of the UUID (`CRYPT-LUKS2-...`). Software
+/// RAID: the level.
 fn layer(disk: &Path) -> Option<String> {
     let maker = text_of(disk.join("dm/uuid")).map(|uuid| {
         let kind = uuid.split('-').next().unwrap_or(&uuid);
         kind.to_ascii_lowercase()
     });
-    // A volume may be thin or a snapshot, and a device without a UUID anything.
+    // A volume may be thin or a snapshot, and a device without a UUID can be anything.
     let kinds = match maker.as_deref() {
         None | Some("" | "lvm") => sysfs::device_number(disk).map(iolab_storage::mapped_kinds),
         Some(_) => None,
@@ -302,13 +306,13 @@ fn backing(disk: &Path) -> Option<Backing> {
     })
 }
 
-/// The file with the temperature of the disk of a device by its sensor (hwmon); `None` without one.
+/// File with the temperature of a device's disk, from its sensor (hwmon); `None` without a sensor.
 pub(crate) fn temperature_input(sys: &Path, number: (u32, u32)) -> Option<PathBuf> {
     let folder = folder_of(sys, number)?;
     Some(sensor(disk_of(&folder))?.join("temp1_input"))
 }
 
-/// The sensor of a disk; of one with several paths that of the first controller that has one.
+/// Folder of a disk's sensor. For a disk with several paths, the first controller that has a sensor.
 fn sensor(disk: &Path) -> Option<PathBuf> {
     let controllers = sysfs::nvme_controllers(disk).into_iter();
     let mut folders = controllers.flat_map(|folder| [folder.join("hwmon"), folder]);
@@ -321,7 +325,7 @@ fn sensor(disk: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Temperature of the disk and its limit by the sensor, °C.
+/// Temperature of the disk and its limit by the sensor, degrees Celsius.
 fn temperature(disk: &Path) -> Option<(f64, f64)> {
     let sensor = sensor(disk)?;
     let degrees = |file: &str| {
@@ -331,7 +335,8 @@ fn temperature(disk: &Path) -> Option<(f64, f64)> {
     Some((degrees("temp1_input")?, degrees("temp1_max")?))
 }
 
-/// What sysfs has of the devices right below: the members of a layer, or the device that a loop device's file lies on.
+/// Folders in sysfs of the devices directly below: a layer's members, or the device that a loop device's file
+/// lies on.
 fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> Vec<PathBuf> {
     if let Some(backing) = backing {
         let number = device_under(Path::new(&backing.file));
@@ -340,7 +345,7 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
             .into_iter()
             .collect();
     }
-    // A partition has no slaves of its own: it is part of its disk, which may have some.
+    // A partition has no slaves of its own: it is a part of its disk, which may have some.
     let lists = [folder.join("slaves"), disk.join("slaves")];
     let Some(entries) = lists.iter().find_map(|list| fs::read_dir(list).ok()) else {
         return Vec::new();
@@ -359,7 +364,7 @@ mod tests {
     use crate::fake_sysfs::Tree;
     use crate::thermometer::Thermometer;
 
-    /// An NVMe disk with a partition, LUKS upon it, and a loop device elsewhere.
+    /// A fake machine: an NVMe disk with a partition, LUKS on it, and a loop device elsewhere.
     fn machine() -> Tree {
         let tree = Tree::new();
         let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
@@ -403,12 +408,12 @@ mod tests {
     }
 
     #[test]
-    fn the_sensor_of_a_disk_is_that_of_its_partitions() {
+    fn a_partition_has_the_sensor_of_its_disk() {
         let tree = machine();
         let of = |number| Thermometer::of(tree.path(), [number]).read();
         assert_eq!(of((259, 2)), Some(45_850));
         assert_eq!([of((253, 0)), of((7, 7)), of((8, 0))], [None; 3]);
-        // One with several paths has that of a controller; its own folder has none.
+        // A disk with several paths: a controller has the sensor, its own folder none.
         let head = "devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1";
         let paths = "devices/virtual/nvme-subsystem/nvme-subsys1";
         tree.files(head, &[("dev", "259:9")]);
@@ -417,7 +422,7 @@ mod tests {
         tree.link(&format!("{head}/device"), paths);
         tree.link("dev/block/259:9", head);
         assert_eq!(of((259, 9)), Some(38_850));
-        // Of several the hottest; a sensor whose disk is gone has no reading.
+        // The hottest of several disks; the sensor of a removed disk has no reading.
         let both = Thermometer::of(tree.path(), [(259, 0), (259, 2), (7, 7)]);
         assert_eq!((both.read(), both.has_sensors()), (Some(45_850), true));
         let none = Thermometer::of(tree.path(), [(7, 7)]);
@@ -475,13 +480,14 @@ mod tests {
                 .expect("there")
                 .flush_counter()
         };
-        // Without a queue nothing counts them, below or above.
+        // Without a queue nothing counts flushes, below or above.
         assert_eq!([(259, 2), (253, 0), (7, 7)].map(of), [None; 3]);
         let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
         tree.files(nvme, &[("mq/0/nr_tags", "1023")]);
         let looped = "devices/virtual/block/loop7";
         tree.files(looped, &[("mq/0/nr_tags", "128"), ("queue/iostats", "1")]);
-        // A partition's are its disk's; encryption announces the cache of the disk below; a loop device has its own.
+        // A partition uses its disk's counter, encryption announces the cache of the disk below, a loop device
+        // has its own.
         let disks = Some(FlushCounter::Disks);
         assert_eq!([(259, 2), (253, 0)].map(of), [disks, disks]);
         assert_eq!(of((7, 7)), Some(FlushCounter::Device));
@@ -515,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_device_lies_on_the_device_of_its_file() {
+    fn loop_device_lies_on_its_files_device() {
         let tree = machine();
         let file = tree.path().join("a.img");
         fs::write(&file, "x").expect("written");
@@ -538,7 +544,7 @@ mod tests {
         for (place, text, expected) in [
             ("device/transport", "pcie", Transport::Nvme),
             ("device/transport", "tcp", Transport::NvmeFabric),
-            // Several paths, as Linux shows them with its own multipath layer.
+            // Several paths, as Linux's own multipath layer shows them.
             ("device/nvme4/transport", "pcie", Transport::Nvme),
             ("device/nvme4/transport", "rdma", Transport::NvmeFabric),
         ] {

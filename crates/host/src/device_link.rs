@@ -1,22 +1,22 @@
-//! How a disk is connected to the machine, and what that connection can carry.
+//! Connection of a disk to the machine, and the data rate that it allows.
 
 use std::path::Path;
 
 use crate::pseudo_files::text_of;
 use crate::transport::Transport;
 
-/// A connection, now and at its best.
+/// A connection: its present and its best speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceLink {
-    /// As it runs now: `16.0 GT/s x4`, `6.0 Gbps`.
+    /// Present speed: `16.0 GT/s x4`, `6.0 Gbps`.
     pub now: String,
-    /// The best that the device can do; the same text when it runs at that.
+    /// Best speed that the device supports; equal to `now` when it runs at that.
     pub best: String,
-    /// What it can carry now, MB/s of data, protocol overhead not counted; `None` where the speed is not known.
+    /// Present data rate without protocol overhead, MB/s; `None` where the speed is unknown.
     pub ceiling_mb_s: Option<f64>,
 }
 
-/// The connection of a disk, by its folder in sysfs.
+/// Connection of a disk, by its folder in sysfs.
 pub fn read(disk: &Path, transport: Transport) -> Option<DeviceLink> {
     match transport {
         Transport::Nvme => pci(disk),
@@ -25,7 +25,7 @@ pub fn read(disk: &Path, transport: Transport) -> Option<DeviceLink> {
     }
 }
 
-/// The nearest PCI device above the disk (Documentation/ABI/testing/sysfs-bus-pci).
+/// PCI link of the nearest PCI device above the disk (Documentation/ABI/testing/sysfs-bus-pci).
 fn pci(disk: &Path) -> Option<DeviceLink> {
     let folder = disk
         .ancestors()
@@ -33,7 +33,7 @@ fn pci(disk: &Path) -> Option<DeviceLink> {
     let text = |file: &str| text_of(folder.join(file));
     let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
     let (best_speed, best_width) = (text("max_link_speed")?, text("max_link_width")?);
-    // A link of a virtual device has no lanes: `Unknown`, x0 or x63.
+    // The link of a virtual device has no lanes: `Unknown`, x0 or x63.
     let lanes = width
         .parse()
         .ok()
@@ -59,7 +59,7 @@ fn pci_lane_mb_s(speed: &str) -> Option<f64> {
     Some(gigatransfers * 1000.0 / 8.0 * share)
 }
 
-/// The port above the disk; 8 bits in 10 are data (Serial ATA 3.1, 7.2).
+/// SATA link of the port above the disk; 8 bits in 10 are data (Serial ATA 3.1, 7.2).
 fn sata(disk: &Path) -> Option<DeviceLink> {
     let (port, number) = disk.ancestors().find_map(|folder| {
         let name = folder.file_name()?.to_str()?;

@@ -1,4 +1,4 @@
-//! A made-up `/sys` or `/proc` for tests.
+//! Fake `/sys` or `/proc` for tests.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,11 +1,11 @@
-//! iolab-host: the clock, what kernel and processor count while a trial runs, and what they say of the machine and its
-//! devices. Issues no I/O of a trial itself.
+//! iolab-host: the clock, the counters of kernel and processor during a trial, and the description of the
+//! machine and its devices. It issues none of a trial's own I/O.
 //!
-//! Files to begin with: `clock.rs` stamps, `observation.rs` what is read around the timed span, `counters/` one file
-//! per source, `perf.rs` the processor's counters, `page_cache.rs` filling and dropping pages, `program.rs` a program
-//! that runs as a trial; `device.rs` a block device with those below it, `machine.rs`, `memory.rs` and `processor.rs`
-//! the machine, `cgroup.rs` limits of this process, `load.rs` what other processes do, `system_control.rs` settings of the kernel that
-//! trials change.
+//! Files to begin with: `clock.rs` (time stamps), `observation.rs` (readings around the timed span),
+//! `counters/` (one file per source), `perf.rs` (processor counters), `page_cache.rs` (filling and dropping
+//! pages), `program.rs` (a program that runs as a trial). `device.rs` describes a block device with the devices
+//! below it; `machine.rs`, `memory.rs` and `processor.rs` the machine; `cgroup.rs` limits of this process;
+//! `load.rs` the load by other processes. `system_control.rs` changes kernel settings for trials.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 

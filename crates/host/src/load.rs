@@ -1,4 +1,4 @@
-//! What others do to the machine right now: a short look at its counters while this process sleeps.
+//! Load of the machine by other processes: a short look at its counters while this process sleeps.
 
 use std::fs;
 use std::path::Path;
@@ -9,27 +9,27 @@ use iolab_storage::Stack;
 use iolab_storage::procfs::CpuTicks;
 use iolab_workload::counters::Counters;
 
-/// What went on during the look.
+/// Load during the look.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Load {
-    /// CPUs that were busy: 1.5 is one and a half.
+    /// Busy CPUs: 1.5 is one and a half.
     pub cpus_busy: Option<f64>,
-    /// CPUs' worth of time that a hypervisor gave to others.
+    /// CPU time that a hypervisor gave to others, in CPUs.
     pub cpus_stolen: Option<f64>,
-    /// The process that used most CPU time, and how many CPUs.
+    /// Process that used the most CPU time, and the number of CPUs.
     pub busiest: Option<(String, f64)>,
     /// Share of the time in which some task waited for memory.
     pub memory_stall: Option<f64>,
-    /// Bytes per second that the target's device read.
+    /// Read rate of the target's device, bytes per second.
     pub device_read_rate: Option<f64>,
-    /// Bytes per second that it wrote.
+    /// Write rate of the target's device, bytes per second.
     pub device_write_rate: Option<f64>,
-    /// Requests per second that it completed.
+    /// Completed requests of the target's device, per second.
     pub device_request_rate: Option<f64>,
 }
 
 impl Load {
-    /// Looks for this long at the machine and at the target's devices.
+    /// Watches the machine and the target's devices for `span`.
     pub fn look(proc: &Path, stack: &Stack, span: Duration) -> Self {
         let before = Snapshot::take(proc, stack);
         std::thread::sleep(span);
@@ -72,7 +72,7 @@ impl Snapshot {
         let cpus = |ticks: u64| ticks as f64 / per_second / seconds;
         let rate = |count: u64| count as f64 / seconds;
         let share = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);
-        // Of a disk, what its other partitions do counts too.
+        // Whole disk where possible: traffic with its other partitions counts too.
         let device = counters.bottom.map(|b| b.stat).or(counters.device);
         let busy = busy_ticks.zip(self.busy_ticks);
         Load {
@@ -110,11 +110,11 @@ fn tasks(proc: &Path) -> Vec<Task> {
         .collect()
 }
 
-/// proc_pid_stat(5); the name stands in parentheses and may contain some itself.
+/// Parses proc_pid_stat(5). The name stands in parentheses and may contain some itself.
 fn task(pid: u32, stat: &str) -> Option<Task> {
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
     let name = stat.get(open + 1..close)?.to_owned();
-    // The state is field 3 and comes first here; utime is field 14, stime 15.
+    // The state, field 3, comes first here; utime is field 14, stime 15.
     let mut fields = stat.get(close + 1..)?.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     let ticks = ticks()?.saturating_add(ticks()?);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_is_the_one_that_worked_in_between() {
+    fn busiest_process_is_counted_between_two_looks() {
         let of = |pid, name: &str, ticks| Task {
             pid,
             name: name.to_owned(),

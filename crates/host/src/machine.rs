@@ -1,4 +1,4 @@
-//! The machine: its maker, its processor by name, whether a hypervisor is below, what its kernel allows.
+//! The machine: its maker, its processor by name, whether a hypervisor runs below, limits set by its kernel.
 
 mod arm_cores;
 mod virtualization;
@@ -9,16 +9,16 @@ use iolab_workload::cpus::Cpus;
 
 use crate::pseudo_files::{number_of, text_of};
 
-/// The machine by its names.
+/// Names of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Machine {
-    /// Its maker, as the firmware has it.
+    /// Maker, as the firmware states it.
     pub vendor: Option<String>,
-    /// Its product name, as the firmware has it, or the model of a device tree: `Raspberry Pi 4 Model B`.
+    /// Product name that the firmware states, or the model in a device tree: `Raspberry Pi 4 Model B`.
     pub product: Option<String>,
-    /// Whether a hypervisor is below; `None` where nothing says so, and nothing the contrary.
+    /// Whether a hypervisor runs below; `None` without evidence either way.
     pub is_virtual: Option<bool>,
-    /// Its processor; of processors with cores of several kinds all of these, with ` + ` between them.
+    /// Processor name. Cores of several kinds are all named, with ` + ` between them.
     pub cpu_model: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Machine {
         }
     }
 
-    /// Maker and product.
+    /// Maker and product in one text.
     pub fn name(&self) -> Option<String> {
         let product = self.product.clone()?;
         Some(match &self.vendor {
@@ -50,7 +50,7 @@ impl Machine {
     }
 }
 
-/// The models of processors or cores that there are, by name, each with its CPUs; none where the system does not tell.
+/// Models of processors or cores by name, each with its CPUs; empty where the system does not name them.
 pub(crate) fn cpu_models(proc: &Path) -> Vec<(Cpus, String)> {
     let text = text_of(proc.join("cpuinfo")).unwrap_or_default();
     let mut models: Vec<(Cpus, String)> = Vec::new();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_board_has_the_names_of_its_cores_and_of_its_device_tree() {
+    fn arm_board_is_named_by_cores_and_devicetree() {
         let tree = Tree::new();
         let cpuinfo: String = (0..6)
             .map(|cpu| arm_core(cpu, if cpu < 4 { "0xd05" } else { "0xd0b" }))
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pc_has_one_model_and_what_its_firmware_says() {
+    fn pc_is_named_by_its_firmware() {
         let tree = Tree::new();
         let cpu = |n| format!("processor\t: {n}\nmodel name\t: X 9\nflags\t\t: fpu hypervisor\n\n");
         tree.files("proc", &[("cpuinfo", &(cpu(0) + &cpu(1)))]);

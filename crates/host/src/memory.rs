@@ -1,4 +1,4 @@
-//! Memory: how much there is, how much this process can have, and when the kernel makes huge pages of it.
+//! Memory: its size, the part that this process can use, and the use of huge pages by the kernel.
 
 use std::fmt;
 use std::path::Path;
@@ -9,27 +9,27 @@ use iolab_storage::meminfo;
 use crate::cgroup;
 use crate::pseudo_files::{chosen, number_of, text_of};
 
-/// All memory of the machine, bytes.
+/// Memory of the machine, bytes.
 pub fn memory_bytes() -> Option<u64> {
     meminfo::bytes("MemTotal")
 }
 
-/// What programs can have of it without swapping, bytes.
+/// Memory that programs can use without swapping, bytes.
 pub fn memory_available_bytes() -> Option<u64> {
     meminfo::bytes("MemAvailable")
 }
 
-/// Memory that this process can have.
+/// Memory that this process can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AvailableMemory {
-    /// Without swapping, and without being killed for it; bytes.
+    /// Memory available without swapping, and without being killed for it, bytes.
     pub bytes: u64,
-    /// Whether a control group leaves less than the machine has.
+    /// Whether a control group allows less than the machine has.
     pub of_group: bool,
 }
 
 impl AvailableMemory {
-    /// Reads it; `None` where the system does not say.
+    /// Reads the memory available; `None` where the system does not report it.
     pub fn read() -> Option<Self> {
         let machine = memory_available_bytes();
         let group = cgroup::CgroupLimits::read(Path::new("/proc"), &[]).memory_left_bytes;
@@ -49,23 +49,23 @@ impl fmt::Display for AvailableMemory {
     }
 }
 
-/// Largest huge page that buffers of ordinary requests are put into unasked, bytes: on kernels with pages of 64 KiB one has 512 MiB,
-/// which take a tenth of a second to fill with zeros.
+/// Largest huge page that buffers of ordinary requests use by default, bytes. Kernels with pages of 64 KiB have
+/// huge pages of 512 MiB, which take a tenth of a second to zero.
 const BUFFER_PAGE_MAX: u64 = 64 << 20;
 
 /// Sizes of the transparent huge pages of this kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HugePages {
-    /// What one entry of the second level of the page table maps, bytes: 2 MiB with pages of 4 KiB, 32 MiB with 16 KiB, 512 MiB with
-    /// 64 KiB.
+    /// Memory that one second-level page-table entry maps, bytes: 2 MiB with pages of 4 KiB, 32 MiB with 16
+    /// KiB, 512 MiB with 64 KiB.
     pub bytes: u64,
-    /// The page that buffers are made of where they are to lie contiguously in memory, bytes; `None` where the kernel gives none
-    /// that is small enough, so that its ordinary pages have to do.
+    /// Page size for buffers that must be contiguous in memory, bytes. `None` where the kernel has no small
+    /// enough huge page, so that ordinary pages have to do.
     pub of_buffers: Option<u64>,
 }
 
 impl HugePages {
-    /// Those of the running kernel, read once.
+    /// Huge page sizes of the running kernel, read once.
     pub fn of_kernel() -> Self {
         static READ: LazyLock<HugePages> = LazyLock::new(|| {
             HugePages::read(
@@ -76,11 +76,11 @@ impl HugePages {
         *READ
     }
 
-    /// Reads `sys` (`/sys`) of a kernel with pages of `page` bytes (Documentation/admin-guide/mm/transhuge.rst of Linux). A huge page that
-    /// is smaller than an entry maps is used where a setting of its own (`hugepages-2048kB/enabled`) allows it.
+    /// Reads `sys` (`/sys`) of a kernel with pages of `page` bytes (Documentation/admin-guide/mm/transhuge.rst
+    /// of Linux). A huge page smaller than `bytes` needs a setting of its own (`hugepages-2048kB/enabled`).
     fn read(sys: &Path, page: u64) -> Self {
         let folder = sys.join("kernel/mm/transparent_hugepage");
-        // A table is one page of entries of 8 bytes.
+        // A page table is one page of 8-byte entries.
         let bytes = number_of(folder.join("hpage_pmd_size")).unwrap_or(page * page / 8);
         let smaller = [2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20]
             .into_iter()
@@ -96,12 +96,12 @@ impl HugePages {
     }
 }
 
-/// All settings of huge pages, the one in force in brackets.
+/// All settings for huge pages, the active one in brackets.
 pub fn transparent_huge_pages() -> Option<String> {
     text_of("/sys/kernel/mm/transparent_hugepage/enabled")
 }
 
-/// When the kernel uses huge pages unasked: the setting in force.
+/// Active setting for unrequested huge pages.
 pub fn huge_pages_in_force() -> Option<String> {
     transparent_huge_pages().map(|text| chosen(&text))
 }
@@ -114,7 +114,7 @@ mod tests {
     const ENABLED: &str = "kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
 
     #[test]
-    fn buffers_take_the_huge_pages_that_the_kernel_has() {
+    fn buffers_take_the_largest_allowed_huge_page() {
         let of = |page: u64, files: &[(&str, &str)]| {
             let tree = Tree::new();
             tree.files("", files);

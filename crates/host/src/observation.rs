@@ -1,6 +1,6 @@
-//! What is looked at around the timed span of a trial, by the thread that coordinates it: kernel counters, and the
-//! state that the page cache and the file are in. Nothing of it happens within the span but
-//! readings of the [`Thermometer`], where a trial has its latency over time.
+//! Readings around the timed span of a trial, by the thread that coordinates it: kernel counters, and the state
+//! of page cache and file. Within the span only the [`Thermometer`] is read, and only in a trial that records
+//! latency over time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use crate::counters::{self, FileRange, extents, residency};
 use crate::thermometer::Thermometer;
 use iolab_storage::{Stack, Target, TargetKind};
 
-/// Looks at what a trial uses, before and after it.
+/// Readings of everything that a trial uses, before and after it.
 pub struct Observation<'a> {
-    /// The stack of each device in use.
+    /// Stack of each device in use.
     stacks: Vec<Stack>,
     watched: Vec<FileRange<'a>>,
     region: Region,
     spent: Duration,
-    /// When counters were read before the start.
+    /// Moment at which the counters before the start were read.
     seen_at: Instant,
 }
 
 impl<'a> Observation<'a> {
-    /// Prepares to look at ranges (target, offset, length) of files and devices, and looks at what can be looked at long
-    /// before the start.
+    /// Prepares to observe ranges (target, offset, length) of files and devices, and reads in advance what can
+    /// be read long before the start.
     pub fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {
         let began = Instant::now();
         let ranges: Vec<_> = ranges.collect();
@@ -64,25 +64,25 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// The sensors of temperature of what is used.
+    /// Temperature sensors of the disks in use.
     pub fn thermometer(&self) -> Thermometer {
         counters::thermometer(Path::new("/sys"), &self.stacks)
     }
 
-    /// The last look before the start: everything is ready.
+    /// Last reading before the start, with everything else ready.
     pub fn before(&mut self) -> Counters {
         self.look();
         self.count()
     }
 
-    /// The first part of [`Observation::before`]: what the page cache holds, which may take long.
+    /// First part of [`Observation::before`]: the content of the page cache, which may take long.
     pub fn look(&mut self) {
         let began = Instant::now();
         self.region.before = residency(&self.watched);
         self.spent += began.elapsed();
     }
 
-    /// The second part of it: the counters.
+    /// Second part of [`Observation::before`]: the counters.
     pub fn count(&mut self) -> Counters {
         let began = Instant::now();
         self.seen_at = began;
@@ -91,17 +91,17 @@ impl<'a> Observation<'a> {
         seen
     }
 
-    /// The first look after the end: what happened since, and the state that it left.
+    /// First reading after the end: changes since `before`, and the state that the trial left.
     pub fn after(self, before: &Counters) -> (Counters, Region) {
         self.after_all(before, Self::count_process())
     }
 
-    /// What is counted of this process, at the end of its own part of a trial.
+    /// Counters of this process at the end of its own part of a trial.
     pub fn count_process() -> Counters {
         counters::of_this_process()
     }
 
-    /// As [`Observation::after`], where this was counted of the process itself before other processes had ended.
+    /// As [`Observation::after`], with the counters of this process taken before other processes ended.
     pub fn after_all(mut self, before: &Counters, process: Counters) -> (Counters, Region) {
         let began = Instant::now();
         let counted = counters::since_with(before, process, self.seen_at.elapsed(), &self.stacks);

@@ -11,13 +11,13 @@ use iolab_workload::outcome::FailedRequest;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
-/// Size of one request that fills the page cache before a `hot` trial.
+/// Request size for filling the page cache before a `hot` trial, bytes.
 const WARM_REQUEST: usize = 1 << 20;
 
-/// Writes a target's dirty pages back; the range is what is known to have been written.
+/// Writes a target's dirty pages back. `range` is the part known to have been written.
 ///
 /// # Errors
-/// The call of fdatasync(2) that failed.
+/// A failed call of fdatasync(2).
 pub fn make_durable(target: &Target, range: Range<u64>) -> std::result::Result<(), FailedRequest> {
     rustix::fs::fdatasync(target.file()).map_err(|errno| FailedRequest {
         syscall: "fdatasync",
@@ -27,17 +27,18 @@ pub fn make_durable(target: &Target, range: Range<u64>) -> std::result::Result<(
     })
 }
 
-/// Has the page cache drop a range. Devices without a page cache refuse the advice, and need none.
+/// Asks the page cache to drop a range. Devices without a page cache refuse the advice, and do not need it.
 pub fn drop_pages(target: &Target, range: Range<u64>) {
     let length = std::num::NonZero::new(range.end - range.start);
     let _ = fadvise(target.file(), range.start, length, Advice::DontNeed);
 }
 
-/// Brings the page cache of a range into the state asked for; `warm` is the part of it that this process fills the cache
-/// with. Earlier writes are made durable first, so that their write-back does not fall into this trial.
+/// Brings the page cache of a range into the requested state; `warm` is the part that this process fills.
+/// Earlier writes are synced first, so that their write-back does not fall into this trial.
 ///
 /// # Errors
-/// When the target cannot be synced or read; of kind [`Interrupted`](iolab_workload::Kind::Interrupted) when `stop` was raised.
+/// A sync or read of the target that fails; of kind [`Interrupted`](iolab_workload::Kind::Interrupted) when
+/// `stop` was raised.
 pub fn prepare(
     spec: &TrialSpec,
     target: &Target,
@@ -52,7 +53,7 @@ pub fn prepare(
         })?;
     }
     match spec.cache {
-        // Pages left by buffered use would have to be invalidated by direct I/O inside the timed span.
+        // Direct I/O would have to invalidate pages of earlier buffered use within the timed span.
         CacheState::Direct | CacheState::Cold => {
             drop_pages(target, range);
             Ok(())

@@ -1,7 +1,7 @@
 //! Events that the processor counts while a worker runs: `perf_event_open(2)`, bound to the worker's thread.
 //!
-//! A group is opened before the trial starts, reset and enabled right before the timed span and disabled right after
-//! it; nothing is called in between. The layout of the attributes is that of Linux's `include/uapi/linux/perf_event.h`.
+//! A group is opened before the trial, reset and enabled right before the timed span and disabled right after
+//! it; no call is made in between. The attributes are laid out as in Linux's `include/uapi/linux/perf_event.h`.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
@@ -28,8 +28,9 @@ const fn read_misses(cache: u64) -> EventKind {
     }
 }
 
-/// What is counted, in the order of [`HardwareEvents`]: core cycles, instructions, read misses of the last-level cache
-/// and of the data TLB. Not the generic `cache-misses`, which stands for another cache on each make of processor.
+/// Hardware events in the order of [`HardwareEvents`]: core cycles, instructions, read misses of the last-level
+/// cache and of the data TLB. Not the generic `cache-misses`, which means another cache on each make of
+/// processor.
 const HARDWARE: [EventKind; 4] = [
     EventKind {
         kind: PERF_TYPE_HARDWARE,
@@ -43,7 +44,7 @@ const HARDWARE: [EventKind; 4] = [
     read_misses(3),
 ];
 
-/// `struct perf_event_attr`, its first published version: all that is needed, and known to every kernel.
+/// `struct perf_event_attr` in its first published version: it suffices, and every kernel knows it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Attributes {
@@ -64,13 +65,13 @@ const _: () = assert!(size_of::<Attributes>() == 64);
 
 const READ_FORMAT: u64 = 1 | 2 | 8; // TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, GROUP
 const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
-/// The request is for all events of the group.
+/// Flag that applies a request to all events of the group.
 const WHOLE_GROUP: usize = 1;
 const ENABLE: Opcode = opcode::none(b'$', 0);
 const DISABLE: Opcode = opcode::none(b'$', 1);
 const RESET: Opcode = opcode::none(b'$', 3);
 
-/// A bit of the attributes' bit field, which the compiler of the kernel lays out by byte order.
+/// A bit of the attributes' bit field, which the kernel's compiler orders by endianness.
 const fn bit(number: u32) -> u64 {
     if cfg!(target_endian = "big") {
         1 << (63 - number)
@@ -83,27 +84,27 @@ const DISABLED: u64 = bit(0);
 const EXCLUDE_KERNEL: u64 = bit(5);
 const EXCLUDE_HYPERVISOR: u64 = bit(6);
 
-/// Events that are counted together, for the thread that opened them.
+/// Events counted together, for the thread that opened them.
 #[derive(Debug)]
 pub struct EventGroup {
     leader: OwnedFd,
-    /// They count as long as they are open.
+    /// Kept open, because an event counts only while it is open.
     _members: Vec<OwnedFd>,
-    /// For each requested event its index among the values of the group; `None` if it is not counted.
+    /// Index of each requested event among the group's values; `None` if it is not counted.
     places: Vec<Option<usize>>,
     user_only: bool,
 }
 
 impl EventGroup {
-    /// Opens the hardware events for the calling thread, not counting yet.
+    /// Opens the hardware events for the calling thread, without starting to count.
     ///
     /// # Errors
-    /// Why none of them can be counted.
+    /// The reason why none of them can be counted.
     pub fn hardware() -> Result<Self, NoHardware> {
         Self::open(&HARDWARE)
     }
 
-    /// Kernel mode is counted too where that is permitted.
+    /// Opens events, with kernel mode included where that is permitted.
     fn open(kinds: &[EventKind]) -> Result<Self, NoHardware> {
         match Self::open_with(kinds, 0) {
             Err(Errno::ACCESS | Errno::PERM) => {
@@ -113,7 +114,7 @@ impl EventGroup {
         }
     }
 
-    /// Events that the processor does not count are left out, as long as it counts one of them.
+    /// Opens events. Those that the processor does not count are left out, as long as one remains.
     fn open_with(kinds: &[EventKind], exclude: u64) -> Result<Self, Errno> {
         let mut open: Vec<OwnedFd> = Vec::with_capacity(kinds.len());
         let mut places = Vec::with_capacity(kinds.len());
@@ -142,12 +143,12 @@ impl EventGroup {
         })
     }
 
-    /// Whether the kernel's part is missing from the counts, because this user may not see it.
+    /// Whether kernel mode is missing from the counts, for lack of permission.
     pub fn is_user_only(&self) -> bool {
         self.user_only
     }
 
-    /// Starts counting from zero.
+    /// Resets and starts the counts.
     pub fn start(&self) {
         self.control::<RESET>();
         self.control::<ENABLE>();
@@ -163,11 +164,11 @@ impl EventGroup {
         let request = unsafe { IntegerSetter::<REQUEST>::new_usize(WHOLE_GROUP) };
         // SAFETY: the descriptor is a perf event's, and the requests touch no memory of ours.
         let done = unsafe { ioctl(self.leader.as_fd(), request) };
-        // A group that could not be enabled has not run, which reading it shows.
+        // A group that could not be enabled has not run; reading it shows that.
         let _ = done;
     }
 
-    /// What was counted as hardware events.
+    /// Counts of the hardware events.
     pub fn events(&self) -> Hardware {
         match self.counts() {
             Ok(counts) => {
@@ -183,7 +184,7 @@ impl EventGroup {
         }
     }
 
-    /// The count of each event asked for.
+    /// Count of each requested event.
     fn counts(&self) -> Result<Vec<Option<u64>>, NoHardware> {
         let mut words = [0u64; 3 + 2 * HARDWARE.len()];
         let mut bytes = [0u8; size_of::<[u64; 3 + 2 * HARDWARE.len()]>()];
@@ -197,8 +198,8 @@ impl EventGroup {
     }
 }
 
-/// Reads what `PERF_FORMAT_GROUP` gives: the number of values, the time enabled, the time running, the values. Where
-/// the group had to share the counters with others its values are scaled to the whole time. `None` when it never ran.
+/// Parses `PERF_FORMAT_GROUP`: the number of values, the time enabled, the time running, the values. Counts of
+/// a group that shared the counters with others are scaled to the whole time. `None` when it never ran.
 fn parse(words: &[u64]) -> Option<Vec<u64>> {
     let [count, enabled, running, values @ ..] = words else {
         return None;
@@ -220,7 +221,7 @@ fn open_event(kind: EventKind, exclude: u64, leader: Option<&OwnedFd>) -> Result
         size: size_of::<Attributes>() as u32,
         config: kind.config,
         read_format: READ_FORMAT,
-        // The members follow their leader.
+        // Members follow their leader.
         flags: exclude | EXCLUDE_HYPERVISOR | if leader.is_none() { DISABLED } else { 0 },
         ..Attributes::default()
     };
@@ -245,13 +246,13 @@ fn open_event(kind: EventKind, exclude: u64, leader: Option<&OwnedFd>) -> Result
     Ok(unsafe { OwnedFd::from_raw_fd(result as libc::c_int) })
 }
 
-/// Why an event cannot be counted (perf_event_open(2), ERRORS).
+/// The reason why an event cannot be counted (perf_event_open(2), ERRORS).
 fn reason(errno: Errno) -> NoHardware {
     match errno {
         Errno::ACCESS | Errno::PERM => NoHardware::NotPermitted,
         Errno::BUSY => NoHardware::Busy,
         Errno::NOSYS => NoHardware::NoKernelSupport,
-        // ENOENT, EOPNOTSUPP and ENODEV; and EINVAL, for a combination that the processor does not have.
+        // ENOENT, EOPNOTSUPP and ENODEV; EINVAL for a combination that the processor does not have.
         _ => NoHardware::NotOffered,
     }
 }
@@ -270,13 +271,13 @@ mod tests {
         kind: PERF_TYPE_SOFTWARE,
         config: 2,
     };
-    /// No kernel has an event of this number.
+    /// An event number that no kernel has.
     const NO_SUCH_EVENT: EventKind = EventKind {
         kind: PERF_TYPE_SOFTWARE,
         config: 9_999,
     };
 
-    /// From the kernel, not from an allocator, which may hand out what was touched before.
+    /// Touches pages from the kernel, not from an allocator, which may return touched ones.
     fn touch_fresh_pages(count: u64) {
         let length = count as usize * 4096;
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -291,7 +292,7 @@ mod tests {
         }
     }
 
-    /// The kernel's software events go the way of the hardware's.
+    /// The kernel's software events, which take the same path as hardware events.
     fn software(kinds: &[EventKind]) -> Option<EventGroup> {
         match EventGroup::open(kinds) {
             Ok(group) => Some(group),

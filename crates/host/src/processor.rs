@@ -1,4 +1,4 @@
-//! The processors: how many may be used, at which frequency, and what the kernel does to keep them safe.
+//! The processors: how many are usable, their frequency, and the kernel's defences against their flaws.
 //! Sources: Documentation/admin-guide/pm/cpufreq.rst, cputopology.rst and hw-vuln/index.rst of Linux.
 
 mod core_kinds;
@@ -11,26 +11,26 @@ pub use core_kinds::{CoreKind, core_kinds};
 
 use crate::pseudo_files::text_of;
 
-/// What is known of the processors; what the system does not tell is `None`.
+/// Description of the processors; properties that the system does not report are `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Processor {
-    /// CPUs that this process may use.
+    /// Number of CPUs that this process may use.
     pub usable: Option<u64>,
-    /// CPUs that are there.
+    /// Number of CPUs present.
     pub present: Option<u64>,
-    /// The kinds of its cores; none where all are alike.
+    /// Kinds of cores; empty where all are alike.
     pub kinds: Vec<CoreKind>,
-    /// Who decides about the frequency: `performance`, `powersave`, `schedutil`.
+    /// Frequency governor: `performance`, `powersave`, `schedutil`.
     pub governor: Option<String>,
-    /// Whether the frequency may rise above the nominal one for a while.
+    /// Whether the frequency may temporarily exceed the nominal one.
     pub boost: Option<bool>,
     /// Whether two CPUs share a core.
     pub smt: Option<bool>,
-    /// Times that a CPU was slowed down by heat since the machine was started.
+    /// Number of slow-downs by heat since boot.
     pub throttled: Option<u64>,
-    /// Defences against flaws of the processor that are in force, by the flaw's name: `meltdown`, `PTI`.
+    /// Active mitigations, by the name of the flaw: `meltdown`, `PTI`.
     pub mitigations: Vec<(String, String)>,
-    /// What the shortest system call takes, ns: measured.
+    /// Measured time of the shortest system call, ns.
     pub system_call_ns: Option<f64>,
     /// Whether the machine runs on its battery.
     pub on_battery: Option<bool>,
@@ -56,18 +56,18 @@ impl Processor {
     }
 }
 
-/// CPUs that this process may use.
+/// Number of CPUs that this process may use.
 pub fn usable() -> Option<u64> {
     let count = std::thread::available_parallelism().ok()?;
     Some(count.get() as u64)
 }
 
-/// Who decides about the frequency of a CPU, by its folder.
+/// Frequency governor of a CPU, by its folder.
 pub fn governor(cpu: &Path) -> Option<String> {
     text_of(cpu.join("cpufreq/scaling_governor"))
 }
 
-/// CPUs in a list such as `0-3,8`.
+/// Number of CPUs in a list such as `0-3,8`.
 fn count_of(list: &str) -> Option<u64> {
     list.split(',')
         .map(|range| {
@@ -83,7 +83,7 @@ fn boost(cpus: &Path) -> Option<bool> {
     off.or_else(|| text_of(cpus.join("cpufreq/boost")).map(|text| text == "1"))
 }
 
-/// Of the package, which all its cores share: the greatest count.
+/// Slow-downs by heat, the greatest count of a package; the cores of a package share one count.
 fn throttled(cpus: &Path) -> Option<u64> {
     let counts = fs::read_dir(cpus).ok()?.filter_map(|entry| {
         text_of(
@@ -112,7 +112,7 @@ fn mitigations(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// The smallest of several means: what disturbs only adds.
+/// Time of a system call, ns: the smallest of several means, since disturbances only add time.
 fn system_call_ns() -> f64 {
     const CALLS: u32 = 2_000;
     let round = || {
@@ -125,7 +125,8 @@ fn system_call_ns() -> f64 {
     (0..5).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-/// Documentation/ABI/testing/sysfs-class-power: a mains supply that is off line, or with none, a battery that empties.
+/// Whether the machine runs on battery: the mains supply is offline, or there is none and a battery discharges
+/// (Documentation/ABI/testing/sysfs-class-power).
 fn on_battery(folder: &Path) -> Option<bool> {
     let supplies: Vec<_> = fs::read_dir(folder)
         .ok()?
@@ -143,7 +144,7 @@ fn on_battery(folder: &Path) -> Option<bool> {
     if !mains.is_empty() {
         return Some(!mains.contains(&true));
     }
-    // Mice and keyboards have batteries too; theirs have the scope Device.
+    // Mice and keyboards have batteries too, with the scope Device.
     let empties = |path: &std::path::PathBuf| {
         let of_device = text_of(path.join("scope")).is_some_and(|scope| scope == "Device");
         let status = text_of(path.join("status")).filter(|_| !of_device)?;

@@ -1,8 +1,8 @@
 //! One run of a program, timed as a whole: from the call that starts it until its end is seen.
 //!
-//! The program reads nothing from its standard input and its output goes to `/dev/null`, or is kept where it is what the
-//! run is for; of what it writes to its standard error the last is kept for the message should it fail. It leads a process
-//! group of its own, which is killed when the trial is over: nothing that it started stays behind.
+//! The program has an empty standard input. Its output goes to `/dev/null`, or is kept where the run is for it.
+//! The end of its standard error is kept for the message if it fails. The program leads its own process group,
+//! which is killed when the trial is over, so that no descendant survives.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -32,9 +32,9 @@ use iolab_workload::outcome::{
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
-/// Time after which the stop flag is looked at again. The program's end is not waited for in steps: it wakes us.
+/// Interval at which the stop flag is looked at. The program's end is not polled: it wakes this thread.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Bytes kept of the end of the program's stderr.
+/// Bytes kept from the end of the program's standard error.
 const LAST_WORDS_MAX: usize = 400;
 
 mod arguments;
@@ -45,34 +45,35 @@ pub use arguments::Arguments;
 use end_of_process::end_of_process;
 use program_output::{Keep, Stream};
 
-/// A program to run, ready to be started without a search.
+/// A program with its file found, so that its start needs no search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// The file to execute.
+    /// File to execute.
     pub path: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Arguments,
-    /// Kills it, and fails the trial, when it has not ended by then.
+    /// Time after which the program is killed, and the trial has failed.
     pub time_limit: Option<Duration>,
-    /// Bytes of its standard output that are kept; a program that writes more is killed, and the trial has failed. `None`:
-    /// its output is dropped. A program whose output is kept dies with iolab, even where iolab is killed.
+    /// Bytes of standard output to keep. A program that writes more is killed, and the trial has failed. `None`
+    /// drops the output. A program whose output is kept dies with iolab, even when iolab is killed.
     pub output_max: Option<usize>,
 }
 
-/// What a run of a program gave.
+/// Result of one run of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramRun {
-    /// What the trial did.
+    /// Outcome of the trial.
     pub outcome: Outcome,
-    /// What it wrote to its standard output, where that is kept.
+    /// Standard output, where it is kept.
     pub output: Vec<u8>,
 }
 
 impl Program {
-    /// Finds the file that `name` stands for as a shell does: a name without a slash is looked for in `PATH`.
+    /// Finds the file for `name` as a shell does: a name without a slash is looked up in `PATH`.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is none that this user may execute.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when this user may not execute such a file, or there is
+    /// none.
     pub fn find(name: &Path) -> Result<PathBuf> {
         let place = name.display();
         let access = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK);
@@ -98,7 +99,7 @@ impl Program {
             })
     }
 
-    /// The program and its arguments, for people.
+    /// Program and arguments in one line, for people.
     pub fn line(&self) -> String {
         std::iter::once(self.path.as_os_str())
             .chain(self.arguments.shown().iter().map(OsString::as_os_str))
@@ -108,16 +109,17 @@ impl Program {
     }
 }
 
-/// Runs a program once that reads or writes ranges of `files`, whose page cache is brought into the state that `spec` asks
-/// for before. Without a file nothing is prepared or looked at. Before and after it the paths of the files have to lead to them.
+/// Runs a program once that reads or writes ranges of `files`. The page cache is first brought into the state
+/// in `spec`; without files nothing is prepared or observed. Before and after the run, the paths of the files
+/// have to lead to them.
 ///
-/// The outcome tells as reads what the program's own I/O account counted: every read call, those of the loader
-/// included. A program that fails, or is killed for taking too long, is no error of this function: the outcome then
+/// The outcome reports as reads the count in the program's I/O account: every read call, the loader's included.
+/// A program that fails, or is killed for taking too long, is not an error of this function: the outcome then
 /// says [`Ended::Failed`]. Raising `stop` kills it and gives [`Ended::Interrupted`].
 ///
 /// # Errors
-/// When the program cannot be started, or the cache cannot be prepared; of kind [`Refused`](iolab_workload::Kind::Refused) when a
-/// path leads elsewhere.
+/// The program cannot be started, or the cache cannot be prepared; of kind
+/// [`Refused`](iolab_workload::Kind::Refused) when a path leads elsewhere.
 pub fn run(
     program: &Program,
     files: &[(&Target, Range<u64>)],
@@ -141,9 +143,10 @@ pub fn run(
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
     let running = Running::start(&mut command, program)?;
-    // Opened while it runs: once it has ended, only root may. One that has ended by now is found in what was collected.
+    // Opened while the program runs: after its end, only root may. A program that has already ended is found
+    // among collected children.
     let account = OpenAccount::of(running.id());
-    // The write ends of the pipes are the program's alone from here on.
+    // From here on only the program has the write ends of the pipes.
     drop(command);
     let mut watch = Watch {
         end: end_of_process(running.pid)?,
@@ -193,8 +196,8 @@ pub fn run(
     })
 }
 
-/// The command with its streams opened, so that nothing of that falls into the timed span; and what comes out of its
-/// standard error and its standard output.
+/// The command with open streams, so that opening them is not timed, and the reading ends of its standard error
+/// and output.
 fn prepare(program: &Program) -> Result<(Command, Stream, Stream)> {
     let null = |write: bool| File::options().read(!write).write(write).open("/dev/null");
     let pipe = || -> std::io::Result<_> {
@@ -226,12 +229,12 @@ fn prepare(program: &Program) -> Result<(Command, Stream, Stream)> {
     Ok((command, last_words, Stream::new(from, Keep::First(max))))
 }
 
-/// Lets the program be killed when this thread ends, however it ends.
+/// Makes the kernel kill the program when this thread ends, in whatever way.
 fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let arrange = move || -> std::io::Result<()> {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have ended before it was asked for.
+        // The parent may have ended before the request.
         match rustix::process::getppid() == Some(parent) {
             true => Ok(()),
             false => Err(ErrorKind::Interrupted.into()),
@@ -241,7 +244,7 @@ fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(arrange) };
 }
 
-/// How a program ended that did not succeed; `None` for one that did, or that we stopped.
+/// Failure of a program; `None` if it succeeded, or iolab stopped it.
 fn failed(seen: &Seen, status: ExitStatus, program: &Program) -> Option<ProgramEnd> {
     match (seen.why, status.code(), status.signal()) {
         (Why::Stopped, ..) | (Why::Ended, Some(0), _) => None,
@@ -252,7 +255,7 @@ fn failed(seen: &Seen, status: ExitStatus, program: &Program) -> Option<ProgramE
     }
 }
 
-/// All of the outcome that does not depend on how the program ended.
+/// The part of the outcome that does not depend on how the program ended.
 fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
     let (bytes, requests) = counters
         .process_io
@@ -281,7 +284,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
     }
 }
 
-/// Why the waiting ended.
+/// Reason why the waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     Ended,
@@ -290,13 +293,13 @@ enum Why {
     TooMuchOutput,
 }
 
-/// When the waiting ended, in ticks of the clock, and why.
+/// Moment at which the waiting ended, in ticks of the clock, and the reason.
 struct Seen {
     at: u64,
     why: Why,
 }
 
-/// A program under way. Dropping it kills its process group and takes note of its end.
+/// A running program. Dropping it kills its process group and collects its end.
 struct Running {
     pid: Pid,
     reaped: bool,
@@ -325,14 +328,13 @@ impl Running {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Kills what is left of the process group. As long as the leader's end was not collected, its number stands
-    /// for nothing else.
+    /// Kills the rest of the process group. Until the leader's end is collected, its number cannot be reused.
     fn kill(&self) {
-        // It fails when all have ended, which is what is wanted.
+        // An error means that all have ended, which is the purpose.
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 
-    /// Takes note of the program's end: its status, and what it and the children it waited for used.
+    /// Collects the program's end: its status, and its resource use with the children it waited for.
     fn reap(&mut self) -> Result<(ExitStatus, ResourceUse)> {
         self.kill();
         self.reaped = true;
@@ -362,13 +364,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.reaped {
-            // Nothing is left to report to.
+            // No one is left to report to.
             let _ = self.reap();
         }
     }
 }
 
-/// What is observed while a program runs.
+/// Watch over a running program.
 struct Watch {
     running: Running,
     end: OwnedFd,
@@ -377,7 +379,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Waits until the program has ended, or is to be ended.
+    /// Waits until the program has ended or has to be stopped.
     fn wait(&mut self, clock: &Clock, stop: &AtomicBool) -> Result<Seen> {
         loop {
             let ended = self.sleep()?;
@@ -398,7 +400,8 @@ impl Watch {
         }
     }
 
-    /// Takes what the program has written, once it has ended all of what is to be kept; true when that is too much.
+    /// Takes the output so far, or all that is to be kept once the program has ended. True when that is too
+    /// much.
     fn take(&mut self, ended: bool) -> bool {
         for stream in &mut self.streams {
             while stream.take() && ended && stream.wants_more() {}
@@ -406,7 +409,7 @@ impl Watch {
         self.streams.iter().any(Stream::is_full)
     }
 
-    /// Sleeps until something happens, and tells whether the program has ended.
+    /// Sleeps until something happens. True when the program has ended.
     fn sleep(&self) -> Result<bool> {
         let left = self.deadline.map_or(LOOK_EVERY, |end| {
             end.saturating_duration_since(Instant::now())

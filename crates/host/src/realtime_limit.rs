@@ -1,4 +1,5 @@
-//! Whether real-time threads would take all CPUs from other programs. Source: Documentation/scheduler/sched-rt-group.rst of Linux.
+//! Check that real-time threads leave CPUs to other programs. Source:
+//! Documentation/scheduler/sched-rt-group.rst of Linux.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use crate::pseudo_files::text_of;
 
 const FOLDER: &str = "/proc/sys/kernel";
 
-/// Refuses as many real-time threads as there are CPUs, or more, where the kernel reserves no time for ordinary ones.
+/// Refuses to start as many real-time threads as there are CPUs, or more, unless the kernel reserves time for
+/// ordinary threads.
 ///
 /// # Errors
 /// Of kind [`Refused`](iolab_workload::Kind::Refused).
@@ -20,7 +22,7 @@ pub fn check_realtime(threads: u64) -> Result<()> {
 fn check(threads: u64, cpus: u64, folder: &Path) -> Result<()> {
     let number = |file: &str| text_of(folder.join(file))?.parse::<i64>().ok();
     let runtime = number("sched_rt_runtime_us");
-    // -1 is no limit; what cannot be read may be none.
+    // A runtime of -1 means unlimited; an unreadable value may mean that as well.
     let reserves = runtime
         .zip(number("sched_rt_period_us"))
         .is_some_and(|(runtime, period)| (0..period).contains(&runtime));
@@ -40,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_time_threads_leave_a_cpu_or_the_reserve_of_the_kernel() {
+    fn realtime_threads_leave_a_cpu_or_kernel_reserve() {
         let folder = tempfile::tempdir().expect("a folder");
         let of = |threads, runtime: &str| {
             let write = |file: &str, text: &str| {

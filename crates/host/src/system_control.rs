@@ -1,5 +1,5 @@
-//! Settings of the kernel that trials change: of the devices of a target, and of memory. Each is restored after its trial; what a killed
-//! process left changed is restored by the next one.
+//! Kernel settings that trials change, of a target's devices and of memory. Each is restored after its trial;
+//! changes left by a killed process are restored by the next one.
 
 mod journal;
 mod other_iolab;
@@ -25,18 +25,18 @@ const PROC: &str = "/proc";
 const SYS: &str = "/sys";
 const JOURNAL: &str = "/run/iolab-system-settings";
 const HUGE_PAGES: &str = "kernel/mm/transparent_hugepage/enabled";
-/// What the kernel resets in a queue where the scheduler is changed, beside the files of the scheduler.
+/// Files of a queue that the kernel resets with a change of scheduler, besides the scheduler's own files.
 const WITH_SCHEDULER: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
-/// The right to change settings of the kernel, which one process has at a time.
+/// The right to change kernel settings, which one process has at a time.
 #[derive(Debug)]
 pub struct SystemControl {
     sys: PathBuf,
-    /// `None` once it is given up.
+    /// The journal; `None` once the right is given up.
     journal: RefCell<Option<Journal>>,
 }
 
-/// Settings that are changed, and restored when this is dropped.
+/// Changed settings, restored when this is dropped.
 #[derive(Debug)]
 pub struct Changed<'a> {
     control: &'a SystemControl,
@@ -45,10 +45,11 @@ pub struct Changed<'a> {
 }
 
 impl SystemControl {
-    /// Takes the right to change settings. What a killed run left changed is restored first, and named.
+    /// Takes the right to change settings. Changes left by a killed run are restored first, and named.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process has the right.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the user is not root, or another process has the
+    /// right.
     pub fn take() -> Result<(Self, Vec<String>)> {
         if !rustix::process::geteuid().is_root() {
             return Err(
@@ -79,10 +80,12 @@ impl SystemControl {
         Ok((control, restored))
     }
 
-    /// Restores what a killed run left changed, and names it; nothing where this is not root, or a live process has changed it.
+    /// Restores and names the changes left by a killed run. Nothing happens without root, or while the process
+    /// that made them is alive.
     ///
     /// # Errors
-    /// What cannot be restored. Of kind [`Refused`](iolab_workload::Kind::Refused): what stands in the journal's place is none of iolab's.
+    /// A setting that cannot be restored. Of kind [`Refused`](iolab_workload::Kind::Refused): the file at the
+    /// journal's path is not iolab's.
     pub fn restore_leftovers() -> Result<Vec<String>> {
         match rustix::process::geteuid().is_root() {
             true => Self::restore_at(Path::new(SYS), Path::new(JOURNAL)),
@@ -100,14 +103,14 @@ impl SystemControl {
         Ok(restored)
     }
 
-    /// Who changes settings of the kernel beside this process. Any user can ask.
+    /// Another process that changes kernel settings. Any user can ask.
     pub fn of_others() -> Option<OtherControl> {
         let (proc, journal) = (Path::new(PROC), Path::new(JOURNAL));
         other_control(proc, journal, std::process::id())
     }
 
-    /// Changes these settings for targets on these devices (MAJOR, MINOR) for a moment, and gives what the kernel made of them, where that is not
-    /// what was asked for: see [`Changed::adapted`].
+    /// Changes these settings briefly for targets on these devices (major, minor). Returns the values that the
+    /// kernel made of them, where they differ from the request: see [`Changed::adapted`].
     ///
     /// # Errors
     /// As [`SystemControl::change`] and [`Changed::restore`].
@@ -122,10 +125,12 @@ impl SystemControl {
         Ok(adapted)
     }
 
-    /// Changes settings for targets on these devices (MAJOR, MINOR; `None` for a target on none), until what is given is dropped.
+    /// Changes settings for targets on these devices (major, minor; `None` for a target on none), until the
+    /// result is dropped.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what the kernel or a device does not have or refuses; what had been changed is restored.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that the kernel or a device lacks or refuses;
+    /// earlier changes are restored.
     pub fn change(
         &self,
         settings: &SystemSettings,
@@ -152,7 +157,7 @@ impl SystemControl {
                 entry.during = During::Read(now);
             }
         }
-        // From here on a value that the kernel has rounded is told from somebody else's.
+        // From here on a value that the kernel has rounded is distinguished from another program's change.
         self.keep(&changed.entries)?;
         Ok(changed)
     }
@@ -164,7 +169,7 @@ impl SystemControl {
         }
     }
 
-    /// The files that differ from what is asked for.
+    /// Files whose values differ from the request.
     fn entries(
         &self,
         settings: &SystemSettings,
@@ -228,7 +233,7 @@ impl SystemControl {
         Ok(entries)
     }
 
-    /// Adds a file, where its value is another one.
+    /// Adds a file if its value differs.
     fn add(
         &self,
         entries: &mut Vec<JournalEntry>,
@@ -255,7 +260,8 @@ impl SystemControl {
         Ok(())
     }
 
-    /// Adds the schedulers of those queues that know this one, with what the kernel resets beside them.
+    /// Adds the scheduler files of the queues that offer this scheduler, and the files that the kernel resets
+    /// with them.
     fn schedulers(
         &self,
         entries: &mut Vec<JournalEntry>,
@@ -290,7 +296,7 @@ impl SystemControl {
                 let name = file.file_name();
                 Path::new("iosched").join(name)
             });
-            // The number of requests resets files of the scheduler.
+            // A change of the number of requests resets files of the scheduler.
             let reset = WITH_SCHEDULER.map(PathBuf::from).into_iter().chain(own);
             entries.extend(reset.filter_map(|file| {
                 let path = queue.join(file);
@@ -309,7 +315,7 @@ impl SystemControl {
 impl Drop for SystemControl {
     fn drop(&mut self) {
         if let Some(mut journal) = self.journal.take() {
-            // What could not be restored stays in it, for the next run.
+            // Unrestored entries stay in the journal, for the next run.
             if restore(&self.sys, &mut journal).is_ok() {
                 journal.remove();
             }
@@ -318,7 +324,8 @@ impl Drop for SystemControl {
 }
 
 impl Changed<'_> {
-    /// The settings that the kernel gave another value than was asked for: `read_ahead_kb of sda is 4 instead of 6`.
+    /// Settings to which the kernel gave another value than requested: `read_ahead_kb of sda is 4 instead of
+    /// 6`.
     pub fn adapted(&self) -> &[String] {
         &self.adapted
     }
@@ -326,7 +333,7 @@ impl Changed<'_> {
     /// Restores the settings.
     ///
     /// # Errors
-    /// What could not be restored; it stays in the journal, for the next run.
+    /// A setting that cannot be restored; it stays in the journal, for the next run.
     pub fn restore(mut self) -> Result<()> {
         self.put_back()
     }
@@ -343,13 +350,13 @@ impl Changed<'_> {
 
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
-        // The journal keeps what fails.
+        // The journal keeps failed entries.
         let _ = self.put_back();
     }
 }
 
-/// The queues of a device and of those below it, as paths below `/sys`, the top first. What lies below the file of a loop device is the file
-/// system's.
+/// Queues of a device and of the devices below it, as paths below `/sys`, top first. Devices below the file of
+/// a loop device belong to the file system and are left out.
 fn queues(sys: &Path, device: &Device) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let own = device.number.and_then(|(major, minor)| {
@@ -368,14 +375,14 @@ fn queues(sys: &Path, device: &Device) -> Vec<PathBuf> {
     all
 }
 
-/// What the kernel made of a value, where that is another one. The path is one below a folder `queue`.
+/// The kernel's value, where it differs from the requested one. `path` is in a folder `queue`.
 fn adapted(path: &Path, asked: &str, now: &str) -> Option<String> {
     let file = path.file_name()?.to_string_lossy();
     let disk = path.parent()?.parent()?.file_name()?.to_string_lossy();
     (asked != now).then(|| format!("{file} of {disk} is {now} instead of {asked}"))
 }
 
-/// The value of a file: of a list the one in force.
+/// Value of a file; for a list, the active entry.
 fn current(path: &Path) -> Option<String> {
     text_of(path).map(|text| chosen(&text))
 }

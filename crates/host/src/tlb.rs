@@ -1,8 +1,8 @@
-//! How much memory the data TLBs reach with small pages, as the processor itself describes them (CPUID).
+//! Memory that the data TLBs cover with small pages, as the processor describes them (CPUID).
 
 /// Page size that the entries are counted for, bytes.
 const SMALL_PAGE: u64 = 4096;
-/// Most descriptions that are read; processors have fewer than ten.
+/// Most descriptions read; processors have fewer than ten.
 const DESCRIPTIONS_MAX: u32 = 32;
 
 /// The four registers that CPUID answers with.
@@ -14,16 +14,16 @@ struct Registers {
     edx: u32,
 }
 
-/// Memory that is reached without a miss, bytes. A level that the processor does not describe is `None`.
+/// Memory covered without a TLB miss, bytes. A level that the processor does not describe is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// By the first level of the data TLB.
+    /// Coverage of the first-level data TLB.
     pub l1d: Option<u64>,
-    /// By the second level.
+    /// Coverage of the second level.
     pub l2: Option<u64>,
 }
 
-/// The reach of this processor's data TLBs; nothing on other machines than x86-64.
+/// Coverage of this processor's data TLBs; empty on machines other than x86-64.
 pub fn reach() -> Reach {
     #[cfg(target_arch = "x86_64")]
     let reach = reach_by(|leaf, subleaf| {
@@ -40,8 +40,8 @@ pub fn reach() -> Reach {
     reach
 }
 
-/// The reach by a processor's answers. Leaf 18h describes each TLB in words of its own (Intel SDM vol. 2A,
-/// CPUID); leaves 8000_0005h and 8000_0006h are AMD's (APM vol. 3, appendix E).
+/// Coverage by a processor's CPUID answers. Leaf 18h describes one TLB per subleaf (Intel SDM vol. 2A, CPUID);
+/// leaves 8000_0005h and 8000_0006h are AMD's (APM vol. 3, appendix E).
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 fn reach_by(cpuid: impl Fn(u32, u32) -> Registers) -> Reach {
     if cpuid(0, 0).eax >= 0x18 {
@@ -63,8 +63,8 @@ fn reach_by(cpuid: impl Fn(u32, u32) -> Registers) -> Reach {
     }
 }
 
-/// One TLB in each answer: EBX bit 0 says that it holds small pages, EBX 31..16 are its ways, ECX its sets, EDX 4..0 its
-/// kind (1 data, 3 unified, 4 loads only), EDX 7..5 its level. A level may be made of several, which add up.
+/// Coverage by leaf 18h, one TLB per answer. EBX bit 0: holds small pages; EBX 31..16: ways; ECX: sets. EDX
+/// 4..0: kind (1 data, 3 unified, 4 loads only); EDX 7..5: level. Several TLBs of a level add up.
 fn from_descriptions(described: &[Registers]) -> Reach {
     let level = |wanted: u32| {
         described
@@ -80,12 +80,13 @@ fn from_descriptions(described: &[Registers]) -> Reach {
     }
 }
 
-/// 8000_0005h, EBX 23..16: entries for small pages.
+/// Entries for small pages: 8000_0005h, EBX 23..16.
 fn amd_l1d(ebx: u32) -> Option<u64> {
     bytes(u64::from((ebx >> 16) & 0xff))
 }
 
-/// 8000_0006h, EBX 27..16: entries for small pages; EBX 31..28, the associativity, is 0 where there is no such TLB.
+/// Entries for small pages: 8000_0006h, EBX 27..16. EBX 31..28, the associativity, is 0 where there is no such
+/// TLB.
 fn amd_l2(ebx: u32) -> Option<u64> {
     (ebx >> 28 != 0)
         .then_some(u64::from((ebx >> 16) & 0xfff))
@@ -102,7 +103,7 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    /// Answers with what was recorded, and with zeros for everything else, as processors do.
+    /// Coverage by recorded answers, with zeros for everything else, as processors do.
     fn recorded(answers: &[((u32, u32), [u32; 4])]) -> Reach {
         reach_by(|leaf, subleaf| {
             let found = answers.iter().find(|(key, _)| *key == (leaf, subleaf));
@@ -133,8 +134,8 @@ mod tests {
         assert_eq!(reach.l2, Some(8192 * KIB));
     }
 
-    /// Composed by the manual's layout: 64 entries for loads and 16 for stores at the first level, two arrays of 1024
-    /// at the second; instruction TLBs and those for large pages only do not count.
+    /// Composed by the manual's layout: 64 entries for loads and 16 for stores at the first level, two arrays
+    /// of 1024 at the second. TLBs for instructions or only for large pages do not count.
     #[test]
     fn intel_describes_each_tlb() {
         let reach = recorded(&[
@@ -154,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_processor_does_not_tell_is_left_out() {
+    fn undescribed_tlb_levels_are_left_out() {
         assert_eq!(recorded(&[]), Reach::default());
-        // A hypervisor that offers the leaf and leaves it empty; an AMD without a second level.
+        // A hypervisor that offers the leaf and leaves it empty; an AMD processor without a second level.
         let reach = recorded(&[
             ((0, 0), [0x20, 0, 0, 0]),
             ((0x8000_0000, 0), [0x8000_0008, 0, 0, 0]),

@@ -1,12 +1,16 @@
-//! The kernel's trace events around the timed span of a trial: what the block layer does with requests, and when threads are
-//! woken and run.
+//! The kernel's trace events around the timed span of a trial: requests in the block layer, and when threads
+//! are woken and run.
 //!
-//! [`Tracer`] has an instance of tracefs of its own (`tracing/tracefs_instance.rs`), so that other tracers are left alone. Buffers are
-//! read as pages (`tracing/ring_buffer_pages.rs`), events by the formats that the running kernel states (`tracing/event_format.rs`,
-//! `tracing/decoder.rs`); `tracing/recorded_events.rs` says which are recorded. `tracing/device_requests.rs` makes requests of the device, or of a file
-//! server, of them, `tracing/fuse_requests.rs` those of file systems in user space, `tracing/moved_blocks.rs` tells where btrfs put
-//! what was written, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs,
-//! `tracing/program.rs` finds those of a program that is observed: all are pure functions.
+//! [`Tracer`] has its own instance of tracefs (`tracing/tracefs_instance.rs`), so that other tracers are left
+//! alone. Buffers are read as pages (`tracing/ring_buffer_pages.rs`), events by the formats that the running
+//! kernel states (`tracing/event_format.rs`, `tracing/decoder.rs`). `tracing/recorded_events.rs` lists the
+//! events.
+//!
+//! The analysis consists of pure functions. `tracing/device_requests.rs` turns events into requests of a device
+//! or a file server, `tracing/fuse_requests.rs` into requests of file systems in user space.
+//! `tracing/moved_blocks.rs` finds the places where btrfs put written data. `tracing/join.rs` joins these
+//! requests with the requests of a trial, `tracing/syncs.rs` with its syncs. `tracing/program.rs` finds the
+//! requests of an observed program.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -45,21 +49,21 @@ pub use event::{DiskNumber, Edge, Event, Step, TraceEventKind, Transfer, kernel_
 pub use recorded_events::{TracedPlaces, TracedThreads};
 pub use traced_request::{Owner, TracedRequest, Way};
 
-/// Memory of the buffers of all CPUs together, bytes, and of one CPU.
+/// Memory of the buffers of all CPUs, and of one CPU, bytes.
 const BUFFERS_BYTES: u64 = 256 << 20;
 const BUFFER_BYTES_MAX: u64 = 8 << 20;
 const BUFFER_BYTES_MIN: u64 = 1 << 20;
-/// Bytes that are read of one trial; then tracing ends, and the requests until then stand for the trial.
+/// Most bytes read in one trial. Then tracing ends, and the requests until then stand for the trial.
 const READ_BYTES_MAX: usize = 128 << 20;
-/// How full a buffer is, in percent, when it is read within a trial: short trials are read after it.
+/// Fill level, in percent, from which a buffer is read within a trial. Short trials are read afterwards.
 const READ_FROM_PERCENT: u32 = 50;
-/// What the threads of trials are called, before their number.
+/// Names of trial threads, before their number.
 pub const THREAD_NAMES: &str = "iolab-";
 
-/// What the events of disks need.
+/// Requirement of the disk events.
 const DISK_EVENTS: &str = "Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE";
 
-/// Whether this process can trace what a program does with disks.
+/// Whether this process can trace a program's use of disks.
 ///
 /// # Errors
 /// Of kind usage: why not.
@@ -68,7 +72,7 @@ pub fn check_programs() -> Result<()> {
     Instance::check(all.map(|source| source.path), DISK_EVENTS)
 }
 
-/// Whether this process can trace what carries requests out so.
+/// Whether this process can trace requests to `carrier`.
 ///
 /// # Errors
 /// Of kind usage: why not.
@@ -85,7 +89,7 @@ pub fn check(carrier: Carrier) -> Result<()> {
     Instance::check(all.map(|source| source.path), since)
 }
 
-/// Whether this process can trace where a file system puts blocks that it moves (btrfs).
+/// Whether this process can trace the places of blocks that a file system moves (btrfs).
 ///
 /// # Errors
 /// Of kind usage: why not.
@@ -96,9 +100,9 @@ pub fn check_moved() -> Result<()> {
     )
 }
 
-/// Records the events of one trial. Dropping it removes what it made.
+/// Recorder of one trial's events. Dropping it removes its tracefs instance.
 pub struct Tracer {
-    /// The folders of the CPUs.
+    /// Folders of the CPUs.
     cpus: Vec<String>,
     // Dropped before the instance, which the kernel keeps as long as they are open.
     buffers: Vec<File>,
@@ -108,38 +112,38 @@ pub struct Tracer {
     instance: Instance,
 }
 
-/// The thread that empties buffers during a trial.
+/// Thread that empties buffers during a trial.
 struct Reading {
     thread: JoinHandle<Captured>,
     end: OwnedFd,
 }
 
-/// Pages of buffers.
+/// Pages read from buffers.
 #[derive(Default)]
 struct Captured {
-    /// Those of each CPU, in the order of time.
+    /// Pages of each CPU, in time order.
     pages: Vec<Vec<u8>>,
     bytes: usize,
-    /// The stamp up to which nothing is missing, where there was no room for the rest.
+    /// Stamp up to which no event is missing, if there was no room for the rest.
     full_at: Option<u64>,
 }
 
-/// What was recorded.
+/// Recorded events of one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
-    /// In the order of time.
+    /// Events in time order.
     pub events: Vec<Event>,
-    /// Events that the kernel had no room for.
+    /// Number of events that the kernel had no room for.
     pub lost: u64,
-    /// The stamp from which on events are not recorded, where that was before the end of the trial.
+    /// Stamp at which recording ended, if before the end of the trial.
     pub until: Option<u64>,
 }
 
 impl Tracer {
-    /// Makes ready to trace these places. Nothing is recorded yet.
+    /// Prepares to trace these places. Nothing is recorded yet.
     ///
     /// # Errors
-    /// Of kind usage: what the kernel refuses.
+    /// Of kind usage: the kernel refuses.
     pub fn new(places: &TracedPlaces, clock: &Clock) -> Result<Self> {
         let instance = Instance::new()?;
         let cpus = instance.cpus()?;
@@ -182,11 +186,11 @@ impl Tracer {
         })
     }
 
-    /// Begins to record. To be called when the threads of the trial have descriptor tables of their own: one that had the
-    /// buffers would keep the instance until the thread is gone.
+    /// Starts recording. To be called when the trial's threads have their own descriptor tables: a thread that
+    /// shared the buffers would keep the instance until it ends.
     ///
     /// # Errors
-    /// Of kind failed: what the kernel refuses.
+    /// Of kind failed: the kernel refuses.
     pub fn start(&mut self) -> Result<()> {
         let failed = |error: io::Error| Error::failed(format!("tracing cannot begin: {error}"));
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -205,16 +209,16 @@ impl Tracer {
         self.instance.write("tracing_on", "1")
     }
 
-    /// Ends the recording; what was recorded is kept.
+    /// Ends the recording and keeps the recorded events.
     pub fn stop(&self) {
-        // Where the switch cannot be turned any more, more is recorded than is asked for.
+        // If the switch cannot be written any more, recording continues longer than requested.
         let _ = self.instance.write("tracing_on", "0");
     }
 
-    /// What was recorded of the places and of these threads.
+    /// Recorded events of the places and of these threads.
     ///
     /// # Errors
-    /// Of kind failed: what cannot be read.
+    /// Of kind failed: buffers cannot be read.
     pub fn finish(mut self, threads: &[u32]) -> Result<Recording> {
         let mut captured = match self.reading.take() {
             Some(reading) => reading.end(),
@@ -222,7 +226,8 @@ impl Tracer {
         };
         captured.pages.resize(self.buffers.len(), Vec::new());
         for (buffer, pages) in self.buffers.iter().zip(&mut captured.pages) {
-            // All of it, so that nothing is missing before the stamp at which recording ended: the kernel's buffers bound it.
+            // Reads everything, so that no event is missing before the stamp at which recording ended. The
+            // kernel's buffers limit the amount.
             read_pages(buffer, pages, BUFFER_BYTES_MAX as usize);
         }
         let mut events = Vec::new();
@@ -250,13 +255,13 @@ impl Drop for Tracer {
 
 impl Reading {
     fn end(self) -> Captured {
-        // The counter of an eventfd that is written once has room.
+        // The counter of an eventfd has room for the only write.
         let _ = rustix::io::write(&self.end, &1u64.to_ne_bytes());
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// Reads buffers that fill, until `ended` is signalled; what is left then is read afterwards.
+/// Reads buffers as they fill, until `ended` is signalled; the rest is read afterwards.
 fn empty_until(buffers: &[File], ended: &OwnedFd, switch: &File, clock: &Clock) -> Captured {
     let mut captured = Captured {
         pages: vec![Vec::new(); buffers.len()],
@@ -287,7 +292,7 @@ fn empty_until(buffers: &[File], ended: &OwnedFd, switch: &File, clock: &Clock) 
             captured.bytes += pages.len() - before;
         }
         if captured.bytes >= READ_BYTES_MAX {
-            // What is recorded between this stamp and the switch is not looked at.
+            // Events between this stamp and the switch are ignored.
             captured.full_at = Some(clock.now());
             let _ = rustix::io::write(switch, b"0");
             return captured;
@@ -295,7 +300,7 @@ fn empty_until(buffers: &[File], ended: &OwnedFd, switch: &File, clock: &Clock) 
     }
 }
 
-/// Appends what a buffer holds, at most about so many bytes.
+/// Appends the content of a buffer, about `most` bytes at most.
 fn read_pages(mut buffer: &File, pages: &mut Vec<u8>, most: usize) {
     let mut page = vec![0; page_size()];
     let full = pages.len().saturating_add(most);
@@ -304,7 +309,7 @@ fn read_pages(mut buffer: &File, pages: &mut Vec<u8>, most: usize) {
             Ok(0) => return,
             Ok(bytes) => pages.extend_from_slice(&page[..bytes]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Empty: without waiting nothing more comes.
+            // Empty: a non-blocking read returns nothing more.
             Err(_) => return,
         }
     }

@@ -1,8 +1,8 @@
-//! How devices are attached.
+//! Attachment of devices to the machine.
 
 use std::fmt;
 
-/// How a device is attached, or what stands in for one.
+/// Attachment of a device, or the mechanism that stands in for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// NVMe on PCI Express.
@@ -23,7 +23,7 @@ pub enum Transport {
     Xen,
     /// Persistent memory.
     Pmem,
-    /// A file that poses as a device.
+    /// File used as a device.
     Loop,
     /// Compressed memory.
     Zram,
@@ -35,18 +35,18 @@ pub enum Transport {
     DeviceMapper,
     /// Software RAID.
     Raid,
-    /// Nothing of the above.
+    /// Anything else.
     #[default]
     Other,
 }
 
 impl Transport {
-    /// Whether it keeps its data in memory, so that it is no storage.
+    /// Whether the device keeps its data in memory, and so is not storage.
     pub fn is_memory(self) -> bool {
         matches!(self, Transport::Zram | Transport::RamDisk)
     }
 
-    /// Whether a hypervisor provides it.
+    /// Whether a hypervisor provides the device.
     pub fn is_virtual(self) -> bool {
         matches!(self, Transport::Virtio | Transport::Xen)
     }

@@ -1,8 +1,10 @@
-//! Programs and devices, observed from outside while they run as they would without.
+//! Observation of programs and devices from outside, while they run as they would unobserved.
 //!
-//! This process becomes the subreaper of the program that it starts (prctl(2)), so that a daemon that leaves its parent ends as a child of
-//! ours. When the end of a child is collected, the kernel adds its account to that of this process, with those of the children that
-//! it waited for; so no right to read other processes is needed. The program keeps its streams, its terminal and its process group; signals that reach this process alone are passed on.
+//! This process becomes the subreaper of the program that it starts (prctl(2)), so that a daemon that leaves
+//! its parent ends as iolab's child. When the end of a child is collected, the kernel adds the child's account
+//! to this process's, with the accounts of the children that it waited for. So no right to read other processes
+//! is needed. The program keeps its streams, its terminal and its process group; signals that reach only this
+//! process are passed on.
 
 mod accounts;
 mod descriptors;
@@ -47,20 +49,20 @@ use trace::ProgramTracer;
 
 pub use signals::end_by;
 
-/// The number of a block device: major, minor.
+/// Number of a block device: major, minor.
 type Number = (u32, u32);
 
-/// What to observe.
+/// Subject of an observation.
 #[derive(Debug, Clone)]
 pub enum WitnessOf<'a> {
-    /// A program, which is started.
+    /// A program, started by the observation.
     Program {
-        /// The file to execute.
+        /// File to execute.
         file: &'a Path,
-        /// What it is called, and its arguments.
+        /// Name and arguments of the program.
         words: &'a [OsString],
     },
-    /// A process that runs, by its number.
+    /// A running process, by its number.
     Process(u32),
     /// Block devices, by kernel name or path.
     Devices(&'a [PathBuf]),
@@ -69,45 +71,46 @@ pub enum WitnessOf<'a> {
 /// An observation to make.
 #[derive(Debug, Clone)]
 pub struct Witness<'a> {
-    /// What is observed.
+    /// Subject of the observation.
     pub of: WitnessOf<'a>,
-    /// A file, device or directory that the program works on; it need not be there.
+    /// File, device or directory that the program works on; it need not exist.
     pub target: Option<&'a Path>,
-    /// When to end the observation of something that was not started by it.
+    /// Time limit of the observation of a process or device, which it did not start.
     pub time: Option<Duration>,
-    /// Whether the kernel's trace events are recorded, of a program or process.
+    /// Whether the kernel's trace events of a program or process are recorded.
     pub trace: bool,
 }
 
-/// What an observer is told while it waits.
+/// Progress report to the caller during the observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Milestone {
-    /// All has been read that the end is compared with: what a process or device does from now on counts. A program is started next.
+    /// The starting values have been read: activity of a process or device counts from now on. A program is
+    /// started next.
     Began,
-    /// The program has ended, and so many processes that it started have not.
+    /// The program has ended, and this number of the processes that it started have not.
     Outlived(usize),
-    /// What was traced cannot be read.
+    /// The trace cannot be read.
     TraceLost,
 }
 
-/// What observing takes, whatever it is of.
+/// Means of observation, whatever the subject.
 struct Watch {
     signals: Signals,
     exits: Option<Exits>,
-    /// The control group of the program or process, where it has one of its own.
+    /// Control group of the program or process, where it has one of its own.
     group: Option<WitnessGroup>,
     tracer: Option<ProgramTracer>,
     pace: Pace,
     recorder: Recorder,
     began: Instant,
-    /// When the observation ends, if not before.
+    /// Latest end of the observation.
     end: Option<Instant>,
-    /// A signal has come.
+    /// Whether a signal has come.
     is_ended: bool,
 }
 
 impl Watch {
-    /// When to do something next.
+    /// Moment of the next action.
     fn until(&self) -> Instant {
         self.end
             .map_or(self.pace.next, |end| end.min(self.pace.next))
@@ -117,7 +120,7 @@ impl Watch {
         self.is_ended || self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Takes what has come: accounts of tasks, and signals.
+    /// Takes pending accounts of tasks, and signals.
     fn take(&mut self) -> Vec<Came> {
         if let Some(exits) = &mut self.exits {
             exits.take();
@@ -129,7 +132,7 @@ impl Watch {
     }
 }
 
-/// What is observed, when its observation can begin.
+/// Subject that is ready to be observed.
 enum Ready<'a> {
     Program {
         file: &'a Path,
@@ -139,7 +142,7 @@ enum Ready<'a> {
     Devices,
 }
 
-/// What following processes has given.
+/// Result of following processes.
 struct Followed {
     subject: Subject,
     end: ObservedEnd,
@@ -148,23 +151,24 @@ struct Followed {
     totals: ProcessTotals,
     /// Page faults with I/O, where processes are followed.
     faults: Option<u64>,
-    /// Processes and tasks: these and all that descends from them were observed.
+    /// Processes and tasks that were observed with all their descendants.
     ancestors: BTreeSet<u32>,
-    /// The processes among them that live, from which all others descend that do: the number of one that has ended may be another's.
+    /// Live processes among them, from which all other live ones descend. An ended one's number may have been
+    /// reused.
     living: BTreeSet<u32>,
     descriptors: Descriptors,
 }
 
 impl Witness<'_> {
-    /// Starts the program and observes it until all processes that it started have ended; joins the process until it ends;
-    /// or watches the devices. A signal or the time ends the last two. `tell` is called at each milestone. Where processes outlive the
-    /// program, a signal ends the observation, and they go on.
+    /// Starts the program and observes it until all processes that it started have ended; or joins the process
+    /// until it ends; or watches the devices. A signal or the time limit ends the last two. `tell` is called at
+    /// each milestone. If processes outlive the program, a signal ends the observation, and they go on.
     ///
     /// This can be called once in a process: its signal handlers stay.
     ///
     /// # Errors
-    /// When the program cannot be started, or its end not be waited for; of kind [`Usage`](iolab_workload::Kind::Usage) when there
-    /// is no such process or device.
+    /// The program cannot be started, or its end cannot be awaited; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage) when there is no such process or device.
     pub fn observe(&self, tell: &mut dyn FnMut(Milestone)) -> Result<Observed> {
         let cannot = |error: std::io::Error| {
             Error::failed(format!("cannot observe processes: {error}"))
@@ -180,7 +184,7 @@ impl Witness<'_> {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
                 .map_err(|errno| cannot(errno.into()))?;
         }
-        // It takes a while: what others do with the devices meanwhile does not count.
+        // Preparing to trace takes a while, and the use of devices by others in that time must not count.
         let tracer = self.trace.then(ProgramTracer::begin).transpose()?;
         let exits = Exits::watch();
         let (before, ready) = Before::read(self, watched)?;
@@ -207,7 +211,7 @@ impl Witness<'_> {
 }
 
 impl Ready<'_> {
-    /// Follows it to its end.
+    /// Follows the subject to its end.
     fn follow(self, watch: &mut Watch, tell: &mut dyn FnMut(Milestone)) -> Result<Followed> {
         if let (Some(tracer), Self::Process(running)) = (&mut watch.tracer, &self) {
             tracer.join(running.process);
@@ -219,7 +223,7 @@ impl Ready<'_> {
                 let collected = account_of_collected();
                 let child = match start(file, words, watch.group.as_ref()) {
                     Ok(child) => child,
-                    // It may be the group that it cannot begin in.
+                    // The program may be unable to begin in the group.
                     Err(_) => {
                         watch.group = None;
                         start(file, words, None)?
@@ -232,7 +236,7 @@ impl Ready<'_> {
     }
 }
 
-/// Starts a program, and returns once it has taken the place of this one in the child.
+/// Starts a program, and returns once the child has executed it.
 fn start(
     file: &Path,
     words: &[OsString],
@@ -268,15 +272,15 @@ fn start(
                 .hint("check the limit of processes (ulimit -u), and that it suits this machine"),
         }
     })?;
-    // The kernel lets this process go on while it still closes in the child what the program does not get: a look would take that
-    // for what the program has open.
+    // The kernel lets this process go on while the child still closes descriptors that the program does not
+    // inherit. A look at that time would take them for the program's open files.
     drop(until_then);
     let _ = retry_on_intr(|| read(&executed, &mut [0]));
     Ok(child)
 }
 
-/// The same with a number above all that this process has open: the kernel closes in the order of the numbers what a program does not
-/// get.
+/// Duplicate of a descriptor with a number above all others of this process. The kernel closes descriptors that
+/// a program does not inherit in ascending order.
 fn closed_last(end: OwnedFd) -> OwnedFd {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
     let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<RawFd>().ok();
@@ -285,7 +289,7 @@ fn closed_last(end: OwnedFd) -> OwnedFd {
     fcntl_dupfd_cloexec(&end, above).unwrap_or(end)
 }
 
-/// The devices of these names.
+/// Stacks of the devices of these names.
 fn devices(names: &[PathBuf]) -> Result<Vec<Stack>> {
     let stack = |name: &PathBuf| {
         let number: Option<Number> = disks::number_of(name);
@@ -330,7 +334,7 @@ fn nanoseconds(since: Instant) -> u64 {
     since.elapsed().as_nanos() as u64
 }
 
-/// Waits until a signal comes, a process has ended, or a moment; whether the process has.
+/// Waits for a signal, the end of the process, or a moment. True when the process has ended.
 fn wait(signals: &Signals, process: Option<&OwnedFd>, until: Instant) -> Result<bool> {
     let mut sources = vec![PollFd::new(signals, PollFlags::IN)];
     sources.extend(process.map(|process| PollFd::new(process, PollFlags::IN)));
@@ -354,9 +358,9 @@ fn lost(error: std::io::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// What this process has open is closed in a program only after the kernel has let this one go on.
+    /// The kernel closes descriptors of this process in a program only after it has let this process go on.
     #[test]
-    fn a_program_that_has_started_holds_nothing_of_this_process() {
+    fn started_program_has_no_descriptor_of_this_process() {
         let own = tempfile::NamedTempFile::new().expect("a file");
         let path = own.path().canonicalize().expect("its path");
         let open = std::iter::repeat_with(|| std::fs::File::open(&path).expect("it opens"));
@@ -376,7 +380,7 @@ mod tests {
         assert_eq!(held, [false; SPAWNS]);
     }
 
-    /// Files that take a while to close.
+    /// Number of files that take a while to close.
     const OPEN: usize = 500;
     const SPAWNS: usize = 50;
 }

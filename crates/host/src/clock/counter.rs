@@ -1,5 +1,5 @@
-//! The counter of the processor that a program can read without the kernel: the time-stamp counter of x86-64, the virtual
-//! count of ARM's generic timer. Elsewhere iolab knows none.
+//! The processor's counter that a program reads without the kernel: the time-stamp counter of x86-64, the
+//! virtual count of ARM's generic timer. Other architectures have none that iolab knows.
 //! Sources: Intel SDM vol. 2A and 3B, AMD APM vol. 3, Arm Architecture Reference Manual (CNTVCT_EL0, CNTFRQ_EL0).
 
 #[cfg(target_arch = "aarch64")]
@@ -11,11 +11,11 @@ pub(super) use x86::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    /// The short name.
+    /// Short name.
     pub(in super::super) const NAME: &str = "tsc";
-    /// The name in a sentence.
+    /// Name within a sentence.
     pub(in super::super) const TITLE: &str = "time-stamp counter";
-    /// The clock of tracefs that counts the same; `None` where the kernel has none.
+    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
     pub(in super::super) const TRACE_CLOCK: Option<&str> = Some("x86-tsc");
 
     #[inline(always)]
@@ -24,10 +24,10 @@ mod x86 {
         unsafe { std::arch::x86_64::_rdtsc() }
     }
 
-    /// Whether the counter runs at one rate.
+    /// Whether the counter runs at a constant rate.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why the rate may vary.
     pub(in super::super) fn check() -> Result<(), &'static str> {
         use std::arch::x86_64::__cpuid;
         // CPUID 8000_0007h, EDX bit 8 (AMD APM vol. 3, Intel SDM vol. 2A).
@@ -40,13 +40,13 @@ mod x86 {
         }
     }
 
-    /// Whether the kernel still trusts the counter, by the names of the clock sources that it offers. Without `hpet` it may have
-    /// another reason: a hypervisor's clock leaves the counter out.
+    /// Whether the kernel has stopped trusting the counter, judged by the clock sources that it offers. Without
+    /// `hpet` the reason can be another one: a hypervisor's clock makes the kernel leave the counter out.
     pub(in super::super) fn is_given_up(available: &[&str]) -> bool {
         !available.contains(&NAME) && available.contains(&"hpet")
     }
 
-    /// What the processor states as the rate, Hz: nothing that all of them have.
+    /// Counter rate that the processor states, Hz: not available on all x86-64 processors.
     pub(in super::super) fn stated_hz() -> Option<f64> {
         None
     }
@@ -56,15 +56,16 @@ mod x86 {
 mod arm {
     use std::arch::asm;
 
-    /// The short name.
+    /// Short name.
     pub(in super::super) const NAME: &str = "cntvct";
-    /// The name in a sentence.
+    /// Name within a sentence.
     pub(in super::super) const TITLE: &str = "generic timer";
-    /// The clock of tracefs that counts the same; `None` where the kernel has none.
+    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
     pub(in super::super) const TRACE_CLOCK: Option<&str> = None;
 
-    /// The barrier keeps the processor from reading the count before what precedes it, as the kernel's own reader does. Where a
-    /// flaw of the timer needs a workaround, the kernel traps the instruction and answers it.
+    /// Current count. The barrier keeps the processor from reading the count before earlier instructions
+    /// finish, as in the kernel's own reader. Where a flaw of the timer needs a workaround, the kernel traps
+    /// the instruction and answers it.
     #[inline(always)]
     pub(in super::super) fn read() -> u64 {
         let count: u64;
@@ -73,7 +74,8 @@ mod arm {
         count
     }
 
-    /// The architecture promises one rate for the generic timer, whatever the frequency of the cores.
+    /// Whether the counter runs at a constant rate: the architecture promises it, whatever the frequency of the
+    /// cores.
     ///
     /// # Errors
     /// None.
@@ -81,12 +83,12 @@ mod arm {
         Ok(())
     }
 
-    /// Whether the kernel does not use the timer, by the names of the clock sources that it offers.
+    /// Whether the kernel does not use the timer, judged by the clock sources that it offers.
     pub(in super::super) fn is_given_up(available: &[&str]) -> bool {
         !available.contains(&"arch_sys_counter")
     }
 
-    /// What the firmware states as the rate, Hz.
+    /// Counter rate that the firmware states, Hz.
     pub(in super::super) fn stated_hz() -> Option<f64> {
         let hz: u64;
         // SAFETY: as for the count; firmware has written the register, or left it at 0.
@@ -99,11 +101,11 @@ mod arm {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod none {
-    /// The short name.
+    /// Short name.
     pub(in super::super) const NAME: &str = "counter";
-    /// The name in a sentence.
+    /// Name within a sentence.
     pub(in super::super) const TITLE: &str = "counter of the CPU";
-    /// The clock of tracefs that counts the same; `None` where the kernel has none.
+    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
     pub(in super::super) const TRACE_CLOCK: Option<&str> = None;
 
     /// Never used: see [`check`].

@@ -1,4 +1,4 @@
-//! What block devices counted; traffic of all processes.
+//! Block-device counters: traffic of all processes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use iolab_workload::counters::{Bottom, DeviceStat, DeviceWaits};
 use crate::thermometer::Thermometer;
 use iolab_storage::{Stack, sysfs};
 
-/// What devices have counted together since they are there.
+/// Sum of the counters of several devices since each appeared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counted {
     pub(super) stat: DeviceStat,
-    /// One of them has counted nothing ever: once it was used, it is known not to count.
+    /// Whether one of the devices has never counted anything. After use, such a device is known not to count.
     is_silent: bool,
 }
 
 impl Counted {
-    /// Whether it can be the count of devices that had counted `earlier` before: nothing is taken back, which it is when a
-    /// path to a disk goes away, and where I/O was made, each has counted some.
+    /// Whether this sum can follow `earlier`: no counter went back (as when a path to a disk goes away), and
+    /// after I/O every device has counted something.
     pub(super) fn can_follow(&self, earlier: &DeviceStat, did_io: bool) -> bool {
         let mut both = traffic(&self.stat).into_iter().zip(traffic(earlier));
         both.all(|(now, then)| now >= then) && !(self.is_silent && did_io)
@@ -35,8 +35,8 @@ fn is_silent(stat: &DeviceStat) -> bool {
     traffic(stat).iter().all(|count| *count == 0)
 }
 
-/// The counters of the disks at the bottom; `None` where they are not known, or are those of the devices themselves. Stacks
-/// that share a disk count it once.
+/// Counters of the disks at the bottom of the stacks; `None` where the disks are unknown, or are the devices
+/// themselves. A disk shared by stacks counts once.
 pub(super) fn read_disks(stacks: &[Stack]) -> Option<Counted> {
     if stacks.iter().all(|stack| stack.bottom.is_none()) {
         return None;
@@ -45,19 +45,19 @@ pub(super) fn read_disks(stacks: &[Stack]) -> Option<Counted> {
     sum(disks?.into_iter().flatten().collect::<BTreeSet<_>>())
 }
 
-/// The disks at the bottom of a stack: the device itself, where it stands on none; `None` where that is not known either.
+/// Disks at the bottom of a stack, or the device itself if it lies on no other; `None` where neither is known.
 fn bottom_disks(stack: &Stack) -> Option<Vec<(u32, u32)>> {
     let own = || stack.device.map(|device| vec![device]);
     stack.bottom.clone().or_else(own)
 }
 
-/// The sensors of temperature of the disks at the bottom of these stacks.
+/// Temperature sensors of the disks at the bottom of these stacks.
 pub(crate) fn thermometer(sys: &Path, stacks: &[Stack]) -> Thermometer {
     let disks: BTreeSet<(u32, u32)> = stacks.iter().filter_map(bottom_disks).flatten().collect();
     Thermometer::of(sys, disks)
 }
 
-/// The disks at the bottom, by what they have counted.
+/// Disks at the bottom of the stacks, with the counters given.
 pub(super) fn bottom(stacks: &[Stack], stat: DeviceStat) -> Bottom {
     Bottom {
         stat,
@@ -66,8 +66,8 @@ pub(super) fn bottom(stacks: &[Stack], stat: DeviceStat) -> Bottom {
     }
 }
 
-/// The counters of the devices that targets lie on; `None` where one has none, or lies on another, which counts its traffic
-/// once more.
+/// Counters of the devices that targets lie on; `None` where one has no counters, or lies on another one, which
+/// would count its traffic twice.
 pub(super) fn read_devices(stacks: &[Stack]) -> Option<Counted> {
     let devices = stacks.iter().map(|stack| stack.device);
     let devices = devices.collect::<Option<BTreeSet<(u32, u32)>>>()?;
@@ -87,8 +87,9 @@ fn sum(disks: BTreeSet<(u32, u32)>) -> Option<Counted> {
     })
 }
 
-/// The counters of a device; `None` where it has none, or they are switched off. An NVMe namespace with several paths may leave
-/// the counting to these, and does not count for its partitions: theirs is the count of all of it.
+/// Counters of a device; `None` where it has none, or they are switched off. An NVMe namespace with several
+/// paths may leave the counting to its paths. Then its partitions do not count either, and the paths' sum
+/// covers the whole namespace.
 pub(crate) fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
     let folder = sys.join(format!("dev/block/{major}:{minor}"));
     let is_partition = folder.join("partition").exists();
@@ -118,7 +119,7 @@ fn read_stat(folder: &Path, disk: &Path) -> Option<DeviceStat> {
     parse_device(&std::fs::read_to_string(folder.join("stat")).ok()?)
 }
 
-/// The times of the requests of a device; `None` where it has no counters of its own.
+/// Request times of a device; `None` where it has no counters of its own.
 pub(crate) fn read_waits(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceWaits> {
     let folder = sys.join(format!("dev/block/{major}:{minor}"));
     let text = std::fs::read_to_string(folder.join("stat")).ok()?;
@@ -130,7 +131,8 @@ pub(crate) fn read_waits(sys: &Path, (major, minor): (u32, u32)) -> Option<Devic
     })
 }
 
-/// The hidden devices `nvme0c1n1`, one for each controller, by which the kernel reaches the namespace `nvme0n1`.
+/// Hidden devices such as `nvme0c1n1`, one for each controller, by which the kernel reaches the namespace
+/// `nvme0n1`.
 fn paths_to(sys: &Path, disk: &Path) -> Vec<PathBuf> {
     let head = std::fs::canonicalize(disk).map(|folder| sysfs::name_of(&folder));
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
@@ -155,7 +157,7 @@ fn is_path_to(name: &str, head: &str) -> bool {
     controller(name).is_some_and(|path| parts(head) == Some(path))
 }
 
-/// Documentation/block/stat.rst of Linux; its sectors are always 512 bytes.
+/// Parses `stat` of a block device (Documentation/block/stat.rst of Linux). Sectors always have 512 bytes.
 fn parse_device(text: &str) -> Option<DeviceStat> {
     let fields: Vec<u64> = text
         .split_whitespace()
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_in_memory_is_known_to_reach_no_disk() {
+    fn stack_ending_in_memory_reaches_no_disk() {
         let stack = |bottom| Stack {
             bottom,
             in_file: true,
@@ -239,17 +241,17 @@ mod tests {
             ..Stack::default()
         };
         assert_eq!(read_devices(&[]), None);
-        // One that cannot be read makes the sum unknown, and so does one that lies on no device.
+        // An unreadable device makes the sum unknown, and so does a stack without a device.
         assert_eq!(read_devices(&[on(1, None)]), None);
         assert_eq!(read_devices(&[Stack::default()]), None);
-        // A device beside one that ends in memory is a bottom of its own.
+        // A device next to a stack that ends in memory is its own bottom.
         assert_eq!(read_disks(&[on(1, Some(Vec::new())), on(2, None)]), None);
         let memory = [on(1, Some(Vec::new())), on(2, Some(Vec::new()))];
         let none = read_disks(&memory).expect("known");
         assert_eq!(none.stat, DeviceStat::default());
     }
 
-    /// A made-up sysfs.
+    /// Fake sysfs.
     struct Fake(tempfile::TempDir);
 
     const HEAD: (u32, u32) = (259, 1);
@@ -282,9 +284,9 @@ mod tests {
         }
     }
 
-    /// As Linux 6.1 shows a namespace with two controllers, another namespace, and a partition.
+    /// A namespace with two controllers, another namespace and a partition, as Linux 6.1 shows them.
     #[test]
-    fn a_namespace_with_several_paths_is_counted_by_them() {
+    fn multipath_namespace_is_counted_by_its_paths() {
         let fake = Fake::new();
         for (name, stat) in [
             ("nvme0n1", ZERO),
@@ -304,14 +306,14 @@ mod tests {
         fake.link("dev/block/259:2", "nvme0n1/nvme0n1p1");
         assert_eq!(fake.bytes(HEAD), Some((2096, 3216)));
         assert_eq!(fake.bytes(PART), Some((2096, 3216)));
-        // A kernel whose head counts by itself.
+        // A kernel that counts at the head.
         fake.file("nvme0n1/stat", "48 0 2000 13 297 0 3000 693 0 744 1479");
         assert_eq!(fake.bytes(HEAD), Some((2000, 3000)));
         assert_eq!(fake.bytes(PART), Some((2000, 3000)));
-        // A partition that counts.
+        // A partition with counts of its own.
         fake.file("nvme0n1/nvme0n1p1/stat", "1 0 8 1 2 0 16 1 0 1 1");
         assert_eq!(fake.bytes(PART), Some((8, 16)));
-        // A path that cannot be read makes the sum unknown.
+        // An unreadable path makes the sum unknown.
         fake.file("nvme0n1/stat", ZERO);
         fake.file("nvme0c1n1/stat", "");
         assert_eq!(fake.bytes(HEAD), None);
@@ -331,7 +333,7 @@ mod tests {
         fake.link("dev/block/259:1", "sda");
         fake.link("dev/block/259:2", "sda/sda1");
         assert_eq!(fake.bytes(HEAD), Some((2088, 3200)));
-        // With a request queue, the switch counts.
+        // With a request queue, the switch decides.
         fake.file("sda/mq/0/nr_tags", "1");
         assert_eq!((fake.bytes(HEAD), fake.bytes(PART)), (None, None));
         fake.file("sda/queue/iostats", "1");
@@ -349,9 +351,9 @@ mod tests {
         };
         let earlier = counted(5, false).stat;
         assert!(counted(5, false).can_follow(&earlier, true));
-        // A path has gone, and what it had counted with it.
+        // A path has gone, and its counts with it.
         assert!(!counted(4, false).can_follow(&earlier, false));
-        // A device that never counted, used and unused, alone and beside another one.
+        // A device that never counted: used and unused, alone and with another one.
         assert!(!counted(0, true).can_follow(&DeviceStat::default(), true));
         assert!(counted(0, true).can_follow(&DeviceStat::default(), false));
         assert!(!counted(9, true).can_follow(&earlier, true));

@@ -1,4 +1,4 @@
-//! Which bytes of a file's range were never written: FIEMAP, or SEEK_HOLE where that is missing.
+//! Bytes of a file's range that were never written, by FIEMAP, or by SEEK_HOLE where FIEMAP is missing.
 
 use std::fs::File;
 use std::ops::Range;
@@ -10,8 +10,8 @@ use iolab_workload::region_state::Extents;
 
 use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
 
-/// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
-/// behind the extents that one call returns is not examined.
+/// Pieces of a range that are examined one by one, so that the sample of a file with many extents is spread
+/// over it. Extents of a piece beyond the ones that one call returns are not examined.
 const PIECES: u64 = 16;
 
 impl Counts for Extents {
@@ -34,7 +34,7 @@ impl Counts for Extents {
     }
 }
 
-/// Looks at ranges of regular files; `None` where the file system does not tell.
+/// Hole and unwritten bytes in ranges of regular files; `None` where the file system does not report them.
 pub fn extents(parts: &[FileRange<'_>]) -> Option<Extents> {
     over(parts, of_part)
 }
@@ -55,7 +55,7 @@ fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Extents> {
     })
 }
 
-/// Bytes seen in a part of a range.
+/// Bytes found in a part of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Seen {
     looked: u64,
@@ -86,7 +86,8 @@ fn by_fiemap(file: &File, piece: Range<u64>) -> Option<Seen> {
     with_extents(file, &piece, |extents| tally(&piece, extents))
 }
 
-/// What the extents of a piece, in ascending order, say of it. A full list ends the look at the end of its last one.
+/// Bytes of each kind in a piece by its extents, in ascending order. A full list covers the piece only up to
+/// the end of its last extent.
 fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
     let within = |at: u64| at.clamp(piece.start, piece.end);
     let ends = |e: &FiemapExtent| within(e.fe_logical.saturating_add(e.fe_length));
@@ -111,7 +112,7 @@ fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
     }
 }
 
-/// As many extents as one call of FIEMAP could return.
+/// Bytes of each kind in a piece by SEEK_HOLE, for at most as many extents as one FIEMAP call returns.
 fn by_seeking(file: &File, piece: &Range<u64>) -> Option<Seen> {
     let (to, hole) = seek_holes(file, piece, EXTENTS)?;
     Some(Seen {
@@ -156,12 +157,12 @@ mod tests {
             extent(190, 90, 1),
         ];
         assert_eq!(seen(&some), (100, 40 + 30, 10));
-        // What lies behind a full list is not known.
+        // Space after a full list is unknown.
         let full: Vec<_> = (0..EXTENTS as u64).map(|n| extent(100 + n, 1, 0)).collect();
         assert_eq!(seen(&full), (64, 0, 0));
     }
 
-    /// A file of 8 MiB: data, a hole, unwritten space where the file system has it, a hole.
+    /// A file of 8 MiB: data, a hole, unwritten space where the file system supports it, a hole.
     fn patchy() -> (File, bool) {
         let file =
             tempfile::tempfile_in(needs::folder_on_disk().expect("a folder")).expect("a file");
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Time that is never over.
+    /// Time limit that is never reached.
     const AMPLE: Duration = Duration::from_secs(60);
 
     #[test]
@@ -211,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_list_of_extents_gives_more_than_the_piece(
+        fn extents_never_exceed_the_piece(
             start in 0..1u64 << 40, length in 1..1u64 << 40,
             list in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..EXTENTS),
         ) {

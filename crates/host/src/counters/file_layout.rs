@@ -1,4 +1,5 @@
-//! How a file system keeps a file: in how many pieces, compressed, encrypted, shared with other files.
+//! Storage of a file by its file system: number of pieces, compression, encryption, extents shared with other
+//! files.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -7,26 +8,26 @@ use iolab_storage::fiemap::{
     ENCODED, ENCRYPTED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
 };
 
-/// How a file lies in its file system. Space that was never written is left out.
+/// Layout of a file in its file system. Space that was never written is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileBlocks {
-    /// Bytes of the file that were looked at, from its start.
+    /// Bytes of the file that were examined, from its start.
     pub looked_bytes: u64,
-    /// Bytes among them that were written.
+    /// Written bytes among the examined ones.
     pub written_bytes: u64,
-    /// Stretches that those lie in on the device, one after the other.
+    /// Contiguous stretches on the device that hold the written bytes, in file order.
     pub pieces: u64,
-    /// Bytes kept encoded, which mostly means compressed.
+    /// Bytes stored encoded, which mostly means compressed.
     pub compressed_bytes: u64,
-    /// Bytes kept encrypted by the file system.
+    /// Bytes stored encrypted by the file system.
     pub encrypted_bytes: u64,
-    /// Bytes that other files have too: reflinks, snapshots.
+    /// Bytes shared with other files: reflinks, snapshots.
     pub shared_bytes: u64,
 }
 
 impl FileBlocks {
-    /// Looks at the first `length` bytes of a regular file for at most this long; `None` where the file system does not
-    /// tell.
+    /// Layout of the first `length` bytes of a regular file, examined for at most `time_max`; `None` where the
+    /// file system does not report it.
     pub fn of(file: &File, length: u64, time_max: Duration) -> Option<Self> {
         let began = Instant::now();
         let mut walk = Walk::default();
@@ -44,12 +45,12 @@ impl FileBlocks {
 #[derive(Debug, Default)]
 struct Walk {
     layout: FileBlocks,
-    /// Where the next extent would lie on the device if it went on without a gap.
+    /// Device address at which the next extent would start without a gap.
     goes_on_at: Option<u64>,
 }
 
 impl Walk {
-    /// Counts extents up to `end`; whether there may be more behind them.
+    /// Counts extents up to `end`. True if more extents may follow.
     fn take(&mut self, extents: &[FiemapExtent], end: u64) -> bool {
         for extent in extents {
             self.count(extent, end);
@@ -72,7 +73,7 @@ impl Walk {
             return;
         }
         layout.written_bytes += bytes;
-        // What has no place yet, or shares it with others in a block, cannot be said to be apart.
+        // Data without a place yet, or packed into a block with other data, does not count as a separate piece.
         if !has(UNKNOWN) {
             let start = extent.fe_physical + (from - extent.fe_logical);
             layout.pieces += u64::from(self.goes_on_at != Some(start));
@@ -151,7 +152,7 @@ mod tests {
         let file =
             tempfile::tempfile_in(needs::folder_on_disk().expect("a folder")).expect("a file");
         file.set_len(40 << 20).expect("sized");
-        // More stretches than one call tells of.
+        // More extents than one call returns.
         for n in 0..200 {
             file.write_all_at(&[7; 4096], n * 65_536).expect("written");
         }
@@ -171,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_list_of_extents_gives_more_than_the_range(
+        fn layout_never_exceeds_the_range(
             end in 1..1u64 << 40,
             list in proptest::collection::vec((any::<u64>(), 0..1u64 << 60, any::<u64>(), any::<u32>()), 0..64),
         ) {

@@ -1,8 +1,8 @@
-//! How much of a file's or device's range the page cache holds: cachestat(2), or mincore(2) where that is missing and on
-//! overlayfs.
+//! Share of a file's or device's range that is in the page cache: by cachestat(2), or mincore(2) where that is
+//! missing and on overlayfs.
 //!
-//! cachestat asks the file itself, and a file of an overlay has no pages: those are in the file of a layer, which may be
-//! out of reach. A mapping is one of that file, so that mincore sees them.
+//! cachestat asks the file itself, but a file on an overlay has no pages: the file of a layer, possibly out of
+//! reach, has them. A mapping is made of that file, so mincore sees its pages.
 
 use std::fs::File;
 use std::ops::Range;
@@ -17,14 +17,15 @@ use iolab_workload::region_state::Residency;
 use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
 use iolab_storage::is_overlaid;
 
-/// Bytes that cachestat, which counts, is asked about in one call.
+/// Bytes per cachestat call, which counts in the kernel.
 const PIECE: u64 = 16 << 20;
-/// The same for mincore, which reports each page and takes some 25 ns for that: small, so that many of them are seen.
+/// Bytes per mincore call, which reports each page at some 25 ns. Small, so that many pieces are seen.
 const PIECE_MAPPED: u64 = 256 << 10;
 
-/// Distance from a file's end at which no page of it is in memory: pages come in groups, the largest of 512 MiB.
+/// Distance beyond a file's end at which none of its pages is in memory: pages come in groups, the largest of
+/// 512 MiB.
 const BEYOND_FILES: u64 = 1 << 30;
-/// Byte that lies beyond the end of every block device.
+/// Offset beyond the end of every block device.
 const BEYOND_DEVICES: u64 = 1 << 62;
 
 impl Counts for Residency {
@@ -49,7 +50,7 @@ impl Counts for Residency {
     }
 }
 
-/// Looks at ranges; `None` where the system does not tell.
+/// Pages of ranges in the page cache; `None` where the system does not report them.
 pub fn residency(parts: &[FileRange<'_>]) -> Option<Residency> {
     over(parts, of_part)
 }
@@ -61,7 +62,7 @@ fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     by_cachestat(part, time).or_else(|| by_mincore(part, time))
 }
 
-/// Pages counted in a part of a range.
+/// Page counts in a part of a range.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pages {
     cached: u64,
@@ -69,7 +70,7 @@ struct Pages {
     writeback: u64,
 }
 
-/// Asks about one piece after the other until all are seen or the time is over; `None` when a question fails.
+/// Asks about one piece after another until all are seen or the time is over; `None` when a call fails.
 fn look(
     part: &FileRange<'_>,
     time: Duration,
@@ -83,7 +84,7 @@ fn look(
         let bytes = piece.end - piece.start;
         let pages = ask(piece)?;
         seen += bytes;
-        // A range that does not begin and end with pages touches more of them than it is long.
+        // A range that does not start and end on page borders touches more pages than its length.
         sum.cached += (pages.cached * page).min(bytes);
         sum.dirty += (pages.dirty * page).min(bytes);
         sum.writeback += (pages.writeback * page).min(bytes);
@@ -118,7 +119,7 @@ struct Cachestat {
     nr_recently_evicted: u64,
 }
 
-/// Number of the system call in the table that all architectures share; the few that count otherwise go without.
+/// Number of the system call on the architectures with the common table; the few others go without.
 const CACHESTAT: Option<libc::c_long> = if cfg!(any(
     target_arch = "x86_64",
     target_arch = "aarch64",
@@ -159,7 +160,7 @@ fn by_cachestat(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     })
 }
 
-/// A range mapped to be asked about, never to be touched.
+/// A mapping of a range, for questions about it; its memory is never touched.
 struct Mapping {
     start: *mut libc::c_void,
     length: usize,
@@ -172,7 +173,7 @@ impl Mapping {
         let page = iolab_storage::kernel_units::page_size() as u64;
         let begin = offset - offset % page;
         let length = usize::try_from(offset + length - begin).ok()?;
-        // SAFETY: the kernel chooses the address, so that nothing that is in use is mapped over.
+        // SAFETY: the kernel chooses the address, so that nothing in use is mapped over.
         let start = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -240,14 +241,14 @@ fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     })
 }
 
-/// Whether mincore reports the truth for this file. To a process that neither owns it nor may write it the kernel calls
-/// every page resident, and which file and whose rights count is the kernel's to say where layers and user namespaces
-/// lie between. So it is asked about a page that cannot be there: one beyond the end.
+/// Whether mincore reports the truth for this file. To a process that neither owns the file nor may write it,
+/// the kernel calls every page resident. With layers and user namespaces only the kernel knows which file and
+/// whose rights count. So mincore is asked about a page that cannot be in memory: one beyond the end.
 fn is_told_the_truth(file: &File) -> Option<bool> {
     let page = iolab_storage::kernel_units::page_size() as u64;
     let stat = rustix::fs::fstat(file).ok()?;
     let beyond = match FileType::from_raw_mode(stat.st_mode) {
-        // The size of a device is not in its status; no device is as large.
+        // The size of a device is not in its status; no device is larger than this.
         FileType::BlockDevice => BEYOND_DEVICES,
         _ => (stat.st_size as u64).next_multiple_of(page) + BEYOND_FILES,
     };
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     const SIZE: u64 = 33 << 20;
-    /// Time that is never over.
+    /// Time limit that is never reached.
     const AMPLE: Duration = Duration::from_secs(60);
 
     fn part(file: &File, offset: u64, length: u64) -> FileRange<'_> {
@@ -309,7 +310,7 @@ mod tests {
                 resident(way) == Some(SIZE)
             });
             assert!(filled, "{name}: {:?}", resident(way));
-            // Not on page borders: no more than was asked about.
+            // An unaligned range: no more bytes than were asked about.
             let some = way(&part(&file, 4097, 5000), AMPLE).expect("it works");
             assert_eq!(
                 (some.looked_bytes, some.resident_bytes),
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_owed_until_it_is_synced() {
+    fn written_data_is_owed_until_the_sync() {
         let mut file = hot();
         let owed = |file: &File| {
             by_cachestat(&part(file, 0, 2 * SIZE), AMPLE).and_then(|seen| seen.owed_bytes())

@@ -1,4 +1,4 @@
-//! What the NFS client sent to its servers and fetched from them: `/proc/self/mountstats`, as `nfs_show_stats` of Linux
+//! Traffic of the NFS client with its servers, from `/proc/self/mountstats` as `nfs_show_stats` of Linux
 //! (fs/nfs/super.c) writes it.
 
 use std::collections::BTreeMap;
@@ -10,37 +10,38 @@ use iolab_workload::counters::NfsIo;
 
 use iolab_storage::{Stack, unescape};
 
-/// The counts of the mounts that targets lie on, those of one file system once; `None` where none lies on NFS, or one is not in
-/// the list.
+/// Counts of the NFS mounts that targets lie on, each file system once; `None` where no target lies on NFS, or
+/// a mount is not in the list.
 pub(super) fn read(stacks: &[Stack]) -> Option<NfsIo> {
     stacks.iter().find(|stack| stack.nfs.is_some())?;
     NfsMounts::read().of(stacks)
 }
 
-/// What all mounts had counted at a moment.
+/// Counters of all NFS mounts at one moment.
 pub(crate) struct NfsMounts(Option<Vec<u8>>);
 
 impl NfsMounts {
-    /// Now.
+    /// Reads the counters now.
     pub(crate) fn read() -> Self {
         Self(std::fs::read("/proc/self/mountstats").ok())
     }
 
-    /// What those that targets lie on have counted since an earlier moment; `None` where none lies on NFS, or a count is not known. One that was
-    /// mounted since counts from zero.
+    /// Traffic of the targets' mounts since an earlier moment; `None` where no target lies on NFS, or a count
+    /// is unknown. A mount made in between counts from zero.
     pub(crate) fn since(&self, earlier: &Self, stacks: &[Stack]) -> Option<NfsIo> {
         let sections = self.sections()?;
         differences(&own(&sections, stacks)?, &earlier.sections()?)
     }
 
-    /// What all together have counted since, one file system as often as it is mounted; `None` where there is none.
+    /// Traffic of all NFS mounts since an earlier moment, a file system once per mount; `None` without any
+    /// mount.
     pub(crate) fn all_since(&self, earlier: &Self) -> Option<NfsIo> {
         let sections = self.sections()?;
         let counted: Vec<&Section<'_>> = sections.iter().filter(|one| one.io.is_some()).collect();
         differences(&counted, &earlier.sections()?)
     }
 
-    /// The counts of those that targets lie on, as [`read`].
+    /// Counts of the targets' mounts, as [`read`].
     fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
         let sections = self.sections()?;
         sum(own(&sections, stacks)?
@@ -53,7 +54,7 @@ impl NfsMounts {
     }
 }
 
-/// Where the file systems that targets lie on are mounted, each once.
+/// Mount points of the file systems that targets lie on, each once.
 fn points(stacks: &[Stack]) -> Vec<&Path> {
     let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
     let points: BTreeMap<_, &Path> = mounts
@@ -62,31 +63,31 @@ fn points(stacks: &[Stack]) -> Vec<&Path> {
     points.into_values().collect()
 }
 
-/// The mounts that targets lie on; `None` where one is not in the list.
+/// Mounts that targets lie on; `None` where one is not in the list.
 fn own<'a, 's>(sections: &'s [Section<'a>], stacks: &[Stack]) -> Option<Vec<&'s Section<'a>>> {
     let points = points(stacks).into_iter();
     points.map(|point| seen_at(sections, point)).collect()
 }
 
-/// The mount of NFS at a path, if there is one: what was mounted last is what is seen.
+/// NFS mount at a path, if any: the last mount hides the earlier ones.
 fn seen_at<'a, 's>(sections: &'s [Section<'a>], point: &Path) -> Option<&'s Section<'a>> {
     let is_own = |section: &&Section<'_>| section.point.as_deref() == Some(point);
     sections.iter().rfind(is_own)
 }
 
-/// Several counts together; `None` without any, and where one is not known.
+/// Sum of several counts; `None` without any, or if one is unknown.
 fn sum(counts: impl Iterator<Item = Option<NfsIo>>) -> Option<NfsIo> {
     let all = counts.collect::<Option<Vec<_>>>()?;
     all.into_iter().reduce(NfsIo::plus)
 }
 
-/// What these mounts have counted together since; `None` without any, and where a count is not known.
+/// Summed traffic of these mounts since an earlier moment; `None` without any mount, or if a count is unknown.
 fn differences(mounts: &[&Section<'_>], earlier: &[Section<'_>]) -> Option<NfsIo> {
     let since = |now: &&Section<'_>| {
         let is_same = |then: &&Section<'_>| then.device == now.device && then.point == now.point;
         let before = match earlier.iter().rfind(is_same) {
             Some(then) => then.io?,
-            // Its file system had counted before, elsewhere.
+            // The file system had counted before, at another mount point.
             None if earlier.iter().any(|then| then.device == now.device) => return None,
             None => NfsIo::default(),
         };
@@ -95,16 +96,16 @@ fn differences(mounts: &[&Section<'_>], earlier: &[Section<'_>]) -> Option<NfsIo
     sum(mounts.iter().map(since))
 }
 
-/// What is written of one mount.
+/// Section of one mount in `mountstats`.
 struct Section<'a> {
-    /// What is mounted: server and export.
+    /// Mounted device: server and export.
     device: &'a [u8],
-    /// Where, if it is one of NFS.
+    /// Mount point, if the mount is an NFS one.
     point: Option<PathBuf>,
     io: Option<NfsIo>,
 }
 
-/// The mounts, in their order. A path can have the word that a section begins with in it, but no end of a line.
+/// Mounts in file order. A path can contain the word that starts a section, but not a line break.
 fn sections(text: &[u8]) -> Vec<Section<'_>> {
     let mut all: Vec<Section<'_>> = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
@@ -132,14 +133,14 @@ fn split_once<'a>(text: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((&text[..at], &text[at + mark.len()..]))
 }
 
-/// The counts of a mount.
+/// Counts of a mount.
 fn counts(bytes: &[u8]) -> Option<NfsIo> {
     let counts: Vec<u64> = std::str::from_utf8(bytes)
         .ok()?
         .split_whitespace()
         .map_while(|count| count.parse().ok())
         .collect();
-    // By read and write calls, by direct ones, then what went over the wire, in bytes and in pages.
+    // Bytes by read and write calls, by direct ones, then over the wire in bytes and in pages.
     let [_, _, _, _, read_bytes, write_bytes, ..] = counts[..] else {
         return None;
     };
@@ -155,12 +156,13 @@ mod tests {
 
     use super::*;
 
-    /// The counts of the mount at a path.
+    /// Counts of the mount at a path.
     fn parse(text: &[u8], mount: &Path) -> Option<NfsIo> {
         seen_at(&sections(text), mount)?.io
     }
 
-    /// As Linux 5.15 writes it, shortened: a local file system, two mounts of NFS, one with a space in its path.
+    /// Recorded output of Linux 5.15, shortened: a local file system, two NFS mounts, one with a space in its
+    /// path.
     const RECORDED: &str = include_str!("nfs_mountstats.txt");
 
     #[test]
@@ -194,7 +196,7 @@ mod tests {
         })
     }
 
-    /// A mount of NFS as its section.
+    /// Section of an NFS mount.
     fn section(device: &str, point: &str, read_bytes: u64) -> String {
         format!(
             "device {device} mounted on {point} with fstype nfs4 statvers=1.1\n\tbytes:\t0 0 0 0 {read_bytes} 0 0 0\n"
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn any_path_is_one_that_a_mount_can_have() {
+    fn mount_path_may_contain_the_section_word() {
         let path = b"/mnt/device \xff";
         let mut text = b"device a:/ mounted on /mnt/device\\040\xff with fstype nfs\n".to_vec();
         text.extend(b"\tbytes:\t0 0 0 0 7 0 0 0\n");
@@ -238,7 +240,7 @@ mod tests {
         assert_eq!(now.all_since(&before), io(107));
         assert_eq!(mounts(b"").all_since(&before), None);
         assert_eq!(now.all_since(&NfsMounts(None)), None);
-        // What a file system had counted before it was mounted here too is not known.
+        // Counts from before a second mount of the file system are unknown.
         let again = format!("{a}{}", section("s:/a", "/again", 15));
         let again = mounts(again.as_bytes());
         assert_eq!(again.since(&before, &on(&["/again"])), None);

@@ -1,4 +1,4 @@
-//! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep; and the time for
+//! State of the machine as a whole: waiting tasks, CPU time stolen by a hypervisor, sleep, and the time for
 //! which this process was stopped.
 
 use std::fs::{read_dir, read_to_string};
@@ -13,15 +13,15 @@ use rustix::time::{ClockId, clock_getres, clock_gettime};
 
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
 
-/// Most groups of CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
+/// Most CPU groups whose frequency is read, so that the cost stays the same on a large machine.
 const POLICIES_MAX: usize = 8;
 
-/// Fewest ticks of the kernel between two readings that show for how long tasks waited. The time of a CPU counts in whole ticks in which it was
-/// not idle, and what a reading finds of less than one is lost (`collect_percpu_times` in kernel/sched/psi.c of Linux). A CPU on which tasks waited
-/// for a quarter of the time was not idle for as long: in this many ticks that is one.
+/// Fewest kernel ticks between two readings that show for how long tasks waited. CPU time counts in whole ticks
+/// that were not idle, and less than one tick is lost (`collect_percpu_times` in kernel/sched/psi.c of Linux).
+/// Tasks that wait for a quarter of the time keep a CPU busy for one tick in four.
 const TICKS_MIN: u32 = 4;
 
-/// Reads everything now but the frequency, which takes longest where there are many CPUs.
+/// Reads all but the frequency, which takes longest on machines with many CPUs.
 pub(super) fn read() -> Pressure {
     let stall = |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
     let stat = read_to_string("/proc/stat").ok();
@@ -37,7 +37,8 @@ pub(super) fn read() -> Pressure {
     }
 }
 
-/// The same so long after an earlier reading, without the times that tasks waited where the kernel loses them in so short a time.
+/// The reading `now`, made `ago` after an earlier one. Waiting times are left out if the kernel loses them in
+/// so short a span.
 pub(super) fn known_after(ago: Duration, now: Pressure) -> Pressure {
     match ago < tick() * TICKS_MIN {
         false => now,
@@ -50,13 +51,13 @@ pub(super) fn known_after(ago: Duration, now: Pressure) -> Pressure {
     }
 }
 
-/// The time from one tick of the kernel to the next one: the step of its coarse clock.
+/// Time between two kernel ticks: the step of its coarse clock.
 fn tick() -> Duration {
     let step = clock_getres(ClockId::MonotonicCoarse);
     Duration::try_from(step).unwrap_or_default()
 }
 
-/// The same with the frequency of now.
+/// The reading with the present CPU frequency added.
 pub(super) fn with_frequency(pressure: Pressure) -> Pressure {
     Pressure {
         cpu_khz: frequency_khz(),
@@ -64,7 +65,8 @@ pub(super) fn with_frequency(pressure: Pressure) -> Pressure {
     }
 }
 
-/// Documentation/accounting/psi.rst of Linux: `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
+/// Microseconds of stall in a line of Documentation/accounting/psi.rst: `some avg10=0.00 avg60=0.00 avg300=0.00
+/// total=MICROSECONDS`.
 fn parse_stall(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let total = line
@@ -73,7 +75,7 @@ fn parse_stall(text: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1_000)
 }
 
-/// What the hypervisor gave to others so far, ns.
+/// CPU time that the hypervisor gave to other machines so far, ns.
 fn parse_steal(stat: &str) -> Option<u64> {
     let ticks = CpuTicks::parse(stat)?.steal?;
     ticks
@@ -81,13 +83,13 @@ fn parse_steal(stat: &str) -> Option<u64> {
         .checked_div(iolab_storage::kernel_units::clock_ticks_per_second())
 }
 
-/// proc_stat(5): `intr TOTAL NUMBER...`, the total first, then a number for each source.
+/// Interrupts so far, by proc_stat(5): `intr TOTAL NUMBER...`, the total first, then a number for each source.
 fn parse_interrupts(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("intr "))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Time that the machine slept since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+/// Time that the machine slept since boot, ns: CLOCK_BOOTTIME counts it and CLOCK_MONOTONIC does not.
 fn suspended_ns() -> u64 {
     let ns = |id| {
         let time = clock_gettime(id);
@@ -97,10 +99,10 @@ fn suspended_ns() -> u64 {
     u64::try_from(ns(ClockId::Boottime) - monotonic).unwrap_or(0)
 }
 
-/// What the CPU quotas of the control groups of this process, its own and those above it, held it back so far; `None` where none of
-/// them counts that.
+/// Time for which CPU quotas of this process's control groups and their ancestors throttled it so far, ns;
+/// `None` where none of them counts it.
 fn throttled_ns() -> Option<u64> {
-    /// Nothing is mounted in the course of a run, or nothing that matters here.
+    /// Mounts read once: a mount made during a run does not matter here.
     static HIERARCHIES: LazyLock<Vec<Hierarchy>> = LazyLock::new(|| {
         let mounts = std::fs::read("/proc/self/mountinfo");
         mounts.map_or(Vec::new(), |mounts| Hierarchy::parse(&mounts))
@@ -125,8 +127,8 @@ fn throttled_of(hierarchies: &[Hierarchy], own: &str) -> Option<u64> {
     counted.reduce(u64::saturating_add)
 }
 
-/// Documentation/admin-guide/cgroup-v2.rst of Linux: `throttled_usec MICROSECONDS`, where there is a quota; of version 1
-/// (scheduler/sched-bwc.rst) `throttled_time NANOSECONDS`.
+/// Throttled time, ns. Version 2 (Documentation/admin-guide/cgroup-v2.rst of Linux) has `throttled_usec
+/// MICROSECONDS` where there is a quota, version 1 (scheduler/sched-bwc.rst) `throttled_time NANOSECONDS`.
 fn parse_throttled(text: &str) -> Option<u64> {
     let value = |name: &str| {
         let fields = text.lines().filter_map(|line| line.split_once(' '));
@@ -139,8 +141,9 @@ fn parse_throttled(text: &str) -> Option<u64> {
     }
 }
 
-/// The greatest frequency that cpufreq reports, of groups of CPUs evenly among all: a group has one frequency, each kind of core has groups
-/// of its own, and the fast cores may come last (Documentation/admin-guide/pm/cpufreq.rst of Linux: `policyX`).
+/// Highest frequency that cpufreq reports, over CPU groups taken evenly from all. The CPUs of a group share one
+/// frequency, each kind of core has its own groups, and the fast cores may come last
+/// (Documentation/admin-guide/pm/cpufreq.rst of Linux: `policyX`).
 fn frequency_khz() -> Option<u64> {
     static POLICIES: LazyLock<Vec<PathBuf>> =
         LazyLock::new(|| policies(Path::new("/sys/devices/system/cpu/cpufreq")));
@@ -148,7 +151,7 @@ fn frequency_khz() -> Option<u64> {
     POLICIES.iter().filter_map(khz).max()
 }
 
-/// Up to [`POLICIES_MAX`] of the policies in this folder, the last one among them.
+/// Up to [`POLICIES_MAX`] policies in this folder, the last one included.
 fn policies(folder: &Path) -> Vec<PathBuf> {
     let names = read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = names
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn quotas_of_all_groups_on_the_way_up_count() {
+    fn throttled_time_adds_up_over_all_ancestor_groups() {
         let tree = tempfile::tempdir().expect("a folder");
         let own = tree.path().join("cpu/slice/run");
         std::fs::create_dir_all(&own).expect("made");
@@ -244,7 +247,7 @@ mod tests {
 
     #[test]
     fn waiting_is_not_known_of_a_few_ticks() {
-        // 100 to 1000 a second.
+        // The kernel has 100 to 1000 ticks a second.
         let tick = tick();
         assert!(
             (Duration::from_millis(1)..=Duration::from_millis(10)).contains(&tick),

@@ -1,4 +1,4 @@
-//! The process's own account: its I/O and its resource use.
+//! Account of a process or thread: its I/O and its resource use.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,13 +9,13 @@ pub(super) fn read_process_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// The account of this thread alone: proc(5), `/proc/thread-self`.
+/// I/O account of this thread alone: proc(5), `/proc/thread-self`.
 pub(super) fn read_thread_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/thread-self/io").ok()?)
 }
 
-/// The account of another process, opened while it runs. Of one that has ended only root may open it, but what is open can be read by
-/// any user until the end is collected.
+/// I/O account of another process, opened while it runs. After the end of the process only root may open it,
+/// but any user can read an open one until the end is collected.
 #[derive(Debug)]
 pub(crate) struct OpenAccount(File);
 
@@ -24,14 +24,15 @@ impl OpenAccount {
         File::open(format!("/proc/{process}/io")).ok().map(Self)
     }
 
-    /// That of one thread alone.
+    /// I/O account of one thread of a process.
     pub(crate) fn of_task(process: u32, task: u32) -> Option<Self> {
         File::open(format!("/proc/{process}/task/{task}/io"))
             .ok()
             .map(Self)
     }
 
-    /// The account, and the bytes among `write_bytes` that will never be written, because their file was cut or removed.
+    /// The account, and the part of `write_bytes` that will never be written because the file was truncated or
+    /// removed.
     pub(crate) fn read(&self) -> Option<(ProcessIo, u64)> {
         let mut text = [0; 512];
         let length = self.0.read_at(&mut text, 0).ok()?;
@@ -39,13 +40,13 @@ impl OpenAccount {
     }
 }
 
-/// The account of another process as it is.
+/// I/O account of another process now.
 pub(crate) fn account_of(process: u32) -> Option<(ProcessIo, u64)> {
     OpenAccount::of(process)?.read()
 }
 
-/// The accounts of all children of this process whose ends were collected, with those that they collected themselves: what the
-/// process has beyond its threads, none of which may have ended.
+/// I/O accounts of all collected children of this process, their collected children included: the process's
+/// account less its threads. No thread may have ended.
 pub(crate) fn account_of_collected() -> Option<(ProcessIo, u64)> {
     let mut threads = (ProcessIo::default(), 0);
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
@@ -57,7 +58,7 @@ pub(crate) fn account_of_collected() -> Option<(ProcessIo, u64)> {
     Some((all.0.since(threads.0), all.1.saturating_sub(threads.1)))
 }
 
-/// Bytes that would have been written and never will be, because a thread of this process let go of their file last.
+/// Bytes counted as written that never will be, because a thread of this process released their file last.
 pub(crate) fn cancelled_by_this_process() -> u64 {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
     let texts = threads
@@ -71,7 +72,7 @@ fn account(text: &str) -> Option<(ProcessIo, u64)> {
     Some((parse_process_io(text)?, cancelled))
 }
 
-/// proc(5), `/proc/pid/io`.
+/// Parses proc(5), `/proc/pid/io`.
 fn parse_process_io(text: &str) -> Option<ProcessIo> {
     let field = |name: &str| field(text, name);
     Some(ProcessIo {
@@ -98,19 +99,20 @@ pub(super) fn read_usage() -> ResourceUse {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// What this thread alone used.
+/// Resource use of this thread alone.
 pub(super) fn read_thread_usage() -> ResourceUse {
     usage_of(libc::RUSAGE_THREAD)
 }
 
-/// Time in which this thread waited for a CPU, ns.
+/// Time for which this thread waited for a CPU, ns.
 pub(super) fn read_thread_run_delay_ns() -> Option<u64> {
     parse_run_delay_ns(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
-/// The time in which a thread waited for a CPU, ns: the second number of its `schedstat`
-/// (Documentation/scheduler/sched-stats.rst of Linux). Where the kernel keeps no such statistics all numbers are 0: the third one,
-/// how often it was given a CPU, is not 0 of a thread that has run. The first one, its time on a CPU, stays 0 until the first tick of a new thread.
+/// Time for which a thread waited for a CPU, ns: the second number of its `schedstat`
+/// (Documentation/scheduler/sched-stats.rst of Linux). A kernel without such statistics prints only zeros. The
+/// third number counts the runs, so it is not 0 for a thread that has run. The first number, its CPU time,
+/// stays 0 until a new thread's first tick.
 pub(crate) fn parse_run_delay_ns(text: &str) -> Option<u64> {
     let mut fields = text.split_whitespace().map(|field| field.parse().ok());
     let (_, waited, runs): (u64, u64, u64) = (fields.next()??, fields.next()??, fields.next()??);
@@ -127,7 +129,7 @@ fn usage_of(whose: libc::c_int) -> ResourceUse {
     resource_use(&usage)
 }
 
-/// What the kernel says that a process used.
+/// Resource use in iolab's terms.
 pub(crate) fn resource_use(usage: &libc::rusage) -> ResourceUse {
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     ResourceUse {
@@ -161,9 +163,9 @@ mod tests {
     fn the_second_number_of_schedstat_is_the_wait() {
         assert_eq!(parse_run_delay_ns("66319 1234 17\n"), Some(1234));
         assert_eq!(parse_run_delay_ns("66319 0 17\n"), Some(0));
-        // A new thread, which has not seen a tick.
+        // A new thread that has not seen a tick.
         assert_eq!(parse_run_delay_ns("0 101812 1\n"), Some(101_812));
-        // The last is what a kernel without these statistics prints.
+        // The last text is the output of a kernel without these statistics.
         for text in ["", "17", "17 x 3", "1 -1 1", "0 0 0\n"] {
             assert_eq!(parse_run_delay_ns(text), None, "{text:?}");
         }

@@ -1,34 +1,36 @@
-//! Pieces of a range in an order in which every beginning is spread evenly: looking can end at any time, and what was
-//! seen then stands for the whole.
+//! Pieces of a range in an order whose every prefix is spread evenly: examination can end at any time, and its
+//! result then stands for the whole range.
 
 use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Time that one look at all files of a trial may take; what it has not come to by then is estimated from what it has.
+/// Time limit for one look at all files of a trial. Counts of unexamined pieces are estimated from the examined
+/// ones.
 const TIME_MAX: Duration = Duration::from_micros(100);
 
-/// A range of a file, or of a device.
+/// A range of a file or device.
 #[derive(Debug, Clone, Copy)]
 pub struct FileRange<'a> {
-    /// The file, or the device.
+    /// File or device.
     pub file: &'a File,
-    /// Its first byte.
+    /// First byte of the range.
     pub offset: u64,
-    /// Bytes.
+    /// Length, bytes.
     pub length: u64,
 }
 
-/// Counts of bytes in a range.
+/// Byte counts in a range.
 pub(super) trait Counts: Sized {
-    /// Of two ranges together.
+    /// Sum with the counts of another range.
     fn plus(self, other: Self) -> Self;
-    /// As those of `whole` bytes, of which `looked` were looked at; how many that were stays as it is.
+    /// Counts scaled from the `looked` bytes that were examined to `whole` bytes; the number of examined bytes
+    /// itself stays.
     fn scaled(self, looked: u64, whole: u64) -> Self;
 }
 
-/// Asks about one part after the other, each for an equal share of the time, until the time is over. `None` without
-/// any part, and where a question fails.
+/// Examines one part after another, each for an equal share of the time. `None` without any part, and when a
+/// call fails.
 pub(super) fn over<T: Counts>(
     parts: &[FileRange<'_>],
     mut ask: impl FnMut(&FileRange<'_>, Duration) -> Option<T>,
@@ -52,7 +54,7 @@ pub(super) fn over<T: Counts>(
     sum.map(|sum| sum.scaled(looked, whole))
 }
 
-/// The pieces of `offset..offset + length`, each `size` bytes but the last.
+/// Pieces of `offset..offset + length`, each `size` bytes but the last.
 ///
 /// Piece numbers come with their bits reversed (the van der Corput sequence of base 2).
 pub(super) fn pieces(offset: u64, length: u64, size: u64) -> impl Iterator<Item = Range<u64>> {

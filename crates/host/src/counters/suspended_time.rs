@@ -1,4 +1,4 @@
-//! Time in which a user had stopped this process with Ctrl-Z: the clocks of a trial go on in it.
+//! Time for which Ctrl-Z had stopped this process: the clocks of a trial go on during it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,28 +9,28 @@ use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::register;
 
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
-/// Handlers that have begun and not yet counted.
+/// Handlers that have begun and not yet added their time.
 static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
 
-/// Nanoseconds for which this process was stopped since the first call, by SIGTSTP: nothing tells of a SIGSTOP.
+/// Time for which SIGTSTP stopped this process since the first call, ns. A stop by SIGSTOP leaves no trace.
 pub(super) fn stopped_ns() -> u64 {
     static WATCHES: OnceLock<()> = OnceLock::new();
     WATCHES.get_or_init(|| {
-        // A shell without job control has it ignored, and it has to stay so.
+        // A shell without job control ignores the signal, which must stay so.
         if !is_ignored() {
             watch();
         }
     });
-    // The thread that stopped may get a CPU later than the one that asks.
+    // The stopped thread may get a CPU later than the thread that asks.
     while UNDER_WAY.load(Ordering::Acquire) > 0 {
         std::thread::yield_now();
     }
     STOPPED_NS.load(Ordering::Relaxed)
 }
 
-/// Stops at SIGTSTP as any program does, and counts how long.
+/// Installs a handler that stops at SIGTSTP as any program does, and measures for how long.
 fn watch() {
-    /// What the handler is installed with, to install it again.
+    /// Action that the handler was installed with, to install it again.
     static WATCHING: OnceLock<libc::sigaction> = OnceLock::new();
     let stop = || {
         let Some(watching) = WATCHING.get() else {
@@ -50,9 +50,9 @@ fn watch() {
     }
 }
 
-/// Has the kernel do what it does at SIGTSTP by default, then handles the signal as before. A SIGSTOP instead would stop a process
-/// whose process group is orphaned too (`setsid`, `ssh -t host iolab`), and no shell would continue it: the kernel ignores SIGTSTP
-/// there.
+/// Lets the kernel do its default action for SIGTSTP, then installs the handler again. A SIGSTOP would also
+/// stop a process in an orphaned process group (`setsid`, `ssh -t host iolab`), and no shell would continue it.
+/// The kernel ignores SIGTSTP there.
 fn stop_by_default(watching: &libc::sigaction) {
     let mut default = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     let mut this = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
@@ -63,8 +63,8 @@ fn stop_by_default(watching: &libc::sigaction) {
         libc::sigemptyset(this.as_mut_ptr());
         libc::sigaddset(this.as_mut_ptr(), SIGTSTP);
         libc::sigaction(SIGTSTP, default.as_ptr(), std::ptr::null_mut());
-        // It waits while the signal is blocked, as it is in its handler, and is delivered to this thread before the call returns
-        // that unblocks it.
+        // The signal stays pending while it is blocked, as in its handler. This thread receives it before the
+        // call that unblocks it returns.
         libc::raise(SIGTSTP);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, this.as_ptr(), std::ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_BLOCK, this.as_ptr(), std::ptr::null_mut());
@@ -81,7 +81,7 @@ fn is_ignored() -> bool {
     action().sa_sigaction == libc::SIG_IGN
 }
 
-/// What is done at SIGTSTP now.
+/// Present action for SIGTSTP.
 fn action() -> libc::sigaction {
     let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action sigaction only writes the present one, which zeros initialise.

@@ -3,10 +3,10 @@
 
 use iolab_workload::table;
 
-/// A number and a name.
+/// A number and its name.
 type Named = (u32, &'static str);
 
-/// Designers, each with their cores by part number.
+/// Designers, each with its cores by part number.
 const DESIGNERS: &[(Named, &[Named])] = &table! {
     ((0x41, "Arm"), &[
         (0xd03, "Cortex-A53"), (0xd04, "Cortex-A35"), (0xd05, "Cortex-A55"), (0xd07, "Cortex-A57"), (0xd08, "Cortex-A72"),
@@ -39,7 +39,7 @@ const DESIGNERS: &[(Named, &[Named])] = &table! {
     ((0xc0, "Ampere"), &[(0xac3, "Ampere-1"), (0xac4, "Ampere-1A")]);
 };
 
-/// What a core is called. One that is too new for this table keeps its numbers.
+/// Name of a core. A core that is too new for this table keeps its numbers.
 pub(super) fn name(implementer: u32, part: u32) -> String {
     let designer = DESIGNERS
         .iter()
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_have_their_names_and_unknown_ones_their_numbers() {
+    fn known_cores_have_names_unknown_ones_numbers() {
         assert_eq!(name(0x41, 0xd0c), "Arm Neoverse-N1");
         assert_eq!(name(0x41, 0xfff), "Arm part 0xfff");
         assert_eq!(name(0x07, 0x1), "ARM implementer 0x07, part 0x001");

@@ -1,4 +1,5 @@
-//! Whether a hypervisor is below. A processor of x86-64 says so itself; elsewhere firmware and device tree have to.
+//! Detection of a hypervisor below. An x86-64 processor reports it itself; elsewhere firmware and device tree
+//! have to.
 //! Sources: SMBIOS 3.x (DSP0134) 7.1.2, Documentation/ABI/stable/sysfs-hypervisor-xen of Linux, and the names that
 //! hypervisors and clouds give their machines, as systemd's `detect-virt` has them.
 
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use crate::pseudo_files::text_of;
 
-/// How the firmware's texts begin on virtual machines.
+/// Prefixes of firmware texts on virtual machines.
 const NAMES: &[&str] = &[
     "Alibaba Cloud", "Amazon EC2", "Apple Virtualization", "BHYVE", "Bochs",
     "Google Compute Engine", "Hyper-V", "KVM", "KubeVirt", "OpenStack",
@@ -22,7 +23,7 @@ pub(super) fn is_virtual(proc: &Path, sys: &Path) -> Option<bool> {
         .or_else(|| of_device_tree(&sys.join("firmware/devicetree/base")))
 }
 
-/// What an x86-64 processor says; `None` of all others.
+/// The processor's own statement on x86-64; `None` on others.
 fn of_processor(proc: &Path) -> Option<bool> {
     let text = text_of(proc.join("cpuinfo"))?;
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -30,8 +31,8 @@ fn of_processor(proc: &Path) -> Option<bool> {
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// By the names in the firmware, and by its own statement, which only root may read. A cloud's bare machine has the cloud's name and
-/// a product that ends in `metal`.
+/// Verdict of the firmware, by its names and by its own statement, which only root may read. A bare-metal
+/// machine of a cloud has the cloud's name and a product that ends in `metal`.
 fn of_firmware(names: &Path, tables: &Path) -> Option<bool> {
     let product = text_of(names.join("product_name"))?;
     if product.ends_with(".metal") {
@@ -48,7 +49,8 @@ fn of_firmware(names: &Path, tables: &Path) -> Option<bool> {
     bios.get(0x13).map(|byte| byte & 1 << 4 != 0)
 }
 
-/// A device tree is written for a board; hypervisors add a node of their own, and QEMU's has no board's name.
+/// Verdict of a device tree. A tree is written for a board; hypervisors add a node of their own, and QEMU's
+/// tree names no board.
 fn of_device_tree(root: &Path) -> Option<bool> {
     let compatible = text_of(root.join("compatible"))?;
     let is_dummy = compatible
@@ -86,7 +88,7 @@ mod tests {
         assert_eq!(dmi("Amazon EC2", "m6g.metal"), Some(false));
         assert_eq!(dmi("Microsoft Corporation", "Virtual Machine"), Some(true));
         assert_eq!(dmi("QEMU", "KVM Virtual Machine"), Some(true));
-        // A server's names say nothing of what may be below.
+        // Names of a server do not rule out a hypervisor.
         assert_eq!(dmi("GIGABYTE", "R272-P30-JG"), None);
     }
 
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_tree_is_that_of_a_board_or_of_a_hypervisor() {
+    fn device_tree_belongs_to_board_or_hypervisor() {
         let root = |more: &[(&'static str, &'static str)]| {
             let mut files = vec![("firmware/devicetree/base/compatible", "a,board\0a,soc\0")];
             files.extend(more);

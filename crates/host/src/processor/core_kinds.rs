@@ -12,22 +12,22 @@ use crate::pseudo_files::{number_of, text_of};
 /// Cores of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreKind {
-    /// Their CPUs.
+    /// CPUs of this kind.
     pub cpus: Cpus,
-    /// Their name, where they have different ones.
+    /// Model name, where the kinds differ in it.
     pub model: Option<String>,
-    /// How much they do per time, where the fastest do 1024, as the scheduler reckons.
+    /// Scheduler capacity: work per time, 1024 for the fastest cores.
     pub capacity: Option<u64>,
-    /// Size of a first-level data cache, as the kernel writes it: `32K`.
+    /// Size of a first-level data cache as the kernel writes it: `32K`.
     pub l1d: Option<String>,
     /// Highest frequency, kHz.
     pub frequency_max_khz: Option<u64>,
-    /// Who decides about the frequency.
+    /// Frequency governor.
     pub governor: Option<String>,
 }
 
-/// The kinds of cores below `sys`, in the order of their first CPUs; none where all are alike. Cores of one model and one capacity
-/// are of one kind, whatever frequency each reaches.
+/// Kinds of cores below `sys`, by their first CPU; empty where all are alike. Cores of the same model and
+/// capacity are of one kind, whatever frequency each reaches.
 pub fn core_kinds(proc: &Path, sys: &Path) -> Vec<CoreKind> {
     let models = cpu_models(proc);
     let folder = sys.join("devices/system/cpu");
@@ -61,7 +61,7 @@ pub fn core_kinds(proc: &Path, sys: &Path) -> Vec<CoreKind> {
     }
 }
 
-/// `0-3 Arm Cortex-A55, capacity 446, up to 1800000 kHz, schedutil`.
+/// One line: `0-3 Arm Cortex-A55, capacity 446, up to 1800000 kHz, schedutil`.
 impl fmt::Display for CoreKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cpus)?;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hybrid_of_one_name_is_told_by_its_caches() {
+    fn cores_of_one_name_differ_by_caches() {
         let tree = Tree::new();
         tree.files("sys/devices/system/cpu", &[("online", "0-2")]);
         for (cpu, size) in [(0, "48K"), (1, "48K"), (2, "32K")] {

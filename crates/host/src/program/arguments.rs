@@ -1,11 +1,11 @@
-//! The arguments of a program: as it gets them, and as people read them.
+//! Arguments of a program: as it receives them, and as people read them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use iolab_storage::Lent;
 
-/// What a program is called with, its own name not among it.
+/// Arguments of a program, without its own name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
     given: Vec<OsString>,
@@ -14,7 +14,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Words that name no file of a target.
+    /// Arguments that name no file of a target.
     pub fn plain(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         let given: Vec<OsString> = words.into_iter().map(Into::into).collect();
         Self {
@@ -24,7 +24,8 @@ impl Arguments {
         }
     }
 
-    /// The words that `of` makes of paths: of what is lent for the program, and of the readable paths for people.
+    /// Arguments that `of` makes from paths: from the lent ones for the program, and from readable ones for
+    /// people.
     ///
     /// # Errors
     /// Those of `of`.
@@ -41,17 +42,17 @@ impl Arguments {
         })
     }
 
-    /// As the program gets them.
+    /// Arguments that the program receives.
     pub(super) fn given(&self) -> &[OsString] {
         &self.given
     }
 
-    /// As people read them.
+    /// Arguments for people to read.
     pub(super) fn shown(&self) -> &[OsString] {
         &self.shown
     }
 
-    /// A text of the program with readable paths.
+    /// A text by the program, with readable paths put in.
     pub fn shown_in(&self, text: &str) -> String {
         let lent = self.lent.iter();
         lent.fold(text.to_owned(), |text, lent| lent.shown_in(&text))

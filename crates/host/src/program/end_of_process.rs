@@ -8,10 +8,11 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid
 
 use iolab_workload::{Error, Result};
 
-/// A descriptor that is readable, or whose other side is closed, once the child has ended. Its end can still be waited for.
+/// A descriptor that becomes readable, or is hung up, once the child has ended. The end still has to be
+/// collected.
 ///
 /// # Errors
-/// When there is no room for a descriptor or a thread.
+/// No room for a descriptor or a thread.
 pub(super) fn end_of_process(child: Pid) -> Result<OwnedFd> {
     match pidfd_open(child, PidfdFlags::empty()) {
         Err(Errno::NOSYS) => end_by_thread(child),
@@ -19,12 +20,12 @@ pub(super) fn end_of_process(child: Pid) -> Result<OwnedFd> {
     }
 }
 
-/// The reading end of a pipe whose other end a thread closes when the child has ended.
+/// Reading end of a pipe whose other end a thread closes when the child has ended.
 fn end_by_thread(child: Pid) -> Result<OwnedFd> {
     let (reader, writer) = std::io::pipe().map_err(no_room)?;
     let wait = move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        // It fails when the child's end has been taken note of: the child has ended then, too.
+        // An error means that the end was collected: the child has ended then, too.
         while matches!(waitid(WaitId::Pid(child), options), Err(Errno::INTR)) {}
         drop(writer);
     };
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_shows_the_end_as_the_kernel_does() {
+    fn thread_and_pidfd_both_show_the_end() {
         for end_of in [end_of_process, end_by_thread] {
             let mut child = Command::new("cat")
                 .stdin(Stdio::piped())

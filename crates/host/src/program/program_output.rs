@@ -1,8 +1,8 @@
-//! What a program writes, taken from a pipe as it comes, in bounded memory.
+//! Output of a program, taken from a pipe as it arrives, in bounded memory.
 
 use std::io::{ErrorKind, PipeReader, Read};
 
-/// What is kept of a stream.
+/// Part of a stream that is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keep {
     /// Its first bytes, up to a limit.
@@ -13,14 +13,14 @@ pub(super) enum Keep {
 
 /// One stream of a program.
 pub(super) struct Stream {
-    /// `None` once the other side has closed it.
+    /// The pipe; `None` once the other side has closed it.
     pipe: Option<PipeReader>,
     keep: Keep,
     bytes: Vec<u8>,
 }
 
 impl Stream {
-    /// Of a pipe that does not wait.
+    /// A stream from a non-blocking pipe.
     pub(super) fn new(pipe: PipeReader, keep: Keep) -> Self {
         Self {
             pipe: Some(pipe),
@@ -43,8 +43,8 @@ impl Stream {
         self.pipe.as_ref()
     }
 
-    /// Takes what has come, without waiting, and tells whether there was anything. One buffer a time: a program that
-    /// writes without end must not keep us from seeing that it is to be stopped.
+    /// Takes the bytes that have arrived, without waiting. True if there were any. At most one buffer per call:
+    /// endless output must not delay stopping the program.
     pub(super) fn take(&mut self) -> bool {
         let Some(pipe) = &mut self.pipe else {
             return false;
@@ -66,22 +66,22 @@ impl Stream {
         false
     }
 
-    /// Whether all that is still to come is to be kept too.
+    /// Whether everything still to come is kept too.
     pub(super) fn wants_more(&self) -> bool {
         matches!(self.keep, Keep::First(max) if self.bytes.len() <= max)
     }
 
-    /// Whether more came than is kept of it.
+    /// Whether more arrived than is kept.
     pub(super) fn is_full(&self) -> bool {
         matches!(self.keep, Keep::First(max) if self.bytes.len() > max)
     }
 
-    /// All that is kept.
+    /// All bytes kept.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The same as text.
+    /// All bytes kept, as text.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim().to_owned()
     }

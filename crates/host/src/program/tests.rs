@@ -10,7 +10,7 @@ use iolab_workload::trial::CacheState;
 
 const SIZE: u64 = 1 << 20;
 
-/// A folder and a file of [`SIZE`] bytes in it, opened as a target.
+/// A folder, and a file of [`SIZE`] bytes in it opened as a target.
 fn file() -> (tempfile::TempDir, Target) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("data with a space");
@@ -57,7 +57,7 @@ fn shell(script: &str) -> Program {
     program("sh", &["-c", script])
 }
 
-/// How the program failed.
+/// Failure of the program.
 fn failure(outcome: &Outcome) -> &FailedProgram {
     assert_eq!((outcome.ended, outcome.errors), (Ended::Failed, 1));
     match &outcome.failure {
@@ -76,8 +76,8 @@ fn one_that_succeeds_is_timed() {
     assert!(outcome.operations.read.latency.is_empty());
 }
 
-/// Runs the calling test in a process of its own; `true` in that process. The account of a program that ends at once is what this
-/// process has collected meanwhile: the children of other tests are in it too.
+/// Runs the calling test in a process of its own; `true` in that process. The account of a short-lived program
+/// is what this process has collected, which would include children of other tests.
 fn is_alone() -> bool {
     const IS_CHILD: &str = "IOLAB_TEST_ALONE";
     if std::env::var_os(IS_CHILD).is_some() {
@@ -101,7 +101,7 @@ fn what_it_read_and_used_is_its_own() {
     }
     let (_folder, target) = file();
     let path = target.path().to_str().expect("UTF-8");
-    // Page faults of our own, which must not be counted: 4096 of them.
+    // Page faults of the test itself, 4096 of them, must not be counted.
     let ours = std::hint::black_box(vec![1u8; 16 << 20]);
     let outcome = run_once(&program("cat", &[path]), &target).expect("runs");
     assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);
@@ -111,7 +111,7 @@ fn what_it_read_and_used_is_its_own() {
             "that of an ended process cannot be read",
         );
     };
-    // The loader's reads of the C library come on top; they are below a page each.
+    // The loader's reads of the C library add less than a page each.
     assert!(
         (SIZE..SIZE + 65_536).contains(&account.rchar),
         "{account:?}"
@@ -123,7 +123,7 @@ fn what_it_read_and_used_is_its_own() {
     assert!((1..4000).contains(&faults), "{faults}, {}", ours.len());
 }
 
-/// It can have ended before its account is opened, which only root may do then.
+/// The program can end before its account is opened, which only root may do then.
 #[test]
 fn a_program_of_a_moment_has_an_account() {
     if !is_alone() {
@@ -144,7 +144,7 @@ fn a_program_of_a_moment_has_an_account() {
 }
 
 #[test]
-fn the_reads_of_children_it_waits_for_count_too() {
+fn reads_of_awaited_children_count() {
     let (_folder, target) = file();
     let path = target.path().to_str().expect("UTF-8");
     let outcome =
@@ -159,7 +159,7 @@ fn the_reads_of_children_it_waits_for_count_too() {
 }
 
 #[test]
-fn a_code_other_than_zero_is_told_with_the_last_words() {
+fn failed_program_reports_code_and_last_words() {
     let (_folder, target) = file();
     let outcome = run_once(&program("false", &[]), &target).expect("runs");
     assert_eq!(failure(&outcome).end, ProgramEnd::Code(1));
@@ -180,7 +180,7 @@ fn a_signal_is_told() {
 #[test]
 fn only_the_end_of_many_words_is_kept() {
     let (_folder, target) = file();
-    // More than a pipe holds: it must be emptied while the program runs.
+    // More than a pipe holds, so that it must be emptied while the program runs.
     let script = "i=0; while [ $i -lt 3000 ]; do echo this is line number $i of many lines >&2; i=$((i+1)); done; exit 3";
     let outcome = run_once(&shell(script), &target).expect("runs");
     let words = &failure(&outcome).last_words;
@@ -189,7 +189,7 @@ fn only_the_end_of_many_words_is_kept() {
 }
 
 #[test]
-fn a_program_that_closes_its_error_stream_is_waited_for() {
+fn program_with_closed_error_stream_is_awaited() {
     let (_folder, target) = file();
     let outcome = run_once(&shell("exec 2>&-; sleep 0.05; exit 4"), &target).expect("runs");
     assert_eq!(failure(&outcome).end, ProgramEnd::Code(4));
@@ -228,7 +228,7 @@ fn the_stop_flag_ends_it_with_its_children() {
     assert!(is_gone(sleeper.trim()), "the sleeper lives");
 }
 
-/// Whether a process has ended, or is about to now that it has been killed.
+/// Whether a killed process has ended or is ending.
 fn is_gone(pid: &str) -> bool {
     (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
@@ -263,7 +263,7 @@ fn the_time_limit_ends_it() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_a_usage_error() {
+fn missing_program_is_a_usage_error() {
     let (folder, target) = file();
     let missing = folder.path().join("missing");
     for name in [missing.as_path(), Path::new("no-such-program-anywhere")] {
@@ -284,7 +284,7 @@ fn a_program_that_is_not_there_is_a_usage_error() {
     ");
     let directory = Program::find(folder.path()).expect_err("no program");
     assert_eq!(directory.kind(), Kind::Usage);
-    // A program that was removed after it was found.
+    // A program removed after it was found.
     let gone = Program {
         path: missing,
         arguments: Arguments::default(),
@@ -323,7 +323,7 @@ fn output_is_kept_whole_or_ends_the_program() {
 }
 
 #[test]
-fn there_is_nothing_to_read_on_its_standard_input() {
+fn program_has_an_empty_standard_input() {
     let (_folder, target) = file();
     let outcome = run_once(&shell("read line && exit 1; exit 0"), &target).expect("runs");
     assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);

@@ -1,10 +1,10 @@
-//! The journal of settings of the kernel that are changed: it is written before the first of them is, so that the next run can restore what a
-//! killed one left behind.
+//! Journal of changed kernel settings, written before the first change, so that the next run can restore the
+//! changes of a killed one.
 //!
-//! It lies in `/run`, which a reboot empties as it resets the settings; the identity of the boot stands in it all the same, for machines that
-//! keep `/run`. The process that changes settings holds an exclusive `flock` on it: there is one at a time, and a lock that can be had
-//! means that the process is dead. Only root can write it. Each version of it is a file of its own that takes the place of the one before, whole:
-//! a kill leaves one of the two.
+//! The journal lies in `/run`, which a reboot empties as it resets the settings. It names the boot all the
+//! same, for machines that keep `/run`. The process that changes settings holds an exclusive `flock` on it:
+//! only one process can, and a free lock means that the process is dead. Only root can write the journal. Each
+//! version is a new file that replaces the former one whole: a kill leaves one of the two.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -16,36 +16,36 @@ use rustix::io::Errno;
 use iolab_storage::procfs;
 use iolab_workload::{Error, Result};
 
-/// How often a journal is opened that another process removes at the same time.
+/// Attempts to open a journal that another process removes at the same time.
 const TRIES: u32 = 100;
 
-/// A file of sysfs that is changed.
+/// A changed file of sysfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JournalEntry {
-    /// Its path below `/sys`.
+    /// Path below `/sys`.
     pub(super) path: PathBuf,
-    /// Its value before.
+    /// Value before the change.
     pub(super) before: String,
-    /// The value meanwhile.
+    /// Value during the change.
     pub(super) during: During,
 }
 
-/// The value of a file of sysfs while it is changed.
+/// Value of a file of sysfs while it is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum During {
-    /// The one that it is to be given. What the kernel makes of it is not known yet.
+    /// Requested value; the kernel's version of it is not known yet.
     Asked(String),
-    /// The one that it had after it was given one.
+    /// Value read back after the change.
     Read(String),
-    /// That which the kernel gives it where another file is changed.
+    /// Value that the kernel sets when another file is changed.
     Reset,
 }
 
 impl During {
-    /// Whether a value can be what this process made of it; another one is somebody else's.
+    /// Whether a value can result from this process's change; otherwise another program has set it.
     pub(super) fn explains(&self, now: &str) -> bool {
         match self {
-            // The kernel rounds numbers down, or cuts them to what the device can.
+            // The kernel rounds numbers down, or limits them to the device's abilities.
             Self::Asked(asked) => {
                 let number = |text: &str| text.parse::<u64>().ok();
                 let is_rounded = number(now)
@@ -59,14 +59,14 @@ impl During {
     }
 }
 
-/// What opening the journal gives.
+/// Result of opening the journal.
 #[derive(Debug)]
 pub(super) enum Opened {
-    /// There is none, and none was to be made.
+    /// There is no journal, and none was to be made.
     Absent,
-    /// Another process holds it, and is alive.
+    /// Another, live process holds the journal.
     Held,
-    /// It is this process's.
+    /// This process holds the journal.
     Own(Journal),
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens and locks it.
+    /// Opens and locks the journal.
     ///
     /// # Errors
     /// Of kind [`Refused`](iolab_workload::Kind::Refused): it is not a plain file of this user with one name.
@@ -118,10 +118,10 @@ impl Journal {
         )
     }
 
-    /// What a killed process has left changed; nothing of an earlier boot.
+    /// Changes left by a killed process; those of an earlier boot are left out.
     ///
     /// # Errors
-    /// It cannot be read, or is no journal.
+    /// The file cannot be read, or is not a journal.
     pub(super) fn left(&mut self) -> Result<Vec<JournalEntry>> {
         let mut text = String::new();
         self.file
@@ -133,10 +133,11 @@ impl Journal {
         entries_of(&text, &self.path)
     }
 
-    /// Writes what is changed, in the place of what stood in it. Where nothing is, it is empty, so that any user can tell.
+    /// Writes the present changes as a new version. Without changes the file is empty, so that any user can see
+    /// that.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(super) fn write(&mut self, entries: &[JournalEntry]) -> Result<()> {
         let mut text = match entries.is_empty() {
             true => String::new(),
@@ -158,10 +159,11 @@ impl Journal {
         Ok(())
     }
 
-    /// A new file with this text in the place of the journal, locked before it has its name: nobody can have it in between.
+    /// A new file with this text in place of the journal, locked before it gets the name, so that no one else
+    /// can lock it.
     fn replaced(&self, text: &str) -> std::io::Result<File> {
         let next = next(&self.path);
-        // Who holds the journal alone makes it: one that is there was left by a kill.
+        // Only the holder of the journal makes this file: an existing one was left by a kill.
         match unlink(&next) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno.into()),
@@ -179,9 +181,9 @@ impl Journal {
         whole.map(|()| file)
     }
 
-    /// Removes it: everything is as it was.
+    /// Removes the journal, with all settings as they were.
     pub(super) fn remove(self) {
-        // One that stays is empty, or says what is so already.
+        // A file that stays is empty, or states the present values.
         let _ = unlink(next(&self.path));
         let _ = unlink(&self.path);
     }
@@ -189,19 +191,20 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // A process that this one is just starting has the file too, until its program begins: closing alone would leave it locked.
+        // A process that is just being started shares the file until its program begins: closing alone would
+        // leave it locked.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// The name of the journal's next version before it takes the place of this one.
+/// Name of the journal's next version before it replaces this one.
 fn next(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".next");
     name.into()
 }
 
-/// What stands in the journal that this process holds, for a thread that does not own it.
+/// Entries of the journal that this process holds, for a thread that does not own it.
 ///
 /// # Errors
 /// As [`Journal::left`].
@@ -211,7 +214,7 @@ pub(super) fn held(path: &Path) -> Result<Vec<JournalEntry>> {
     entries_of(&text, path)
 }
 
-/// The entries of the text of a journal; none of an earlier boot.
+/// Entries in the text of a journal; none from an earlier boot.
 fn entries_of(text: &str, path: &Path) -> Result<Vec<JournalEntry>> {
     let Some((boot, lines)) = text.split_once('\n') else {
         return Ok(Vec::new());
@@ -228,7 +231,8 @@ fn entries_of(text: &str, path: &Path) -> Result<Vec<JournalEntry>> {
     entries.collect()
 }
 
-/// `devices/.../queue/scheduler`, the value before, what is known of the one meanwhile, and that one, between tabs.
+/// Parses a line of four fields between tabs: `devices/.../queue/scheduler`, the former value, the kind of the
+/// present value, and that value.
 fn parsed(line: &str) -> Option<JournalEntry> {
     let mut parts = line.split('\t');
     let path = PathBuf::from(parts.next()?);

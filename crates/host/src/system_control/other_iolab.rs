@@ -1,5 +1,6 @@
-//! Whether another iolab changes settings of the kernel, as any user can see it: by name and length of the journal, and by the kernel's list of
-//! locks. The journal itself is for root only: who may open it may also lock it.
+//! Detection of another iolab that changes kernel settings, for any user: by name and length of the journal,
+//! and by the kernel's list of locks. The journal itself is for root only: whoever may open it may also lock
+//! it.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -9,19 +10,19 @@ use rustix::fs::{major, minor};
 
 use crate::pseudo_files::text_of;
 
-/// How often the journal is looked up while its versions take each other's place.
+/// Attempts to look up the journal while its versions replace each other.
 const TRIES: u32 = 100;
 
-/// Who changes settings of the kernel beside this process.
+/// Another iolab with changed kernel settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherControl {
-    /// A process of this number: during its trials.
+    /// A live process of this number, during its trials.
     Process(u32),
-    /// None that can be seen; what a killed one changed is still in force.
+    /// No visible process: the changes of a killed one are still in force.
     Killed,
 }
 
-/// Who has a journal at this path, other than the process `own`.
+/// Process with a journal at this path, other than the process `own`.
 pub(super) fn other_control(proc: &Path, journal: &Path, own: u32) -> Option<OtherControl> {
     let mut found = fs::symlink_metadata(journal).ok()?;
     for _ in 0..TRIES {
@@ -31,7 +32,7 @@ pub(super) fn other_control(proc: &Path, journal: &Path, own: u32) -> Option<Oth
         }
         let now = fs::symlink_metadata(journal).ok()?;
         if (now.dev(), now.ino()) == (found.dev(), found.ino()) {
-            // An empty one says that nothing is changed.
+            // An empty journal means that nothing is changed.
             return (now.len() > 0).then_some(OtherControl::Killed);
         }
         found = now;
@@ -39,7 +40,8 @@ pub(super) fn other_control(proc: &Path, journal: &Path, own: u32) -> Option<Oth
     None
 }
 
-/// The process that holds this file by `flock`, if a line of `/proc/locks` says so: `1: FLOCK ADVISORY WRITE 8944 fe:00:9773086 0 EOF`.
+/// Process that holds this file by `flock`, if a line of `/proc/locks` says so: `1: FLOCK ADVISORY WRITE 8944
+/// fe:00:9773086 0 EOF`.
 fn holder(line: &str, file: &Metadata) -> Option<u32> {
     let mut words = line.split_whitespace().skip(1);
     let kind = words.next()?;
@@ -57,7 +59,7 @@ mod tests {
     use crate::fake_sysfs::Tree;
 
     #[test]
-    fn a_live_process_is_told_from_a_killed_one() {
+    fn live_and_killed_processes_are_distinguished() {
         let tree = Tree::new();
         let journal = tree.path().join("journal");
         let other = || other_control(tree.path(), &journal, 7);
@@ -83,7 +85,7 @@ mod tests {
             ),
             ("FLOCK  ADVISORY  WRITE 7", None),
             ("POSIX  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
-            // Waits for the lock.
+            // A process that waits for the lock.
             ("-> FLOCK  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
         ] {
             held(lock);

@@ -1,4 +1,4 @@
-//! What gives settings of the kernel their former values again.
+//! Restoring the former values of kernel settings.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -10,11 +10,11 @@ use iolab_workload::{Error, Result};
 use super::journal::{self, During, Journal, JournalEntry};
 use super::{JOURNAL, SYS, current, put};
 
-/// Restores what this process has changed, and names it, where the thread that did so cannot go on. The journal stays as it is: the
-/// next run finds nothing to do.
+/// Restores and names the settings that this process changed, where the thread that changed them cannot go on.
+/// The journal stays as it is: the next run finds nothing to do.
 ///
 /// # Errors
-/// What cannot be restored within this time: the kernel may let a change of a queue wait for its requests.
+/// A setting cannot be restored within `limit`: the kernel may let a change of a queue wait for its requests.
 pub fn restore_own(limit: Duration) -> Result<Vec<String>> {
     restore_held(Path::new(SYS), Path::new(JOURNAL), limit)
 }
@@ -22,7 +22,7 @@ pub fn restore_own(limit: Duration) -> Result<Vec<String>> {
 pub(super) fn restore_held(sys: &Path, journal: &Path, limit: Duration) -> Result<Vec<String>> {
     let (sys, journal) = (sys.to_owned(), journal.to_owned());
     let (done, is_done) = mpsc::channel();
-    // It may wait for ever, as what has this process end does.
+    // The restoration may block for ever, for the same reason that this process is ending.
     let started = thread::Builder::new().spawn(move || {
         let restored = journal::held(&journal).and_then(|entries| put_back(&sys, &entries));
         let _ = done.send(restored);
@@ -31,7 +31,7 @@ pub(super) fn restore_held(sys: &Path, journal: &Path, limit: Duration) -> Resul
     restored.unwrap_or_else(|| Err(not_restored("the kernel does not answer")))
 }
 
-/// Restores what stands in a journal, and names it.
+/// Restores and names the settings in a journal.
 pub(super) fn restore(sys: &Path, journal: &mut Journal) -> Result<Vec<String>> {
     let left = journal.left()?;
     if left.is_empty() {
@@ -42,12 +42,12 @@ pub(super) fn restore(sys: &Path, journal: &mut Journal) -> Result<Vec<String>> 
     Ok(restored)
 }
 
-/// Gives files their values again, and names those that had another one. What somebody else has changed meanwhile stays, and so does what is gone
-/// with its device.
+/// Restores the values of files, and names the files that had another value. Values that others have changed
+/// meanwhile stay, and files that are gone with their device are skipped.
 pub(super) fn put_back(sys: &Path, entries: &[JournalEntry]) -> Result<Vec<String>> {
     let mut named = Vec::new();
     let mut failed = Vec::new();
-    // The last change first; what the kernel resets with another one after that.
+    // The last change first; then files that the kernel resets along with another one.
     let (changed, reset): (Vec<&JournalEntry>, Vec<&JournalEntry>) = entries
         .iter()
         .partition(|entry| entry.during != During::Reset);
@@ -57,7 +57,7 @@ pub(super) fn put_back(sys: &Path, entries: &[JournalEntry]) -> Result<Vec<Strin
             continue;
         };
         let is_others = match &entry.during {
-            // What belongs to a scheduler that somebody else has chosen is not iolab's to set.
+            // Settings of a scheduler that others have chosen are not iolab's to set.
             During::Reset => scheduler_of(entry, entries)
                 .is_some_and(|own| current(&sys.join(&own.path)).as_ref() != Some(&own.before)),
             during => !during.explains(&now),
@@ -86,7 +86,7 @@ fn not_restored(why: &str) -> Error {
     ))
 }
 
-/// The scheduler whose change resets an entry.
+/// The scheduler entry whose change resets this entry.
 fn scheduler_of<'a>(reset: &JournalEntry, entries: &'a [JournalEntry]) -> Option<&'a JournalEntry> {
     entries.iter().find(|entry| {
         let queue = entry.path.parent();

@@ -5,7 +5,7 @@ use crate::fake_sysfs::Tree;
 
 const DISK: &str = "devices/pci/block/sda";
 
-/// A disk with a partition.
+/// A fake disk with a partition.
 fn machine() -> Tree {
     let tree = Tree::new();
     tree.files(
@@ -58,9 +58,10 @@ fn what_is_changed_is_restored() {
     assert!(!journal.exists());
 }
 
-/// Where the thread that changed it waits in the kernel, another one restores it; nothing is left to do then.
+/// While the thread that made the change is blocked in the kernel, another one restores it; nothing is left to
+/// do then.
 #[test]
-fn what_is_changed_is_restored_by_a_thread_without_the_right() {
+fn another_thread_restores_the_change() {
     let tree = machine();
     let journal = tree.path().join("journal");
     let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
@@ -78,13 +79,13 @@ fn what_is_changed_is_restored_by_a_thread_without_the_right() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_restored_by_the_next_one() {
+fn next_run_restores_a_killed_runs_change() {
     let tree = machine();
     let journal = tree.path().join("journal");
     {
         let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
         let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
-        // As if the process was killed: nothing is dropped but the lock.
+        // As if the process was killed: only the lock is dropped.
         std::mem::forget(changed.expect("changed"));
         control.journal.take();
         std::mem::forget(control);
@@ -96,9 +97,10 @@ fn what_a_killed_run_left_is_restored_by_the_next_one() {
     assert!(!journal.exists());
 }
 
-/// What a process that was killed between the change and the second version of the journal leaves, with a value that the kernel has rounded.
+/// State after a kill between the change and the second version of the journal, with a value rounded by the
+/// kernel.
 #[test]
-fn a_value_that_the_kernel_rounded_is_restored_before_it_was_read_back() {
+fn rounded_value_is_restored_before_it_was_read() {
     for (now, restored) in [("60", "128"), ("64", "128"), ("256", "256")] {
         let tree = machine();
         let journal = tree.path().join("journal");
@@ -112,9 +114,9 @@ fn a_value_that_the_kernel_rounded_is_restored_before_it_was_read_back() {
     }
 }
 
-/// A version that is being read stays as it is: a kill finds one of the two whole.
+/// A version that is open for reading stays as it is: a kill leaves one whole version.
 #[test]
-fn a_version_of_the_journal_takes_the_place_of_the_one_before() {
+fn journal_versions_replace_each_other_whole() {
     let tree = machine();
     let journal = tree.path().join("journal");
     let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
@@ -134,7 +136,7 @@ fn a_version_of_the_journal_takes_the_place_of_the_one_before() {
 }
 
 #[test]
-fn what_is_no_journal_is_told_from_one_that_is_held() {
+fn foreign_file_at_the_journals_path_is_refused() {
     let tree = machine();
     let journal = tree.path().join("journal");
     let other = tree.path().join("other");
@@ -160,7 +162,7 @@ fn what_somebody_else_has_changed_meanwhile_stays() {
 }
 
 #[test]
-fn what_belongs_to_a_scheduler_that_somebody_else_has_chosen_stays() {
+fn settings_of_a_scheduler_chosen_by_others_stay() {
     let tree = machine();
     let journal = tree.path().join("journal");
     let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
@@ -186,7 +188,7 @@ fn one_process_changes_settings_at_a_time() {
 }
 
 #[test]
-fn what_the_kernel_resets_with_the_scheduler_is_kept() {
+fn settings_reset_with_the_scheduler_are_kept() {
     let tree = machine();
     let journal = tree.path().join("journal");
     let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
@@ -208,7 +210,7 @@ fn what_the_kernel_resets_with_the_scheduler_is_kept() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_before_anything_is_changed() {
+fn unknown_settings_are_refused_before_any_change() {
     let tree = machine();
     let journal = tree.path().join("journal");
     let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");

@@ -1,4 +1,4 @@
-//! From records, as the kernel writes them, to events.
+//! Decoder from records, as the kernel writes them, to events.
 
 use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
 use super::event_format::{FieldPlace, Format};
@@ -11,7 +11,7 @@ const FUSE_READ: u64 = 15;
 const FUSE_WRITE: u64 = 16;
 const FUSE_FSYNC: u64 = 20;
 
-/// Where the fields of events lie that are read, each with its name in the event's format.
+/// Positions of the fields that are read from events, each with its name in the event's format.
 macro_rules! places {
     ($($event:ident { $($field:ident = $name:literal),+ })+) => {$(
         #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ places! {
     }
 }
 
-/// An event with the places of its fields.
+/// An event with the positions of its fields.
 #[derive(Debug, Clone, Copy)]
 enum Recorded {
     Block(Step, Block),
@@ -56,12 +56,12 @@ enum Recorded {
     Switch(Switch),
     FuseSend(FuseSend),
     FuseEnd(FuseEnd),
-    /// With the place of the number of bytes, which a flush lacks.
+    /// With the position of the byte count, which a flush lacks.
     FileServer(Edge, Transfer, FileServer, Option<FieldPlace>),
     Moved(Moved),
 }
 
-/// Reads records by the formats of their events.
+/// Reader of records by the formats of their events.
 #[derive(Debug, Default)]
 pub(super) struct Decoder(Vec<(u16, Recorded)>);
 
@@ -69,7 +69,7 @@ impl Decoder {
     /// Adds the format of an event.
     ///
     /// # Errors
-    /// When a field is missing.
+    /// A field is missing.
     pub(super) fn add(&mut self, source: Source, format: &str) -> Result<()> {
         let format = &Format::parse(format)?;
         let recorded = match source.kind {
@@ -97,7 +97,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Appends the events of pages of this size each; of threads only those of `threads`.
+    /// Appends the events in pages of `page_bytes`; scheduler events only of `threads`.
     pub(super) fn decode(
         &self,
         pages: &[u8],
@@ -118,7 +118,7 @@ impl Decoder {
         }
     }
 
-    /// What a record says; `None` where it is of another event, or cut off.
+    /// Event in a record; `None` for an unknown event or a truncated record.
     fn event(&self, record: &[u8]) -> Option<TraceEventKind> {
         let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
         let (_, recorded) = self.0.iter().find(|(known, _)| *known == id)?;
@@ -192,7 +192,7 @@ impl Decoder {
     }
 }
 
-/// The letters of a request (`blk_fill_rwbs`): an F before the operation asks for a flush first.
+/// Transfer by the letters of a request (`blk_fill_rwbs`): an F before the operation asks for a flush first.
 fn transfer(flags: &[u8]) -> Transfer {
     let operation = match flags {
         [
@@ -211,7 +211,7 @@ fn transfer(flags: &[u8]) -> Transfer {
     }
 }
 
-/// What an operation of linux/fuse.h transfers.
+/// Transfer of an operation in linux/fuse.h.
 fn fuse_transfer(operation: u64) -> Transfer {
     match operation {
         FUSE_READ => Transfer::Read,
@@ -221,7 +221,7 @@ fn fuse_transfer(operation: u64) -> Transfer {
     }
 }
 
-/// What `fstatfs` calls a subvolume of a btrfs with this UUID (`btrfs_statfs`).
+/// Identity that `fstatfs` returns for a subvolume of a btrfs with this UUID (`btrfs_statfs`).
 fn btrfs_id(uuid: &[u8], subvolume: u64) -> Option<u64> {
     let word = |number: usize| {
         let bytes = uuid.get(4 * number..4 * number + 4)?;
@@ -232,7 +232,7 @@ fn btrfs_id(uuid: &[u8], subvolume: u64) -> Option<u64> {
     Some(u64::from(second) << 32 | u64::from(first))
 }
 
-/// Whether the letters of a request name metadata.
+/// Whether the letters of a request mark metadata.
 fn is_metadata(flags: &[u8]) -> bool {
     let letters = flags.split(|letter| *letter == 0).next();
     letters.is_some_and(|letters| letters.contains(&b'M'))

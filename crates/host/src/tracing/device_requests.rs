@@ -1,4 +1,4 @@
-//! From events to requests of a device, or to a file server.
+//! Requests of a device or to a file server, built from events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,34 +6,34 @@ use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
 use super::syncs::Span;
 use super::traced_request::{Owner, Passage};
 
-/// Sectors that a device carried out as one request, and when; of a file server, bytes.
+/// Sectors that a device completed as one request, and when; bytes for a file server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
-    /// What carried it out.
+    /// Device or served file that completed them.
     pub(super) owner: Owner,
     /// First sector.
     pub(super) first: u64,
-    /// The sector behind the last one.
+    /// End of the sectors, exclusive.
     pub(super) end: u64,
     pub(super) transfer: Transfer,
-    /// Whether it is metadata of a file system.
+    /// Whether the data is metadata of a file system.
     pub(super) metadata: bool,
-    /// The request of the device that it was carried out with: the number of that in the order of completion.
+    /// Number of the device's request that included these sectors, in completion order.
     pub(super) number: usize,
-    /// When it came into being; of sectors that joined a request later, when that did.
+    /// Start of the request, stamp. Sectors that joined a request later have that request's start.
     pub(super) start: u64,
-    /// Whether its sectors joined a request that was there before.
+    /// Whether the sectors joined an existing request.
     pub(super) merged: bool,
-    /// When it was given to the device for the last time.
+    /// Last time that the request was issued to the device.
     pub(super) issue: u64,
-    /// When the device had carried it out.
+    /// Completion by the device.
     pub(super) complete: u64,
-    /// The thread that sent it; of sectors that joined a request later, the one that sent that.
+    /// Thread that submitted the request. Sectors that joined a request later have that request's thread.
     pub(super) thread: u32,
 }
 
 impl DeviceRequest {
-    /// The moments that it passed.
+    /// Moments of the request's passage.
     pub(super) fn passage(&self) -> Passage {
         Passage {
             start: self.start,
@@ -43,32 +43,32 @@ impl DeviceRequest {
     }
 }
 
-/// Of a request: what carries it out, whether it writes, the first sector, and its number among those of these sectors that may be on their way
-/// at once.
+/// Key of a request: owner, whether it writes, first sector, and its number among requests of the same sectors
+/// in flight at once.
 type Key = (Owner, bool, u64, u64);
 
-/// Requests that are on their way, each with whether the device was given it.
+/// Requests in flight, each with whether it was issued to the device.
 #[derive(Debug, Default)]
 struct OnTheWay {
     requests: BTreeMap<Key, (DeviceRequest, bool)>,
     begun: u64,
 }
 
-/// What devices did.
+/// Activity of devices.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Sectors that were carried out from their start to their completion, in the order of completion.
+    /// Sectors seen from start to completion, in completion order.
     pub(super) parts: Vec<DeviceRequest>,
-    /// The requests of devices that these were.
+    /// Number of device requests that carried the parts.
     pub(super) requests: usize,
-    /// Requests that were completed, and whose start was not seen.
+    /// Completed requests whose start was not seen.
     pub(super) begun_before: u64,
     pub(super) flushes: Vec<Span>,
-    /// Requests that transfer nothing: they wait for a flush.
+    /// Requests without data, which wait for a flush.
     pub(super) flush_waits: u64,
 }
 
-/// What one event tells of a request.
+/// Step of a request by one event.
 #[derive(Debug, Clone, Copy)]
 struct RequestStep {
     step: Step,
@@ -81,7 +81,7 @@ struct RequestStep {
 }
 
 impl RequestStep {
-    /// `None` of an event that is of none.
+    /// Step in an event; `None` for events that are not about requests.
     fn of(kind: TraceEventKind) -> Option<Self> {
         match kind {
             TraceEventKind::Block {
@@ -109,7 +109,7 @@ impl RequestStep {
                 count,
                 transfer,
             } => Some(Self {
-                // There is no queue that shows.
+                // File servers have no visible queue.
                 step: match edge {
                     Edge::Begin => Step::BioQueue,
                     Edge::End => Step::BioComplete,
@@ -119,7 +119,7 @@ impl RequestStep {
                 count,
                 transfer,
                 metadata: false,
-                // Threads of the kernel send for others.
+                // Kernel threads send on behalf of others.
                 thread: 0,
             }),
             TraceEventKind::Began { .. }
@@ -135,11 +135,11 @@ impl RequestStep {
     }
 }
 
-/// What devices did, as events in the order of time show it.
+/// Activity of devices by events in time order.
 pub(super) fn of_events(events: &[Event]) -> Activity {
     let mut on_the_way = OnTheWay::default();
     let mut seen = Activity::default();
-    // Flushes are completed in the order in which a queue of a device was given them.
+    // A queue completes flushes in the order in which they were issued.
     let mut flushing: BTreeMap<Owner, VecDeque<u64>> = BTreeMap::new();
     for event in events {
         let Some(RequestStep {
@@ -205,8 +205,8 @@ impl OnTheWay {
         self.requests.insert(key, (request, is_issued));
     }
 
-    /// The keys of those requests that begin within the sectors of another one and that it is made of, in ascending order: of
-    /// several of the same sectors the earliest one, if any that the device was given, or was not given yet.
+    /// Keys of requests that begin within the sectors of `whole`, in ascending order. For requests of the same
+    /// sectors, the earliest with this `is_issued` state; in any state if none has it.
     fn within(&self, whole: &DeviceRequest, is_issued: bool) -> Vec<Key> {
         let (owner, writes, first) = place(whole);
         let range = (owner, writes, first, 0)..(owner, writes, whole.end, 0);
@@ -223,13 +223,13 @@ impl OnTheWay {
         keys
     }
 
-    /// The device was given these sectors: those that started, and those that joined them without a start of their own. All that
-    /// it was given before are requeued.
+    /// Marks sectors as issued: requests that started, and sectors that joined them without a start of their
+    /// own. Requests that were already issued are requeued.
     fn issue(&mut self, issued: &DeviceRequest) {
         let parts = self.within(issued, false);
         let first = parts.iter().map(|key| self.requests[key].0);
         let Some(first) = first.min_by_key(|part| part.start) else {
-            // It started before tracing did.
+            // The request started before tracing did.
             return;
         };
         let (start, thread) = (first.start, first.thread);
@@ -260,10 +260,10 @@ impl OnTheWay {
         }
     }
 
-    /// The device has carried these sectors out, which may be a part of a request.
+    /// Completes these sectors, which may be a part of a request.
     fn complete(&mut self, whole: &DeviceRequest, seen: &mut Activity) {
         let (owner, writes, first) = place(whole);
-        // What was completed in parts began before this part.
+        // A request completed in parts began before this part.
         let before = self
             .requests
             .range((owner, writes, 0, 0)..(owner, writes, first, 0))
@@ -291,7 +291,7 @@ impl OnTheWay {
     }
 }
 
-/// What carries it out, whether it writes, and its first sector.
+/// Owner, whether it writes, and first sector.
 fn place(request: &DeviceRequest) -> (Owner, bool, u64) {
     let writes = request.transfer == Transfer::Write;
     (request.owner, writes, request.first)
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// First sector, its end, and the three moments.
+    /// First sector, end, and the three moments.
     fn seen(events: &[Event]) -> Vec<(u64, u64, u64, u64, u64)> {
         let one = |r: &DeviceRequest| (r.first, r.end, r.start, r.issue, r.complete);
         of_events(events).parts.iter().map(one).collect()
@@ -329,15 +329,15 @@ mod tests {
             block(2, Step::Issue, 80, 8),
             block(5, Step::Issue, 80, 8),
             block(9, Step::Complete, 80, 8),
-            // What began before tracing did is left out.
+            // Requests that began before tracing are left out.
             block(10, Step::Complete, 16, 8),
         ];
         assert_eq!(seen(&events), [(80, 88, 1, 5, 9)]);
     }
 
-    /// As at the end of a pass over all blocks and the beginning of the next one.
+    /// As at the end of one pass over all blocks and the beginning of the next one.
     #[test]
-    fn requests_of_the_same_sectors_at_once_are_told_apart() {
+    fn concurrent_requests_of_the_same_sectors_stay_separate() {
         let events = [
             block(1, Step::Start, 80, 8),
             block(2, Step::Issue, 80, 8),
@@ -357,7 +357,7 @@ mod tests {
         ];
         let expected = [(80, 88, 1, 1, 9), (80, 88, 3, 3, 11)];
         assert_eq!(seen(&events), expected);
-        // Both are given to the device as a part of something larger.
+        // Both are issued as parts of a larger request.
         let events = [
             block(1, Step::Start, 80, 8),
             block(2, Step::Start, 88, 8),
@@ -375,7 +375,7 @@ mod tests {
     fn sectors_that_joined_a_request_have_its_moments() {
         let events = [
             block(1, Step::Start, 8, 8),
-            // 16..24 joined behind it without a start of its own, 24..32 was merged as a request.
+            // 16..24 joined at its end without a start of its own, 24..32 was merged as a request.
             block(3, Step::Start, 24, 8),
             block(4, Step::Issue, 8, 24),
             block(9, Step::Complete, 8, 24),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_completed_in_parts_is_over_with_the_last_one() {
+    fn request_completed_in_parts_ends_with_the_last() {
         let events = [
             block(1, Step::Start, 8, 16),
             block(2, Step::Issue, 8, 16),
@@ -412,14 +412,14 @@ mod tests {
             },
         };
         let events = [
-            // Begun before.
+            // Begun before tracing.
             block(1, Step::Complete, 400, 8),
-            // Two that were merged, and are completed as one.
+            // Two merged requests, completed as one.
             block(2, Step::Start, 8, 8),
             block(3, Step::Start, 16, 8),
             block(4, Step::Issue, 8, 16),
             block(5, Step::Complete, 8, 16),
-            // A sync waits for a flush; then a second flush is given to the device, and both are completed.
+            // A sync waits for a flush; then a second flush is issued, and both complete.
             flush(6, Step::Start, Transfer::Write),
             flush(7, Step::Issue, Transfer::Flush),
             flush(8, Step::Issue, Transfer::Flush),
@@ -441,9 +441,9 @@ mod tests {
         assert_eq!(seen.flushes, [span(7, 9), span(8, 12)]);
     }
 
-    /// A file of a server: its bytes, those of another file, an answer in two parts, and a COMMIT.
+    /// A served file: its bytes, another file's bytes, an answer in two parts, and a COMMIT.
     #[test]
-    fn requests_to_a_file_server_are_those_of_its_files() {
+    fn file_server_requests_belong_to_their_files() {
         let told = |at, edge, inode, first, count, transfer| Event {
             at,
             kind: TraceEventKind::FileServer {

@@ -1,4 +1,4 @@
-//! The kernel's trace events, as data.
+//! Trace events of the kernel, as data.
 
 /// MAJOR and MINOR of a disk.
 pub type DiskNumber = (u32, u32);
@@ -6,134 +6,134 @@ pub type DiskNumber = (u32, u32);
 /// Bits of MINOR in a device number of the kernel.
 const MINOR_BITS: u32 = 20;
 
-/// An event.
+/// A trace event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// When, a stamp of the clock of the trial.
+    /// Time of the event, a stamp of the trial's clock.
     pub at: u64,
-    /// What happened.
+    /// Kind of event, with its details.
     pub kind: TraceEventKind,
 }
 
-/// What happened.
+/// Kind of a trace event, with its details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceEventKind {
-    /// A request of a disk came to a step on its way.
+    /// A disk request reached a step on its way.
     Block {
-        /// To which one.
+        /// Step that the request reached.
         step: Step,
-        /// The disk, as the kernel numbers it.
+        /// Kernel's number of the disk.
         disk: u32,
         /// First sector.
         first: u64,
-        /// Sectors; 0 of a flush.
+        /// Sectors; 0 for a flush.
         count: u32,
-        /// What it transfers.
+        /// Kind of transfer.
         transfer: Transfer,
-        /// Whether that is metadata of a file system.
+        /// Whether the data is metadata of a file system.
         metadata: bool,
-        /// The thread that ran then: of its start the one that sent it.
+        /// Thread that ran at that moment; at the start of a request, its submitter.
         thread: u32,
     },
     /// A thread began.
     Began {
-        /// It.
+        /// Thread that began.
         thread: u32,
-        /// The one that made it.
+        /// Thread that created it.
         by: u32,
     },
-    /// A file system was asked for a sync of a file, or had carried it out.
+    /// A file system began or ended a sync of a file.
     Sync {
-        /// Which of both.
+        /// Beginning or end of the sync.
         edge: Edge,
-        /// Its device, as the kernel numbers it.
+        /// Kernel's number of the file system's device.
         file_system: u32,
-        /// The file.
+        /// Inode of the file.
         inode: u64,
-        /// The thread that carries it out.
+        /// Thread that carries the sync out.
         thread: u32,
     },
-    /// A thread began a call of fsync or fdatasync, or had its answer.
+    /// A thread entered fsync or fdatasync, or returned from it.
     SyncCall {
-        /// Which of both.
+        /// Beginning or end of the call.
         edge: Edge,
-        /// It.
+        /// Thread of the call.
         thread: u32,
     },
-    /// A journal began to commit a transaction, or had committed it.
+    /// A journal began or finished the commit of a transaction.
     Commit {
-        /// Which of both.
+        /// Beginning or end of the commit.
         edge: Edge,
-        /// The device of its file system, as the kernel numbers it.
+        /// Kernel's number of the file system's device.
         file_system: u32,
     },
-    /// A thread was made ready to run.
+    /// A thread became ready to run.
     Woken(u32),
     /// A thread got a CPU.
     Runs(u32),
-    /// A request to a file server began to be sent, or was answered.
+    /// A request to a file server was sent, or answered.
     FileServer {
-        /// Which of both.
+        /// Sending or answer.
         edge: Edge,
-        /// The device of the mount, as the kernel numbers it.
+        /// Kernel's number of the mount's device.
         mount: u32,
-        /// The file.
+        /// Inode of the file.
         inode: u64,
-        /// The first byte of it.
+        /// First byte in the file.
         first: u64,
-        /// Bytes: of the answer those that were transferred; 0 of a flush (COMMIT).
+        /// Bytes; in an answer, the bytes transferred; 0 for a flush (COMMIT).
         count: u32,
-        /// What it transfers.
+        /// Kind of transfer.
         transfer: Transfer,
     },
-    /// A file system that writes each block to a new place has chosen one (btrfs).
+    /// A file system that writes each block to a new place has chosen the place (btrfs).
     Moved {
-        /// The file system and the subvolume, as `fstatfs` names them.
+        /// File system and subvolume, as `fstatfs` identifies them.
         file_system: u64,
-        /// The file.
+        /// Inode of the file.
         inode: u64,
-        /// The first byte of it.
+        /// First byte in the file.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
-        /// Where the first one will be, as the file system numbers places; `None` of data that is compressed.
+        /// Place of the first byte, in the file system's own addresses; `None` for compressed data.
         place: Option<u64>,
     },
-    /// A file system in user space was sent a request.
+    /// A request was sent to a file system in user space.
     FuseSend {
-        /// Its device, as the kernel numbers it.
+        /// Kernel's number of the file system's device.
         connection: u32,
-        /// The number of the request.
+        /// Number of the request.
         number: u64,
-        /// What it transfers.
+        /// Kind of transfer.
         transfer: Transfer,
-        /// Bytes of the message.
+        /// Size of the message, bytes.
         message: u32,
-        /// The thread that sent it.
+        /// Thread that sent the request.
         thread: u32,
     },
     /// A file system in user space answered a request.
     FuseEnd {
-        /// Its device, as the kernel numbers it.
+        /// Kernel's number of the file system's device.
         connection: u32,
-        /// The number of the request.
+        /// Number of the request.
         number: u64,
-        /// Bytes of the message.
+        /// Size of the message, bytes.
         message: u32,
     },
 }
 
-/// What the scheduler did with a thread.
+/// Change of a thread's state by the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThreadMoment {
-    /// It was made ready to run.
+    /// Ready to run.
     Woken,
-    /// It got a CPU.
+    /// Running on a CPU.
     Runs,
 }
 
 impl TraceEventKind {
-    /// The thread of an event of the scheduler, and what that is; `None` of others.
+    /// Thread and state of a scheduler event; `None` for other events.
     pub(super) fn scheduled(&self) -> Option<(u32, ThreadMoment)> {
         match *self {
             Self::Woken(thread) => Some((thread, ThreadMoment::Woken)),
@@ -151,44 +151,44 @@ impl TraceEventKind {
     }
 }
 
-/// The steps of a request through the block layer.
+/// Steps of a request through the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It exists.
+    /// Creation of the request.
     Start,
-    /// It was given to the device.
+    /// Issue to the device.
     Issue,
-    /// The device has carried it out.
+    /// Completion by the device.
     Complete,
-    /// A device without requests was given a bio.
+    /// Start of a bio on a device without request queue.
     BioQueue,
-    /// A device without requests has carried a bio out.
+    /// Completion of a bio on a device without request queue.
     BioComplete,
 }
 
-/// What a request transfers.
+/// Kind of transfer of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transfer {
-    /// From the device.
+    /// Data from the device.
     Read,
-    /// To the device.
+    /// Data to the device.
     Write,
-    /// Nothing: a flush of its cache.
+    /// No data: a flush of the device's cache.
     Flush,
     /// Anything else.
     Other,
 }
 
-/// The beginning or the end of something.
+/// Beginning or end of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// It begins.
+    /// The beginning.
     Begin,
-    /// It is over.
+    /// The end.
     End,
 }
 
-/// The kernel's number of a device.
+/// Kernel's number of a device.
 pub fn kernel_number((major, minor): DiskNumber) -> u32 {
     major << MINOR_BITS | minor
 }

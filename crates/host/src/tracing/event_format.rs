@@ -1,23 +1,23 @@
-//! The format of an event, as `events/*/format` of tracefs states it.
+//! Format of an event, as `events/*/format` of tracefs states it.
 
 use iolab_workload::{Error, Result};
 
-/// Where the fields of an event lie in its record.
+/// Number of an event, and the positions of the fields in its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Format {
-    /// The number that the records of the event bear.
+    /// Number in the records of the event.
     pub(super) id: u16,
     fields: Vec<Field>,
 }
 
-/// A field: its name, and where it lies.
+/// A field: its name and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Field {
     name: String,
     place: FieldPlace,
 }
 
-/// Bytes of a record.
+/// Position of a field in a record, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FieldPlace {
     offset: usize,
@@ -25,12 +25,12 @@ pub(super) struct FieldPlace {
 }
 
 impl FieldPlace {
-    /// The bytes of a record; `None` where it is too short.
+    /// Bytes of a field in a record; `None` where the record is too short.
     pub(super) fn bytes(self, record: &[u8]) -> Option<&[u8]> {
         record.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// The number in a record, of at most 8 bytes in the machine's order.
+    /// Number in a field of at most 8 bytes, in the machine's byte order.
     pub(super) fn number(self, record: &[u8]) -> Option<u64> {
         let bytes = self.bytes(record)?;
         let mut number = [0; 8];
@@ -40,10 +40,10 @@ impl FieldPlace {
 }
 
 impl Format {
-    /// Reads the text of a format.
+    /// Parses the text of a format.
     ///
     /// # Errors
-    /// When it is none.
+    /// The text is not a format.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"));
         let id = id.and_then(|id| id.trim().parse().ok());
@@ -52,10 +52,10 @@ impl Format {
         Ok(Self { id, fields })
     }
 
-    /// Where a field lies.
+    /// Position of a field.
     ///
     /// # Errors
-    /// When the event has none of that name.
+    /// The event has no field of that name.
     pub(super) fn place(&self, name: &str) -> Result<FieldPlace> {
         let field = self.fields.iter().find(|field| field.name == name);
         field.map(|field| field.place).ok_or_else(|| {
@@ -68,7 +68,7 @@ impl Format {
     }
 }
 
-/// A line such as `field:char rwbs[10]; offset:34; size:10; signed:0;`.
+/// Parses a line such as `field:char rwbs[10]; offset:34; size:10; signed:0;`.
 fn field(line: &str) -> Option<Field> {
     let mut parts = line.trim().split(';').map(str::trim);
     let declaration = parts.next()?.strip_prefix("field:")?;

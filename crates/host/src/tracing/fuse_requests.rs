@@ -1,4 +1,5 @@
-//! From events to requests of file systems in user space, joined with those of a trial by the thread that sent them: they name no place.
+//! Requests of file systems in user space, built from events, and joined with a trial's requests by the thread
+//! that sent them: they carry no place.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +7,34 @@ use super::event::{Event, TraceEventKind, Transfer};
 use super::syncs::Span;
 use super::traced_request::{Owner, Passage, TracedRequest, Way};
 
-/// Bytes of the messages of linux/fuse.h that are no data: `fuse_in_header` with `fuse_write_in`, and `fuse_out_header`.
+/// Header bytes in messages of linux/fuse.h: `fuse_in_header` with `fuse_write_in`, and `fuse_out_header`.
 const WRITE_HEADER: u32 = 80;
 const ANSWER_HEADER: u32 = 16;
 
-/// A request that was sent and answered.
+/// A request to a file system in user space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FuseRequest {
     transfer: Transfer,
     /// Bytes of data.
     bytes: u64,
     sent: u64,
-    /// `None` where that was not recorded.
+    /// Stamp of the answer; `None` where it was not recorded.
     answered: Option<u64>,
 }
 
-/// Those of a thread to a connection, in the order in which they were sent.
+/// Requests by connection and thread, in the order of sending.
 type OfThreads = BTreeMap<(u32, u32), Vec<FuseRequest>>;
 
-/// What file systems in user space did.
+/// Activity of file systems in user space.
 #[derive(Debug, Default)]
 pub(super) struct FuseActivity {
     of_threads: OfThreads,
-    /// Requests that are no syncs.
+    /// Number of requests other than syncs.
     pub(super) requests: u64,
     pub(super) syncs: Vec<Span>,
 }
 
-/// Where a request of a trial was found, and in how many messages.
+/// Moments of a trial's request, and its number of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FuseParts {
     pub(super) passage: Passage,
@@ -41,10 +42,10 @@ pub(super) struct FuseParts {
 }
 
 impl FuseActivity {
-    /// As events in the order of time show it.
+    /// Activity by events in time order.
     pub(super) fn of(events: &[Event]) -> Self {
         let mut seen = Self::default();
-        // The place of each request that is not answered yet: by thread, and there.
+        // Place of each unanswered request: its thread, and its index there.
         let mut open: BTreeMap<(u32, u64), (u32, usize)> = BTreeMap::new();
         let mut syncing: BTreeMap<(u32, u64), (u32, u64)> = BTreeMap::new();
         for event in events {
@@ -114,9 +115,9 @@ impl FuseActivity {
         seen
     }
 
-    /// Of each request, where it was found; `None` where that is not known. A thread sends what it issues in that order: the kernel
-    /// sends within the call, and lets it wait where too many are on their way. So the messages of a thread are its requests', one after
-    /// the other, each request with as many as have its bytes.
+    /// Moments of each request; `None` where unknown. A thread sends messages in the order in which it issues
+    /// requests: the kernel sends within the call, and blocks the thread while too many are in flight. So the
+    /// messages of a thread belong to its requests in order, each request taking as many as have its bytes.
     pub(super) fn parts_of(&self, requests: &[TracedRequest]) -> Vec<Option<FuseParts>> {
         let mut found = vec![None; requests.len()];
         let mut of_threads: BTreeMap<(u32, u32), Vec<(u32, usize)>> = BTreeMap::new();
@@ -137,7 +138,7 @@ impl FuseActivity {
             let own: Vec<usize> = own.into_iter().map(|(_, number)| number).collect();
             let mut first = 0;
             while first < own.len() {
-                // Those of which at least one is on its way at any time have to have all messages of that time.
+                // Requests that overlap in time must account for all messages of that time.
                 let mut end = requests[own[first]].end;
                 let overlapping = own[first + 1..].iter().take_while(|number| {
                     let is_within = requests[**number].start < end;
@@ -159,8 +160,8 @@ impl FuseActivity {
     }
 }
 
-/// Gives messages, in the order in which they were sent, to the requests of a thread, in the order in which it issued them. Nothing is known
-/// where one does not fit, where any is missing, or any is left.
+/// Assigns messages, in the order of sending, to a thread's requests, in the order of issue. Assigns none if a
+/// message does not fit, is missing, or is left over.
 fn in_order(
     run: &[usize],
     requests: &[TracedRequest],
@@ -177,7 +178,7 @@ fn in_order(
     }
 }
 
-/// Takes the messages of a request from those that are left; `None` where they do not fit.
+/// Takes the messages of a request from the remaining ones; `None` where they do not fit.
 fn own_parts<'a>(
     request: &TracedRequest,
     left: &mut impl Iterator<Item = &'a FuseRequest>,
@@ -199,7 +200,7 @@ fn own_parts<'a>(
             return None;
         }
         sum += message.bytes;
-        // What is larger than a message is sent in parts.
+        // A request larger than a message is sent in parts.
         let parts = found.get_or_insert(FuseParts {
             passage: Passage {
                 start: message.sent,

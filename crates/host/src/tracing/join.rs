@@ -1,4 +1,5 @@
-//! Joins the requests of a trial with those of devices, by the sectors that both cover, and with those of file systems in user space.
+//! Join of a trial's requests with the requests of devices, by the sectors that both cover, and with those to
+//! file systems in user space.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use super::traced_request::{Owner, Passage, TracedRequest, Way};
 use iolab_storage::sectors::Sectors;
 use iolab_workload::stages::{PerStage, TraceCounts};
 
-/// What was found of the requests of a trial.
+/// Result of joining a trial's requests and syncs with trace events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joined {
-    /// Of each request, in their order, the ticks of each stage; `None` where it was not found in full.
+    /// Ticks of each stage, per request in order; `None` where a request was not found in full.
     pub stages: Vec<Option<PerStage<u64>>>,
-    /// Of the syncs.
+    /// Result for the syncs.
     pub syncs: JoinedSyncs,
-    /// Of each request, whether it was several to the device.
+    /// Whether each request was split into several at the device.
     is_split: Vec<bool>,
     carried: u64,
     others: u64,
@@ -26,8 +27,8 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// What was counted of the requests and syncs of these numbers, and of the device, whose own requests and flushes are not divided
-    /// among them.
+    /// Counts for the requests and syncs of these numbers, and for the device. The device's own requests and
+    /// flushes are not divided among them.
     pub fn counts(
         &self,
         requests: impl IntoIterator<Item = usize>,
@@ -52,19 +53,20 @@ impl Joined {
     }
 }
 
-/// What has been found of a request.
+/// Part of a request found so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Found {
     sectors: u64,
     parts: u32,
-    /// The part that was completed last.
+    /// Part that was completed last.
     last: Option<DeviceRequest>,
 }
 
-/// A request on its way, by what has it in hand, transfer, first sector and number. A value has the sectors, and those that were found.
+/// Requests in flight, by owner, direction, first sector and number. A value holds the sectors, and how many of
+/// them were found.
 type OnTheWay = BTreeMap<(Owner, bool, u64, usize), (Sectors, u64)>;
 
-/// A moment of the sweep over time; at one stamp in this order.
+/// A moment in the sweep over time; moments with the same stamp are handled in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
     Start,
@@ -72,11 +74,12 @@ enum Moment {
     End,
 }
 
-/// Joins requests and syncs with events in the order of time. A part of a device's request belongs to the first request of the trial that
-/// was on its way from the part's start to its completion, covers its sectors, and has not found them yet. The stages of a
-/// request are those of the part that was completed last, so that they add up to its time. A part that no such request covers
-/// belongs to one that covers it and was issued after the part's start. Requests to file systems in user space are joined by their
-/// thread, in the order in which it issued them.
+/// Joins requests and syncs with events in time order. A part of a device's request belongs to the trial's
+/// first request that was in flight from the part's start to its completion. That request must cover the part's
+/// sectors, and must not have found them yet. Without such a request, the part belongs to one that covers it
+/// and was issued after the part's start. A request has the stages of the part completed last, so that they add
+/// up to the request's time. Requests to file systems in user space are joined by thread, in the order of
+/// issue.
 pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) -> Joined {
     let activity = of_events(events);
     let parts = &activity.parts;
@@ -165,13 +168,13 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
     }
 }
 
-/// What devices did beside the requests of the trial.
+/// Device activity besides the trial's requests.
 fn background(activity: Activity, fuse_syncs: Vec<Span>, is_own: &[bool]) -> Background {
     let mut seen = Background {
         flushes: activity.flushes,
         ..Background::default()
     };
-    // Of a sync, the server's part is all that shows.
+    // For a sync through a user-space file system, only the server's part is visible.
     seen.flushes.extend(fuse_syncs);
     let others = activity.parts.iter().zip(is_own);
     for (part, _) in others.filter(|(part, own)| !**own && part.transfer == Transfer::Write) {
@@ -188,7 +191,7 @@ fn background(activity: Activity, fuse_syncs: Vec<Span>, is_own: &[bool]) -> Bac
     seen
 }
 
-/// Gives the sectors of a part to the requests on their way that cover them; whether there are such.
+/// Assigns the sectors of a part to the requests in flight that cover them. True if there are any.
 fn give_out(
     part: &DeviceRequest,
     requests: &[TracedRequest],
@@ -231,7 +234,7 @@ fn give_out(
     give(false) || give(true)
 }
 
-/// The stages of a request that passed at these moments, in ticks.
+/// Stages of a request with these moments, in ticks.
 fn stages_of(request: &TracedRequest, passed: Passage, threads: &Threads) -> PerStage<u64> {
     let start = passed.start.max(request.start);
     let issue = passed.issue.max(start);
@@ -248,7 +251,7 @@ fn stages_of(request: &TracedRequest, passed: Passage, threads: &Threads) -> Per
     }
 }
 
-/// What the threads of a trial did.
+/// State changes of a trial's threads.
 #[derive(Default)]
 struct Threads(BTreeMap<u32, Vec<(u64, ThreadMoment)>>);
 
@@ -268,13 +271,13 @@ impl Threads {
         threads
     }
 
-    /// When a thread was ready to run, and when it last began to run, between two stamps. A thread that ran at the first one
-    /// and did not leave its CPU was ready and ran at once.
+    /// Moments between two stamps at which a thread became ready, and at which it last began to run. A thread
+    /// that ran at the first stamp and kept its CPU was ready and ran at once.
     fn after(&self, thread: u32, from: u64, to: u64) -> (u64, u64) {
         let moments = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
         let first = moments.partition_point(|(at, _)| *at < from);
         let before = moments[..first].iter().rev();
-        // A thread that was woken and did not run since waits for a CPU already.
+        // A thread that was woken and has not run since already waits for a CPU.
         let state = before.map(|(_, moment)| *moment).next();
         let span = moments[first..].iter().take_while(|(at, _)| *at <= to);
         let mut woken = (state == Some(ThreadMoment::Woken)).then_some(from);
@@ -291,9 +294,9 @@ impl Threads {
         }
         match (woken, runs) {
             (Some(woken), Some(runs)) => (woken, runs.max(woken)),
-            // It left its CPU without sleeping.
+            // The thread left its CPU without sleeping.
             (None, Some(runs)) => (from, runs),
-            // It did not sleep: all that is left is its own.
+            // The thread did not sleep: the remaining time is its own.
             (_, None) => (from, from),
         }
     }

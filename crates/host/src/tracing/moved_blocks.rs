@@ -1,4 +1,4 @@
-//! Where a file system that writes each block to a new place has put what a trial wrote (btrfs).
+//! Places where a file system that never overwrites blocks has put the writes of a trial (btrfs).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,24 +14,24 @@ struct Extent {
     place: Option<u64>,
 }
 
-/// Bytes beside each other that were written, and where the first one is, as the file system numbers places.
+/// Contiguous written bytes, and the place of the first one in the file system's own addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacedBytes {
-    /// Their place.
+    /// Place of the first byte.
     pub place: u64,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// The places of what was written, by file.
+/// Places of written bytes, by file.
 #[derive(Debug, Default)]
 pub struct MovedBlocks {
-    /// By file system and inode: extents in the order of their offsets, and the greatest length.
+    /// Extents by offset, and the greatest length, for each file system and inode.
     files: BTreeMap<(u64, u64), (Vec<Extent>, u64)>,
 }
 
 impl MovedBlocks {
-    /// As events show it.
+    /// Places by events in time order.
     pub fn of(events: &[Event]) -> Self {
         let mut moved = Self::default();
         for event in events {
@@ -60,8 +60,8 @@ impl MovedBlocks {
         moved
     }
 
-    /// Where a write of these bytes put them, which was on its way between two stamps: of each byte the place that it got first then.
-    /// Less than all where a place is not known.
+    /// Places of a write's bytes, for a write in flight between two stamps: each byte's first place in that
+    /// time. Bytes whose place is unknown are missing.
     pub fn of_write(
         &self,
         file: (u64, u64),
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_write_has_the_places_that_its_bytes_got_while_it_was_on_its_way() {
+    fn write_has_the_places_chosen_during_its_flight() {
         let blocks = MovedBlocks::of(&[
             moved(10, 5, 0, 4096, Some(1 << 20)),
-            // Together with what another write left beside it.
+            // Together with adjacent bytes of another write.
             moved(30, 5, 0, 12_288, Some(1 << 21)),
-            // Of another file.
+            // Another file.
             moved(40, 6, 4096, 4096, Some(1 << 22)),
-            // Compressed.
+            // A compressed extent.
             moved(50, 5, 4096, 4096, None),
         ]);
         assert_eq!(of(&blocks, 0..4096, (5, 20)), [(1 << 20, 4096)]);
@@ -141,7 +141,7 @@ mod tests {
             of(&blocks, 4096..8192, (25, 60)),
             [((1 << 21) + 4096, 4096)]
         );
-        // The first place that it got.
+        // The first place of these bytes.
         assert_eq!(of(&blocks, 0..4096, (5, 60)), [(1 << 20, 4096)]);
         assert_eq!(
             of(&blocks, 0..8192, (5, 60)),

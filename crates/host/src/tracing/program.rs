@@ -1,4 +1,4 @@
-//! What the threads of an observed program had disks do, and what happened during their syncs.
+//! Disk requests by the threads of an observed program, and activity during its syncs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,29 +11,29 @@ use crate::clock::Clock;
 use iolab_workload::stages::{Journal, PerStage};
 use iolab_workload::witness::{SyncTimes, Times, TracedDisk, TracedRequests, TracedSyncs};
 
-/// A file system whose syncs are traced. Numbers of devices are the kernel's.
+/// A file system with traced syncs. Device numbers are the kernel's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedFileSystem {
-    /// The device that it is on.
+    /// Device of the file system.
     pub number: u32,
-    /// The disk of that device.
+    /// Disk of that device.
     pub disk: u32,
-    /// How its journal shows.
+    /// Visibility of its journal in events.
     pub journal: Journal,
     /// Whether the disk has a volatile cache, which a sync has to flush.
     pub has_cache: bool,
 }
 
-/// The threads of a program, over time.
+/// Threads of a program over time.
 #[derive(Debug, Default)]
 struct Threads {
-    /// From and to when a thread of this number was one, stamps.
+    /// Times at which a thread of this number belonged to the program, stamps.
     spans: BTreeMap<u32, Vec<(u64, u64)>>,
 }
 
 impl Threads {
-    /// Those that `first` and `parent` make, and what these make; `first` are some from the beginning on. The number of a thread that
-    /// ends is given again.
+    /// Threads that `first` and `parent` create, and their descendants; `first` belong from the beginning on.
+    /// Numbers of ended threads are reused.
     fn of(events: &[Event], first: &BTreeSet<u32>, parent: Option<u32>) -> Self {
         let mut threads = Self::default();
         for thread in first {
@@ -61,8 +61,8 @@ impl Threads {
     }
 }
 
-/// What a program did, of events in the order of time: of each disk, by the kernel's number, and its syncs. `first` are threads of it
-/// from the beginning on, and `parent` is the thread that makes the program, but no thread of it.
+/// Activity of a program by events in time order: per disk, by the kernel's number, and its syncs. `first` are
+/// its threads from the beginning on. `parent` is the thread that starts the program, without belonging to it.
 pub fn of_program(
     events: &[Event],
     (first, parent): (&BTreeSet<u32>, Option<u32>),
@@ -76,7 +76,7 @@ pub fn of_program(
     )
 }
 
-/// Requests of one direction that were found so far.
+/// Requests of one direction found so far.
 #[derive(Debug, Default)]
 struct Found {
     bytes: u64,
@@ -102,7 +102,7 @@ impl Found {
     }
 }
 
-/// Bytes of a sector, as the block layer counts them.
+/// Size of a sector, as the block layer counts, bytes.
 const SECTOR: u64 = 512;
 
 fn disks(events: &[Event], threads: &Threads, clock: &Clock) -> BTreeMap<u32, TracedDisk> {
@@ -181,10 +181,10 @@ fn syncs(
     told
 }
 
-/// These times in a few numbers; `None` of none.
+/// Summary of times; `None` without any.
 fn times(mut ns: Vec<u64>) -> Option<Times> {
     ns.sort_unstable();
-    // The least value that at least this share of all does not exceed.
+    // Least value that at least this share of all values does not exceed.
     let quantile = |percent: usize| ns.get((ns.len() * percent).div_ceil(100).checked_sub(1)?);
     Some(Times {
         p50_ns: *quantile(50)?,
@@ -213,11 +213,11 @@ mod tests {
         Event { at, kind }
     }
 
-    /// A read of 4 KiB that takes 10 in the queue and 100 in the device.
+    /// A read of 4 KiB: 10 ticks in the queue, 100 in the device.
     fn read(at: u64, first: u64, thread: u32) -> [Event; 3] {
         [
             block(at, Step::Start, first, thread, Transfer::Read),
-            // Whoever has the CPU then.
+            // The thread that happens to have the CPU.
             block(at + 10, Step::Issue, first, 1, Transfer::Read),
             block(at + 110, Step::Complete, first, 0, Transfer::Read),
         ]
@@ -253,7 +253,7 @@ mod tests {
         )
     }
 
-    /// 5 observes and makes 10; 10 makes 11; 11 ends, and a stranger gets its number.
+    /// Thread 5 observes and creates 10, which creates 11; 11 ends, and a stranger gets its number.
     #[test]
     fn requests_belong_to_the_program_that_sent_them() {
         let mut events = vec![began(1, 10, 5), began(2, 11, 10), began(1000, 11, 77)];
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_joined_has_threads_from_the_beginning() {
+    fn joined_process_has_threads_from_the_beginning() {
         let mut events = vec![began(50, 11, 10)];
         events.extend(read(100, 0, 10));
         events.extend(read(300, 80, 11));
@@ -297,12 +297,12 @@ mod tests {
             block(120, Step::Issue, 0, 1, Transfer::Flush),
             block(160, Step::Complete, 0, 1, Transfer::Flush),
             sync(200, Edge::End, 10, 3),
-            // Without a flush, and that of a stranger.
+            // A sync without a flush, and a stranger's sync.
             sync(300, Edge::Begin, 10, 4),
             sync(310, Edge::End, 10, 4),
             sync(400, Edge::Begin, 12, 3),
             sync(500, Edge::End, 12, 3),
-            // Its end was not seen.
+            // A sync whose end was not seen.
             sync(600, Edge::Begin, 10, 3),
         ]);
         let (_, syncs) = told(&events, &[10], None);
@@ -312,9 +312,9 @@ mod tests {
         assert_eq!((times.flush_ns, times.host_ns), (20.0, 35.0));
     }
 
-    /// XFS does not say when it has carried a sync out: the call tells, of the thread that made it.
+    /// XFS does not report the end of a sync: the end of its thread's call does.
     #[test]
-    fn calls_end_the_syncs_of_file_systems_that_do_not() {
+    fn calls_end_the_syncs_of_xfs() {
         let sync = |at, thread, inode| {
             let kind = TraceEventKind::Sync {
                 edge: Edge::Begin,
@@ -333,11 +333,11 @@ mod tests {
             sync(100, 10, 3),
             call(195, Edge::Begin, 11),
             call(200, Edge::End, 10),
-            // A write with O_DSYNC, then an fsync of a file system that names no syncs.
+            // A write with O_DSYNC, then an fsync on a file system without sync events.
             sync(300, 10, 3),
             call(310, Edge::Begin, 10),
             call(400, Edge::End, 10),
-            // Threads that wait at the same time, for the same file.
+            // Threads that wait at the same time for the same file.
             sync(500, 11, 3),
             call(510, Edge::Begin, 10),
             sync(520, 10, 3),

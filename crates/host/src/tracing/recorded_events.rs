@@ -1,23 +1,23 @@
-//! The events that are recorded, and what restricts each of them to a trial.
+//! Recorded events, and the filter that restricts each to a trial.
 
 use super::THREAD_NAMES;
 use super::event::{DiskNumber, Edge, Step, Transfer, kernel_number};
 
-/// What a filter is set to that lets all through.
+/// Filter that lets every event through.
 pub(super) const NO_FILTER: &str = "0";
 
-/// Most bytes of a filter, below what the kernel takes in one write to `filter`: less than a page (`event_filter_write`).
+/// Longest filter, bytes. The kernel takes less than a page in one write to `filter` (`event_filter_write`).
 const FILTER_MAX: usize = 4000;
 
-/// An event that is recorded.
+/// A recorded event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
-    /// Its folder below `events`.
+    /// Folder below `events`.
     pub(super) path: &'static str,
     pub(super) kind: SourceKind,
 }
 
-/// What it is an event of.
+/// Kind of recorded event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SourceKind {
     Block(Step),
@@ -32,36 +32,37 @@ pub(super) enum SourceKind {
     Commit(Edge),
 }
 
-/// What is traced of threads.
+/// Choice of traced threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TracedThreads {
-    /// When those of trials are woken and run.
+    /// Trial threads: when they are woken and run.
     #[default]
     OfTrials,
-    /// That each of the machine begins, and which one made it.
+    /// All threads of the machine: when each begins, and which thread created it.
     All,
 }
 
-/// What is traced.
+/// Places and threads to trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TracedPlaces {
-    /// Disks, each with whether it has requests.
+    /// Disks, each with whether it has a request queue.
     pub disks: Vec<(DiskNumber, bool)>,
     /// Devices of file systems in user space.
     pub connections: Vec<DiskNumber>,
-    /// Devices of mounts of file servers.
+    /// Devices of file-server mounts.
     pub servers: Vec<DiskNumber>,
-    /// Files whose written blocks get new places, by their inodes.
+    /// Inodes of files whose written blocks get new places.
     pub moving: Vec<u64>,
-    /// Devices of file systems whose syncs are traced.
+    /// Devices of file systems with traced syncs.
     pub file_systems: Vec<DiskNumber>,
-    /// What is traced of threads.
+    /// Choice of traced threads.
     pub threads: TracedThreads,
-    /// Whether calls of fsync and fdatasync are traced, of all threads: the kernel then takes a little longer for every call.
+    /// Whether fsync and fdatasync calls of all threads are traced, which makes every system call slightly
+    /// slower.
     pub sync_calls: bool,
 }
 
-/// What is needed to trace the requests of a disk.
+/// Events needed to trace the requests of a disk.
 pub(super) const BLOCK_SOURCES: [Source; 5] = [
     Source {
         path: "block/block_io_start",
@@ -85,7 +86,7 @@ pub(super) const BLOCK_SOURCES: [Source; 5] = [
     },
 ];
 
-/// What is needed to trace the requests of a file system in user space.
+/// Events needed to trace the requests of a file system in user space.
 pub(super) const FUSE_SOURCES: [Source; 2] = [
     Source {
         path: "fuse/fuse_request_send",
@@ -97,7 +98,7 @@ pub(super) const FUSE_SOURCES: [Source; 2] = [
     },
 ];
 
-/// What is needed to trace the requests to a file server (NFS).
+/// Events needed to trace the requests to a file server (NFS).
 pub(super) const FILE_SERVER_SOURCES: [Source; 6] = [
     of_nfs("nfs/nfs_initiate_read", Edge::Begin, Transfer::Read),
     of_nfs("nfs/nfs_readpage_done", Edge::End, Transfer::Read),
@@ -114,19 +115,19 @@ const fn of_nfs(path: &'static str, edge: Edge, transfer: Transfer) -> Source {
     }
 }
 
-/// What is needed to know where a file system puts blocks that it moves (btrfs): the extents of its writes.
+/// Event needed to know the new places of written blocks (btrfs): the extents of writes.
 pub(super) const MOVED_SOURCE: Source = Source {
     path: "btrfs/btrfs_ordered_extent_add",
     kind: SourceKind::Moved,
 };
 
-/// What is needed to know the threads of a program that is observed.
+/// Event needed to know the threads of an observed program.
 pub(super) const BEGAN_SOURCE: Source = Source {
     path: "task/task_newtask",
     kind: SourceKind::Began,
 };
 
-/// What every traced trial needs.
+/// Events needed in every traced trial.
 pub(super) const THREAD_SOURCES: [Source; 2] = [
     Source {
         path: "sched/sched_wakeup",
@@ -138,7 +139,8 @@ pub(super) const THREAD_SOURCES: [Source; 2] = [
     },
 ];
 
-/// What bounds syncs, where the kernel has it: file systems that are modules have their events once they are loaded.
+/// Events that delimit syncs, where the kernel has them: file systems built as modules have events once they
+/// are loaded.
 pub(super) const SYNC_SOURCES: [Source; 6] = [
     Source {
         path: "ext4/ext4_sync_file_enter",
@@ -166,7 +168,7 @@ pub(super) const SYNC_SOURCES: [Source; 6] = [
     },
 ];
 
-/// What bounds the calls that make syncs, where the kernel has it: not every file system says when it has carried one out.
+/// Events that delimit sync calls, where the kernel has them: not every file system reports the end of a sync.
 pub(super) const SYNC_CALL_SOURCES: [Source; 6] = [
     Source {
         path: "syscalls/sys_enter_fsync",
@@ -195,7 +197,7 @@ pub(super) const SYNC_CALL_SOURCES: [Source; 6] = [
 ];
 
 impl Source {
-    /// Whether it says anything of a disk that has requests, or has none.
+    /// Whether the event applies to a disk with, or without, a request queue.
     fn is_of(self, has_requests: bool) -> bool {
         match self.kind {
             SourceKind::Block(Step::BioQueue | Step::BioComplete) => !has_requests,
@@ -212,7 +214,7 @@ impl Source {
         }
     }
 
-    /// What restricts it to some places and to the threads of trials; `None` where none of the places has such events.
+    /// Filter for some places and the threads of trials; `None` where none of the places has such events.
     pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
         let of_any_number = |field: &str, numbers: &mut dyn Iterator<Item = u64>| {
             let terms: Vec<String> = numbers
@@ -242,7 +244,7 @@ impl Source {
             SourceKind::FileServer(..) => of_any("dev", &mut places.servers.iter().copied()),
             SourceKind::Moved => {
                 let filter = of_any_number("ino", &mut places.moving.iter().copied())?;
-                // Whoever reads the events chooses by inode too.
+                // The reader of the events filters by inode too.
                 Some(match filter.len() <= FILTER_MAX {
                     true => filter,
                     false => NO_FILTER.to_owned(),
@@ -253,7 +255,7 @@ impl Source {
             }
             SourceKind::SyncCall(_) => places.sync_calls.then(|| NO_FILTER.to_owned()),
             SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),
-            // When a thread leaves its CPU is not needed: it runs again, or is woken first.
+            // The moment at which a thread leaves its CPU is not needed: it runs again, or is woken first.
             SourceKind::Switch => of_trials.then(|| format!("next_comm ~ \"{THREAD_NAMES}*\"")),
             SourceKind::Began => (!of_trials).then(|| NO_FILTER.to_owned()),
         }

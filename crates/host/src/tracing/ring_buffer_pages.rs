@@ -1,27 +1,27 @@
-//! Pages of a ring buffer of the kernel, as `trace_pipe_raw` gives them (include/linux/ring_buffer.h, and `header_page` and
-//! `header_event` of tracefs).
+//! Pages of a kernel ring buffer, as `trace_pipe_raw` returns them (include/linux/ring_buffer.h, and
+//! `header_page` and `header_event` of tracefs).
 
-/// Bytes of a page before its records: a stamp, and how many bytes of records follow.
+/// Bytes of a page before its records: a stamp, and the length of the records.
 const HEADER: usize = 16;
-/// The part of the second word that is the length; flags about lost events stand above it.
+/// Part of the second word that is the length; flags about lost events are above it.
 const LENGTH: u64 = (1 << 20) - 1;
-/// Kinds of records that hold no event (`enum ring_buffer_type`); smaller ones are lengths in words.
+/// Kinds of records without an event (`enum ring_buffer_type`); smaller numbers are lengths in words.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// Bits of the difference of time that the first word of a record has.
+/// Bits of the time difference in the first word of a record.
 const DELTA_BITS: u32 = 27;
-/// What an absolute stamp has no room for, and takes from the one before.
+/// High bits that an absolute stamp lacks, and takes from the previous stamp.
 const STAMP_TOP: u64 = 0xf800_0000_0000_0000;
 
-/// A record of a page: its stamp, and the event.
+/// A record of a page: its stamp and the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) at: u64,
     pub(super) bytes: &'a [u8],
 }
 
-/// The records of one page, in the order of time. What does not fit together ends them.
+/// Records of one page in time order. Inconsistent data ends them.
 pub(super) struct Records<'a> {
     rest: &'a [u8],
     at: u64,
@@ -76,7 +76,7 @@ impl<'a> Iterator for Records<'a> {
                 words => {
                     self.at = self.at.wrapping_add(delta);
                     let bytes = match words {
-                        // The length stands in a word of its own, which it counts.
+                        // The length is in a separate word, which it includes.
                         0 => (self.word()? as usize).checked_sub(4)?,
                         words => words as usize * 4,
                     };
@@ -118,11 +118,11 @@ mod tests {
     fn records_have_their_stamps_whatever_stands_between_them() {
         let head = |kind: u32, delta: u32| kind | delta << 5;
         let words = [
-            // Two words of an event, 10 after the page.
+            // An event of two words, 10 ticks after the page's stamp.
             head(2, 10),
             1,
             2,
-            // 2^27 + 5 later, an event whose length stands apart.
+            // 2^27 + 5 later, an event with a separate length.
             head(TIME_EXTEND, 5),
             1,
             head(0, 1),

@@ -1,4 +1,4 @@
-//! What the kernel does during the syncs of a trial.
+//! Kernel activity during the syncs of a trial.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,36 +10,36 @@ use iolab_workload::stages::{Journal, PerStage, SyncCounts};
 /// A sync of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedSync {
-    /// When it was issued, and when its completion was seen: stamps.
+    /// Stamp at which the sync was issued.
     pub start: u64,
-    /// The later one.
+    /// Stamp at which its completion was seen.
     pub end: u64,
-    /// The thread that issued it and that waited for it.
+    /// Thread that issued the sync and waited for it.
     pub thread: u32,
-    /// What flushes for it: the disk below, a server, or what a thread asks for.
+    /// Owner whose flush the sync waits for: the disk below, a server, or the thread's own request.
     pub flusher: Owner,
-    /// The device of the file system, as the kernel numbers it; `None` without one.
+    /// Kernel's number of the file system's device; `None` without one.
     pub file_system: Option<u32>,
-    /// The file.
+    /// Inode of the file.
     pub inode: u64,
-    /// How the journal shows.
+    /// Visibility of the journal in events.
     pub journal: Journal,
 }
 
-/// A time in which something was in progress: with a disk whoever syncs waits for it.
+/// Period of some activity of an owner; every sync on a disk waits for the disk's flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
     pub(super) owner: Owner,
-    /// Stamps.
+    /// End of the period, stamp.
     pub(super) end: u64,
     pub(super) start: u64,
 }
 
-/// What disks did that belongs to no request of the trial.
+/// Disk activity outside the trial's requests.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     pub(super) flushes: Vec<Span>,
-    /// Writes of metadata, from their start in the block layer.
+    /// Metadata writes, from their start in the block layer.
     pub(super) metadata: Vec<Span>,
     /// Other writes.
     pub(super) data: Vec<Span>,
@@ -49,29 +49,29 @@ pub(super) struct Background {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) begin: u64,
-    /// Where the file system has an event for it, else where the call of a thread that it is within is traced.
+    /// End by the file system's event, or by the traced call of the thread that contains it.
     pub(super) end: Option<u64>,
     pub(super) thread: u32,
 }
 
-/// What was found of the syncs of a trial.
+/// Result of joining the syncs of a trial with events.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JoinedSyncs {
-    /// Of each sync, in their order, the ticks of each stage.
+    /// Ticks of each stage, per sync in order.
     pub stages: Vec<PerStage<u64>>,
-    /// Of each, whether the file system said when it got it.
+    /// Whether the file system reported when it got each sync.
     is_entered: Vec<bool>,
-    /// Of each, the number of the commit that it waited for.
+    /// Number of the commit that each sync waited for.
     commit: Vec<Option<usize>>,
-    /// Of each, the numbers of the flushes that were completed within it.
+    /// Numbers of the flushes completed within each sync.
     flushes: Vec<Range<usize>>,
-    /// How many syncs waited for each commit, and for each flush.
+    /// Number of syncs that waited for each commit, and for each flush.
     commit_shares: Vec<u32>,
     flush_shares: Vec<u32>,
 }
 
 impl JoinedSyncs {
-    /// What was counted of the syncs of these numbers.
+    /// Counts for the syncs of these numbers.
     pub fn counts(&self, numbers: impl IntoIterator<Item = usize>) -> SyncCounts {
         let (mut commits, mut flushes) = (BTreeSet::new(), BTreeSet::new());
         let mut syncs = 0;
@@ -92,27 +92,27 @@ impl JoinedSyncs {
         }
     }
 
-    /// Syncs within which a flush was completed.
+    /// Number of syncs within which a flush was completed.
     pub(super) fn flushed(&self) -> u64 {
         let flushed = self.flushes.iter().filter(|flushes| !flushes.is_empty());
         flushed.count() as u64
     }
 
-    /// Whether the file system said of each of these syncs when it got it.
+    /// Whether the file system reported when it got each of these syncs.
     pub fn are_entered(&self, numbers: impl IntoIterator<Item = usize>) -> bool {
         numbers.into_iter().all(|number| self.is_entered[number])
     }
 }
 
-/// When its file system got the sync that each of these writes carries out within it; `None` of one without.
+/// Stamp at which the file system got the sync within each of these writes; `None` for a write without one.
 pub fn begun_within(writes: &[TracedSync], events: &[Event]) -> Vec<Option<u64>> {
     let calls = calls_of(writes, events).into_iter();
     calls.map(|call| Some(call?.begin)).collect()
 }
 
-/// Splits the time of each sync, from events in the order of time. What was completed within a sync counts from its start on,
-/// each moment once: as a flush, else as the journal, else as a write. What is in progress at its end is not what it waited
-/// for.
+/// Splits the time of each sync, by events in time order. Activity completed within a sync counts from the
+/// sync's start on, each moment once: as a flush, otherwise as the journal, otherwise as a write. Activity
+/// still in progress at the end is not what the sync waited for.
 pub(super) fn join_syncs(
     syncs: &[TracedSync],
     events: &[Event],
@@ -171,14 +171,14 @@ pub(super) fn join_syncs(
     joined
 }
 
-/// The numbers of what was completed of an owner's within a time; all is in ascending order.
+/// Numbers of an owner's activities completed within a period; all are in ascending order.
 fn completed(all: &[Span], owner: Owner, from: u64, to: u64) -> Range<usize> {
     let first = all.partition_point(|span| (span.owner, span.end) <= (owner, from));
     let end = all.partition_point(|span| (span.owner, span.end) <= (owner, to));
     first..end.max(first)
 }
 
-/// The stages of a sync that was in the hands of the system from `begin` to `end`, and what was in progress: flushes, the
+/// Stages of a sync that the system handled from `begin` to `end`, by the activity in progress: flushes, the
 /// journal, writes.
 fn stages(
     sync: &TracedSync,
@@ -194,7 +194,7 @@ fn stages(
         covered(&mut all) - before
     });
     let last = all.iter().map(|(_, end)| *end).max();
-    // Without anything to wait for, the system had it until the last moment that is known.
+    // Without anything to wait for, the system had the sync until the last known moment.
     let over = last.unwrap_or(if is_entered { end } else { sync.end });
     PerStage {
         sync_admission: begin - sync.start,
@@ -207,7 +207,7 @@ fn stages(
     }
 }
 
-/// The time that at least one of these times covers.
+/// Time covered by at least one of these periods.
 fn covered(all: &mut [(u64, u64)]) -> u64 {
     all.sort_unstable();
     let (mut sum, mut until) = (0, 0);
@@ -218,7 +218,7 @@ fn covered(all: &mut [(u64, u64)]) -> u64 {
     sum
 }
 
-/// The commits of journals, in ascending order.
+/// Commits of journals in ascending order.
 fn commits(events: &[Event]) -> Vec<Span> {
     let mut running: BTreeMap<u32, u64> = BTreeMap::new();
     let mut all = Vec::new();
@@ -241,8 +241,8 @@ fn commits(events: &[Event]) -> Vec<Span> {
     all
 }
 
-/// What the file system says of each sync, where it does: the call of the same thread within it; where none of the trial's threads
-/// carries it out itself, the first call for its file within it that belongs to no sync that ended earlier.
+/// The file system's call for each sync, if any: the call of the same thread within the sync. If none of the
+/// trial's threads makes one, the first call for its file within it that belongs to no earlier sync.
 fn calls_of(syncs: &[TracedSync], events: &[Event]) -> Vec<Option<Call>> {
     let mut of_files = calls(events);
     let own: BTreeSet<u32> = syncs.iter().map(|sync| sync.thread).collect();
@@ -284,15 +284,15 @@ fn calls_of(syncs: &[TracedSync], events: &[Event]) -> Vec<Option<Call>> {
     found
 }
 
-/// A file, by file system and inode.
+/// File system and inode of a file.
 type FileKey = (u32, u64);
 
-/// The calls for each file, in the order of their beginning; none is taken.
+/// Calls for each file by beginning, none of them assigned.
 pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
     let mut files: BTreeMap<FileKey, Vec<(Call, bool)>> = BTreeMap::new();
-    // The place of the call that a thread is in.
+    // Index of the call that a thread is in.
     let mut open: BTreeMap<(u32, u64, u32), usize> = BTreeMap::new();
-    // The threads that are in fsync or fdatasync, each with the file and the place of what this has its file system do.
+    // Threads inside fsync or fdatasync, each with its file and the index of the file system's call.
     let mut inside: BTreeMap<u32, Option<(FileKey, usize)>> = BTreeMap::new();
     for event in events {
         let (edge, file_system, inode, thread) = match event.kind {

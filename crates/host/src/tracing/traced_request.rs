@@ -1,70 +1,70 @@
-//! A request of a trial, the way that it goes, and the moments at which it passed from stage to stage.
+//! A request of a trial, its way out of the kernel, and the moments at which it passed from stage to stage.
 
 use iolab_storage::sectors::Sectors;
 
 /// A request of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedRequest {
-    /// When it was issued, and when its completion was seen: stamps.
+    /// Stamp at which the request was issued.
     pub start: u64,
-    /// The later one.
+    /// Stamp at which its completion was seen.
     pub end: u64,
     /// Whether it writes.
     pub writes: bool,
-    /// The thread that issued it and that waited for it.
+    /// Thread that issued the request and waited for it.
     pub thread: u32,
-    /// Which way it goes.
+    /// Way of the request out of the kernel.
     pub way: Way,
 }
 
-/// What has requests in hand, and within which their places are numbered. Numbers of devices are the kernel's.
+/// Owner of requests, within which places are numbered. Device numbers are the kernel's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// A disk, with its sectors.
+    /// A disk; places are sectors.
     Disk(u32),
-    /// A file of a file server (NFS), with its bytes.
+    /// A file of a file server (NFS); places are bytes.
     ServedFile {
-        /// The device of the mount.
+        /// Device of the mount.
         mount: u32,
-        /// The file.
+        /// Inode of the file.
         inode: u64,
     },
-    /// A thread that asked the server of a file system in user space, without places.
+    /// A thread that asked the server of a file system in user space; requests have no places.
     Thread(u32),
 }
 
-/// The way of a request out of the kernel. Numbers of devices are the kernel's.
+/// Way of a request out of the kernel. Device numbers are the kernel's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     /// To sectors of a disk.
     Disk {
-        /// The disk.
+        /// Number of the disk.
         disk: u32,
-        /// What the request covers.
+        /// Sectors that the request covers.
         sectors: Vec<Sectors>,
     },
     /// To a file server (NFS).
     FileServer {
-        /// The device of the mount.
+        /// Device of the mount.
         mount: u32,
-        /// The file.
+        /// Inode of the file.
         inode: u64,
-        /// What the request covers: its bytes, numbered as sectors are.
+        /// Bytes that the request covers, numbered like sectors.
         bytes: Sectors,
     },
     /// To a file system in user space.
     Fuse {
-        /// Its device.
+        /// Device of the file system.
         connection: u32,
-        /// Bytes of the request.
+        /// Size of the request, bytes.
         bytes: u32,
-        /// How many its thread had issued before it.
+        /// Number of requests that the thread had issued before.
         order: u32,
     },
 }
 
 impl TracedRequest {
-    /// What has it in hand, if that numbers places, and what it covers there.
+    /// Owner of the request, if that numbers places, and the range covered there.
     pub(super) fn placed(&self) -> (Owner, &[Sectors]) {
         match &self.way {
             Way::Disk { disk, sectors } => (Owner::Disk(*disk), sectors),
@@ -84,13 +84,13 @@ impl TracedRequest {
     }
 }
 
-/// The moments at which a request passed from one stage to the next.
+/// Moments at which a request passed from one stage to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// It came into being.
+    /// Creation of the request, stamp.
     pub(super) start: u64,
-    /// It was given to the device.
+    /// Issue to the device, stamp.
     pub(super) issue: u64,
-    /// The device had carried it out.
+    /// Completion by the device, stamp.
     pub(super) complete: u64,
 }

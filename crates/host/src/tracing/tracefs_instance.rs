@@ -1,4 +1,4 @@
-//! An instance of tracefs of our own: made, used, removed.
+//! A private instance of tracefs: made, used, removed.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,16 +15,16 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use iolab_storage::procfs::has_first_pid_namespace;
 use iolab_workload::{Error, Result};
 
-/// Where tracefs is mounted, if it is.
+/// Usual mount points of tracefs.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// `TRACEFS_MAGIC` of linux/magic.h.
 const TRACEFS: u64 = 0x7472_6163;
-/// What our instances are called, before the number of the process.
+/// Names of iolab's instances, before the number of the process.
 const PREFIX: &str = "iolab-";
-/// Instances that this process has made.
+/// Number of instances that this process has made.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// An instance. Dropping it removes it.
+/// An instance, removed when dropped.
 pub(super) struct Instance {
     tracefs: OwnedFd,
     folder: OwnedFd,
@@ -32,8 +32,9 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Whether instances can be made, and these events are known, which a kernel has `since` then. Events name threads by their numbers in the first
-    /// PID namespace: in another one they would be those of other programs.
+    /// Whether instances can be made, and the kernel has these events, as it does since version `since`. Events
+    /// name threads by their numbers in the first PID namespace; in another namespace those numbers mean other
+    /// programs.
     pub(super) fn check<'a>(events: impl IntoIterator<Item = &'a str>, since: &str) -> Result<()> {
         if !has_first_pid_namespace(Path::new("/proc")) {
             return Err(Error::usage(
@@ -77,7 +78,7 @@ impl Instance {
         .is_ok()
     }
 
-    /// Makes one. What killed processes left is removed.
+    /// Makes an instance. Instances left by killed processes are removed.
     pub(super) fn new() -> Result<Self> {
         let tracefs = tracefs()?;
         remove_leftovers(&tracefs);
@@ -85,7 +86,7 @@ impl Instance {
         let path = format!("instances/{PREFIX}{}-{number}", std::process::id());
         let make = || mkdirat(&tracefs, &path, Mode::RWXU);
         make()
-            // Left by a killed process that had this number.
+            // Left by a killed process of the same number.
             .or_else(|errno| match errno {
                 Errno::EXIST => unlinkat(&tracefs, &path, AtFlags::REMOVEDIR).and_then(|()| make()),
                 other => Err(other),
@@ -98,7 +99,7 @@ impl Instance {
             Mode::empty(),
         )
         .map_err(|errno| {
-            // One that is left is removed by the next run.
+            // The next run removes an instance that stays.
             let _ = unlinkat(&tracefs, &path, AtFlags::REMOVEDIR);
             refused("the instance of tracefs cannot be opened", errno)
         })?;
@@ -109,7 +110,7 @@ impl Instance {
         })
     }
 
-    /// Writes a file of it.
+    /// Writes a file of the instance.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<()> {
         let file = self.open(name, OFlags::WRONLY | OFlags::TRUNC)?;
         rustix::io::write(&file, text.as_bytes())
@@ -117,7 +118,7 @@ impl Instance {
             .map_err(|errno| refused(&format!("tracefs refuses '{text}' in {name}"), errno))
     }
 
-    /// The text in a file of it.
+    /// Text in a file of the instance.
     pub(super) fn read(&self, name: &str) -> Result<String> {
         let mut text = String::new();
         self.open(name, OFlags::RDONLY)?
@@ -126,7 +127,7 @@ impl Instance {
         Ok(text)
     }
 
-    /// The folder of each CPU's buffer.
+    /// Folder of each CPU's buffer.
     pub(super) fn cpus(&self) -> Result<Vec<String>> {
         let folder = self.open("per_cpu", OFlags::RDONLY | OFlags::DIRECTORY)?;
         let entries = Dir::read_from(&folder)
@@ -139,7 +140,7 @@ impl Instance {
         Ok(cpus)
     }
 
-    /// The buffer of a CPU, to be read without waiting.
+    /// Buffer of a CPU for non-blocking reads.
     pub(super) fn open_buffer(&self, cpu: &str) -> Result<File> {
         self.open(
             &format!("per_cpu/{cpu}/trace_pipe_raw"),
@@ -147,12 +148,12 @@ impl Instance {
         )
     }
 
-    /// What turns recording on and off.
+    /// Switch that turns recording on and off.
     pub(super) fn open_switch(&self) -> Result<File> {
         self.open("tracing_on", OFlags::WRONLY)
     }
 
-    /// Events that there was no room for.
+    /// Number of events that there was no room for.
     pub(super) fn lost(&self) -> Result<u64> {
         let mut sum = 0;
         for cpu in self.cpus()? {
@@ -170,12 +171,12 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // One that is left is removed by the next run.
+        // The next run removes an instance that stays.
         let _ = unlinkat(&self.tracefs, &self.path, AtFlags::REMOVEDIR);
     }
 }
 
-/// The events that one CPU had no room for, as its statistics say.
+/// Events that one CPU had no room for, by its statistics.
 fn lost_of(stats: &str) -> u64 {
     let lost = stats.lines().filter_map(|line| line.split_once(':'));
     let lost =
@@ -192,7 +193,7 @@ fn refused(what: &str, errno: Errno) -> Error {
     Error::usage(format!("cannot record trace events: {what}: {errno}")).hint(hint)
 }
 
-/// The root of tracefs: where it is mounted, else by a mount that only this process sees and that ends with it.
+/// Root of tracefs: its mount point, or a mount that only this process sees and that ends with it.
 fn tracefs() -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     for path in MOUNTED {
@@ -214,7 +215,8 @@ fn tracefs() -> Result<OwnedFd> {
     mount().map_err(|errno| refused("the kernel's trace events (tracefs) cannot be used", errno))
 }
 
-/// Removes instances of processes that are gone. The kernel keeps those that are in use, also by processes that are not seen here.
+/// Removes instances of processes that are gone. The kernel keeps instances in use, even by processes that are
+/// not visible here.
 fn remove_leftovers(tracefs: &OwnedFd) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = openat(tracefs, "instances", flags, Mode::empty()) else {
@@ -232,7 +234,7 @@ fn remove_leftovers(tracefs: &OwnedFd) {
     }
 }
 
-/// The process that made the instance of this name.
+/// Process that made the instance of this name.
 fn process_of(name: &str) -> Option<u32> {
     let (process, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
     number.parse::<u32>().ok()?;

@@ -1,4 +1,4 @@
-//! I/O accounts of processes: those that descend from this one, and all others.
+//! I/O accounts of processes: the descendants of this process, and all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read_dir, read_to_string};
@@ -11,10 +11,10 @@ use super::exits::Exit;
 use crate::counters::{account_of, parse_run_delay_ns};
 use crate::pseudo_files::lossy_text_of;
 
-/// The flag of a kernel thread in field 9 of proc_pid_stat(5): PF_KTHREAD of linux/sched.h.
+/// Flag of a kernel thread in field 9 of proc_pid_stat(5): PF_KTHREAD of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// The processes that descend from this one, as far as their ancestors live: a subreaper has all of them.
+/// Descendants of this process with live ancestors: a subreaper has all of them.
 pub(super) fn descendants() -> Vec<u32> {
     let own = std::process::id();
     let mut found = with_descendants([own]);
@@ -22,7 +22,7 @@ pub(super) fn descendants() -> Vec<u32> {
     found
 }
 
-/// These processes and all that descend from them, each once, as far as their ancestors live.
+/// The processes given and their descendants with live ancestors, each once.
 pub(super) fn with_descendants(processes: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut seen = BTreeSet::new();
     let mut found: Vec<u32> = processes
@@ -37,24 +37,24 @@ pub(super) fn with_descendants(processes: impl IntoIterator<Item = u32>) -> Vec<
     found
 }
 
-/// Whether a process is there, its end not yet collected.
+/// Whether a process exists, its end not yet collected.
 fn exists(process: u32) -> bool {
     std::fs::exists(format!("/proc/{process}")).unwrap_or(true)
 }
 
-/// When a task of a process started, in ticks since the machine did: with its number it tells it from others, as a number is given
-/// again. `None` where it is gone. The main one has the number of the process.
+/// Start of a task, in ticks since boot; `None` where the task is gone. Numbers are reused, so number and start
+/// together identify a task. The main task has the number of the process.
 pub(super) fn started(process: u32, task: u32) -> Option<u64> {
     start_and_parent(process, task).map(|(started, _)| started)
 }
 
-/// When a task of a process started, and the parent of the process.
+/// Start of a task, and the parent of its process.
 pub(super) fn start_and_parent(process: u32, task: u32) -> Option<(u64, u32)> {
     let stat = lossy_text_of(format!("/proc/{process}/task/{task}/stat")).ok()?;
     identity(&stat).map(|identity| (identity.started, identity.parent))
 }
 
-/// The threads of a process.
+/// Threads of a process.
 pub(super) fn tasks(process: u32) -> Vec<u32> {
     let entries = read_dir(format!("/proc/{process}/task"))
         .into_iter()
@@ -65,7 +65,7 @@ pub(super) fn tasks(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// proc_tid_children(5): each thread has the processes that it started.
+/// Processes that a process's threads have started: proc_tid_children(5).
 fn children(process: u32) -> impl Iterator<Item = u32> {
     let threads = read_dir(format!("/proc/{process}/task"));
     let threads = threads.into_iter().flatten().flatten();
@@ -76,7 +76,7 @@ fn children(process: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Time in which the threads of a process waited for a CPU, ns.
+/// Time for which the threads of a process waited for a CPU, ns.
 pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
     let threads = read_dir(format!("/proc/{process}/task")).ok()?.flatten();
     let delays = threads.filter_map(|thread| {
@@ -86,20 +86,21 @@ pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
     delays.reduce(u64::saturating_add)
 }
 
-/// Page faults with I/O of a process and of the children that it waited for.
+/// Page faults with I/O of a process and the children that it waited for.
 pub(super) fn major_faults(process: u32) -> Option<u64> {
     let stat = lossy_text_of(format!("/proc/{process}/stat")).ok()?;
     faults_of(&stat)
 }
 
-/// proc_pid_stat(5): those of the process are field 12, those of its children field 13; the state is field 3.
+/// Major faults in proc_pid_stat(5): field 12 of the process, field 13 of its children; the state is field 3.
 fn faults_of(stat: &str) -> Option<u64> {
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().skip(9);
     let own: u64 = fields.next()?.parse().ok()?;
     Some(own.saturating_add(fields.next()?.parse().ok()?))
 }
 
-/// Whether a process ignores the ends of its children, whose accounts are then lost: proc_pid_status(5), signal N as bit N - 1.
+/// Whether a process ignores the ends of its children, whose accounts are then lost: proc_pid_status(5), signal
+/// N as bit N - 1.
 pub(super) fn ignores_children(process: u32) -> bool {
     let status = lossy_text_of(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -107,28 +108,28 @@ pub(super) fn ignores_children(process: u32) -> bool {
     mask.is_some_and(|mask| mask >> (libc::SIGCHLD - 1) & 1 == 1)
 }
 
-/// What is told of a process apart from its account.
+/// Properties of a process other than its account.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
     name: String,
     is_kernel: bool,
     parent: u32,
-    /// When it started: another process may get its number.
+    /// Start of the process: another one may get its number.
     started: u64,
 }
 
 impl Identity {
-    /// When it started, ns since the machine did.
+    /// Start of the process, ns since boot.
     fn started_ns(&self) -> u64 {
         let tick_ns = 1_000_000_000 / iolab_storage::kernel_units::clock_ticks_per_second().max(1);
         self.started.saturating_mul(tick_ns)
     }
 }
 
-/// proc_pid_stat(5); the name stands in parentheses and may contain some itself.
+/// Parses proc_pid_stat(5). The name stands in parentheses and may contain some itself.
 fn identity(stat: &str) -> Option<Identity> {
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
-    // The state is field 3 and comes first here; the parent is field 4, the flags are field 9.
+    // The state, field 3, comes first here; the parent is field 4, the flags are field 9.
     let mut fields = stat.get(close + 1..)?.split_whitespace().skip(1);
     let parent = fields.next()?.parse().ok()?;
     let flags: u64 = fields.nth(4)?.parse().ok()?;
@@ -140,7 +141,7 @@ fn identity(stat: &str) -> Option<Identity> {
     })
 }
 
-/// The accounts of all processes but this one and those that are observed.
+/// Accounts of all processes but this one and the observed ones.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     accounts: BTreeMap<u32, (Identity, ProcessIo)>,
@@ -148,7 +149,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Reads them, all but these and this process.
+    /// Reads the accounts of all processes but these and this one.
     pub(super) fn read(observed: &BTreeSet<u32>) -> Self {
         let mut others = Self::default();
         let own = std::process::id();
@@ -156,7 +157,7 @@ impl Others {
         let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         for process in processes.filter(|one| *one != own && !observed.contains(one)) {
             let stat = lossy_text_of(format!("/proc/{process}/stat")).ok();
-            // One that has ended meanwhile is part of its parent's account.
+            // A process that has ended meanwhile is in its parent's account.
             let Some(identity) = stat.and_then(|stat| identity(&stat)) else {
                 continue;
             };
@@ -171,9 +172,9 @@ impl Others {
         others
     }
 
-    /// What they did since, those that did something first and most. `ended` are the accounts of the tasks that have ended and are not
-    /// observed, where these are known: what a process did then is told of it, and not of the parent that has waited for it. `joined` is
-    /// the process that was observed, where its parent is another one, with what it did.
+    /// I/O of the processes since an earlier reading, the most active first. `ended` are the accounts of
+    /// unobserved tasks that have ended, where known: they count for the ended process, not for the parent that
+    /// waited for it. `joined` is the observed process with its I/O, where its parent is another process.
     pub(super) fn since(
         self,
         earlier: &Self,
@@ -189,13 +190,13 @@ impl Others {
             let before = of_same(process, identity).map(|(_, io)| *io);
             did.insert(*process, io.since(before.unwrap_or_default()));
         }
-        // The others are threads of processes that run.
+        // The others are threads of running processes.
         let ended_tasks = ended.unwrap_or_default().iter().filter(|exit| {
             let running = exit.process.and_then(|process| self.accounts.get(&process));
             running.is_none_or(|(now, _)| exit.had_ended_by(now.started_ns()))
         });
         let ended_processes = by_process(ended_tasks);
-        // The process that waited for one which has ended: the next of its ancestors that lives.
+        // The process that waited for an ended one: its nearest live ancestor.
         let waited = |of: u32| {
             let mut next = of;
             for _ in 0..ANCESTORS_MAX {
@@ -218,7 +219,7 @@ impl Others {
         for (process, (identity, before)) in &earlier.accounts {
             let now = self.accounts.get(process);
             let is_gone = now.is_none_or(|(now, _)| now.started != identity.started);
-            // What it had done before is in its parent's account since it has ended.
+            // After the end of a process, its earlier I/O is in its parent's account.
             if is_gone
                 && !identity.is_kernel
                 && let Some(account) = waited(*process).and_then(|parent| did.get_mut(&parent))
@@ -253,17 +254,17 @@ impl Others {
     }
 }
 
-/// Most generations between a process that has ended and one that has waited for it.
+/// Most generations between an ended process and the one that waited for it.
 const ANCESTORS_MAX: usize = 64;
 
-/// A process that has ended, by its tasks.
+/// An ended process, by its tasks.
 struct Ended {
     name: String,
     parent: u32,
     io: ProcessIo,
 }
 
-/// Tasks that have ended by the process that they belonged to; those whose process is not told are left out.
+/// Ended tasks by process; tasks of an unknown process are left out.
 fn by_process<'a>(exits: impl Iterator<Item = &'a Exit>) -> BTreeMap<u32, Ended> {
     let mut all: BTreeMap<u32, Ended> = BTreeMap::new();
     for exit in exits {
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(identity("812 (cut) S 2 0"), None);
     }
 
-    /// An ended process keeps what it did, though its number is another's by now; a thread that has ended is part of its process.
+    /// An ended process keeps its I/O although its number is reused; an ended thread counts for its process.
     #[test]
     fn a_number_that_was_given_again_hides_nobody() {
         let started = |seconds: u64| Identity {
@@ -349,7 +350,8 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .expect("cat is everywhere");
-        // The kernel's list of children can lack one while another one ends, as those of other tests here do.
+        // The kernel's list of children can miss one while another one ends, as children of other tests here
+        // do.
         let is_seen = (0..100).any(|_| {
             let own: BTreeSet<u32> = descendants().into_iter().collect();
             let others = Others::read(&own);

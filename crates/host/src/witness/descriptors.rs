@@ -1,4 +1,4 @@
-//! What processes have open: files and devices of storage, and other things that bytes come from.
+//! Open files of processes: files and devices of storage, and other sources and sinks of bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, read_dir, read_to_string};
@@ -13,49 +13,50 @@ use iolab_workload::medium::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
 use rustix::fs::{OFlags, major};
 
-/// Most files whose state is kept; further ones count for the ways of I/O only.
+/// Most files whose state is kept; further ones only count for the ways of I/O.
 const FILES_MAX: usize = 64;
-/// Most descriptors that one look examines, so that a program with thousands of them costs no more.
+/// Most descriptors examined in one look, so that a program with thousands costs no more.
 const DESCRIPTORS_MAX: usize = 512;
-/// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of pseudo-terminals.
+/// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of
+/// pseudo-terminals.
 const TERMINALS: [u32; 18] = [
     4, 5, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
 ];
 
-/// Least size of a file that counts although it was seen as standard output alone: of less, it is messages.
+/// Least size, in bytes, from which a file seen only as standard output counts; smaller ones hold messages.
 const REPORT_MOST: u64 = 256 << 10;
 
-/// What was seen so far.
+/// Findings of all looks so far.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     pub(super) files: BTreeMap<FileId, SeenFile>,
-    /// What all files lie on that were seen, deleted ones included; each once.
+    /// Stacks below all files seen, deleted ones included; each once.
     pub(super) stacks: Vec<Stack>,
     pub(super) ways: IoWays,
-    /// Devices of files that were deleted since, with whether these were read, and written.
+    /// Devices of files deleted since, with whether the files were read, and written.
     used: BTreeMap<Number, (bool, bool)>,
-    /// Files that were seen and are not kept.
+    /// Files that were seen but are not kept.
     known: BTreeMap<FileId, StoredKind>,
-    /// What this process has as standard output and standard error.
+    /// Standard output and standard error of this process.
     report: BTreeSet<FileId>,
     pipes_read: BTreeSet<FileId>,
     pipes_written: BTreeSet<FileId>,
     pub(super) mapped: Mapped,
 }
 
-/// What a regular file is for an account of I/O.
+/// Role of a regular file in an account of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StoredKind {
-    /// Its bytes are storage's, or another machine's.
+    /// Its bytes are in storage, or on another machine.
     Stored,
-    /// It lies in memory.
+    /// Its bytes are in memory.
     Memory,
-    /// The kernel makes its content up, or it is a part of the program.
+    /// The kernel generates its content, or it is a part of the program.
     Pseudo,
 }
 
 impl Descriptors {
-    /// Nothing was seen yet.
+    /// Nothing seen yet.
     pub(super) fn new() -> Self {
         let own = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
         let own = own.filter_map(|link| fs::metadata(link).ok());
@@ -73,7 +74,7 @@ impl Descriptors {
             let Ok(entries) = read_dir(format!("/proc/{process}/fd")) else {
                 continue;
             };
-            // What this process has, apart from what was seen of all.
+            // Ways of this process alone, apart from those seen of all.
             let before = std::mem::take(&mut self.ways.reads);
             let others = std::mem::take(&mut self.ways.uncounted);
             for entry in entries.flatten() {
@@ -94,7 +95,7 @@ impl Descriptors {
             ways.uncounted.extend(others);
         }
         if left == 0 {
-            // What was not looked at may well use the page cache.
+            // Unexamined descriptors may use the page cache.
             self.ways.reads.buffered = true;
             self.ways.writes.buffered = true;
             self.ways.uncounted_reads.buffered = true;
@@ -102,7 +103,7 @@ impl Descriptors {
         self.ways.looks += u64::from(seen);
     }
 
-    /// Leaves out a file that was deleted: nothing of it is still to be written. What it lay on stays known.
+    /// Forgets a deleted file, which has nothing left to write. Its device stays known.
     fn forget(&mut self, id: FileId) {
         if let Some(mut file) = self.files.remove(&id) {
             note_use(&mut self.used, &file);
@@ -111,7 +112,8 @@ impl Descriptors {
         }
     }
 
-    /// Devices that files of note lie on, with whether these were read, and written. Of deleted files no size is known.
+    /// Devices of relevant files, with whether these were read, and written. The size of deleted files is
+    /// unknown.
     pub(super) fn used(&self) -> BTreeMap<Number, (bool, bool)> {
         let mut used = self.used.clone();
         let large = self.files.values();
@@ -120,7 +122,7 @@ impl Descriptors {
         used
     }
 
-    /// What was seen in all looks. Files that are still within reach are open then; those that were deleted are left out.
+    /// Findings of all looks. Files still within reach are then open; deleted ones are left out.
     pub(super) fn finish(&mut self) -> IoWays {
         let files = self.files.iter_mut();
         let deleted = files.filter_map(|(id, file)| (!file.look_again(*id)).then_some(*id));
@@ -138,7 +140,7 @@ impl Descriptors {
     }
 
     fn descriptor(&mut self, process: u32, link: &Path) {
-        // It may have been closed since the folder was read.
+        // The descriptor may have been closed since the folder was read.
         let (Ok(metadata), Some(flags)) = (fs::metadata(link), flags_of(process, link)) else {
             self.ring(link);
             return;
@@ -147,7 +149,7 @@ impl Descriptors {
         let (reads, writes) = (access != OFlags::WRONLY, access != OFlags::RDONLY);
         let id = id_of(&metadata);
         let kind = metadata.file_type();
-        // What goes to the standard output that it shares with this process is its report, as a rule.
+        // Output to a standard output shared with this process is usually a report.
         let is_report = !reads && self.report.contains(&id);
         if kind.is_fifo() {
             if reads {
@@ -204,7 +206,7 @@ impl Descriptors {
         }
     }
 
-    /// Notes a ring of io_uring: it has a descriptor without a file.
+    /// Notes an io_uring ring, which has a descriptor without a file.
     fn ring(&mut self, link: &Path) {
         let is_ring = fs::read_link(link).is_ok_and(|to| to.as_os_str() == "anon_inode:[io_uring]");
         if is_ring {
@@ -212,7 +214,7 @@ impl Descriptors {
         }
     }
 
-    /// What a regular file or block device is; one of storage is kept.
+    /// Role of a regular file or block device; a file of storage is kept.
     fn stored(
         &mut self,
         metadata: &Metadata,
@@ -274,7 +276,7 @@ impl Descriptors {
     }
 }
 
-/// Notes how the device of a file was used.
+/// Notes the use of a file's device.
 fn note_use(used: &mut BTreeMap<Number, (bool, bool)>, file: &SeenFile) {
     if let Some(device) = file.device {
         let (is_read, is_written) = used.entry(device).or_default();
@@ -283,7 +285,7 @@ fn note_use(used: &mut BTreeMap<Number, (bool, bool)>, file: &SeenFile) {
     }
 }
 
-/// Adds what a file lies on.
+/// Adds the stack below a file.
 fn count(stacks: &mut Vec<Stack>, stack: Option<Stack>) {
     for one in stack.iter().flat_map(Stack::each) {
         if !stacks.contains(one) {
@@ -292,7 +294,7 @@ fn count(stacks: &mut Vec<Stack>, stack: Option<Stack>) {
     }
 }
 
-/// Whether a file counts: one that was seen as standard output alone does with its device where it is large.
+/// Whether a file counts: a file seen only as standard output counts, with its device, if it is large.
 fn keep_report(stacks: &mut Vec<Stack>, file: &mut SeenFile) -> bool {
     let is_kept = file.report_on.is_none() || file.bytes() >= REPORT_MOST;
     count(stacks, file.report_on.take().filter(|_| is_kept));
@@ -302,7 +304,7 @@ fn keep_report(stacks: &mut Vec<Stack>, file: &mut SeenFile) -> bool {
 /// Device number of `/dev/null`.
 const NULL_DEVICE: u64 = 0x0103;
 
-/// The flags that a descriptor was opened with: proc_pid_fdinfo(5), in octal.
+/// Flags that a descriptor was opened with: proc_pid_fdinfo(5), in octal.
 fn flags_of(process: u32, link: &Path) -> Option<OFlags> {
     let number = link.file_name()?.to_str()?;
     let text = read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()?;
@@ -317,7 +319,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages are few: a file of them is none of the program's files, and one that holds more is what the program made.
+    /// A small file of messages is not one of the program's files; a large one is the program's product.
     #[test]
     fn standard_output_counts_where_it_is_large() {
         let folder =
@@ -325,7 +327,7 @@ mod tests {
         for (bytes, is_kept) in [(1000, false), (REPORT_MOST, true)] {
             let path = folder.path().join(bytes.to_string());
             let file = fs::File::create(&path).expect("a file");
-            // Another process: this one may have it open for looks of other tests too.
+            // A separate process, because other tests in this one may have the file open.
             let mut child = std::process::Command::new("cat")
                 .stdin(std::process::Stdio::piped())
                 .stdout(file.try_clone().expect("it is open"))
@@ -345,7 +347,7 @@ mod tests {
                 found.map(|found| found.report_on.clone())
             };
             let stack = on(&seen).expect("it was seen");
-            // What else is open here lies on the same disk, perhaps.
+            // Other open files here may lie on the same disk.
             seen.stacks.clear();
             seen.finish();
             assert_eq!(on(&seen).is_some(), is_kept, "{bytes}");
@@ -353,8 +355,8 @@ mod tests {
         }
     }
 
-    /// Nothing that was seen is open here afterwards. A file that was deleted does not show, nor does what took its place; one that was
-    /// renamed does. The space of a deleted one returns, and its device is still known.
+    /// Files are not held open here afterwards. A deleted file does not show, nor does its replacement; a
+    /// renamed one does. The space of a deleted file is freed, and its device is still known.
     #[test]
     fn files_are_opened_at_the_end_only() {
         let folder =

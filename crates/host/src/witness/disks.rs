@@ -1,4 +1,4 @@
-//! What the block devices of the machine carried, all of them: which ones a program uses is known only afterwards.
+//! Traffic of all block devices of the machine: a program's own devices are known only afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -12,10 +12,10 @@ use rustix::fs::{major, minor};
 use super::{Number, group};
 use crate::counters::{read_device, read_waits};
 
-/// Read-ahead by default, bytes.
+/// Default read-ahead, bytes.
 const READ_AHEAD: u64 = 128 << 10;
 
-/// The counters of all block devices.
+/// Counters of all block devices.
 #[derive(Debug, Default)]
 pub(super) struct AllDevices {
     devices: BTreeMap<Number, Counted>,
@@ -28,7 +28,7 @@ struct Counted {
     waits: Option<DeviceWaits>,
     /// Whether it is a whole device that lies on no other one.
     is_disk: bool,
-    /// Whether it has requests, which pass a queue; others take bios as they come.
+    /// Whether it has a request queue; other devices take bios directly.
     has_requests: bool,
     in_flight: InFlight,
 }
@@ -48,7 +48,7 @@ impl AllDevices {
             let below = sysfs::linked_devices(&folder.join("slaves")).unwrap_or_default();
             let counted = Counted {
                 name: sysfs::name_of(&folder),
-                // Read before the counters: what ends in between counts as in flight.
+                // Read before the counters: requests that end in between count as in flight.
                 in_flight: in_flight(&folder),
                 stat: read_device(sys, number)?,
                 waits: read_waits(sys, number),
@@ -62,14 +62,14 @@ impl AllDevices {
         }
     }
 
-    /// What a device carried since; one that was not there before has carried all of it since.
+    /// Traffic of a device since an earlier reading. For a device that appeared in between, all of its traffic.
     fn traffic(&self, earlier: &Self, number: Number) -> Option<DeviceStat> {
         let now = self.devices.get(&number)?.stat;
         let before = earlier.devices.get(&number).map(|counted| counted.stat);
         Some(now.since(before.unwrap_or_default()))
     }
 
-    /// Its requests at this reading; of a device that was not there, none.
+    /// Requests in flight at this reading; none for a device that was not there.
     fn in_flight(&self, number: &Number) -> InFlight {
         let counted = self.devices.get(number);
         counted.map_or(InFlight::NONE, |counted| counted.in_flight)
@@ -84,9 +84,9 @@ impl AllDevices {
         Some(now.since(before.unwrap_or_default()))
     }
 
-    /// Bytes that one page fault with I/O is taken to have the kernel fetch: a window of the greatest read-ahead of a device, and the
-    /// next one once its pages are used (`filemap_fault` of mm/filemap.c). Code is not used in order; data that is has the kernel
-    /// fetch one window after the other without a further fault.
+    /// Bytes assumed to be fetched per page fault with I/O: a window of the greatest read-ahead of a device,
+    /// and the next one once its pages are used (`filemap_fault` of mm/filemap.c). Code is not used in order;
+    /// for data used in order, the kernel fetches window after window without further faults.
     pub(super) fn fault_bytes(&self) -> u64 {
         let read_ahead = self.devices.keys().filter_map(|(major, minor)| {
             let queue = format!("/sys/dev/block/{major}:{minor}/queue/read_ahead_kb");
@@ -95,7 +95,7 @@ impl AllDevices {
         2 * read_ahead.max().unwrap_or(READ_AHEAD)
     }
 
-    /// The disks that have a size, each with whether it has requests.
+    /// Disks with a size, each with whether it has a request queue.
     pub(super) fn disks(&self) -> Vec<(Number, bool)> {
         let disks = self.devices.iter().filter(|(_, counted)| counted.is_disk);
         let sized = disks.filter(|((major, minor), _)| {
@@ -107,7 +107,7 @@ impl AllDevices {
             .collect()
     }
 
-    /// What disks carried since an earlier reading, those that carried something; with what is known of the program's part.
+    /// Traffic of disks since an earlier reading, for disks with any, with the known part of the program.
     pub(super) fn disks_since(
         &self,
         earlier: &Self,
@@ -130,7 +130,7 @@ impl AllDevices {
         traffic.collect()
     }
 
-    /// What the devices that these stacks begin with carried, each once; with whether they were read, and written.
+    /// Traffic of the top devices of these stacks, each once, with whether they were read, and written.
     pub(super) fn lie_on(
         &self,
         earlier: &Self,
@@ -169,7 +169,7 @@ impl AllDevices {
     }
 }
 
-/// The requests of a device that are in flight; all where the kernel does not say.
+/// Requests of a device in flight; all where the kernel does not say.
 fn in_flight(folder: &Path) -> InFlight {
     let text = std::fs::read_to_string(folder.join("inflight"));
     let counts = text.unwrap_or_default();
@@ -180,7 +180,7 @@ fn in_flight(folder: &Path) -> InFlight {
     }
 }
 
-/// The number of a block device: by its kernel name (`vda`) or its path.
+/// Number of a block device by its kernel name (`vda`) or path.
 pub(super) fn number_of(name: &Path) -> Option<Number> {
     if let Ok(metadata) = std::fs::metadata(name)
         && metadata.file_type().is_block_device()

@@ -1,5 +1,5 @@
-//! Accounts of tasks as the kernel hands them out when they end: Documentation/accounting/taskstats.rst of Linux. They hold what nobody
-//! waits for: children of a process that ignores their ends. Only root gets them.
+//! Accounts of ending tasks from the kernel (Documentation/accounting/taskstats.rst of Linux), for root only.
+//! They include tasks that no parent waits for: children of a process that ignores their ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,81 +9,82 @@ use iolab_workload::counters::ProcessIo;
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Room for records that were not read yet, bytes: those of some ten thousand tasks.
+/// Room for unread records, bytes: enough for some ten thousand tasks.
 const BUFFER: libc::c_int = 8 << 20;
-/// Most accounts that are kept: 48 MiB of them. Those of the whole machine come, for as long as the program runs.
+/// Most accounts kept, 48 MiB. Accounts of the whole machine arrive for as long as the program runs.
 const KEPT_MAX: usize = 1 << 19;
-/// Bytes of netlink's header, and of it with that of generic netlink.
+/// Bytes of netlink's header, and of that header followed by the one of generic netlink.
 const NETLINK: usize = 16;
-/// Where the type of a message stands in its header, and that of an answer (NLMSG_ERROR).
+/// Position of a message's type in its header, and the type of an answer (NLMSG_ERROR).
 const MESSAGE_TYPE: usize = 4;
 const ANSWER: u16 = 2;
 const HEADERS: usize = NETLINK + 4;
-/// Numbers of linux/genetlink.h.
+/// Constants of linux/genetlink.h.
 const CONTROLLER: u16 = 16;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// Numbers of linux/taskstats.h.
+/// Constants of linux/taskstats.h.
 const GET: u8 = 1;
 const REGISTER_CPUS: u16 = 3;
 const OF_TASK: u16 = 4;
 const STATS: u16 = 3;
-/// The version of `struct taskstats` that has the longest and shortest delays in its middle (Linux 6.14); 16 moved them to its end.
+/// Version of `struct taskstats` with the longest and shortest delays in its middle (Linux 6.14); version 16
+/// moved them to its end.
 const OTHER_VERSION: u16 = 15;
 
-/// The account of a task that has ended, without its children.
+/// Account of an ended task, without its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exit {
     pub(super) task: u32,
-    /// The process that it was a thread of; `None` before Linux 5.17.
+    /// Process that the task was a thread of; `None` before Linux 5.17.
     pub(super) process: Option<u32>,
     pub(super) parent: u32,
     pub(super) io: ProcessIo,
     pub(super) cancelled_write_bytes: u64,
-    /// From its start to its end, ns.
+    /// Time from start to end, ns.
     lived_ns: u64,
-    /// When it ended: between these, ns since the machine started.
+    /// Bounds of the moment of its end, ns since boot.
     ended_ns: (u64, u64),
     name: [u8; 16],
 }
 
 impl Exit {
-    /// Whether it can have begun before another one ended.
+    /// Whether this task can have begun before another one ended.
     fn can_precede_end_of(&self, other: &Self) -> bool {
         self.ended_ns.0.saturating_sub(self.lived_ns) <= other.ended_ns.1
     }
 
-    /// Whether it had ended at a moment, ns since the machine started.
+    /// Whether the task had ended by a moment, ns since boot.
     pub(super) fn had_ended_by(&self, moment_ns: u64) -> bool {
         self.ended_ns.1 < moment_ns
     }
 
-    /// Whether it is the main task of its process, with which the number of the process is given back.
+    /// Whether it is the main task of its process. Its end frees the number of the process.
     fn is_main(&self) -> bool {
         self.process.is_none_or(|process| process == self.task)
     }
 
-    /// Its name.
+    /// Name of the task.
     pub(super) fn name(&self) -> String {
         let name = self.name.split(|byte| *byte == 0).next();
         String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
     }
 }
 
-/// Receives the accounts of all tasks of the machine that end.
+/// Receiver of the accounts of all ending tasks of the machine.
 pub(super) struct Exits {
     socket: OwnedFd,
     received: Received,
 }
 
-/// The accounts that have come, up to a number.
+/// Accounts received, up to a number.
 struct Received {
     exits: Vec<Exit>,
     most: usize,
-    /// Whether none is missing.
+    /// Whether no account is missing.
     is_complete: bool,
-    /// All that had ended by then has been received, ns since the machine started.
+    /// Moment up to which all ended tasks have been received, ns since boot.
     taken_ns: u64,
 }
 
@@ -118,7 +119,7 @@ impl Received {
         }
     }
 
-    /// Some are missing: the others are of no use without them.
+    /// Gives up: without the missing accounts the others are useless.
     fn lose(&mut self) {
         self.is_complete = false;
         self.exits = Vec::new();
@@ -130,7 +131,7 @@ impl Received {
 }
 
 impl Exits {
-    /// Begins; `None` where this user may not, or the kernel has no such accounts.
+    /// Starts receiving; `None` where this user may not, or the kernel has no such accounts.
     pub(super) fn watch() -> Option<Self> {
         let socket = netlink().ok()?;
         let mut buffer = [0; 4096];
@@ -142,10 +143,10 @@ impl Exits {
         let family = u16::from_ne_bytes(bytes_at(id.1, 0)?);
         let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
         let cpus = attribute(REGISTER_CPUS, format!("{}\0", cpus.trim()).as_bytes());
-        // With an answer (NLM_F_ACK) that says whether it was allowed: an error number, 0 for none.
+        // Requests an answer (NLM_F_ACK) that says whether it was allowed: an error number, 0 for none.
         ask(&socket, family, GET, 1 | 4, &cpus).ok()?;
         let mut received = Received::at_most(KEPT_MAX);
-        // Tasks of other CPUs may end before the answer comes.
+        // Tasks of other CPUs may end before the answer arrives.
         let error = loop {
             let length = read(&socket, &mut buffer).ok()?;
             let message = buffer.get(..length)?;
@@ -158,7 +159,7 @@ impl Exits {
         (error == 0).then_some(Self { socket, received })
     }
 
-    /// Takes what has come.
+    /// Takes pending messages.
     pub(super) fn take(&mut self) {
         let mut buffer = [0; 4096];
         loop {
@@ -168,7 +169,7 @@ impl Exits {
                     let message = buffer.get(HEADERS..length);
                     self.received.read(message.unwrap_or_default());
                 }
-                // They came faster than they were read.
+                // Messages came faster than they were read.
                 Err(Errno::NOBUFS) => self.received.lose(),
                 Err(_) => {
                     self.received.taken_ns = now;
@@ -183,28 +184,29 @@ impl Exits {
         self.received.is_complete
     }
 
-    /// The accounts of all tasks that have ended; `None` where some are missing.
+    /// Accounts of all ended tasks; `None` where some are missing.
     pub(super) fn all(&mut self) -> Option<&[Exit]> {
         self.take();
         self.received.all()
     }
 }
 
-/// Time since the machine started, ns: what the starts of processes in proc(5) count from.
+/// Time since boot, ns: the reference of process starts in proc(5).
 fn boot_ns() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Those of these processes, of their threads, and of all that descend from them, in the order in which they ended. A child ends
-/// before its parent or after it: who belongs to whom is known when all have ended. Numbers are given again: a task belongs to the
-/// process that had the number when the task ended.
+/// Accounts of these processes, their threads and all descendants, in the order of their ends. A child ends
+/// before or after its parent, so the family is known only when all have ended. Numbers are reused: a task
+/// belongs to the process that had the number when the task ended.
 pub(super) fn family(exits: &[Exit], roots: &BTreeSet<u32>) -> Vec<Exit> {
     let mut mains: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, exit) in exits.iter().enumerate().filter(|(_, exit)| exit.is_main()) {
         mains.entry(exit.task).or_default().push(place);
     }
-    // The end of the process that had a number when this task ended: the next one, or, where threads outlive the main one, the last.
+    // End of the process that had a number when this task ended: the next one, or the last one where threads
+    // outlive the main task.
     let owner = |number: u32, of: usize| {
         let all = mains.get(&number)?;
         let later = &all[all.partition_point(|place| *place < of)..];
@@ -241,7 +243,7 @@ pub(super) fn family(exits: &[Exit], roots: &BTreeSet<u32>) -> Vec<Exit> {
         .collect()
 }
 
-/// The I/O of tasks, with the bytes that never will be written.
+/// Summed I/O of tasks, and the bytes that will never be written.
 pub(super) fn total(exits: &[Exit]) -> (ProcessIo, u64) {
     exits.iter().fold((ProcessIo::default(), 0), |sum, exit| {
         (sum.0.plus(exit.io), sum.1 + exit.cancelled_write_bytes)
@@ -256,9 +258,10 @@ fn netlink() -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and belongs to nobody else.
+    // SAFETY: the descriptor is new, and no other code owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    // SAFETY: the pointer is to an int of the size that is told. Without the right to it, the buffer stays as it is.
+    // SAFETY: the pointer is to an int of the given size. Without the necessary right, the buffer keeps its
+    // size.
     unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -278,7 +281,7 @@ fn ask(socket: &OwnedFd, family: u16, command: u8, flags: u16, attribute: &[u8])
     message.extend(length.to_ne_bytes());
     message.extend(family.to_ne_bytes());
     message.extend(flags.to_ne_bytes());
-    // Sequence number and port: one request at a time, and the kernel knows us by the socket.
+    // Sequence number and port: one request at a time, and the kernel identifies the sender by the socket.
     message.extend([0; 8]);
     message.extend([command, 1, 0, 0]);
     message.extend(attribute);
@@ -286,7 +289,7 @@ fn ask(socket: &OwnedFd, family: u16, command: u8, flags: u16, attribute: &[u8])
     Ok(())
 }
 
-/// `struct nlattr`: length, kind, value, filled up to four bytes.
+/// Encodes a `struct nlattr`: length, kind, value, padded to four bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
@@ -295,7 +298,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The attributes of a message, as far as they are whole.
+/// Complete attributes of a message.
 fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut all = Vec::new();
     while let (Some(length), Some(kind)) = (bytes_at(bytes, 0), bytes_at(bytes, 2)) {
@@ -314,14 +317,14 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// What a message holds.
+/// Content of a message.
 #[derive(Debug, PartialEq, Eq)]
 enum Message {
-    /// The account of a task that has ended.
+    /// Account of an ended task.
     Exit(Exit),
-    /// Such an account, in a version whose fields stand in other places.
+    /// Account in a version with other field positions.
     OtherVersion,
-    /// Something else: that of a whole process has no I/O.
+    /// Anything else: the account of a whole process has no I/O.
     Other,
 }
 
@@ -345,8 +348,8 @@ fn stats_of_task(message: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_ne_bytes(bytes_at(stats, 0)?), stats))
 }
 
-/// Reads a `struct taskstats`. Its fields stand in the same places since version 3, but for [`OTHER_VERSION`]; that of the process came
-/// with version 12.
+/// Parses a `struct taskstats`. Field positions are the same since version 3, except in [`OTHER_VERSION`]; the
+/// number of the process came with version 12.
 fn account(version: u16, stats: &[u8]) -> Option<Exit> {
     let short = |at| Some(u32::from_ne_bytes(bytes_at(stats, at)?));
     let long = |at| Some(u64::from_ne_bytes(bytes_at(stats, at)?));
@@ -375,7 +378,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// The account of a task that has read so many bytes.
+    /// Account of a task that has read `rchar` bytes.
     pub(in super::super) fn of(task: u32, parent: u32, rchar: u64) -> Exit {
         Exit {
             task,
@@ -392,7 +395,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The same, with when it ended, ns since the machine started.
+    /// An account with its end, ns since boot.
     pub(in super::super) fn ended_at(exit: Exit, ended_ns: u64) -> Exit {
         Exit {
             ended_ns: (ended_ns, ended_ns),
@@ -400,9 +403,10 @@ pub(super) mod tests {
         }
     }
 
-    /// The number of an ended stranger is given to a child of the program, and that of an ended child to a stranger.
+    /// A child of the program gets the number of an ended stranger, and a stranger the number of an ended
+    /// child.
     #[test]
-    fn who_gets_a_number_again_is_not_the_one_that_had_it() {
+    fn reused_numbers_are_kept_apart() {
         let at = |exit: Exit, began: u64, ended: u64| Exit {
             process: Some(exit.task),
             lived_ns: ended - began,
@@ -422,7 +426,7 @@ pub(super) mod tests {
         ];
         let rchar = |exits: &[Exit]| total(exits).0.rchar;
         assert_eq!(rchar(&family(&exits, &BTreeSet::from([5]))), 4 + 8 + 16);
-        // A thread that outlives the main one of its process, which has lived as long.
+        // A thread that outlives the main one of its process, and has lived as long.
         let late = Exit {
             process: Some(20),
             ..at(of(22, 1, 128), 62, 75)
@@ -432,7 +436,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn families_are_put_together_in_whatever_order_they_end() {
+    fn families_are_found_in_any_order_of_ends() {
         // 12 is a grandchild that ended first, 14 a thread of 10, 20 a stranger.
         let exits = [
             of(12, 11, 1),
@@ -444,7 +448,7 @@ pub(super) mod tests {
         let (io, cancelled) = total(&family(&exits, &BTreeSet::from([5])));
         assert_eq!((io.rchar, cancelled), (29, 4));
         assert_eq!(family(&exits, &BTreeSet::from([99])), []);
-        // A thread that nobody has seen belongs to its process.
+        // An unseen thread belongs to its process.
         let thread = Exit {
             process: Some(10),
             ..of(77, 1, 32)
@@ -453,7 +457,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn accounts_without_room_make_the_sum_unknown_and_take_no_memory() {
+    fn missing_accounts_free_memory_and_lose_the_sum() {
         let mut received = Received::at_most(2);
         received.add(of(11, 5, 1));
         received.add(of(12, 5, 2));
@@ -462,7 +466,7 @@ pub(super) mod tests {
             found.map(|own| total(&own).0.rchar)
         };
         assert_eq!(sum(&received), Some(3));
-        // A stranger's too: it may be a child of one that is still to end.
+        // A stranger's account too: it may be a child of a task that is still to end.
         for task in 13..20 {
             received.add(of(task, 3, 4));
             assert_eq!((sum(&received), received.exits.capacity()), (None, 0));
@@ -492,7 +496,7 @@ pub(super) mod tests {
         assert_eq!((found.io.rchar, found.io.read_bytes), (1 << 20, 4096));
         assert_eq!(found.cancelled_write_bytes, 512);
         assert_eq!(exit(&attribute(OF_TASK + 1, &stats)), Message::Other);
-        // One whose fields stand elsewhere cannot be left out of a sum: no sum is told.
+        // A message with other field positions cannot be skipped in a sum, so there is no sum.
         let mut received = Received::at_most(9);
         received.read(&message(&stats));
         stats[0] = 16;

@@ -1,10 +1,10 @@
-//! The control group of a program: what it had each disk do, whoever else used the disk (`io.stat` of version 2,
+//! Control group of a program: its traffic with each disk, whoever else used the disk (`io.stat` of version 2,
 //! Documentation/admin-guide/cgroup-v2.rst of Linux).
 //!
-//! A program gets a group of its own where that changes nothing for it: where this process is in the root of the hierarchy, which has no
-//! limits, and the groups below count I/O and divide neither CPUs nor memory nor disks. Elsewhere a group of its own would have other
-//! limits than those that it would run under, or another share; then the group that it is in tells the most that it can have moved, and
-//! all where nothing else is in it.
+//! A program gets a group of its own where that changes nothing for it. This process must be in the root of the
+//! hierarchy, which has no limits, and groups below must count I/O without dividing CPUs, memory or disks.
+//! Elsewhere a new group would have other limits or another share. Then the program's present group gives the
+//! most that it can have moved, or its exact traffic if nothing else is in the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -21,34 +21,34 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::Number;
 
-/// What the groups of programs are called, before the number of the process that observes.
+/// Names of program groups, before the number of the observing process.
 const PREFIX: &str = "iolab-witness-";
-/// Processes of a group, and those that it counts.
+/// File with the processes of a group, and file with its counts.
 const PROCESSES: &str = "cgroup.procs";
-/// What is counted.
+/// File with the counted traffic.
 const TRAFFIC: &str = "io.stat";
 
-/// Controllers below which a group without limits has what it has in the root. With `memory` beside `io` its pages would have lists of
-/// their own for reclaim, and its dirty pages a limit and a speed of write-back of their own.
+/// Controllers under which a group without limits behaves like the root. With `memory` and `io` together, its
+/// pages would have reclaim lists of their own, and its dirty pages a limit and write-back speed of their own.
 const UNWEIGHTED: [&str; 2] = ["io", "pids"];
-/// What divides disks by weights of groups, by disk: a line of `8:0 enable=1 ...`.
+/// File that divides disks by weights of groups, by disk: a line of `8:0 enable=1 ...`.
 const COST_MODEL: &str = "io.cost.qos";
 
-/// What a group counted of each disk.
+/// A group's traffic per disk.
 pub(super) type Traffic = BTreeMap<Number, GroupTraffic>;
 
 /// A group whose traffic is counted.
 pub(super) struct WitnessGroup {
     folder: PathBuf,
-    /// It was made for the program, and is removed.
+    /// Whether the group was made for the program and is removed afterwards.
     is_made: bool,
-    /// Locked while this process lives; no other one removes the group then.
+    /// Locked while this process lives, so that no other one removes the group.
     _lock: Option<File>,
     before: Traffic,
 }
 
 impl WitnessGroup {
-    /// That of a program which is started next; `None` where nothing is counted.
+    /// Group of a program that is started next; `None` where nothing is counted.
     pub(super) fn of_next() -> Option<Self> {
         let place = GroupFolder::of(Path::new("/proc"), "self")?;
         place
@@ -56,12 +56,12 @@ impl WitnessGroup {
             .or_else(|| place.shared())
     }
 
-    /// That of a process.
+    /// Group of a process.
     pub(super) fn of(process: u32) -> Option<Self> {
         GroupFolder::of(Path::new("/proc"), &process.to_string())?.shared()
     }
 
-    /// Has a program begin in the group that was made for it.
+    /// Makes a program begin in the group that was made for it.
     pub(super) fn hold(&self, command: &mut Command) -> io::Result<()> {
         if self.is_made {
             let file = OpenOptions::new()
@@ -72,7 +72,7 @@ impl WitnessGroup {
         Ok(())
     }
 
-    /// What it counted since it was found, and of whom; `own` are the processes that are observed and still run.
+    /// Traffic since the group was found, and whose it is; `own` are the observed processes that still run.
     pub(super) fn finish(self, own: &BTreeSet<u32>) -> Option<(GroupHolds, Traffic)> {
         let mut counted = traffic(&self.folder)?;
         for (disk, now) in &mut counted {
@@ -97,14 +97,14 @@ impl Drop for WitnessGroup {
     }
 }
 
-/// Where the group of a process is.
+/// Folder of a process's group.
 struct GroupFolder {
     folder: PathBuf,
     is_root: bool,
 }
 
 impl GroupFolder {
-    /// By `proc` (`/proc`).
+    /// Folder found by `proc` (`/proc`).
     fn of(proc: &Path, process: &str) -> Option<Self> {
         let mounts = fs::read(proc.join("self/mountinfo")).ok()?;
         let own = fs::read_to_string(proc.join(process).join("cgroup")).ok()?;
@@ -113,13 +113,14 @@ impl GroupFolder {
         let mut hierarchies = hierarchies.filter(|hierarchy| hierarchy.holds(&own));
         let hierarchy = hierarchies.next()?;
         let folder = hierarchy.on_the_way_up(&own).into_iter().next()?;
-        // Only the root of the machine has no limits, and no list of those.
+        // Only the root of the machine has no limits, and no limit files.
         let is_root = own.path == "/" && !folder.join("cgroup.type").exists();
         Some(Self { folder, is_root })
     }
 
-    /// Whether a group below the root counts I/O, and changes nothing else: with `cpu` it would have one weight for all of its processes,
-    /// where each process of the root has a weight of its own, and so with disks that are divided by weight.
+    /// Whether a group below the root counts I/O, and changes nothing else. With `cpu`, its processes would
+    /// share one weight, where each process of the root has its own; the same holds for disks divided by
+    /// weight.
     fn counts_only(&self, sys: &Path) -> bool {
         let enabled = fs::read_to_string(self.folder.join("cgroup.subtree_control"));
         let enabled = enabled.unwrap_or_default();
@@ -142,7 +143,7 @@ impl GroupFolder {
         schedulers.any(|scheduler| scheduler.contains("[bfq]")) || costs.contains("enable=1")
     }
 
-    /// A new group below the root, where it changes nothing. Those that killed processes left are removed.
+    /// A new group below the root, where that changes nothing. Groups left by killed processes are removed.
     fn leaf(&self, sys: &Path, process: u32) -> Option<WitnessGroup> {
         if !self.counts_only(sys) {
             return None;
@@ -156,11 +157,11 @@ impl GroupFolder {
             is_made: true,
             before: Traffic::new(),
         };
-        // One that does not count is of no use; it is removed.
+        // A group that does not count is useless, and removed.
         traffic(&group.folder).map(|_| group)
     }
 
-    /// The group as it is. That of the root counts the whole machine.
+    /// The present group. The root's group counts the whole machine.
     fn shared(self) -> Option<WitnessGroup> {
         if self.is_root {
             return None;
@@ -174,10 +175,10 @@ impl GroupFolder {
     }
 }
 
-/// Has a program be in a group before it becomes what it is to be; where that fails, it is not started.
+/// Makes a program join a group before it is executed; if that fails, it is not started.
 fn join_before_exec(command: &mut Command, file: File) {
     let join = move || {
-        // 0 stands for the process that writes it.
+        // 0 means the process that writes it.
         rustix::io::write(file.as_fd(), b"0")?;
         Ok(())
     };
@@ -187,7 +188,8 @@ fn join_before_exec(command: &mut Command, file: File) {
     }
 }
 
-/// `io.stat`: a line for each disk, `254:0 rbytes=4096 wbytes=0 rios=1 ...`; a disk without traffic may have none, or no numbers.
+/// Parses `io.stat`: a line for each disk, `254:0 rbytes=4096 wbytes=0 rios=1 ...`. A disk without traffic may
+/// have no line, or no numbers.
 fn traffic(folder: &Path) -> Option<Traffic> {
     let text = fs::read_to_string(folder.join(TRAFFIC)).ok()?;
     let lines = text.lines().filter_map(|line| {
@@ -205,7 +207,8 @@ fn traffic(folder: &Path) -> Option<Traffic> {
     Some(lines.collect())
 }
 
-/// Whether a process is in a group, or in one below it, that is neither this one nor among these; true where that cannot be seen.
+/// Whether a group or its descendants hold a process other than this one and `own`; true where that cannot be
+/// seen.
 fn holds_others(folder: &Path, own: &BTreeSet<u32>) -> bool {
     let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
         return true;
@@ -213,7 +216,7 @@ fn holds_others(folder: &Path, own: &BTreeSet<u32>) -> bool {
     let this = std::process::id();
     let is_other = |line: &str| {
         let process = line.parse::<u32>();
-        // One of another PID namespace is 0.
+        // A process of another PID namespace shows as 0.
         process.map_or(true, |one| one != this && !own.contains(&one))
     };
     if text.lines().any(is_other) {
@@ -224,14 +227,14 @@ fn holds_others(folder: &Path, own: &BTreeSet<u32>) -> bool {
     below.any(|entry| holds_others(&entry.path(), own))
 }
 
-/// The folder, locked; `None` where another process has it locked, or it is gone.
+/// The folder, locked; `None` where another process has locked it, or it is gone.
 fn locked(folder: &Path) -> Option<File> {
     let folder = File::open(folder).ok()?;
     flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(folder)
 }
 
-/// Removes a group; processes of it that go on move to the one above.
+/// Removes a group; its remaining processes move to the parent group.
 fn remove(folder: &Path) {
     let Some(above) = folder.parent() else {
         return;
@@ -239,15 +242,16 @@ fn remove(folder: &Path) {
     let left = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
     if let Ok(mut to) = OpenOptions::new().write(true).open(above.join(PROCESSES)) {
         for process in left.lines() {
-            // It may have ended.
+            // The process may have ended.
             let _ = to.write_all(process.as_bytes());
         }
     }
-    // The next run removes what cannot be removed yet.
+    // The next run removes a group that is still busy.
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes the groups of processes that are gone. Who holds a lock is alive, in whatever PID namespace; its number tells nothing here.
+/// Removes groups of dead processes. The holder of a lock is alive, in whatever PID namespace; its number means
+/// nothing here.
 fn remove_leftovers(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().flatten();
     for entry in entries {
@@ -266,7 +270,7 @@ mod tests {
     use super::*;
     use crate::fake_sysfs::Tree;
 
-    /// A machine whose groups are mounted in `cgroup` below the tree, this process in one of them.
+    /// A fake machine with groups mounted at `cgroup` in the tree, and this process in one of them.
     fn machine(own: &str) -> Tree {
         let tree = Tree::new();
         let mounts = format!(
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_holds_nothing_else_counts_the_program() {
+    fn exclusive_group_counts_only_the_program() {
         let tree = machine("/service");
         let this = std::process::id().to_string();
         tree.files(
@@ -323,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_made_below_the_root_alone_and_where_groups_count() {
+    fn group_is_made_only_below_a_counting_root() {
         let tree = machine("/");
         let sys = tree.path().join("sys");
         let made = || place(&tree).counts_only(&sys);
@@ -350,18 +354,18 @@ mod tests {
             tree.files("cgroup", &[("io.cost.qos", cost)]);
             assert_eq!(made(), expected, "{scheduler}, {cost}");
         }
-        // A new folder has none of the files that a kernel would make there: it counts nothing, and goes.
+        // A new folder lacks the files that a kernel would make: it counts nothing, and is removed.
         assert!(place(&tree).leaf(&sys, 77).is_none());
         assert!(!tree.path().join("cgroup/iolab-witness-77").exists());
         assert!(place(&tree).shared().is_none());
     }
 
     #[test]
-    fn only_empty_groups_of_processes_that_are_gone_are_removed() {
+    fn only_empty_groups_of_dead_processes_are_removed() {
         let tree = machine("/");
         let folder = tree.path().join("cgroup");
         let names = ["iolab-witness-4194305", "iolab-witness-x", "other-4194305"];
-        // Of a process of another PID namespace, whose number is in use here too or not.
+        // Made by a process of another PID namespace, whose number may be in use here too.
         let alive = "iolab-witness-4194306";
         for name in names.into_iter().chain([alive]) {
             fs::create_dir_all(folder.join(name)).expect("a folder");
@@ -371,7 +375,7 @@ mod tests {
         let left = |name: &str| folder.join(name).exists();
         assert!(left("iolab-witness-x") && left("other-4194305") && left(alive));
         assert!(!left("iolab-witness-4194305"));
-        // Not by closing it: a child that another test starts holds the same lock between fork and exec.
+        // Unlocked explicitly: a child that another test starts shares the lock between fork and exec.
         flock(&lock, FlockOperation::Unlock).expect("it is locked");
         remove_leftovers(&folder);
         assert!(!left(alive));

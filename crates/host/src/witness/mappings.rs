@@ -1,4 +1,5 @@
-//! What processes have mapped: data files, whose reads no call counts, and the files of programs, which page faults fetch.
+//! Mapped files of processes: data files, whose reads no call counts, and program files, which page faults
+//! fetch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -13,34 +14,35 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 use crate::counters::{FileRange, residency};
 use crate::pseudo_files::lossy_text_of;
 
-/// Least size of a file whose mapping counts as a way of I/O, whatever its length: tables of the C library are shorter. Two windows
-/// of the default read-ahead: of a smaller file a fault fetches no more.
+/// Least size of a file, in bytes, whose mapping counts as a way of I/O, whatever the mapping's length. Tables
+/// of the C library are smaller. Two windows of the default read-ahead: a fault fetches no more of a smaller
+/// file.
 pub(super) const MAPPED_LEAST: u64 = 256 << 10;
-/// Most files that are noted because they are mapped.
+/// Most files noted because they are mapped.
 const FILES_MAX: usize = 4096;
-/// Most program files of which it is followed what the page cache gains.
+/// Most program files whose growth in the page cache is followed.
 const PROGRAMS_MAX: usize = 256;
-/// How what is mapped begins that lies in no file of storage.
+/// Prefixes of mappings that are not backed by a file of storage.
 const NO_FILES: [&str; 5] = ["/dev/", "/SYSV", "/memfd:", "/[aio]", "anon_inode:"];
-/// What the C library maps of every program that has a language.
+/// Folder of locale files that the C library maps into every program with a language.
 const LOCALES: &str = "/usr/lib/locale/";
 
-/// What was seen so far.
+/// Findings of all looks so far.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
-    /// The size of each file, by device, inode and path; `None` of one that its path does not lead to here.
+    /// Size of each file, by device, inode and path; `None` if the path does not lead to the file here.
     sizes: BTreeMap<String, Option<u64>>,
-    /// Of these the largest, `u64::MAX` where the size of one is not known; `None` before any was seen.
+    /// Largest size among them, `u64::MAX` if one is unknown; `None` before any was seen.
     pub(super) largest: Option<u64>,
-    /// Files of programs, with what the page cache held of each when it was first seen, bytes.
+    /// Program files, each with its bytes in the page cache when first seen.
     programs: Vec<(PathBuf, u64)>,
 }
 
 impl Mapped {
-    /// Looks at a process (proc_pid_maps(5)); gives its ways of I/O that no call counts.
+    /// Looks at a process (proc_pid_maps(5)) and returns its ways of I/O that no call counts.
     pub(super) fn look(&mut self, process: u32) -> BTreeSet<UncountedWay> {
         let text = lossy_text_of(format!("/proc/{process}/maps")).unwrap_or_default();
-        // A program that is just being loaded has no part with code yet.
+        // A program that is still being loaded has no code part yet.
         let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
         let all: Vec<Mapping<'_>> = text.lines().filter_map(Mapping::parse).collect();
         let executed = executed(&all, &program);
@@ -55,7 +57,7 @@ impl Mapped {
         ways
     }
 
-    /// The size of the file of a mapping, which is looked at once.
+    /// Size of the file of a mapping, read once.
     fn size(&mut self, mapping: &Mapping<'_>, is_of_program: bool) -> Option<u64> {
         if let Some(known) = self.sizes.get(mapping.file) {
             return *known;
@@ -67,7 +69,7 @@ impl Mapped {
         if has_room {
             self.sizes.insert(mapping.file.to_owned(), bytes);
         }
-        // One in another mount namespace may be any, and so may those that there is no room for.
+        // A file in another mount namespace, or one beyond the limit, may be any file.
         let is_same = |found: &Metadata| mapping.inode.parse() == Ok(found.ino());
         let own = found.filter(|found| has_room && is_same(found));
         let own = own.map(|found| found.len());
@@ -82,7 +84,7 @@ impl Mapped {
         bytes
     }
 
-    /// Bytes of the files of programs that the page cache has gained since they were first seen, whoever had it fetch them.
+    /// Growth of program files in the page cache since they were first seen, by whatever process, bytes.
     pub(super) fn gained(&self) -> u64 {
         let gained = self.programs.iter().map(|(path, before)| {
             let now = resident(path).unwrap_or(0);
@@ -92,13 +94,14 @@ impl Mapped {
     }
 }
 
-/// The files of these mappings that are run: those with code, and the program itself.
+/// Files of these mappings that are executed: those with code, and the program itself.
 fn executed<'a>(all: &[Mapping<'a>], program: &Path) -> BTreeSet<&'a str> {
     let is_run = |one: &&Mapping<'_>| one.rights.contains('x') || Path::new(one.path) == program;
     all.iter().filter(is_run).map(|one| one.file).collect()
 }
 
-/// What the page cache holds of a regular file, bytes. Whatever else is there is not opened: that alone may do something.
+/// Bytes of a regular file in the page cache. Other kinds of files are not opened: that alone may have an
+/// effect.
 fn resident(path: &Path) -> Option<u64> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -114,7 +117,7 @@ fn resident(path: &Path) -> Option<u64> {
     Some(residency(&[range])?.resident_bytes)
 }
 
-/// Whether a file is one that the loader or the C library opens for a moment: `libc.so.6`, `LC_CTYPE`.
+/// Whether a file is one that the loader or the C library opens briefly: `libc.so.6`, `LC_CTYPE`.
 pub(super) fn is_library(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     path.starts_with(LOCALES)
@@ -124,7 +127,7 @@ pub(super) fn is_library(path: &Path) -> bool {
 /// A line of maps: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE   PATH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mapping<'a> {
-    /// Where it ends in its file, bytes.
+    /// End of the mapping in its file, bytes.
     end: u64,
     rights: &'a str,
     /// Device, inode and path.
@@ -152,7 +155,7 @@ impl<'a> Mapping<'a> {
         })
     }
 
-    /// Whether it is of a file with a name, which is not made of memory.
+    /// Whether the mapping is of a named file that is not in memory.
     fn names_file(&self) -> bool {
         self.path.starts_with('/') && !self.path.ends_with(" (deleted)") && !self.is_memory()
     }
@@ -161,14 +164,15 @@ impl<'a> Mapping<'a> {
         NO_FILES.iter().any(|start| self.path.starts_with(start))
     }
 
-    /// Whether it is a part of a program: of a file that is run, which has parts without code, of a library, or a table of the C library.
+    /// Whether it is part of a program: of an executed file (also parts without code), of a library, or a table
+    /// of the C library.
     fn is_of_program(&self, executed: &BTreeSet<&str>) -> bool {
         self.rights.ends_with('p')
             && (executed.contains(self.file) || is_library(Path::new(self.path)))
     }
 
-    /// The way of I/O that it is. A program can map a large file a window at a time, so its size decides; where that is not known, the
-    /// end of the mapping.
+    /// Way of I/O of the mapping. A program can map a large file one window at a time, so the file's size
+    /// decides, or the end of the mapping where the size is unknown.
     fn way(&self, is_of_program: bool, bytes: Option<u64>) -> Option<UncountedWay> {
         if self.path.starts_with("/[aio]") {
             return Some(UncountedWay::Libaio);
@@ -239,7 +243,8 @@ mod tests {
                 Some(UncountedWay::Mmap),
                 true,
             ),
-            // A part without code of what is run, a library that is not, and a data file whose path begins like that of the program.
+            // A part without code of an executed file, a data library, and a data file whose path begins like
+            // the program's.
             (
                 "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/my tool",
                 None,
@@ -266,17 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_a_large_file_is_a_way_of_io() {
+    fn window_of_a_large_file_is_mmap_io() {
         let line = "7f0000000000-7f0000010000 r--s 00000000 fe:00 77   /data/large file";
         assert_eq!(way(line, &[], Some(256 << 20)), Some(UncountedWay::Mmap));
         assert_eq!(way(line, &[], Some(64 << 10)), None);
-        // It was deleted: all that is known is where the mapping ends.
+        // A deleted file: only the end of the mapping is known.
         let deleted = "7f0000000000-7f0000010000 r--s 00800000 fe:00 77   /data/file (deleted)";
         assert_eq!(way(deleted, &[], None), Some(UncountedWay::Mmap));
     }
 
     #[test]
-    fn a_program_that_is_being_loaded_is_a_program() {
+    fn program_being_loaded_is_not_data() {
         let lines = [
             "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/my tool",
             "7f0008000000-7f0010000000 r--p 00000000 fe:00 83   /usr/bin/my data",
@@ -287,9 +292,9 @@ mod tests {
         assert_eq!(data, [None, Some(UncountedWay::Mmap)]);
     }
 
-    /// A file that is run and read in order: one fault has the kernel fetch all of it.
+    /// A file that is executed and read in order: one fault makes the kernel fetch all of it.
     #[test]
-    fn what_the_page_cache_gains_of_a_program_is_seen() {
+    fn growth_of_a_program_file_is_seen() {
         const BYTES: usize = 4 << 20;
         let mut file = tempfile::NamedTempFile::new_in(needs::folder_on_disk().expect("a folder"))
             .expect("a file");

@@ -1,4 +1,4 @@
-//! What devices and processes carried over time, in memory of fixed size.
+//! Traffic of devices and processes over time, in a fixed amount of memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,19 +11,21 @@ use rustix::time::{ClockId, clock_gettime};
 use super::Number;
 use crate::counters::read_device;
 
-/// Most devices that are followed.
+/// Most devices followed.
 const DEVICES_MAX: usize = 16;
 /// Longest and shortest time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOK_FIRST: Duration = Duration::from_millis(1);
-/// The part of the time so far that passes between two looks, within these bounds: what lasts longer is seen, in a short program too.
+/// Interval of looks as a fraction of the time so far, within these bounds: longer activity is seen, in a short
+/// program too.
 const LOOK_SHARE: u32 = 16;
-/// Once looks are as rare as that, so many times the CPU time that one took passes until the next: observing takes less than 1 % of a CPU.
+/// Pause after a look, in multiples of the look's CPU time, once looks are that rare: observation takes less
+/// than 1 % of a CPU.
 const COST_SHARE: u32 = 200;
-/// Before that.
+/// Pause after a look, in multiples of the look's CPU time, before that.
 const FIRST_COST_SHARE: u32 = 30;
 
-/// When to look.
+/// Schedule of looks.
 pub(super) struct Pace {
     pub(super) began: Instant,
     pub(super) next: Instant,
@@ -34,7 +36,7 @@ impl Pace {
         Self { began, next: began }
     }
 
-    /// Looks where it is time to.
+    /// Looks if it is time.
     pub(super) fn look(&mut self, look: impl FnOnce()) {
         if Instant::now() < self.next {
             return;
@@ -56,14 +58,14 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
-/// A device that is followed, with what it had counted at the end of the last moment.
+/// A followed device, with its counters at the end of the last moment.
 struct Followed {
     number: Number,
     name: String,
     counted: DeviceStat,
 }
 
-/// Records a course.
+/// Recorder of a course.
 pub(super) struct Recorder {
     began: Instant,
     devices: Vec<Followed>,
@@ -74,7 +76,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Follows these devices and then all others that have a size, as far as there is room.
+    /// Follows these devices, then all others with a size, as far as there is room.
     pub(super) fn new(began: Instant, first: impl IntoIterator<Item = Number>) -> Self {
         let sys = Path::new("/sys");
         let entries = std::fs::read_dir(sys.join("dev/block"));
@@ -108,13 +110,13 @@ impl Recorder {
         }
     }
 
-    /// Whether a moment has passed; a look that comes a little early counts.
+    /// Whether a moment has passed; a look slightly early counts.
     pub(super) fn is_due(&self) -> bool {
         let passed = (self.began.elapsed().as_nanos() as u64).saturating_sub(self.recorded_ns);
         passed >= self.least_ns - self.least_ns / 8
     }
 
-    /// Ends a moment; `program` is what its processes have done so far.
+    /// Ends a moment; `program` is the I/O of its processes so far.
     pub(super) fn record(&mut self, program: Option<ProcessIo>) {
         let now = self.began.elapsed().as_nanos() as u64;
         let devices = self.devices.iter_mut().map(|device| {
@@ -124,7 +126,7 @@ impl Recorder {
             did
         });
         let devices = devices.collect();
-        // Accounts of processes that are just ending are nowhere for a moment.
+        // Accounts of processes that are just ending are briefly nowhere.
         let before = self.program.unwrap_or_default();
         let program = program.map(|now| now.with(before, |a, b| a.max(b)));
         self.moments.moments.push(Moment {
@@ -141,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// All moments, of these devices; of those that carried something, where none of these is among them.
+    /// All moments of these devices; if none of these was followed, of all devices with traffic.
     pub(super) fn finish(mut self, program: Option<ProcessIo>, names: &[String]) -> Course {
         self.record(program);
         let mut course = self.moments;
@@ -180,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn a_course_holds_all_that_was_done_in_bounded_memory() {
+    fn course_keeps_all_traffic_in_bounded_memory() {
         let mut recorder = Recorder::new(Instant::now(), []);
         let looks = 3 * Course::MOMENTS_MAX as u64;
         for look in 1..=looks {
-            // An account that is nowhere for a moment takes nothing back.
+            // An account that is briefly missing takes nothing back.
             recorder.record(if look % 7 == 0 { of(0) } else { of(10 * look) });
         }
         assert!(recorder.least_ns >= 400_000_000);

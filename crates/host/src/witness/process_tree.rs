@@ -1,4 +1,4 @@
-//! A program that iolab started, with all that descends from it.
+//! A program that iolab started, with all its descendants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -19,16 +19,16 @@ use super::signals::Came;
 use super::{Followed, Milestone, Watch, lost, nanoseconds, wait};
 use crate::counters::{account_of, account_of_collected, resource_use};
 
-/// The program with all that descends from it.
+/// The program with all its descendants.
 pub(super) struct Tree {
     program: Pid,
     subject: Subject,
-    /// The account of what had been collected before.
+    /// Account of the children collected before.
     before: Option<(ProcessIo, u64)>,
     end: ObservedEnd,
     ended_ns: Option<u64>,
     totals: ProcessTotals,
-    /// What each process waited for CPUs, as of the last look at it, ns.
+    /// Time that each process waited for CPUs, as of the last look, ns.
     delays: BTreeMap<u32, u64>,
     /// Page faults with I/O, once all have been added up.
     faults: u64,
@@ -36,7 +36,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Of a child that has just been started.
+    /// Tree of a child that has just been started.
     pub(super) fn new(program: Pid, words: &[OsString], before: Option<(ProcessIo, u64)>) -> Self {
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         Self {
@@ -52,7 +52,7 @@ impl Tree {
         }
     }
 
-    /// Follows it until all have ended, or a signal comes after the program has.
+    /// Follows the tree until all have ended, or a signal comes after the program's end.
     pub(super) fn follow(
         mut self,
         watch: &mut Watch,
@@ -112,15 +112,15 @@ impl Tree {
         }
     }
 
-    /// What the terminal sends reaches the program by itself.
+    /// Passes a signal on. Signals from the terminal reach the program directly.
     fn pass_on(&self, came: Came) {
         if let Some(signal) = Signal::from_named_raw(came.signal).filter(|_| !came.by_kernel) {
-            // It may have ended meanwhile.
+            // The program may have ended meanwhile.
             let _ = kill_process(self.program, signal);
         }
     }
 
-    /// Collects the ends of all children that have ended; whether any child is left.
+    /// Collects all children that have ended. True while any child is left.
     fn collect(&mut self, began: Instant) -> Result<bool> {
         loop {
             let Some(process) = ended_child()? else {
@@ -142,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// Adds up the accounts of all that have ended and of those that have not.
+    /// Adds up the accounts of all ended and running processes.
     fn add_accounts(&mut self, exits: Option<&mut Exits>) {
         let Some((before, now)) = self.before.zip(account_of_collected()) else {
             return;
@@ -150,7 +150,7 @@ impl Tree {
         let mut io = now.0.since(before.0);
         let mut cancelled = now.1.saturating_sub(before.1);
         let running = descendants();
-        // The account of one that runs has children in it that have ended, so that the two are not added.
+        // The account of a running process includes ended children, so the two are not added.
         let ended = exits.filter(|_| running.is_empty()).and_then(Exits::all);
         if let Some(ended) = ended {
             // Children whose ends their parents ignore are in no other account.
@@ -176,7 +176,7 @@ impl Tree {
     }
 }
 
-/// A child that has ended and was not collected; 0 where there is no child, `None` where all are running.
+/// An ended, uncollected child; 0 where there is no child, `None` where all are running.
 fn ended_child() -> Result<Option<u32>> {
     // SAFETY: all-zero bytes are a valid siginfo.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -195,7 +195,7 @@ fn ended_child() -> Result<Option<u32>> {
     }
 }
 
-/// Collects the end of a child: its status, and what it and the children that it waited for used.
+/// Collects the end of a child: its status, and its resource use with the children that it waited for.
 fn reap(process: u32) -> Result<(ExitStatus, ResourceUse)> {
     let mut status = 0;
     // SAFETY: all-zero bytes are a valid rusage.

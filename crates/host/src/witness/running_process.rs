@@ -1,8 +1,10 @@
-//! A process that ran before, with all that descends from it: joined for a while. It is not stopped, traced or signalled, and nothing of
-//! what it has open stays open here; its files are opened for a moment to look at them ([`Descriptors`]).
+//! A process that was already running, with all its descendants, joined for a while. It is not stopped, traced
+//! or signalled. None of its open files stays open here; files are opened briefly to look at them
+//! ([`Descriptors`]).
 //!
-//! Each task has an account of its own, without its children: what is counted is what these grew by since. Root receives that of each
-//! task that ends; other users know it as of the last look, and what the processes that still run have collected.
+//! Each task has its own account, without its children; the growth of these accounts is counted. Root receives
+//! the account of each ending task. Other users know it as of the last look, and know what the running
+//! processes have collected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -23,7 +25,7 @@ use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{OpenAccount, account_of};
 use crate::pseudo_files::lossy_text_of;
 
-/// An account, with the bytes that never will be written.
+/// An account, with the bytes that will never be written.
 type Account = (ProcessIo, u64);
 
 fn since(now: Account, before: Account) -> Account {
@@ -34,14 +36,14 @@ fn plus(a: Account, b: Account) -> Account {
     (a.0.plus(b.0), a.1.saturating_add(b.1))
 }
 
-/// A number at the beginning and as of the last look.
+/// A value at the beginning and as of the last look.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen<T> {
     before: T,
     last: T,
 }
 
-/// A task that lives, as far as is known.
+/// A task believed to be alive.
 #[derive(Debug)]
 struct Task {
     process: u32,
@@ -49,28 +51,30 @@ struct Task {
     account: Seen<Account>,
 }
 
-/// A process that lives, as far as is known.
+/// A process believed to be alive.
 #[derive(Debug)]
 struct Member {
     started: u64,
-    /// The process that collects its end, as of the last look.
+    /// Process that collects its end, as of the last look.
     parent: u32,
-    /// What it waited for CPUs, ns.
+    /// Time waited for CPUs, ns.
     delay: Seen<u64>,
 }
 
-/// Those that have ended. A shell has any number of children: nothing of each is kept but where their accounts are.
+/// Ended processes and tasks. A shell has any number of children, so only sums and the places of their accounts
+/// are kept.
 #[derive(Debug, Default)]
 struct Gone {
     processes: u64,
-    /// Those among them that no observed process has collected, so that their accounts are in no other one.
+    /// Processes that no observed process has collected, so that their accounts are nowhere else.
     orphans: u64,
-    /// What all tasks did, as of the last looks at them.
+    /// I/O of all ended tasks, as of the last look at each.
     io: Account,
     run_delay_ns: u64,
-    /// The tasks that were there at the beginning.
+    /// Tasks that existed at the beginning.
     early: BTreeMap<u32, Seen<Account>>,
-    /// The numbers of all, as long as the accounts are complete of which some are theirs; those have an end themselves.
+    /// Numbers of all ended tasks and processes, kept while the accounts of ended tasks are complete; each
+    /// number has an account there.
     numbers: BTreeSet<u32>,
 }
 
@@ -78,19 +82,20 @@ struct Gone {
 pub(super) struct RunningProcess {
     pub(super) process: u32,
     subject: Subject,
-    /// Can be read from once the process has ended.
+    /// Readable once the process has ended.
     end: OwnedFd,
-    /// Its account with those of all that it has collected: open from the start, so that it can still be read just after its end.
+    /// Account of the process and all that it has collected, opened at the start so that it can still be read
+    /// just after the end.
     account: Option<OpenAccount>,
     tasks: BTreeMap<u32, Task>,
     members: BTreeMap<u32, Member>,
     gone: Gone,
-    /// The accounts at the beginning of the processes that were there, with all that these had collected.
+    /// Accounts of the processes that existed at the beginning, with all that they had collected.
     before: Account,
     /// Whether the account of any task was read.
     is_read: bool,
     unread: u64,
-    /// Page faults with I/O of those that lived, and of the children that these had waited for.
+    /// Page faults with I/O of the live processes, and of the children that they waited for.
     faults: Seen<u64>,
     ignores_children: bool,
     descriptors: Descriptors,
@@ -142,7 +147,7 @@ impl RunningProcess {
         Ok(joined)
     }
 
-    /// Follows it until it has ended, or the observation is to end.
+    /// Follows the process until its end, or the end of the observation.
     pub(super) fn follow(mut self, watch: &mut Watch) -> Result<Followed> {
         let mut ended_ns = None;
         while ended_ns.is_none() && !watch.is_over() {
@@ -178,13 +183,13 @@ impl RunningProcess {
         })
     }
 
-    /// The numbers of all tasks and processes, of those that have ended as long as these are kept.
+    /// Numbers of all tasks and processes, ended ones included while these are kept.
     fn numbers(&self) -> BTreeSet<u32> {
         let living = self.members.keys().chain(self.tasks.keys());
         living.chain(&self.gone.numbers).copied().collect()
     }
 
-    /// The processes that live, with their starts and parents.
+    /// Live processes, with their starts and parents.
     fn living(&self) -> Vec<(u32, (u64, u32))> {
         let own = std::process::id();
         let known = self.members.iter();
@@ -198,7 +203,7 @@ impl RunningProcess {
 
     fn look(&mut self, recorder: &mut Recorder) {
         let processes = self.read_accounts(false);
-        // It may have become another program: the last one is the one that is told.
+        // The process may have executed another program: the last one is reported.
         if processes.contains(&self.process)
             && let Some(words) = words_of(self.process)
             && let Subject::Process { command, .. } = &mut self.subject
@@ -215,8 +220,8 @@ impl RunningProcess {
         }
     }
 
-    /// Reads the accounts of all that live; gives these. At first all that a task did lies before; one that is seen later has begun
-    /// meanwhile.
+    /// Reads the accounts of all live tasks, and returns the processes. At first, all I/O of a task counts as
+    /// earlier; a task seen later has begun meanwhile.
     fn read_accounts(&mut self, is_first: bool) -> Vec<u32> {
         self.bury();
         let living = self.living();
@@ -261,7 +266,7 @@ impl RunningProcess {
                 self.tasks.entry(task).or_insert(new).account.last = account;
             }
             self.is_read |= is_read;
-            // One that has just ended has no account that ordinary users may read.
+            // Ordinary users may not read the account of a process that has just ended.
             self.unread += u64::from(!is_read && is_first);
         }
         let living: Vec<u32> = living.into_iter().map(|(process, _)| process).collect();
@@ -273,7 +278,7 @@ impl RunningProcess {
         living
     }
 
-    /// Adds up those that have ended since the last look: another one may have their number by now.
+    /// Adds up those that have ended since the last look; their numbers may have been reused.
     fn bury(&mut self) {
         let gone = &mut self.gone;
         let ended = |number: &u32, task: &mut Task| !is_there(task.process, *number, task.started);
@@ -293,7 +298,8 @@ impl RunningProcess {
             gone.run_delay_ns = gone.run_delay_ns.saturating_add(waited);
             gone.processes += 1;
             gone.numbers.insert(*number);
-            // One whose parent ended since the last look too was collected by it, as far as that look shows.
+            // A process whose parent ended since the last look too was collected by it, as far as that look
+            // shows.
             let mut ancestors =
                 std::iter::successors(Some(*number), |one| ended.get(one).map(|one| one.parent));
             let is_collected =
@@ -302,14 +308,14 @@ impl RunningProcess {
         }
     }
 
-    /// What all tasks did, by the accounts of those that have ended where these are known.
+    /// I/O of all tasks, by the accounts of ended ones where these are known.
     fn of_tasks(&self, ended: Option<&[Exit]>) -> Account {
         let living = |task: &Task| since(task.account.last, task.account.before);
         let Some(ended) = ended else {
             let living = self.tasks.values().map(living);
             return living.fold(self.gone.io, plus);
         };
-        // Of several that had a number, the first has ended first.
+        // Of several tasks that had a number, the first ended first.
         let mut early = self.gone.early.clone();
         let mut late: BTreeMap<u32, Account> = BTreeMap::new();
         let mut sum = Account::default();
@@ -334,7 +340,7 @@ impl RunningProcess {
         early.chain(rest).fold(sum, plus)
     }
 
-    /// What the processes that live have done and collected, less all that was there at the beginning.
+    /// I/O of the live processes and their collected children, less what was there at the beginning.
     fn of_processes(&self, last: Option<Account>, living: &[(u32, (u64, u32))]) -> Account {
         let others = living.iter().map(|(process, _)| *process);
         let others = others.filter(|process| *process != self.process);
@@ -351,7 +357,8 @@ impl RunningProcess {
         let io = of_tasks.0.with(of_processes.0, |a, b| a.max(b));
         let is_living = |number: &u32| living.iter().any(|(process, _)| process == number);
         let unburied = self.members.keys().filter(|one| !is_living(one)).count() as u64;
-        // What was collected by one whose account can be read is whole. Equal sums alone prove nothing: both may be those of the last look.
+        // Children collected by a readable process are whole. Equal sums alone prove nothing: both may date
+        // from the last look.
         let cut_short = match (ended, own) {
             (Some(_), _) => 0,
             (None, Some(_)) if of_processes.0 == io => self.gone.orphans + unburied,
@@ -381,7 +388,7 @@ fn is_there(process: u32, task: u32, since: u64) -> bool {
     started(process, task) == Some(since)
 }
 
-/// The name and the arguments of a process.
+/// Name and arguments of a process.
 fn command_of(process: u32) -> Vec<String> {
     words_of(process).unwrap_or_else(|| {
         let name = lossy_text_of(format!("/proc/{process}/comm")).unwrap_or_default();
@@ -389,7 +396,7 @@ fn command_of(process: u32) -> Vec<String> {
     })
 }
 
-/// The arguments of a process, its name first; `None` of one that has none, such as one that has ended.
+/// Arguments of a process, its name first; `None` for a process without any, such as an ended one.
 fn words_of(process: u32) -> Option<Vec<String>> {
     let line = lossy_text_of(format!("/proc/{process}/cmdline")).ok()?;
     let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
@@ -404,7 +411,7 @@ mod tests {
     use super::super::exits::tests::of;
     use super::*;
 
-    /// A shell that says "ready" and then goes on for a line.
+    /// A shell that says "ready" and then waits for a line to go on.
     struct Shell {
         child: Child,
         input: Option<ChildStdin>,
@@ -443,13 +450,13 @@ mod tests {
 
     impl Drop for Shell {
         fn drop(&mut self) {
-            // It ends with its input.
+            // The shell ends with its input.
             self.input = None;
             let _ = self.child.wait();
         }
     }
 
-    /// A shell that has read a megabyte, and reads another one in a child when it is told to.
+    /// A shell that has read a megabyte, and reads more in a child on request.
     #[test]
     fn what_was_done_before_does_not_count() {
         let script = "dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready
@@ -469,9 +476,9 @@ mod tests {
         assert_eq!((totals.running, totals.unread, totals.cut_short), (1, 0, 0));
     }
 
-    /// Of children that have ended a sum stays, and what has the number of one by now is another process.
+    /// Ended children leave a sum, and a process that reuses a number is another one.
     #[test]
-    fn children_that_have_ended_are_added_up_and_forgotten() {
+    fn ended_children_are_added_up_and_forgotten() {
         let script = "while read go; do
             (dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready; read end); echo ready; done";
         let mut shell = Shell::run(script);
@@ -503,7 +510,7 @@ mod tests {
         assert!(((3 << 20)..(7 << 19)).contains(&read), "{totals:?}");
     }
 
-    /// Its parent has collected it, and both sums are those of the look before the read.
+    /// The parent has collected the process, and both sums date from the look before the read.
     #[test]
     fn a_collected_process_is_cut_short() {
         let script = "read go; dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready";
@@ -516,12 +523,12 @@ mod tests {
         assert_eq!((totals.running, totals.cut_short), (0, 1), "{totals:?}");
     }
 
-    /// Its account is in that of the process that collects orphans, which is not observed.
+    /// The orphan's account is in the process that collects orphans, which is not observed.
     #[test]
     fn an_orphan_that_has_ended_is_cut_short() {
         let shell = Shell::run("read end");
         let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
-        // Numbers that no process has: an orphan, a child, and a child of that.
+        // Numbers that no process has: an orphan, a child, and the child's child.
         let [orphan, child, of_child] = [1 << 29, 2 << 29, 3 << 29];
         for (number, parent) in [(orphan, 1), (child, shell.child.id()), (of_child, child)] {
             let member = Member {
@@ -543,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_of_tasks_that_have_ended_count_once_and_less_what_was_before() {
+    fn ended_tasks_count_once_without_earlier_io() {
         let shell = Shell::run("read end");
         let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
         let rchar = |rchar| {
@@ -558,7 +565,7 @@ mod tests {
             last: rchar(last),
         };
         joined.tasks.clear();
-        // Two that were there at the beginning, and one that came later; numbers that no task has.
+        // Two that existed at the beginning, and a later one; numbers that no task has.
         let [first, second, late] = [1 << 29, 2 << 29, 3 << 29];
         for (number, account) in [
             (first, seen(100, 110)),
@@ -576,7 +583,7 @@ mod tests {
         assert!(joined.tasks.is_empty());
         let sum = |joined: &RunningProcess, ended: Option<&[Exit]>| joined.of_tasks(ended).0.rchar;
         assert_eq!(sum(&joined, None), 10 + 20 + 40);
-        // They went on after the last look; the account of the second is not there, and 9 is a stranger.
+        // The tasks went on after the last look; the second's account is missing, and 9 is a stranger.
         let ended = [
             of(first, 1, 111),
             of(late, 1, 44),
@@ -584,7 +591,7 @@ mod tests {
             of(9, 1, 5000),
         ];
         assert_eq!(sum(&joined, Some(&ended)), 11 + 20 + 44 + 1000);
-        // Where accounts are missing, nothing is kept of those that were not there at the beginning.
+        // If accounts are missing, ended tasks that began later are not kept.
         joined.gone.numbers.clear();
         assert_eq!(joined.numbers().len(), 1);
         assert_eq!(sum(&joined, None), 10 + 20 + 40);

@@ -1,5 +1,5 @@
-//! A file that processes were seen to have open. It is not held open here: that would keep them from unmounting its file system, detaching
-//! its device, or getting a lease.
+//! A file that processes were seen to have open. It is not held open here, which would prevent them from
+//! unmounting its file system, detaching its device, or getting a lease.
 
 use std::fs::{self, Metadata, read_dir};
 use std::os::fd::AsRawFd;
@@ -13,42 +13,43 @@ use rustix::fs::{Mode, OFlags};
 
 use super::Number;
 
-/// Most entries of a folder among which a file is looked for that was renamed.
+/// Most entries of a folder that are searched for a renamed file.
 const ENTRIES_MAX: usize = 4096;
 
-/// A file, by device, inode and, where the file system keeps it, when it was made: file systems give the number of an inode again.
+/// Identity of a file: device, inode and, where the file system keeps it, time of creation. File systems reuse
+/// inode numbers.
 pub(super) type FileId = (u64, u64, Option<SystemTime>);
 
 /// A file that was seen open.
 #[derive(Debug)]
 pub(super) struct SeenFile {
-    /// Its name when it was last seen open, or at the end.
+    /// Path when it was last seen open, or at the end.
     pub(super) path: PathBuf,
     pub(super) medium: Medium,
-    /// Whether the device that it lies on is known.
+    /// Whether its device is known.
     pub(super) has_device: bool,
-    /// That device.
+    /// Device that it lies on.
     pub(super) device: Option<Number>,
-    /// Its size when it was last seen open, bytes.
+    /// Size when it was last seen open, bytes.
     pub(super) bytes: u64,
     /// The file, opened for a last look at the end.
     pub(super) opened: Option<Opened>,
-    /// Whether its path led to it here when it was first seen; not that of a file in another mount namespace.
+    /// Whether its path led to it here when first seen; false in another mount namespace.
     pub(super) is_reachable: bool,
     pub(super) is_read: bool,
     pub(super) is_written: bool,
-    /// What it lies on, while it was seen as the standard output or standard error of this process alone.
+    /// Stack below it, while it was only seen as the standard output or error of this process.
     pub(super) report_on: Option<Stack>,
 }
 
 impl SeenFile {
-    /// Its size, bytes: that of a device is as it was seen, for one that was detached has none.
+    /// Size, bytes. A device keeps the size at which it was seen, because a detached one has none.
     pub(super) fn bytes(&self) -> u64 {
         let file = self.opened.as_ref().filter(|opened| opened.is_file());
         file.and_then(Opened::bytes).unwrap_or(self.bytes)
     }
 
-    /// Notes its size and name: it was seen open once more.
+    /// Updates size and name: the file was seen open once more.
     pub(super) fn seen_again(&mut self, metadata: &Metadata, link: &Path) {
         if metadata.is_file() {
             self.bytes = metadata.len();
@@ -58,8 +59,8 @@ impl SeenFile {
         }
     }
 
-    /// Opens it for a last look. One that is out of reach stays closed, as in a file system that was unmounted; false of one that was
-    /// deleted, or moved to where it is not found.
+    /// Opens the file for a last look. A file out of reach stays closed, as in an unmounted file system. False
+    /// for a file that was deleted, or moved to an unknown place.
     pub(super) fn look_again(&mut self, id: FileId) -> bool {
         if !self.is_reachable {
             return true;
@@ -89,7 +90,7 @@ pub(super) fn is_deleted(metadata: &Metadata) -> bool {
 struct Place(std::os::fd::OwnedFd);
 
 impl Place {
-    /// The way to it through `/proc`.
+    /// Path to it through `/proc`.
     fn link(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
@@ -99,7 +100,8 @@ impl Place {
     }
 }
 
-/// Where a path led to this file, if it still does. Whatever else is there by now is not opened: that alone may do something.
+/// Place of the file at a path, if it is still there. Other files are not opened: that alone may have an
+/// effect.
 fn place_of(path: &Path, id: FileId) -> Option<Place> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = Place(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -107,7 +109,7 @@ fn place_of(path: &Path, id: FileId) -> Option<Place> {
     (id_of(&found) == id).then_some(place)
 }
 
-/// Where a file is that has another name in the same folder by now.
+/// Place of the file under a new name in the same folder.
 fn renamed(path: &Path, id: FileId) -> Option<(PathBuf, Place)> {
     let entries = read_dir(path.parent()?).ok()?.flatten();
     let mut same = entries
@@ -116,7 +118,7 @@ fn renamed(path: &Path, id: FileId) -> Option<(PathBuf, Place)> {
     same.find_map(|entry| Some((entry.path(), place_of(&entry.path(), id)?)))
 }
 
-/// Whether the file system of a file is no longer at its place: the nearest folder there is one of another.
+/// Whether the file's file system was unmounted: the nearest folder there belongs to another one.
 fn is_unmounted(path: &Path, id: FileId) -> bool {
     let mut above = path.ancestors().skip(1);
     let nearest = above.find_map(|folder| fs::metadata(folder).ok());

@@ -1,11 +1,11 @@
-//! Signals that reach this process while it observes a program, each with who sent it.
+//! Signals that reach this process while it observes a program, each with its sender.
 
 use std::io;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What is passed on to the program, and the end of a child.
+/// Signals that are passed on to the program, and the end of a child.
 const WATCHED: [libc::c_int; 7] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -16,25 +16,26 @@ const WATCHED: [libc::c_int; 7] = [
     libc::SIGCHLD,
 ];
 
-/// Where the handler writes; -1: nowhere.
+/// Descriptor that the handler writes to; -1 for none.
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
-/// A signal that came.
+/// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Came {
     pub(super) signal: i32,
-    /// The kernel sent it: one of the terminal's, which goes to the program as well.
+    /// Whether the kernel sent it, as for signals of the terminal, which reach the program as well.
     pub(super) by_kernel: bool,
 }
 
-/// Receives signals from its making on. One for the whole process, which lives as long as it.
+/// Receiver of signals from its creation on. One for the whole process, and never removed.
 pub(super) struct Signals {
     came: PipeReader,
 }
 
 impl Signals {
-    /// Begins. Where there is a program that inherits what is ignored, that stays so; a shell makes background commands ignore what
-    /// comes from the terminal, and what is sent to one that runs nothing is meant for it.
+    /// Starts receiving. With a program, which inherits ignored signals, these stay ignored. Without one, only
+    /// signals of the terminal do: a shell makes background commands ignore them, and any other signal is meant
+    /// for this process.
     pub(super) fn watch(has_program: bool) -> io::Result<Self> {
         let (came, bell) = io::pipe()?;
         rustix::io::ioctl_fionbio(&came, true)?;
@@ -48,7 +49,7 @@ impl Signals {
         Ok(Self { came })
     }
 
-    /// All that came since.
+    /// All signals received since the last call.
     pub(super) fn take(&self) -> Vec<Came> {
         let mut all = Vec::new();
         let mut bytes = [0u8; 2];
@@ -68,8 +69,8 @@ impl AsFd for Signals {
     }
 }
 
-/// Has a signal ring the bell. One that this process was started to ignore stays ignored, by the program too; without a program, but for
-/// those of the terminal.
+/// Installs the handler for a signal. A signal that this process was started to ignore stays ignored, for the
+/// program too; without a program, only those of the terminal.
 fn handle(signal: libc::c_int, has_program: bool) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid sigaction.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -96,9 +97,10 @@ fn handle(signal: libc::c_int, has_program: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends this process by a signal that has ended a program, so that a shell sees the same. It returns where the signal ends nothing.
+/// Ends this process by the signal that ended a program, so that a shell sees the same. Returns if the signal
+/// ends nothing.
 pub fn end_by(signal: i32) {
-    // A second core file would take the place of the program's.
+    // A second core file would replace the program's.
     let none = rustix::process::Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -112,7 +114,8 @@ pub fn end_by(signal: i32) {
 }
 
 extern "C" fn ring(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo. Code SI_KERNEL, and those of faults, are above 0.
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo. SI_KERNEL, and the codes of faults, are above
+    // 0.
     let by_kernel = unsafe { (*info).si_code } > 0;
     let bytes = [signal as u8, u8::from(by_kernel)];
     // SAFETY: errno of the interrupted code is put back.

@@ -1,4 +1,4 @@
-//! What is read before the observation, and what its end makes of it: the difference is what was observed.
+//! Values before an observation, and the result of their comparison with those at its end.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,21 +26,22 @@ pub(super) struct Before {
     target: Option<Target>,
     others: Others,
     dirty_bytes: Option<u64>,
-    /// What the target and the observed devices lie on.
+    /// Stacks below the target and the observed devices.
     stacks: Vec<Stack>,
     counters: Counters,
     counted_at: Instant,
-    /// Of all mounts: which of them the program uses is known only afterwards.
+    /// Counts of all NFS mounts: the program's own are known only afterwards.
     nfs: NfsMounts,
     devices: AllDevices,
     cancelled_bytes: u64,
 }
 
 impl Before {
-    /// Reads them, and joins the process that is observed, if one is. `watched` are the devices that are.
+    /// Reads the values, and joins the process to observe, if any. `watched` are the stacks of observed
+    /// devices.
     ///
     /// # Errors
-    /// When there is no such process.
+    /// There is no such process.
     pub(super) fn read<'a>(of: &Witness<'a>, watched: Vec<Stack>) -> Result<(Self, Ready<'a>)> {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
@@ -51,7 +52,7 @@ impl Before {
         let counted_at = Instant::now();
         let counters = counters::snapshot(&stacks);
         let nfs = NfsMounts::read();
-        // Its accounts before the devices': what it does in between is not taken for another's.
+        // Process accounts before those of devices: I/O in between is not mistaken for another process's.
         let ready = match of.of {
             WitnessOf::Process(process) => Ready::Process(Box::new(RunningProcess::new(process)?)),
             WitnessOf::Program { file, words } => Ready::Program { file, words },
@@ -71,12 +72,12 @@ impl Before {
         Ok((before, ready))
     }
 
-    /// Numbers of the devices that the target, or what is observed, lies on.
+    /// Numbers of the devices below the target or the observed devices.
     pub(super) fn devices_of_target(&self) -> impl Iterator<Item = Number> {
         self.stacks.iter().filter_map(|stack| stack.device)
     }
 
-    /// Reads everything once more, and gives what happened since.
+    /// Reads everything again, and returns the differences.
     pub(super) fn finish(
         self,
         mut watch: Watch,
@@ -86,7 +87,7 @@ impl Before {
         let now = AllDevices::read();
         let nfs_now = NfsMounts::read();
         let traced = watch.tracer.map(ProgramTracer::finish).transpose();
-        // What else was seen stands without it.
+        // The other findings are valid without the trace.
         let traced = traced.unwrap_or_else(|_| {
             tell(Milestone::TraceLost);
             None
@@ -106,7 +107,7 @@ impl Before {
         let others = Others::read(&observed).since(&self.others, ended.as_deref(), joined);
         let mut descriptors = followed.descriptors;
         let ways = descriptors.finish();
-        // A file that the program deletes, and that is open here, loses its pages when it is closed here.
+        // A file that the program deletes while it is open here loses its pages when it is closed here.
         let cancelled = cancelled_by_this_process().saturating_sub(self.cancelled_bytes);
         let has_target = self.target.is_some();
         let target = self.target.map(Target::after);
@@ -159,18 +160,20 @@ impl Before {
     }
 }
 
-/// Bytes that so many page faults with I/O fetched of mapped files, an estimate; `window_bytes` is what one of them fetches ahead.
+/// Bytes of mapped files fetched by this number of page faults with I/O, an estimate; `window_bytes` is the
+/// read-ahead of one fault.
 fn fault_bytes(faults: u64, mapped: &Mapped, window_bytes: u64) -> u64 {
     let largest = mapped.largest.unwrap_or(u64::MAX);
     let window = window_bytes.max(MAPPED_LEAST);
     let estimate = faults.saturating_mul(window.min(largest));
-    // What is used in order is fetched without further faults.
+    // Data used in order is fetched without further faults.
     estimate.max(mapped.gained())
 }
 
-/// The accounts of tasks that neither are nor descend from these.
+/// Accounts of tasks that neither are nor descend from `ancestors`.
 fn not_of(exits: &[Exit], ancestors: &BTreeSet<u32>) -> Vec<Exit> {
-    // In the same order, so that each of the family is met when its turn comes: a number may be another's too.
+    // In the same order, so that each task of the family is met in its turn: its number may be another task's
+    // too.
     let mut own = family(exits, ancestors).into_iter().peekable();
     let others = exits
         .iter()
@@ -178,7 +181,7 @@ fn not_of(exits: &[Exit], ancestors: &BTreeSet<u32>) -> Vec<Exit> {
     others.copied().collect()
 }
 
-/// What the control groups of this process, and so of a program that it starts, allow.
+/// Limits by the control groups of this process, and so of a program that it starts.
 fn limits(stacks: &[Stack]) -> GroupLimits {
     let proc = Path::new("/proc");
     let devices = stacks.iter().filter_map(|stack| stack.device);

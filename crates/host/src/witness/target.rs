@@ -1,4 +1,4 @@
-//! The file, device or directory that the user named, before and after the observation.
+//! File, device or directory that the user named, before and after the observation.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use iolab_workload::witness::{ObservedFile, ObservedTarget};
 use super::seen_file::SeenFile;
 use crate::counters::{FileRange, extents, residency};
 
-/// What the user named, before and after.
+/// The named target, before and after.
 pub(super) struct Target {
     path: PathBuf,
-    /// Open while it is looked at, and not in between: the program can delete it, unmount or detach it, and the kernel writes back and
-    /// drops the pages of a device when the program closes it.
+    /// Open during a look only. The program must be able to delete, unmount or detach it, and the kernel writes
+    /// back and drops a device's pages when the program closes it.
     opened: Option<Opened>,
     is_device: bool,
     medium: Option<Medium>,
@@ -27,7 +27,7 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn before(path: &Path) -> Self {
         let opened = Opened::open(path).ok();
-        // A file that is to be made lies where its folder does.
+        // A file that is yet to be made lies where its folder does.
         let folder = || {
             Opened::open(
                 path.parent()
@@ -83,7 +83,7 @@ fn is_device(opened: &Opened) -> bool {
     metadata.is_ok_and(|metadata| metadata.file_type().is_block_device())
 }
 
-/// All of a file or device; `None` for what has no bytes to look at.
+/// Whole range of a file or device; `None` for a target without bytes.
 fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
     let length = opened.bytes().filter(|bytes| *bytes > 0)?;
     Some(FileRange {
@@ -101,7 +101,7 @@ pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
         path: seen.path.clone(),
         medium: seen.medium,
         bytes: seen.bytes(),
-        // In units of 512 bytes on every file system of Linux, says stat(2).
+        // Units of 512 bytes on every file system of Linux, by stat(2).
         allocated_bytes: file.map(|file| file.blocks().saturating_mul(512)),
         is_read: seen.is_read,
         is_written: seen.is_written,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_can_delete_the_file_that_the_user_named() {
+    fn program_can_delete_the_named_file() {
         let file = tempfile::NamedTempFile::new_in(needs::folder_on_disk().expect("a folder"))
             .expect("a file");
         std::fs::write(file.path(), [1; 1 << 16]).expect("written");

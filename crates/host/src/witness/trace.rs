@@ -1,4 +1,4 @@
-//! The kernel's trace events of a program: what it had disks do, and its syncs.
+//! Trace events of a program: its disk requests and its syncs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,30 +15,30 @@ use crate::pseudo_files::text_of;
 use crate::tracing::program::{TracedFileSystem, of_program};
 use crate::tracing::{TracedPlaces, TracedThreads, Tracer, check_programs, kernel_number};
 
-/// A trace that is recorded.
+/// A trace that is being recorded.
 pub(super) struct ProgramTracer {
     tracer: Tracer,
     clock: Clock,
     began: u64,
     disks: Vec<Number>,
     file_systems: Vec<TracedFileSystem>,
-    /// Threads of a process that is joined.
+    /// Threads of a joined process.
     first: BTreeSet<u32>,
-    /// The thread that starts a program.
+    /// Thread that starts a program.
     parent: u32,
 }
 
 impl ProgramTracer {
-    /// Begins to record what all disks do, and the syncs of file systems that have events for them.
+    /// Starts recording the requests of all disks, and the syncs of file systems with sync events.
     ///
     /// # Errors
-    /// Of kind usage: why that cannot be.
+    /// Of kind usage: the reason why that is impossible.
     pub(super) fn begin() -> Result<Self> {
         check_programs()?;
         let clock = Clock::calibrate();
         let file_systems = synced_file_systems();
         let disks = AllDevices::read().disks();
-        // Flushes of a disk that is made of others show there only.
+        // Flushes of a disk that is made of others show only there.
         let of_syncs = file_systems.iter().map(|one| (one.disk, one.has_requests));
         let all: BTreeMap<Number, bool> = disks.iter().copied().chain(of_syncs).collect();
         let mut tracer = Tracer::new(
@@ -68,17 +68,17 @@ impl ProgramTracer {
         })
     }
 
-    /// Counts what a process that runs already, with all that descends from it, does from now on.
+    /// Counts the activity of a running process and its descendants from now on.
     pub(super) fn join(&mut self, process: u32) {
         self.began = self.clock.now();
         self.first
             .extend(with_descendants([process]).into_iter().flat_map(tasks));
     }
 
-    /// What was recorded of the program that this thread started, or that was joined.
+    /// Result for the program that this thread started, or that was joined.
     ///
     /// # Errors
-    /// When what was recorded cannot be read.
+    /// The recorded events cannot be read.
     pub(super) fn finish(self) -> Result<(TracedProgram, BTreeMap<Number, TracedDisk>)> {
         self.tracer.stop();
         let mut recording = self.tracer.finish(&[])?;
@@ -113,7 +113,7 @@ fn traced(one: &SyncedFileSystem) -> TracedFileSystem {
         number: kernel_number(one.number),
         disk: kernel_number(one.disk),
         journal: one.journal,
-        // Where it is not told, a flush is what is looked for.
+        // Where the cache mode is unknown, flushes are looked for.
         has_cache: cache.is_none_or(|cache| cache.trim() != "write through"),
     }
 }

@@ -7,7 +7,7 @@ use crate::tracing::recorded_events::{
     SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES, TracedPlaces, TracedThreads,
 };
 
-/// As Linux 6.18 states them, without what is printed.
+/// Format stated by Linux 6.18, without the print format.
 const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
     \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
@@ -30,7 +30,7 @@ fn record(id: u16, fields: &[(usize, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn records_are_read_by_the_formats_of_their_events() {
+fn records_are_read_by_their_events_formats() {
     let mut decoder = Decoder::default();
     decoder.add(BLOCK_SOURCES[1], ISSUE).expect("a format");
     decoder.add(THREAD_SOURCES[1], SWITCH).expect("a format");
@@ -63,13 +63,13 @@ fn records_are_read_by_the_formats_of_their_events() {
     assert_eq!(seen(&switch), [TraceEventKind::Runs(9)]);
     assert_eq!(seen(&record(1, &[])), []);
     assert_eq!(seen(&issue[..20]), []);
-    // A kernel without a field that is needed is refused.
+    // A kernel without a needed field is refused.
     let old = ISSUE.replace("nr_sector", "sectors");
     assert!(Decoder::default().add(BLOCK_SOURCES[1], &old).is_err());
 }
 
 #[test]
-fn a_thread_that_begins_is_read_with_the_one_that_made_it() {
+fn new_thread_is_read_with_its_maker() {
     let format = "name: task_newtask\nID: 205\nformat:\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
@@ -82,7 +82,7 @@ fn a_thread_that_begins_is_read_with_the_one_that_made_it() {
 }
 
 #[test]
-fn a_sync_is_read_with_its_file_and_its_thread() {
+fn sync_is_read_with_file_and_thread() {
     let format = "name: ext4_sync_file_exit\nID: 900\nformat:\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
@@ -107,8 +107,8 @@ fn a_sync_is_read_with_its_file_and_its_thread() {
 }
 
 #[test]
-fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
-    // As Linux 6.18 states them.
+fn fuse_request_is_read_with_its_thread() {
+    // Formats stated by Linux 6.18.
     let common = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:dev_t connection;\toffset:8;\tsize:4;\tsigned:0;\n\
         \tfield:uint64_t unique;\toffset:16;\tsize:8;\tsigned:0;\n";
@@ -169,8 +169,8 @@ fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
 }
 
 #[test]
-fn requests_to_a_file_server_are_read_with_what_was_transferred() {
-    // As Linux 6.1 states them.
+fn file_server_requests_are_read_with_their_transfer() {
+    // Formats stated by Linux 6.1.
     let common = "\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
         \tfield:u64 fileid;\toffset:16;\tsize:8;\tsigned:0;\n\
         \tfield:loff_t offset;\toffset:24;\tsize:8;\tsigned:1;\n";
@@ -218,8 +218,8 @@ fn requests_to_a_file_server_are_read_with_what_was_transferred() {
 }
 
 #[test]
-fn an_extent_of_btrfs_is_read_with_its_place() {
-    // As Linux 6.18 states it, in the order of other places.
+fn btrfs_extent_is_read_with_its_place() {
+    // Format stated by Linux 6.18, with fields in another order.
     let format = "name: btrfs_ordered_extent_add\nID: 2014\nformat:\n\
         \tfield:u8 fsid[16];\toffset:8;\tsize:16;\tsigned:0;\n\
         \tfield:u64 ino;\toffset:24;\tsize:8;\tsigned:0;\n\
@@ -230,7 +230,7 @@ fn an_extent_of_btrfs_is_read_with_its_place() {
         \tfield:u64 root_objectid;\toffset:64;\tsize:8;\tsigned:0;\n";
     let mut decoder = Decoder::default();
     decoder.add(MOVED_SOURCE, format).expect("a format");
-    // Words 1, 2, 4 and 8, in the order of bytes of a network.
+    // Words 1, 2, 4 and 8, in network byte order.
     let uuid: Vec<u8> = [1u32, 2, 4, 8]
         .iter()
         .flat_map(|word| word.to_be_bytes())
@@ -264,7 +264,7 @@ fn an_extent_of_btrfs_is_read_with_its_place() {
 }
 
 #[test]
-fn the_first_letters_of_a_request_say_what_it_transfers() {
+fn first_letters_of_a_request_name_its_transfer() {
     for (flags, expected) in [
         (&b"R\0"[..], Transfer::Read),
         (b"RA", Transfer::Read),
@@ -332,7 +332,7 @@ fn only_disks_with_such_events_are_traced() {
     for source in SYNC_CALL_SOURCES {
         assert_eq!(source.filter(&one).as_deref(), Some(NO_FILTER));
     }
-    // Either those of trials, or that any begins.
+    // Either events of trial threads, or the start of any thread.
     for (places, of_trials) in [(&places, true), (&one, false)] {
         for source in THREAD_SOURCES {
             assert_eq!(source.filter(places).is_some(), of_trials);

@@ -1,4 +1,4 @@
-//! Requests and events that are made up together, so that it is known how they belong.
+//! Requests and events made up together, so that the right answer is known.
 
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn block(at: u64, step: Step, first: u64, count: u32) -> Event {
     }
 }
 
-/// The events of one request of a device.
+/// Events of one request of a device.
 fn events_of(first: u64, count: u32, [start, issue, complete]: [u64; 3]) -> [Event; 3] {
     [
         block(start, Step::Start, first, count),
@@ -81,12 +81,12 @@ fn each_stage_is_between_two_events() {
 }
 
 #[test]
-fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
+fn preempted_thread_waits_for_a_cpu_after_completion() {
     let thread = |at, kind| Event { at, kind };
     for (before, expected) in [
-        // The thread never slept: it was preempted, and did not run when the device was done.
+        // A thread that never slept: it was preempted, and not running when the device was done.
         (vec![], (0, 70, 10)),
-        // It sleeps for another request, is woken before the device is done, and waits for a CPU.
+        // A thread asleep for another request, woken before the device is done, then waiting for a CPU.
         (vec![thread(210, TraceEventKind::Woken(7))], (0, 70, 10)),
     ] {
         let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
@@ -96,7 +96,7 @@ fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
         let seen = joined.stages[0].expect("joined");
         assert_eq!((seen.completion, seen.cpu_wait, seen.reaping), expected);
     }
-    // It ran all the time.
+    // A thread that ran all the time.
     let joined = join(
         &[request(100, 300, 80, 8)],
         &[],
@@ -106,7 +106,7 @@ fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
 }
 
 #[test]
-fn a_split_request_has_the_stages_of_its_last_part() {
+fn split_request_has_stages_of_its_last_part() {
     let mut events = events_of(0, 8, [110, 120, 150]).to_vec();
     events.extend(events_of(8, 8, [130, 140, 180]));
     let requests = [request(100, 200, 0, 16)];
@@ -134,12 +134,12 @@ fn split_requests_are_counted_where_they_belong() {
 }
 
 #[test]
-fn a_part_that_began_before_the_stamp_belongs_to_the_request_if_to_no_other() {
+fn part_begun_early_belongs_to_the_only_request() {
     let events = events_of(80, 8, [95, 120, 180]);
     let joined = join(&[request(100, 200, 80, 8)], &[], &events);
     let seen = joined.stages[0].expect("joined");
     assert_eq!((seen.admission, seen.queue, whole(&seen)), (0, 20, 100));
-    // Two at once of the same sectors: the other one was there first.
+    // Two requests of the same sectors at once: the other one was there first.
     let requests = [request(140, 250, 80, 8), request(90, 190, 80, 8)];
     let joined = join(&requests, &[], &events);
     assert_eq!(joined.stages[0], None);
@@ -149,7 +149,7 @@ fn a_part_that_began_before_the_stamp_belongs_to_the_request_if_to_no_other() {
 #[test]
 fn requests_of_others_are_counted_and_join_nothing() {
     let mut events = events_of(80, 8, [110, 120, 190]).to_vec();
-    // Beside ours; before ours was issued; still on its way when ours ended; a write.
+    // Other sectors; before ours was issued; still in flight when ours ended; a write.
     events.extend(events_of(800, 8, [110, 120, 190]));
     events.extend(events_of(0, 8, [50, 60, 90]));
     events.extend(events_of(88, 8, [150, 160, 400]));
@@ -190,7 +190,7 @@ fn to_fuse(start: u64, end: u64, writes: bool, bytes: u32) -> TracedRequest {
 }
 
 #[test]
-fn requests_to_a_file_system_in_user_space_are_known_by_thread_transfer_and_bytes() {
+fn fuse_requests_match_by_thread_transfer_and_bytes() {
     let events = [
         sent(110, 2, Transfer::Read, 80, 7),
         // Another program reads as much.
@@ -205,16 +205,16 @@ fn requests_to_a_file_system_in_user_space_are_known_by_thread_transfer_and_byte
             at: 195,
             kind: TraceEventKind::Runs(7),
         },
-        // A write in two parts, and a look-up between them.
+        // A write in two parts, with a look-up in between.
         sent(210, 6, Transfer::Write, 80 + 4096, 7),
         answered(240, 6, 24),
         sent(245, 8, Transfer::Other, 48, 7),
         answered(248, 8, 16),
         sent(250, 10, Transfer::Write, 80 + 4096, 7),
         answered(280, 10, 24),
-        // An answer of which nothing else was seen, and a sync.
+        // An answer without its request, and a sync.
         answered(290, 1, 16),
-        // The sync of another thread, which this one does not wait for.
+        // A sync of another thread, which this one does not wait for.
         sent(305, 11, Transfer::Flush, 56, 8),
         sent(310, 12, Transfer::Flush, 56, 7),
         answered(380, 12, 16),
@@ -251,11 +251,11 @@ fn requests_to_a_file_system_in_user_space_are_known_by_thread_transfer_and_byte
     assert_eq!(joined.syncs.counts([0]).flushes, 1);
     let counts = joined.counts(0..3, [0]);
     assert_eq!((counts.joined, counts.unjoined, counts.split), (2, 1, 1));
-    // Of others: one of another thread, a look-up, one whose sending was not seen, a short one.
+    // Others: another thread's, a look-up, one whose sending was not seen, a short one.
     assert_eq!((counts.carried, counts.others, counts.flushes), (3, 4, 2));
 }
 
-/// Requests of a trial that are on their way together, each split into parts at random moments.
+/// Concurrent requests of a trial, each split into parts at random moments.
 fn streams() -> impl Strategy<Value = (Vec<TracedRequest>, Vec<Event>)> {
     let one = (
         0u64..1000,
@@ -285,7 +285,7 @@ fn streams() -> impl Strategy<Value = (Vec<TracedRequest>, Vec<Event>)> {
 
 proptest! {
     #[test]
-    fn every_request_is_joined_and_its_stages_are_its_time((requests, events) in streams()) {
+    fn every_joined_request_has_stages_adding_up((requests, events) in streams()) {
         let joined = join(&requests, &[], &events);
         prop_assert_eq!(counts(&joined).joined, requests.len() as u64);
         prop_assert_eq!(counts(&joined).others, 0);
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn stages_of_joined_requests_are_their_time_whatever_was_lost(
+    fn stages_add_up_after_loss_of_events(
         (requests, events) in streams(), lost in any::<u64>(),
     ) {
         let kept: Vec<Event> = events.into_iter().enumerate()
@@ -315,9 +315,9 @@ proptest! {
     }
 }
 
-/// Several on their way at once: the messages of a thread are in the order in which it issued the requests, whatever the order of the answers.
+/// Concurrent requests: messages are in the order of issue, whatever the order of the answers.
 #[test]
-fn requests_of_a_thread_to_a_file_system_in_user_space_are_told_apart_by_their_order() {
+fn concurrent_fuse_requests_match_by_issue_order() {
     let in_flight = |start, end, order, bytes| TracedRequest {
         way: Way::Fuse {
             connection: 39,
@@ -326,7 +326,7 @@ fn requests_of_a_thread_to_a_file_system_in_user_space_are_told_apart_by_their_o
         },
         ..to_fuse(start, end, false, bytes)
     };
-    // Noted as they were completed.
+    // Listed in completion order.
     let requests = [
         in_flight(100, 200, 1, 4096),
         in_flight(100, 200, 0, 8192),
@@ -355,7 +355,7 @@ fn requests_of_a_thread_to_a_file_system_in_user_space_are_told_apart_by_their_o
         parts(&events),
         [Some((30, 10)), Some((10, 80)), Some((10, 40))]
     );
-    // Without one of the messages it is not known of any which are its own, unless it was alone on its way.
+    // Without one message, no request's messages are known, except for a request that was alone in flight.
     let without = |number: usize| {
         let mut events = events.clone();
         events.remove(number);
@@ -368,7 +368,7 @@ fn requests_of_a_thread_to_a_file_system_in_user_space_are_told_apart_by_their_o
         [Some((30, 10)), Some((10, 80)), None],
         "not answered"
     );
-    // Nor with one too many.
+    // One message too many has the same effect.
     let mut more = events.clone();
     more.insert(4, sent(135, 10, Transfer::Read, 80, 7));
     more.insert(9, answered(195, 10, 4112));

@@ -1,4 +1,4 @@
-//! Syncs and what happens during them, made up together.
+//! Syncs and the activity during them, made up together.
 
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ fn commit(at: u64, edge: Edge) -> Event {
     Event { at, kind }
 }
 
-/// In the order of [`Stage::SYNC`].
+/// Times in the order of [`Stage::SYNC`].
 fn times(stages: &PerStage<u64>) -> [u64; 6] {
     Stage::SYNC.map(|stage| stages[stage])
 }
@@ -60,15 +60,15 @@ fn every_moment_of_a_sync_has_one_stage() {
         call(195, Edge::End, 7),
     ];
     let background = Background {
-        // One flush within the commit, and one that ends after the sync.
+        // A flush within the commit, and one that ends after the sync.
         flushes: vec![span(150, 170), span(180, 400)],
-        // Writes of the journal, which are a part of the commit.
+        // Journal writes, which are a part of the commit.
         metadata: vec![span(132, 188)],
         // Data before the commit.
         data: vec![span(112, 118)],
     };
     let joined = join_syncs(&[sync(100, 200, 7)], &events, background);
-    // 12 ticks between, of which 2 before the data and 12 after it.
+    // 12 ticks in between: 2 before the data and 12 after it.
     assert_eq!(times(&joined.stages[0]), [10, 14, 6, 40, 20, 10]);
     let expected = SyncCounts {
         syncs: 1,
@@ -82,7 +82,7 @@ fn every_moment_of_a_sync_has_one_stage() {
 }
 
 #[test]
-fn metadata_is_the_journal_only_where_that_has_no_commits_of_its_own() {
+fn metadata_counts_as_journal_only_without_commit_events() {
     let of = |journal| {
         let own = TracedSync {
             journal,
@@ -103,8 +103,8 @@ fn metadata_is_the_journal_only_where_that_has_no_commits_of_its_own() {
 }
 
 #[test]
-fn a_commit_is_shared_by_those_that_wait_for_it_and_not_by_those_that_it_only_delays() {
-    // The first two join one commit; the third begins while that runs, and waits for the next one.
+fn commit_is_shared_by_waiting_not_delayed_syncs() {
+    // The first two syncs join one commit; the third begins while it runs, and waits for the next one.
     let events = [
         commit(120, Edge::Begin),
         commit(180, Edge::End),
@@ -129,7 +129,7 @@ fn a_commit_is_shared_by_those_that_wait_for_it_and_not_by_those_that_it_only_de
 }
 
 #[test]
-fn a_sync_without_anything_to_wait_for_is_the_systems_until_it_returns() {
+fn sync_without_activity_is_system_time_until_return() {
     let events = [call(110, Edge::Begin, 7), call(190, Edge::End, 7)];
     let entered = join_syncs(&[sync(100, 200, 7)], &events, Background::default());
     assert_eq!(times(&entered.stages[0]), [10, 80, 0, 0, 0, 10]);
@@ -138,9 +138,9 @@ fn a_sync_without_anything_to_wait_for_is_the_systems_until_it_returns() {
 }
 
 #[test]
-fn calls_of_threads_of_the_kernel_belong_to_syncs_in_their_order() {
+fn kernel_thread_calls_match_syncs_in_order() {
     let events = [
-        // Two for thread 7, carried out by others; one that thread 8 carries out itself; one of another program.
+        // Two calls for thread 7 by other threads; one that thread 8 makes itself; one of another program.
         call(50, Edge::Begin, 60),
         call(90, Edge::End, 60),
         call(105, Edge::Begin, 70),
@@ -162,7 +162,7 @@ fn calls_of_threads_of_the_kernel_belong_to_syncs_in_their_order() {
 
 proptest! {
     #[test]
-    fn stages_add_up_to_the_time_of_the_sync(
+    fn stages_add_up_to_the_syncs_time(
         starts in proptest::collection::vec((0u64..500, 1u64..300, 0u32..3, 0usize..3), 1..20),
         spans in proptest::collection::vec((0u64..700, 1u64..200, 0u32..3), 0..40),
         calls in proptest::collection::vec((0u64..700, any::<bool>(), 0u32..4), 0..40),
