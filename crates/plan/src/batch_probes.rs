@@ -1,4 +1,4 @@
-//! What `batch = auto` tries before the first trial, and how long that takes at least.
+//! Probes of the strategies that `batch = auto` tries before the first trial, and their least time.
 
 use std::time::Duration;
 

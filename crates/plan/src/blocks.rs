@@ -20,8 +20,8 @@ pub fn block_order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
-/// The trials of a block that visits each cell as often as `counts` says, in order: the cell, and the number of the visit in this
-/// block, from 0. Where all counts are 1, the order is that of [`block_order`].
+/// The trials of a block that visits each cell as often as `counts` says, in order: the cell, and the number of the visit
+/// in this block, from 0. If all counts are 1, the order equals [`block_order`].
 pub fn block_visits(seed: u64, block: u32, counts: &[u32]) -> Vec<(usize, u32)> {
     let cells: Vec<usize> = counts
         .iter()
@@ -84,7 +84,7 @@ mod tests {
         }
 
         #[test]
-        fn each_cell_is_visited_as_often_as_its_count(
+        fn visits_each_cell_as_often_as_counted(
             seed: u64,
             block: u32,
             counts in prop::collection::vec(0u32..6, 0..60),

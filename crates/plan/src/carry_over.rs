@@ -8,8 +8,9 @@ use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 
 use crate::experiment::design::{Design, INTERVAL_TRIALS, WarmUp};
 
-/// Whether the order of these cells may decide their results: they use a target one after the other, no warm-up takes up what the one before left
-/// there (a full cache, heat, used-up burst credits), and trials are too few to average over orders.
+/// Whether the order of these cells may decide their results. It may if cells share a target, without a warm-up, and trials
+/// are too few to average over orders. A warm-up would absorb the leftovers of the cell before: a full cache, heat, used-up
+/// burst credits.
 pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a CellSpec>) -> bool {
     if design.warmup != WarmUp::None || design.trials_max >= INTERVAL_TRIALS {
         return false;
@@ -23,8 +24,8 @@ pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a Cel
     })
 }
 
-/// Which of these cells, by their places, only read, from a target to which others write without a sync and whose cache `may_hold` writes: what those leave
-/// there, the storage may still be writing while these read. `None` stands for the target of the run.
+/// Places of the cells that only read, from a target to which others write without a sync and whose cache `may_hold`
+/// writes. The storage may still be writing that data while these cells read. `None` stands for the target of the run.
 pub fn reads_after_writes<'a>(
     cells: impl Iterator<Item = &'a CellSpec>,
     may_hold: impl Fn(Option<&TargetName>) -> bool,
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_one_trial_each_without_a_warm_up_depend_on_their_order() {
+    fn single_trials_without_warm_up_depend_on_order() {
         let soak = ["bs=64k,1M", "warmup=none", "trials_min=1", "trials_max=1"];
         assert!(depends("write-random", &soak));
         assert!(depends("read-random", &soak), "reads use up credits too");

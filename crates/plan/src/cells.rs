@@ -28,7 +28,7 @@ pub struct PlannedCell {
 
 /// The processes that together carry out the trials of a plan.
 pub trait Processes {
-    /// Assigns the workers of each cell their numbers among those of all processes.
+    /// Gives the workers of each cell their numbers among the workers of all processes.
     ///
     /// # Errors
     ///
@@ -139,11 +139,11 @@ impl Plan {
         self.wants_direct() && !sweeps("cache")
     }
 
-    /// The same experiment with I/O through the page cache.
+    /// This experiment with I/O through the page cache.
     ///
     /// # Errors
     ///
-    /// Those of [`Plan::of`].
+    /// As [`Plan::of`].
     pub fn buffered(self, processes: &dyn Processes) -> Result<Self> {
         let mut experiment = self.experiment;
         experiment.apply(&Change::of("cache", "cold")?)?;
@@ -311,7 +311,7 @@ fn check_response_group(experiment: &Experiment, all: &[PlannedCell]) -> Result<
         return Ok(());
     }
     Err(Error::usage(format!(
-        "the response is that of group {group}, which runs in no cell"
+        "the response belongs to group {group}, which runs in no cell"
     ))
     .hint("give it a rate other than 0 and name it in a level of active, or name another group in the response"))
 }
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_kept_from_buffers_that_would_have_one() {
+    fn huge_pages_are_kept_from_large_buffers_only() {
         let mixed = experiment(&["bs=4k,1M,2M,16M", "buffer_init=touched,huge,nohuge"]);
         let planned = cells(&mixed).unwrap();
         let levels: Vec<String> = planned.iter().map(|c| c.levels.join(" ")).collect();
@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(levels, ["1MiB 1", "1MiB 4", "16MiB 1"]);
         insta::assert_snapshot!(left_out(&few)
                 .unwrap(), @"left out 1 of 4 combinations: the region has fewer blocks than threads");
-        // With no combination left, the error is that of the cell's check.
+        // With no combination left, the error comes from the cell's check.
         let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
         assert_eq!(cells(&none).unwrap().len(), 1);
     }

@@ -69,7 +69,7 @@ pub const DESIGN: [&str; 10] = [
 /// One varied setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// What varies.
+    /// The setting that varies.
     pub of: GroupSetting,
     /// Its levels in canonical form (`4KiB`), at least two.
     pub levels: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Experiment {
     pub response: Response,
     /// The group whose response is measured; `None` for the whole trial.
     pub response_group: Option<String>,
-    /// What varies, in the order of the definition.
+    /// The settings that vary, in the order of the definition.
     pub factors: Vec<Factor>,
     /// Fixed settings in canonical form; settings not listed have their defaults.
     pub settings: Vec<(&'static Setting, String)>,
@@ -106,7 +106,7 @@ pub struct Experiment {
     pub track: Vec<Combination>,
     /// The test of a standard that it follows, as far as its settings allow.
     pub standard: Option<Standard>,
-    /// What the run finds the cause of, and by which of its cells.
+    /// The difference whose cause the run finds, with the cells for it.
     pub inquiry: Option<Inquiry>,
 }
 
@@ -337,7 +337,7 @@ impl Experiment {
         self.design.check()
     }
 
-    /// What all cells share: the fixed settings, and defaults for the others.
+    /// The settings that all cells share: the fixed ones, and defaults for the others.
     ///
     /// # Errors
     ///
@@ -441,8 +441,8 @@ impl Experiment {
     }
 }
 
-/// The file called `name` in `folder` or below it. The restriction keeps an experiment file from somebody else from making iolab
-/// read and show files elsewhere.
+/// The file called `name` in `folder` or below it. The restriction keeps a foreign experiment file from making iolab read
+/// and show files elsewhere.
 ///
 /// # Errors
 ///

@@ -19,7 +19,7 @@ use writing::Writing;
 /// The assumed rate of fast storage, bytes per second, for estimates before the target has been measured.
 pub const ASSUMED_RATE: f64 = 3e9;
 
-/// What one experiment will do: number of cells and trials, time, bytes written.
+/// Forecast of one experiment: number of cells and trials, time, bytes written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
     /// Name of the experiment.
@@ -38,11 +38,12 @@ pub struct Forecast {
     pub trims: bool,
     /// Whether the number of trials alone ends it, and no budget.
     pub is_counted: bool,
-    /// Whether trials may end with writes that no sync followed: what caches then hold is written out between trials, which `time` does not count.
+    /// Whether trials may end with writes that no sync followed. Such data is written out from caches between trials, which
+    /// `time` does not count.
     pub leaves_writes: bool,
-    /// What is written before the first trial, as passes over this many bytes.
+    /// Writes before the first trial, as passes over this many bytes.
     pub precondition: (Precondition, u64),
-    /// What each cell that writes data writes.
+    /// Writes of each cell that writes data.
     writing: Vec<Writing>,
     /// Most bytes that it writes to all targets, with their fill.
     budget: Option<u64>,
@@ -218,7 +219,7 @@ impl Plan {
         self.experiment().design.enough(self.times(overhead))
     }
 
-    /// What its blocks and its probes take.
+    /// The time of its blocks and its probes.
     fn times(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> BlockTimes {
         let least = least_block_time(self.cells(), overhead);
         BlockTimes {
@@ -324,7 +325,7 @@ mod tests {
 
     /// Trials of 300 requests of 1 MiB: a tenth of a second on fast storage, and three seconds at 100 a second, on any.
     #[test]
-    fn the_shortest_time_is_that_of_fast_storage_and_of_a_rate() {
+    fn the_shortest_time_assumes_fast_storage_or_rate() {
         let shortest = |sets: &[&str]| {
             let common = ["bs=1MiB", "bytes=300M", "trials_min=9", "trials_max=9"];
             let forecast = forecast("read-random", &[&common, sets].concat());
@@ -337,9 +338,9 @@ mod tests {
         assert!((paced - 3.0).abs() < 0.001, "{paced}");
     }
 
-    /// What their trials took besides the load, such as writing out caches, leaves the time of the others as it was.
+    /// Earlier work of trials besides the load, such as writing out caches, does not change the time of the others.
     #[test]
-    fn counted_trials_take_their_time_whatever_earlier_ones_took() {
+    fn counted_trials_take_their_own_time_afterwards() {
         let sets = [
             "bs=4k", "bytes=none", "time=1s", "trials_min=99", "trials_max=99", "budget=30d",
         ];
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_write_nothing_and_writes_are_bounded_by_their_bytes() {
+    fn reads_write_nothing_and_bytes_bound_writes() {
         let reads = forecast(
             "read-size",
             &["bs=4k,8k", "time=100ms", "trials_min=6", "trials_max=10"],
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_bounded_by_time_and_rate() {
+    fn time_and_rate_bound_the_written_bytes() {
         let sets = ["bs=4k,8k", "bytes=none", "time=1s", "budget=100s"];
         let writes = forecast("write-size", &sets);
         assert_eq!(writes.writes_at(1e9), Writes::Within(100_000_000_000));
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_can_be_counted_is_as_much_as_can_be() {
+    fn forecasts_saturate_at_the_largest_number() {
         let most = i64::MAX;
         let grid = ["bs=4k,8k,16k", "time=none"];
         let bytes = format!("bytes={most}");

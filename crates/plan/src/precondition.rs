@@ -1,4 +1,4 @@
-//! What is done to a target before its measured trials, to bring it into the state of long use.
+//! Preparation of a target before its measured trials, which brings it into the state of long use.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -26,7 +26,7 @@ pub const ROUNDS_MAX: u32 = 1000;
 const FILLS_MAX: u32 = 1000;
 /// The steps in their order.
 const STEPS: [&str; 5] = ["purge", "trim", "seq", "rand", "steady"];
-/// What a round may be.
+/// Remedy for an invalid round.
 const ROUND: &str =
     "round is 'cells', one trial of each cell, or the time of a round of random writes: 5s";
 /// Fewest rounds of a window: a line through fewer has no slope.
@@ -50,17 +50,17 @@ pub struct Precondition {
 /// How a target is emptied before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Emptying {
-    /// What it holds stays.
+    /// Keeps the content of the target.
     #[default]
     Not,
-    /// The range that the cells use is trimmed, where the target takes trims.
+    /// Trims the range that the cells use, if the target takes trims.
     Trim,
-    /// All of the device is purged, where it can be; else as [`Emptying::Trim`].
+    /// Purges the whole device, if possible; otherwise as [`Emptying::Trim`].
     Purge,
 }
 
 impl Emptying {
-    /// The step that is typed for it; `None` where nothing is done.
+    /// The user's word for this step; `None` if nothing is done.
     fn step(self) -> Option<&'static str> {
         match self {
             Self::Not => None,
@@ -73,17 +73,18 @@ impl Emptying {
 /// Rounds that are repeated until a window of them is steady.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SteadyRounds {
-    /// What a round is.
+    /// The kind of a round.
     pub round: Round,
     /// Rounds of the window.
     pub window: u32,
-    /// Most range of the window, over its mean.
+    /// Largest range of the window, relative to its mean.
     pub range: f64,
-    /// Most change of the line fitted to the window, from its first to its last round, over the mean.
+    /// Largest change of the line fitted to the window, from its first to its last round, relative to the mean.
     pub slope: f64,
-    /// Rounds after which a steady state is not waited for any longer.
+    /// Rounds after which the run stops waiting for a steady state.
     pub rounds: u32,
-    /// Of rounds of cells: how often they write their range until a steady state is not waited for any longer; `None` without such a limit.
+    /// For rounds of cells: number of times that they write their range until the run stops waiting for a steady state;
+    /// `None` without such a limit.
     pub fills: Option<u32>,
 }
 
@@ -148,7 +149,7 @@ impl Precondition {
         emptying != Emptying::Not || seq + rand > 0 || steady.is_some_and(writes)
     }
 
-    /// What of it comes before the first trial.
+    /// The steps before the first trial.
     #[must_use]
     pub fn before_trials(self) -> Self {
         Self {
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_is_refused_with_what_would_have_one() {
+    fn invalid_preconditions_are_refused_with_a_remedy() {
         for wrong in [
             "", "seq:0", "seq:101", "seq:x", "seq:1+seq:1", "zap", "seq:1,rand:1", "steady+seq",
             "seq:1+trim", "seq:1/100", "seq:1/2GiB", "seq:1/4kB", "trim:2", "purge:2",
@@ -470,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn only_rounds_of_cells_write_nothing_before_the_first_trial() {
+    fn only_rounds_of_cells_write_nothing_beforehand() {
         for (text, writes, passes) in [
             ("none", false, None),
             ("steady:round=cells", false, None),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_whole_or_not_at_all() {
+    fn a_file_is_read_completely_or_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text");
         std::fs::write(&path, "four").unwrap();

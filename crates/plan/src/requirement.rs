@@ -1,4 +1,4 @@
-//! What a purpose needs from storage: workloads, and service levels with their sources.
+//! Requirements of a purpose on storage: workloads, and service levels with their sources.
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,16 +32,16 @@ const WORKLOADS_MAX: usize = 20;
 /// Most levels of a workload.
 const LEVELS_MAX: usize = 20;
 
-/// What a purpose needs from storage.
+/// Requirements of a purpose on storage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     /// Its name.
     pub name: String,
     /// The question, one line.
     pub question: String,
-    /// What the answer does not cover.
+    /// The limits of the answer.
     pub not: String,
-    /// How long each workload loads the storage.
+    /// Time for which each workload loads the storage.
     pub hold: Duration,
     /// The workloads to run.
     pub workloads: Vec<RequiredWorkload>,
@@ -341,7 +341,7 @@ mod tests {
                 .expect("ten minutes");
             let experiment = &requirement.workloads[0].experiment;
             assert_eq!(experiment.design.trials_max, 600);
-            // No budget ends it, and the forecast is that of the load: a warm-up, and a tenth for what trials take besides.
+            // No budget ends it. The forecast covers the load, a warm-up, and a tenth for other work of trials.
             assert!(experiment.design.is_counted());
             assert_eq!(experiment.time_at_most().as_millis(), 661_100);
             let error = requirement

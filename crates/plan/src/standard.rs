@@ -14,7 +14,7 @@ use crate::precondition::Emptying;
 
 mod points;
 
-/// What is known of a target and of what was done to it.
+/// Known facts about a target and its preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TargetFacts {
     /// Its medium; `None` before it is opened.
@@ -29,14 +29,14 @@ pub struct TargetFacts {
     pub trimmed: Option<bool>,
     /// Size of the requests of its sequential passes, bytes; `None` where unknown.
     pub pass_bs: Option<u64>,
-    /// What was written to it since it was prepared; `None` before a run.
+    /// Writes to it since its preparation; `None` before a run.
     pub written: Option<Written>,
 }
 
-/// What a run wrote to its target since this was prepared.
+/// Writes of a run to its target since the preparation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Written {
-    /// How often the size of the target: bytes of trials and preparation over its usable bytes.
+    /// Bytes of trials and preparation relative to the usable bytes of the target.
     pub fills: f64,
     /// Time of the trials.
     pub time: Duration,
@@ -44,7 +44,7 @@ pub struct Written {
     pub ended_steady: bool,
 }
 
-/// What a target is.
+/// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// A block device.
@@ -58,14 +58,14 @@ pub enum Medium {
 /// Something in which an experiment or its run is not the test of the standard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Deviation {
-    /// Some trials are shorter than those of the test.
+    /// Some trials are shorter than the trials of the test.
     RoundTime {
-        /// The shortest.
+        /// The shortest time of a trial.
         time: Duration,
-        /// Those of the test.
+        /// Time of a trial in the test.
         of: Duration,
     },
-    /// The write saturation test ended before it had written so often the size of the target that the test ends.
+    /// The write saturation test ended before it had written the size of the target as often as required.
     Saturation {
         /// How often the size of the target was written.
         fills: f64,
@@ -76,26 +76,26 @@ pub enum Deviation {
     File,
     /// This share of the target is used, not all of it.
     ActiveRange(f64),
-    /// Nothing is done in the place of a purge.
+    /// The target was not purged, trimmed or otherwise emptied.
     NotPurged,
-    /// The range is trimmed, which is no purge.
+    /// The range was trimmed but not purged.
     TrimmedOnly,
     /// The target refused to be trimmed.
     TrimRefused,
     /// Other sequential passes than the test's come first.
     Passes,
-    /// What a trial left in a cache of the storage was written out before the next one, which took it a while.
+    /// Data of a trial in a cache of the storage was written out before the next trial, which took a while.
     WrittenOut,
     /// The volatile write cache is on, which the standard turns off.
     WriteCacheOn,
-    /// The test's cells that are missing, of how many.
+    /// The test's cells that are missing, out of how many.
     Cells {
         /// Missing ones.
         missing: usize,
         /// All of the test.
         of: usize,
     },
-    /// So many cells that the test does not have.
+    /// This number of cells that the test does not have.
     FurtherCells(usize),
     /// A round has its cells in another order.
     Order,
@@ -146,7 +146,7 @@ const OPEN: [&str; 3] = [
 /// Rounds of the window in the standard; longer ones keep its limits over more rounds.
 const WINDOW: u32 = 5;
 impl Standard {
-    /// Where an experiment with these cells deviates, and its target as far as it is known.
+    /// Deviations of an experiment with these cells, and of its target as far as known.
     pub fn deviations(
         self,
         experiment: &Experiment,

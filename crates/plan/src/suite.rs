@@ -192,7 +192,7 @@ impl SuiteEntry {
     }
 }
 
-/// Checks that no experiment so far has this name: results are told apart by it.
+/// Checks that no experiment so far has this name, which identifies its results.
 fn check_unnamed(name: &str, others: &[Experiment]) -> Result<()> {
     usage_errors! {
         others.iter().any(|other| other.name == name) => format!("the suite has two experiments named {name}"),

@@ -23,20 +23,20 @@ pub const QUANTILE_REQUESTS: f64 = 1000.0;
 pub struct Suspect {
     /// Its name in files and in JSON.
     pub name: &'static str,
-    /// What it is, in the middle of a sentence.
+    /// Its description, for the middle of a sentence.
     pub what: &'static str,
-    /// What the intervention does, in the middle of a sentence.
+    /// The effect of the intervention, for the middle of a sentence.
     pub change: &'static str,
     /// The side of a difference between two cells that the intervention is to change.
     pub acts_on: ActsOn,
     /// Its place among suspects of the same sign that act on as many of the two sides: the commoner causes first. Where time is short the
     /// last ones are left out.
     pub order: u8,
-    /// What a run counts where it is at work; `None` where it counts nothing of it.
+    /// The counter that a run reads if it is at work; `None` if no counter shows it.
     pub counted: Option<Counted>,
-    /// What shows that the intervention took effect.
+    /// The evidence that the intervention took effect.
     pub check: Check,
-    /// The phenomena of which it can be a cause, and its intervention shows that.
+    /// The phenomena of which it can be a cause, shown by its intervention.
     pub explains: &'static [Compared],
     /// The settings of both sides without it.
     pub take_off: fn(&Sides) -> Intervention,
@@ -53,7 +53,7 @@ pub enum ActsOn {
     Either,
 }
 
-/// What shows that an intervention took effect, in the cells of both sides without the suspect.
+/// Evidence that an intervention took effect, in the cells of both sides without the suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
     /// Their settings: what cannot be carried out as it is set fails the trial.
@@ -73,13 +73,13 @@ pub enum Check {
     SameVolume,
 }
 
-/// What the two sides of a phenomenon are, in the order in which phenomena of one run are explained.
+/// Kind of the two sides of a phenomenon, in the order in which phenomena of one run are explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Compared {
     /// Two cells.
     Cells,
-    /// Two loads of one cell, of which the longer one lasts beyond a fall of throughput. What changes their speed moves the place where it falls:
-    /// only interventions that watch their bytes show anything.
+    /// Two loads of one cell, of which the longer one lasts beyond a fall of throughput. A change of their speed moves the
+    /// place of the fall: only interventions that watch their bytes show anything.
     Loads,
     /// The median and the 99th percentile of latency of one cell, which both sides are.
     Quantiles,
@@ -104,11 +104,11 @@ pub struct MachineState {
     pub huge_pages: Option<HugePageUse>,
     /// The share of their time in which threads waited for a CPU that others used, on the side where that was more.
     pub cpu_wait: Option<f64>,
-    /// What a trial leaves of credits, or in the cache of a drive, for the next one.
+    /// Credits or cached data that a trial leaves for the next one.
     pub leftover: Leftover,
 }
 
-/// What trials leave in a target for those that follow, as the level of their throughput showed it.
+/// State that trials leave in a target for later ones, as the level of their throughput showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Leftover {
     /// Nothing: the level stayed, or each trial has a target that is as new.
@@ -129,20 +129,20 @@ pub struct Sides {
     pub other: CellSpec,
     /// Whether both are measured on a modelled disk.
     pub is_model: bool,
-    /// What they are.
+    /// The kind of the sides.
     pub compared: Compared,
     /// Requests per second of the cell that both are; `None` where they are two cells, or two loads.
     pub iops: Option<f64>,
     /// The machine that they are measured on.
     pub machine: MachineState,
-    /// What the run that shows the difference counted of what may cause it.
+    /// Counters of possible causes, from the run that shows the difference.
     pub signs: Signs,
 }
 
-/// What takes a suspect away.
+/// The way to take a suspect away.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intervention {
-    /// These settings.
+    /// Settings of both sides that take it away.
     Settings(Box<Sides>),
     /// Nothing: the mechanism has no part in these cells.
     Irrelevant,
@@ -150,7 +150,7 @@ pub enum Intervention {
     IsTheDifference,
     /// Nothing as long as this other suspect is there, which hides it: its name.
     After(&'static str),
-    /// It could have a part, and no setting takes it away here; why.
+    /// A possible part in the difference, but no setting takes it away here; why.
     Lacks(Obstacle),
 }
 
@@ -235,7 +235,7 @@ impl Sides {
         self.other.check()
     }
 
-    /// What the run that shows the difference says of a suspect before it is tried.
+    /// The sign of a suspect before it is tried, from the run that shows the difference.
     pub(crate) fn sign_of(&self, suspect: &Suspect) -> Sign {
         suspect
             .counted
@@ -253,7 +253,7 @@ impl Sides {
         usize::from(self.base != others.base) + usize::from(self.other != others.other)
     }
 
-    /// Both sides changed; irrelevant where that changes neither. What is compared is no suspect of itself.
+    /// Both sides changed, or irrelevant if the change affects neither. A difference is not a suspect of itself.
     pub(crate) fn changed(&self, change: impl Fn(&mut CellSpec)) -> Intervention {
         let mut sides = self.clone();
         change(&mut sides.base);
@@ -270,12 +270,12 @@ impl Sides {
 include!(concat!(env!("OUT_DIR"), "/suspects.rs"));
 
 impl Suspect {
-    /// All that there are, in the order of their names.
+    /// All suspects, in the order of their names.
     pub fn all() -> &'static [Self] {
         SUSPECTS
     }
 
-    /// Whether it is where bytes come from, so that a comparison with and without it is one of sources.
+    /// Whether it is the source of the bytes, so that a comparison with and without it compares sources.
     pub fn is_the_source(&self) -> bool {
         self.check == Check::FromStorage
     }
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn suspects_are_found_where_they_can_have_a_part() {
+    fn suspects_are_those_with_a_possible_part() {
         let random = sides(|_| {}, |trial| trial.pattern = Pattern::Rand);
         assert_eq!(relevant(&random), ["reach", "read-ahead", "waiting"]);
         let durable = sides(
@@ -361,7 +361,7 @@ mod tests {
 
     /// Durable writes add a constant to both sides, on models too.
     #[test]
-    fn a_write_cache_is_no_suspect_of_two_sides_that_write() {
+    fn two_writing_sides_do_not_suspect_write_caches() {
         let writes = |trial: &mut TrialSpec| trial.read_percent = 0;
         let of = sides(writes, |trial| {
             writes(trial);
@@ -406,7 +406,7 @@ mod tests {
 
     /// A wait for storage that is added to both sides makes any two writes more alike.
     #[test]
-    fn caches_of_writes_are_suspects_of_writes_against_reads() {
+    fn writes_against_reads_suspect_write_caches() {
         let mut direction = sides(|_| {}, |trial| trial.read_percent = 0);
         direction.is_model = false;
         assert!(relevant(&direction).contains(&"write-cache"));
@@ -419,9 +419,9 @@ mod tests {
         assert!(!relevant(&sizes).contains(&"write-cache"));
     }
 
-    /// Reverse order takes away read-ahead of the kernel too: that of the drive is looked at without it.
+    /// Reverse order takes away read-ahead of the kernel too: the drive's read-ahead is tried after it.
     #[test]
-    fn read_ahead_of_the_drive_stands_behind_that_of_the_kernel() {
+    fn read_ahead_of_the_drive_follows_the_kernels() {
         let cold = |trial: &mut TrialSpec| trial.cache = CacheState::Cold;
         let order = sides(cold, |trial| {
             trial.cache = CacheState::Cold;
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(found, Intervention::After("host-read-ahead"));
     }
 
-    /// What makes requests wait for one another, or for storage, can make some of them slow; what all of them have cannot.
+    /// Waiting for other requests or for storage can make some requests slow; causes common to all requests cannot.
     #[test]
     fn slow_requests_have_suspects_of_their_own() {
         let of = |change: &dyn Fn(&mut TrialSpec)| {
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_the_kernel_are_changed_with_consent_only() {
+    fn kernel_settings_are_changed_with_consent_only() {
         let mut sizes = split();
         let lacks = Intervention::Lacks(Obstacle::NeedsChangeSystem);
         assert_eq!(of("request-limit", &sizes), lacks);
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_the_kernel_that_is_compared_explains_itself() {
+    fn a_compared_kernel_setting_explains_itself() {
         let mut sizes = sides(|_| {}, |_| {});
         sizes.is_model = false;
         sizes.other.system = "scheduler:none".parse().expect("valid");
@@ -489,7 +489,7 @@ mod tests {
 
     /// Advice on a file does not reach the pages that faults of a mapping bring in.
     #[test]
-    fn read_ahead_of_a_mapping_is_a_suspect_of_its_own() {
+    fn mapped_read_ahead_is_its_own_suspect() {
         let mapped = |trial: &mut TrialSpec| {
             trial.cache = CacheState::Cold;
             trial.backend = Backend::Mmap;
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_is_raised_where_threads_waited_and_that_is_allowed() {
+    fn a_priority_is_raised_if_needed_and_allowed() {
         let mut sizes = split();
         assert_eq!(of("cpu-waiting", &sizes), Intervention::Irrelevant);
         sizes.machine.cpu_wait = Some(0.3);

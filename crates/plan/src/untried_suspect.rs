@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What keeps a suspect from being tried; a name in the definition of a run, with its numbers.
+/// The obstacle that keeps a suspect from being tried; a name in the definition of a run, with its numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Obstacle {
     /// The two sides differ in its mechanism and in nothing else.
     IsTheDifference,
-    /// A side changes its level by itself, and what one variant leaves is what the next one finds.
+    /// A side changes its level by itself, and each variant starts from the state that the previous one leaves.
     KeepsState,
-    /// It takes settings of the kernel, which may not be changed.
+    /// Taking it away changes settings of the kernel, which is not allowed.
     NeedsChangeSystem,
-    /// It takes a priority that only root may give.
+    /// Taking it away needs a priority that only root may give.
     NeedsRoot,
     /// The budget does not pay for it.
     NoTime {
@@ -44,7 +44,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Obstacle {
-    /// What it holds as text, which in a definition may come from anybody.
+    /// Its text, which in a definition of unknown origin may be anything.
     pub(crate) fn text(&self) -> Option<&String> {
         match self {
             Self::Conflict { error: text } | Self::Words(text) => Some(text),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_written_as_a_name_and_read_again() {
+    fn each_obstacle_round_trips_as_its_name() {
         let all = [
             Obstacle::IsTheDifference,
             Obstacle::KeepsState,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_former_versions_are_read_and_unknown_numbers_refused() {
+    fn former_words_are_read_and_unknown_numbers_refused() {
         let words = "the two sides differ in nothing else";
         assert_eq!(
             read(&format!("{words:?}")).expect("words"),

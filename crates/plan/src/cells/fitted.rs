@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_trials_follows_the_budget_whenever_that_is_settled() {
+    fn trial_length_follows_a_budget_set_late() {
         let (long, short) = (held("budget=400s"), held("budget=40s"));
         let (long, short) = (fitted(&long), fitted(&short));
         assert_ne!(times(&long), times(&short));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_adds_is_timed_and_fitted_as_the_rest_is() {
+    fn finer_sizes_and_rates_are_fitted_alike() {
         let mut experiment = Experiment::find("read-random").expect("built in");
         for set in [
             "bs=4k,64k", "refine=2", "rate=50", "time=100ms", "budget=400s",

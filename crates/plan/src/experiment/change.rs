@@ -70,11 +70,11 @@ impl Change {
         Self::said(name, values, format!("--set {name}={values}"))
     }
 
-    /// The same for an option that is short for it; `said` is the option with its value, for messages.
+    /// As [`Change::parse`], for an option that stands for a setting; `said` is the option with its value, for messages.
     ///
     /// # Errors
     ///
-    /// Those of [`Change::parse`].
+    /// As [`Change::parse`].
     pub fn of_option(name: &str, values: &str, said: String) -> Result<Self> {
         Self::said(name, values, said)
     }

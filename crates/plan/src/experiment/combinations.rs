@@ -63,7 +63,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// The same without the listed combinations that write; `None` where none is left.
+    /// The experiment without the listed combinations that write; `None` if none is left.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_sets_is_crossed_with_the_rest() {
+    fn a_users_setting_is_crossed_with_the_rest() {
         let mut experiment = listed();
         experiment.apply_set("tool=iolab,fio").expect("two tools");
         assert_eq!(levels(&experiment).len(), 6);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_left_out_where_a_listed_one_differs_in_the_sync_alone() {
+    fn reads_that_differ_in_sync_alone_are_dropped() {
         let of = |rows: &[(&str, &str)]| {
             let mut experiment = Experiment::find("read-size").expect("built in");
             let bs = GroupSetting::find("bs", &[]).expect("a setting");

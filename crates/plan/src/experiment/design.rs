@@ -13,25 +13,25 @@ use iolab_workload::units::{parse_duration, parse_size, rough_duration};
 pub const TRIALS_MAX: u32 = 10_000;
 /// With fewer trials, the median has no exact 95 % interval.
 pub const INTERVAL_TRIALS: u32 = 6;
-/// All intervals of a comparison hold together with a chance of one less this.
+/// Chance that some interval of a comparison misses its true value.
 const COMPARED_ALPHA: f64 = 0.05;
 /// Until when the block that completes the fewest trials may begin, over the budget.
 pub const LAST_BLOCK: f64 = 1.1;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
-/// Of trials whose number ends a run, this part of their time is foreseen for what they take beside it.
+/// Divisor of the time of counted trials that gives the time foreseen for their other work.
 const COUNTED_BESIDE: u32 = 10;
 /// Longest pause between blocks.
 const SETTLE_MAX: Duration = Duration::from_secs(3600);
 
 iolab_workload::named! {
-    /// Which trials of a cell no summary includes.
+    /// The trials of a cell that no summary includes.
     #[derive(Default)]
     pub enum WarmUp: "warm-up" {
         /// Its first trial.
         #[default]
         First = "first",
-        /// None: the beginning is part of the answer.
+        /// No trial: the beginning is part of the answer.
         None = "none",
     }
 }
@@ -52,8 +52,8 @@ pub struct Design {
     pub refine: u32,
     /// Pause before each block except the first; not part of the budget.
     pub settle: Duration,
-    /// What is written to the target before the first trial, which is not part of the budget; and whether rounds of all cells take the
-    /// place of blocks, which is.
+    /// Writes to the target before the first trial, outside of the budget. Rounds of all cells, which replace blocks, are
+    /// within it.
     pub precondition: Precondition,
     /// Whether the first blocks decide how often and for how long later blocks visit each cell; `None` for the default.
     pub pilot: Option<bool>,
@@ -131,8 +131,8 @@ impl Design {
             .min(self.trials_max)
     }
 
-    /// The longest time of its trials, where one of each cell takes `block`: the budget, or that of all rounds of cells, which end by their
-    /// number, or of the only trials, or of trials that are counted.
+    /// The longest time of its trials, if one of each cell takes `block`. The budget bounds it, and so does the number of
+    /// rounds of cells, of counted trials, or of the single trial of a soak.
     pub(crate) fn time_at_most(&self, block: Option<Duration>) -> Duration {
         let rounds = match self.precondition.rounds_of_cells() {
             Some(steady) => Some(steady.rounds),
@@ -149,7 +149,7 @@ impl Design {
         })
     }
 
-    /// Ends by this number of trials, whatever they take besides their load: no budget cuts a load short that was asked for.
+    /// Ends after this number of trials, whatever they take besides their load: no budget cuts a requested load short.
     pub(crate) fn counted(trials: u32) -> Self {
         Self {
             trials_min: trials,
@@ -249,7 +249,7 @@ impl Design {
         self.fewest(times.least.max(times.longest), times.probes)
     }
 
-    /// What the fewest trials take with blocks of this length.
+    /// Time of the fewest trials with blocks of this length.
     fn fewest(&self, block: Duration, probes: Duration) -> Duration {
         let blocks = block.saturating_mul(self.trials_min + self.warm_ups());
         blocks.saturating_add(probes)

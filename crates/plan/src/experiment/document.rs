@@ -236,7 +236,7 @@ impl DesignEntries {
             halves,
         } = self;
         let design = &mut experiment.design;
-        // It sets bounds of trials, which those of the definition contradict.
+        // The precondition sets bounds of trials, which bounds of the definition contradict.
         if let Some(text) = precondition {
             let parsed = text.get_ref().parse();
             design.prepare(parsed.map_err(|error| source.at(text.span(), error))?);

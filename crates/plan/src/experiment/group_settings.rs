@@ -76,7 +76,7 @@ impl fmt::Display for GroupSetting {
 pub struct ExperimentGroup {
     /// Its name.
     pub name: String,
-    /// Settings in canonical form; they override those of all groups.
+    /// Settings in canonical form; they override the settings of all groups.
     pub settings: Vec<(&'static Setting, String)>,
 }
 
@@ -106,7 +106,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// The settings of a group, or those of all groups.
+    /// The settings of a group, or without a name the settings of all groups.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ impl Experiment {
         Error::usage(format!(
             "{of} has no effect: every group has a {own} of its own"
         ))
-        .hint(format!("change that of a group: --set {group}.{of}=..."))
+        .hint(format!("set it for a group: --set {group}.{of}=..."))
     }
 
     /// Checks the groups and their settings.
@@ -272,7 +272,7 @@ impl Experiment {
             (
                 self.design.refine > 0,
                 "refine with groups",
-                "finer sizes are those of all workers alike: leave refine out",
+                "finer sizes apply to all workers: leave refine out",
             ),
             (
                 self.ever("tool", |tool| tool != "iolab"),
@@ -320,7 +320,7 @@ mod tests {
     const TEXT: &str = "name = \"x\"\nquestion = \"?\"\nresponse = \"reader.p99\"\n[factors]\n\"writer.rate\" = [0, \"50MB/s\", \"none\"]\ndepth = [1, 2]\n[settings]\nbackend = \"io_uring\"\nbs = \"64KiB\"\n[group.reader]\nbs = \"4KiB\"\npattern = \"rand\"\nrate = 1000\ntime = \"1s\"\n[group.writer]\nread_percent = 0\ndepth = 8\n";
 
     #[test]
-    fn a_group_has_what_all_have_and_what_is_its_own() {
+    fn a_group_has_common_and_own_settings() {
         let experiment = Experiment::from_toml(TEXT, "x").expect("valid");
         assert_eq!(experiment.response_group.as_deref(), Some("reader"));
         let planned = cells(&experiment).expect("cells");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_a_group_can_be_set_and_swept() {
+    fn a_groups_setting_can_be_set_and_swept() {
         let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
         experiment.apply_set("writer.rate=10MB/s").expect("fixed");
         assert_eq!(cells(&experiment).expect("cells").len(), 2);
@@ -367,18 +367,18 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_without_effect_is_refused_like_its_pattern() {
+    fn an_ineffective_workload_is_refused_like_its_pattern() {
         let told = ["pattern=seq", "workload=RS", "workload=WS,RS"].map(|set| {
             let mut experiment = Experiment::find("interference").expect("built in");
             experiment.apply_set(set).expect_err(set).to_string()
         });
         insta::assert_snapshot!(told.join("\n"), @r"
         --set pattern=seq: pattern has no effect: every group has a pattern of its own
-          change that of a group: --set reader.pattern=...
+          set it for a group: --set reader.pattern=...
         --set workload=RS: workload has no effect: every group has a pattern of its own
-          change that of a group: --set reader.workload=...
+          set it for a group: --set reader.workload=...
         --set workload=WS,RS: workload has no effect: every group has a pattern of its own
-          change that of a group: --set reader.workload=...
+          set it for a group: --set reader.workload=...
         ");
         // The writer has no pattern of its own.
         let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
@@ -447,13 +447,13 @@ group reader: verify in a trial that only reads
         --set tool=iolab,fio: another tool with groups
           iolab carries groups out by itself: leave tool out
         --set refine=2: refine with groups
-          finer sizes are those of all workers alike: leave refine out
+          finer sizes apply to all workers: leave refine out
         --set writer.bz=4k: setting 'bz' is unknown
           did you mean bs?
         --set writer.trials_min=7: trials_min is none of a group
           it holds for the whole experiment: --set trials_min=...
         --set rate=0: rate has no effect: every group has a rate of its own
-          change that of a group: --set reader.rate=...
+          set it for a group: --set reader.rate=...
         --set reader.active=writer: reader.active has no effect: active is a setting of the whole trial
           name the groups that run for all of them: --set active=NAME,NAME+NAME
         --set writer.active=reader,writer: writer.active has no effect: active is a setting of the whole trial
@@ -474,7 +474,7 @@ group reader: verify in a trial that only reads
                     assert!(!runs, "{set}: {error}");
                     insta::allow_duplicates! {
                         insta::assert_snapshot!(error, @r"
-                        the response is that of group reader, which runs in no cell
+                        the response belongs to group reader, which runs in no cell
                           give it a rate other than 0 and name it in a level of active, or name another group in the response
                         ");
                     }

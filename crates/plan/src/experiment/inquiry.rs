@@ -25,9 +25,9 @@ use crate::precondition::Precondition;
 use crate::suspect::{Intervention, Leftover, Sides, Sign, Suspect};
 use crate::untried_suspect::Obstacle;
 
-/// What a run is called that finds a cause.
+/// Name of a run that finds a cause.
 pub const INQUIRY: &str = "why";
-/// Most blocks of an explanation, the warm-up aside: from there on more of them settle little.
+/// Most blocks of an explanation, without the warm-up: more of them settle little.
 pub const BLOCKS_MAX: u32 = 30;
 
 /// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
@@ -51,7 +51,7 @@ pub struct Inquiry {
     /// The time of each trial where that is less than in the run, whose trials the budget could not pay for, ns; `None` where they are as long.
     #[serde(default)]
     pub shorter_ns: Option<u64>,
-    /// What filling the scratch file was foreseen to take of the budget, ns; `None` where nothing is known of it.
+    /// Time foreseen for filling the scratch file, part of the budget, ns; `None` if unknown.
     #[serde(default)]
     pub fill_ns: Option<u64>,
     /// The first has all suspects.
@@ -88,7 +88,7 @@ pub struct Variant {
     pub other: String,
 }
 
-/// What is to be explained, and what that may take.
+/// The difference to be explained, and the budget for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phenomenon {
     /// The difference, in words.
@@ -101,21 +101,21 @@ pub struct Phenomenon {
     pub sides: Sides,
     /// Names of the suspects that are asked for; empty: all.
     pub only: Vec<&'static str>,
-    /// What a trial of each side took there.
+    /// Time of a trial of each side in the run that shows the difference.
     pub took: [Duration; 2],
     /// The quantity.
     pub response: Response,
-    /// What was written to the target before.
+    /// Precondition of the target in that run.
     pub precondition: Precondition,
     /// Whether throughput of a side changes its level within its trials: shorter ones would show another difference.
     pub changes_inside: bool,
-    /// What a trial takes beside its I/O there, without writing out.
+    /// Time of a trial in that run besides its I/O, without writing out.
     pub around: Duration,
-    /// What writing out takes after a trial that leaves writes in caches; zero where the run has no such trial.
+    /// Time of writing out after a trial that leaves writes in caches; zero if the run has no such trial.
     pub write_out: Duration,
     /// Time for all trials, and for filling before them.
     pub budget: Duration,
-    /// What filling the scratch file takes of that, as far as is known before.
+    /// Time of filling the scratch file, part of the budget, as far as known beforehand.
     pub fill: Duration,
 }
 
@@ -235,7 +235,7 @@ impl Experiment {
         self.inquiry.is_some() && !self.design.precondition.writes()
     }
 
-    /// What a run file says of its suspects is shown, and may be anybody's.
+    /// Checks the texts of suspects, which come from a run file of unknown origin and are shown.
     pub(super) fn check_inquiry(&self) -> Result<()> {
         let Some(inquiry) = &self.inquiry else {
             return Ok(());
@@ -332,14 +332,14 @@ fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec
     (tried, untried)
 }
 
-/// That the sides without a suspect have settings that cannot be together.
+/// The obstacle if the sides without a suspect have settings that exclude each other.
 fn conflict(error: &Error) -> Obstacle {
     Obstacle::Conflict {
         error: error.message().to_owned(),
     }
 }
 
-/// Settings that a new run would choose by itself where they are not named.
+/// Settings that a new run would choose by itself unless they are named.
 const CHOSEN: [&str; 2] = ["buffer_memory", "first_offset"];
 
 /// The settings that all cells share, without those that have their default.

@@ -7,24 +7,24 @@ use iolab_workload::units::parse_size;
 
 use super::{Combination, Experiment, Factor, GroupSetting};
 
-/// What was done about a level.
+/// The change that was made for a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LevelChange {
-    /// Nothing: the experiment does not have it, or has nothing else.
+    /// No change: the experiment does not have the level, or has nothing else.
     Unchanged,
-    /// It was removed from a factor, with the listed combinations that had it.
+    /// The level was removed from a factor, with the listed combinations that had it.
     LeftOut,
-    /// It was fixed, and another took its place.
+    /// The level was fixed, and another took its place.
     Replaced,
 }
 
 impl Experiment {
-    /// Changes the experiment so that it does without a level of a setting: where the setting varies, the level is left out;
-    /// where it is fixed, `instead` takes its place.
+    /// Changes the experiment so that it does without a level of a setting. If the setting varies, the level is left out;
+    /// if it is fixed, `instead` takes its place.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    /// As [`Experiment::sweep`].
     pub fn do_without(
         &mut self,
         setting: &'static Setting,
@@ -59,13 +59,13 @@ impl Experiment {
         Ok(done)
     }
 
-    /// Leaves out the sizes of requests that are no multiples of `block`, the block of a target, where an experiment follows a standard,
-    /// whose sizes suit other drives: says so in words. `None` where nothing is left out. The sizes that the user has chosen, for which
-    /// `is_chosen` holds, stay.
+    /// Leaves out I/O sizes that are not multiples of a target's `block`, if the experiment follows a standard with sizes
+    /// for other drives. Returns a sentence about them, or `None` if nothing is left out. Sizes stay if the user chose
+    /// them, for which `is_chosen` holds.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    /// As [`Experiment::sweep`].
     pub fn leave_out_small_sizes(
         &mut self,
         block: u64,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_below_a_block_are_left_out_of_tests_of_a_standard_only() {
+    fn only_standards_leave_out_sizes_below_a_block() {
         let sizes = |name: &str, block: u64| {
             let mut experiment = Experiment::find(name).expect("it is built in");
             let told = experiment.leave_out_small_sizes(block, &|_| false);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_of_a_crossed_factor_is_left_out() {
+    fn a_missing_level_of_a_factor_is_dropped() {
         let mut experiment = Experiment::find("buffer-size").expect("it is built in");
         let setting = Setting::find("buffer_init").expect("a setting");
         let before = cells(&experiment).expect("cells").len();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_names_both_or_asks_for_latency_is_refused() {
+    fn two_programs_or_their_latency_are_refused() {
         let head = "name = \"x\"\nquestion = \"?\"\n";
         let told = [
             "response = \"elapsed\"\n[settings]\nlinkage = \"static\"\ncommand = \"cat {file}\"\n",

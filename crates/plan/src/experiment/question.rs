@@ -9,10 +9,10 @@ use iolab_workload::trial_description;
 /// Most kinds of access that a question names.
 const NAMED_MAX: usize = 4;
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Debug, PartialEq)]
 struct Subject {
-    /// The distinct kinds of access of each group; of all workers, without a name, where there are no groups.
+    /// The distinct kinds of access of each group, or of all workers, without a name, if there are no groups.
     parts: Vec<Part>,
     /// The settings that vary.
     factors: Vec<GroupSetting>,
@@ -81,7 +81,7 @@ impl Subject {
 }
 
 impl Experiment {
-    /// Replaces the question where accesses or factors differ from those of `before`.
+    /// Replaces the question if accesses or factors differ from `before`.
     pub(crate) fn follow(&mut self, before: &Experiment) {
         let (was, is) = (Subject::of(before), Subject::of(self));
         if let Some(subject) = is.filter(|is| Some(is) != was.as_ref()) {

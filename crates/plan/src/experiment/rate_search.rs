@@ -34,7 +34,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::seek`], and levels for a kind of request that the
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): as [`Experiment::seek`], or levels for a kind of request that the
     /// workload does not issue.
     pub fn answer(
         &mut self,

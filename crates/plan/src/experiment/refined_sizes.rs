@@ -34,7 +34,7 @@ impl Experiment {
         self.factors.iter().find(|factor| factor.of.is("bs"))
     }
 
-    /// Refuses finer sizes without a factor `bs`, or beside other settings that exclude them.
+    /// Refuses finer sizes without a factor `bs`, or together with settings that exclude them.
     pub(super) fn check_refine(&self) -> Result<()> {
         if self.design.refine > REFINE_MAX {
             return Err(

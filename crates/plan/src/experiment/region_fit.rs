@@ -17,7 +17,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::fix`].
+    /// As [`Experiment::fix`].
     pub(super) fn move_groups(&mut self, before: Option<u64>) -> Result<()> {
         let (Some(before), Some(now)) = (before, self.region()) else {
             return Ok(());
@@ -50,12 +50,12 @@ impl Experiment {
         Ok(())
     }
 
-    /// Removes the I/O sizes above `room` bytes, and returns a sentence about them. Where all are larger, keeps them, so that the
-    /// check of the plan reports the error.
+    /// Removes the I/O sizes above `room` bytes, and returns a sentence about them. Keeps all if all are larger, so that
+    /// the check of the plan reports the error.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    /// As [`Experiment::sweep`].
     pub fn leave_out_sizes_above(&mut self, room: u64) -> Result<Option<String>> {
         let large = self.leave_out_sizes(|bytes| bytes <= room)?;
         Ok(large.map(|large| {
@@ -67,12 +67,12 @@ impl Experiment {
         }))
     }
 
-    /// Removes the I/O sizes of which the region has fewer blocks than so many processes have workers, where each worker has blocks of its
-    /// own, and returns a sentence about them. Keeps all where none is left.
+    /// Removes the I/O sizes with which the region has fewer blocks than `processes` processes have workers, if each worker
+    /// has blocks of its own. Returns a sentence about them. Keeps all if none would be left.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    /// As [`Experiment::sweep`].
     pub fn leave_out_sizes_of_few_blocks(&mut self, processes: u32) -> Result<Option<String>> {
         let mut trial = self.base()?.trial;
         trial.span(trial.ranks.unwrap_or(processes));

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trial_of_each_cell_lasts_as_long_as_announced() {
+    fn each_cell_has_one_trial_of_announced_length() {
         let mut experiment = built_in(&["bs=4k,64k"]);
         let notes = experiment.soak(HOUR, &|_| false).expect("a soak");
         insta::assert_snapshot!(notes.join("\n"), @"--soak 1h sets bytes=none: bytes=1GiB ends trials before their time");

@@ -72,7 +72,7 @@ fn buffer_size_is_the_buffer_lab() {
 }
 
 #[test]
-fn a_latency_that_is_not_recorded_is_no_response() {
+fn an_unrecorded_latency_cannot_be_the_response() {
     let document = "name = 'm'\nquestion = 'q'\nresponse = 'latency'\n";
     for rest in [
         "[settings]\nlatency = false\n",
@@ -296,7 +296,7 @@ fn a_bound_of_trials_moves_the_other_along() {
 }
 
 #[test]
-fn refine_wants_sizes_and_nothing_else_that_is_one() {
+fn refine_needs_sizes_and_excludes_competing_settings() {
     let refined =
         |rest: &str| read(&format!("{rest}[design]\nrefine = 4\n")).and_then(|e| cells(&e));
     assert_eq!(
@@ -365,7 +365,7 @@ fn brackets_without_end_are_refused() {
 }
 
 #[test]
-fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
+fn a_budget_too_small_is_announced_with_needs() {
     let design = Design {
         trials_min: 6,
         budget: Duration::from_secs(3),
@@ -442,7 +442,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     let sure = design.shortfall(112, times(least * 112, least * 112));
     let sure = sure.expect("far too little");
     insta::assert_snapshot!(sure, @"112 cells in 3 s give n = 1 and take up to 4 min, and an interval needs 6 trials of each: choose fewer levels (--set NAME=VALUE,...) or a larger --budget: this experiment alone needs 14 min");
-    // Seven blocks of 400 ms fit into the budget, but not beside probes of 1.2 s.
+    // Seven blocks of 400 ms fit into the budget, but not together with probes of 1.2 s.
     let block = Duration::from_millis(400);
     assert_eq!(design.shortfall(1, times(block, block)), None);
     let probed = BlockTimes {
@@ -460,7 +460,7 @@ fn sets(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn what_is_answered_to_options_of_other_tools_works() {
+fn answers_about_other_tools_options_are_valid() {
     for foreign in FOREIGN {
         assert!(!foreign.names().any(|name| DESIGN.contains(&name)));
         let Some(Answer::Way(text) | Answer::None(text)) = foreign.answer else {
@@ -479,7 +479,7 @@ fn what_is_answered_to_options_of_other_tools_works() {
 }
 
 #[test]
-fn groups_stay_behind_each_other_when_the_region_changes() {
+fn groups_keep_their_order_when_the_region_changes() {
     let mut experiment = Experiment::find("interference").expect("built in");
     experiment.apply_set("region=8M").expect("valid");
     let trials = |experiment: &Experiment| -> Vec<(u64, u64)> {

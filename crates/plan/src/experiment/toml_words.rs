@@ -3,8 +3,8 @@
 use iolab_workload::Error;
 use iolab_workload::settings::Setting;
 
-/// The error with the options of settings in its remedy as the entries that a TOML file has for them: `--set bs=4k` is `bs = "4k"`.
-/// Options that are no settings stay as they are.
+/// The error with its remedy in the words of a TOML file: the option `--set bs=4k` becomes `bs = "4k"`. Options that do not
+/// set a setting stay as they are.
 pub(super) fn in_definition(error: Error) -> Error {
     match error.remedy().map(entries) {
         Some(remedy) => error.hint(remedy),

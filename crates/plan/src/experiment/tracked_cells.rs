@@ -19,8 +19,7 @@ fn has(cell: &CellSpec, row: &Combination) -> bool {
 }
 
 impl Experiment {
-    /// Which of these cells are tracked, as indices: those with the settings of a combination in `track`, or all of them where none has
-    /// these.
+    /// Indices of the tracked cells: cells with the settings of a combination in `track`, or all cells if none has them.
     pub fn tracked<'a>(&self, cells: impl IntoIterator<Item = &'a CellSpec>) -> Vec<usize> {
         let cells: Vec<&CellSpec> = cells.into_iter().collect();
         let named = cells.iter().enumerate();
@@ -32,8 +31,8 @@ impl Experiment {
         }
     }
 
-    /// The longest time of its trials: the budget, or that of all rounds, of the only trials, or of trials that are counted, where these are
-    /// shorter.
+    /// The longest time of its trials: the budget, or the time of all rounds, of a soak's single trials or of counted
+    /// trials if that is shorter.
     pub fn time_at_most(&self) -> Duration {
         if self.design.seeks_precision() && !self.design.is_counted() {
             return self.design.budget;
@@ -72,7 +71,7 @@ impl Experiment {
     pub(super) fn check_track(&self) -> Result<()> {
         let cells = match self.track.is_empty() {
             true => return Ok(()),
-            // What a cell lacks is told with the plan.
+            // A missing cell is reported with the plan.
             false => cells(self).unwrap_or_default(),
         };
         let hint = "name settings of a cell as [factors] and [settings] have them, or leave all [[track]] out to track every cell";

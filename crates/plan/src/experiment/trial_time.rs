@@ -25,8 +25,8 @@ const CELL: u32 = 12;
 const CELL_MIN: u32 = 7;
 
 impl Experiment {
-    /// The length of a trial at the rate that it names: at least that of the settings, and longer where the levels of the run
-    /// need it. `None` without levels, rate or time.
+    /// The length of a trial at its rate: at least the time of the settings, and longer if the levels of the run need it.
+    /// `None` without levels, rate or time.
     pub fn trial_time(&self, trial: &TrialSpec) -> Option<Duration> {
         let levels = self.levels()?;
         let shortest = trial.limit.time?;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_as_long_as_the_quantile_and_the_bound_ask_for() {
+    fn trials_last_as_long_as_their_level_needs() {
         // 50 s suffice for 40 trials of 1.25 s.
         for (levels, rate, time) in [
             ("p99<1ms", 100_000, 0.5),
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn the_least_rate_has_enough_requests_in_what_the_budget_pays_for() {
+    fn the_least_rate_gives_enough_requests_within_budget() {
         let least = |levels: &str| asked(levels, &[], &[]).unwrap().least_rate().unwrap();
         assert_eq!((least("p99<1ms"), least("p99.9<1ms")), (25, 241));
         assert_eq!((least("p50<1ms"), least("max<1ms")), (1, 1));
     }
 
     #[test]
-    fn levels_hold_for_the_cells_that_have_such_requests() {
+    fn levels_apply_to_cells_with_such_requests() {
         let answered = |levels: &str, sets: &[&str], given: &[&str]| {
             let mut experiment = Experiment::find("disk-grid").expect("built in");
             for set in sets {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_of_trials_without_a_rate_is_not_refused_for_their_length() {
+    fn closed_loop_levels_accept_any_trial_length() {
         let mut experiment = Experiment::find("read-random").expect("built in");
         experiment.hold = Some("p50<10s".parse().expect("a level"));
         experiment.check().expect("no queue grows");

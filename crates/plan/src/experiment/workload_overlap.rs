@@ -8,7 +8,7 @@ use super::{Experiment, GroupSetting};
 /// The settings that a workload code includes.
 const INCLUDED_SETTINGS: [&str; 2] = ["pattern", "read_percent"];
 
-/// The settings that a setting includes: those of a workload code.
+/// The settings that a setting includes, as a workload code does.
 pub(super) fn included_settings(setting: &Setting) -> &'static [&'static str] {
     match setting.name {
         "workload" => &INCLUDED_SETTINGS,
@@ -32,7 +32,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuses a workload code beside a setting that it includes, for all workers or for one group.
+    /// Refuses a workload code together with a setting that it includes, for all workers or for one group.
     pub(super) fn check_workload(&self) -> Result<()> {
         let groups = self.groups.iter().map(|group| Some(group.name.as_str()));
         for group in std::iter::once(None).chain(groups) {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_takes_the_place_of_its_parts_and_the_other_way_is_told() {
+    fn a_workload_replaces_and_refuses_its_parts() {
         let mut experiment = Experiment::find("write-random").expect("built in");
         experiment.apply_set("workload=RS,WR").expect("two codes");
         let cells = crate::cells::cells(&experiment).expect("valid");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workload_of_a_group_takes_the_place_of_its_parts_alone() {
+    fn a_groups_workload_replaces_only_its_own_parts() {
         let mut experiment = Experiment::find("interference").expect("built in");
         experiment
             .apply_set("reader.read_percent=0,100")

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_trials_of_a_glance_write_below_4_gib() {
+    fn the_fewest_trials_of_glance_write_below_4gib() {
         let plan = plan(&[]).expect("valid");
         let design = plan.experiment().design;
         let fewest = u64::from(design.trials_wanted(plan.cells().len()) + design.warm_ups());

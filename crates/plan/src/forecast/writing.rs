@@ -4,7 +4,7 @@ use iolab_workload::trial::TrialSpec;
 
 use crate::cells::PlannedCell;
 
-/// What a cell writes.
+/// Writes of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Writing {
     /// The share of the time of a run in which the cell has requests in flight.
@@ -13,10 +13,10 @@ pub(super) struct Writing {
     groups: Vec<Writer>,
 }
 
-/// What workers of one trial with the same task write.
+/// Writes of the workers of one trial with the same task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Writer {
-    /// The share of the requests that write data, times that of the time outside pauses of a given length.
+    /// Share of the requests that write data, times the share of time outside pauses of a given length.
     share: f64,
     /// Most bytes per second, of all requests.
     rate: Option<f64>,

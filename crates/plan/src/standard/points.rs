@@ -19,7 +19,7 @@ const IOPS_SIZES: [u64; 8] = [
     4 * KIB,
     512,
 ];
-/// A cell of a test by what tells it from the others.
+/// A cell of a test, by the settings that distinguish it from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MeasuringPoint {
     read_percent: u8,
@@ -33,7 +33,7 @@ impl MeasuringPoint {
 }
 
 impl Standard {
-    /// The cells of the test; of the throughput test those of the sizes that are measured.
+    /// The cells of the test; for the throughput test, only the sizes that are measured.
     pub(super) fn points(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
         let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<MeasuringPoint> {
             let of_mix = |read_percent: &u8| {

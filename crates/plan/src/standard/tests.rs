@@ -41,7 +41,7 @@ const ONLY_TRIMMED: TargetFacts = TargetFacts {
 };
 
 #[test]
-fn full_rounds_on_a_purged_device_are_the_tests() {
+fn full_rounds_on_a_purged_device_deviate_nowhere() {
     for (name, time) in [
         ("pts-iops", "time=60s"),
         ("pts-lat", "time=60s"),
@@ -196,9 +196,9 @@ fn each_deviation_of_the_settings_is_named() {
     assert_eq!(latency, [Deviation::Setting("depth")]);
 }
 
-/// Sources differ in whether steady rounds end it: only those of its own length do.
+/// Sources differ in whether steady rounds end the test: only rounds of its own length do.
 #[test]
-fn a_write_saturation_test_that_writes_too_little_says_how_much() {
+fn a_short_write_saturation_test_reports_its_writes() {
     let hours = |hours: u64| Duration::from_secs(hours * 3600);
     for (set, fills, time, ended_steady, is_complete) in [
         ("time=30min", 0.3, hours(3), true, true),

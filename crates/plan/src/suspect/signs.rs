@@ -1,8 +1,8 @@
-//! What a run counted of the mechanisms that may cause a difference which it shows. It orders what is tried, and proves nothing.
+//! Counters of mechanisms that may cause a difference shown by a run. They order the suspects, and prove nothing.
 
 use iolab_workload::stages::{PerStage, Stage};
 
-/// What is counted where a mechanism is at work.
+/// A counter that shows a mechanism at work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     /// Page faults of this process for each byte.
@@ -15,7 +15,7 @@ pub enum Counted {
     Stage(Stage),
 }
 
-/// What a counter says of a mechanism, in the order in which suspects are tried.
+/// The indication of a counter for a mechanism, in the order in which suspects are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Sign {
     /// More was counted on the worse side.
@@ -30,18 +30,18 @@ pub enum Sign {
 /// The sign of each.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Signs {
-    /// Of [`Counted::PageFaults`].
+    /// Sign of [`Counted::PageFaults`].
     pub page_faults: Sign,
-    /// Of [`Counted::DeviceIos`].
+    /// Sign of [`Counted::DeviceIos`].
     pub device_ios: Sign,
-    /// Of [`Counted::CpuWait`].
+    /// Sign of [`Counted::CpuWait`].
     pub cpu_wait: Sign,
-    /// Of each [`Counted::Stage`].
+    /// Sign of each [`Counted::Stage`].
     pub stages: PerStage<Sign>,
 }
 
 impl Signs {
-    /// The one of a counter.
+    /// The sign of a counter.
     pub fn of(&self, counted: Counted) -> Sign {
         match counted {
             Counted::PageFaults => self.page_faults,

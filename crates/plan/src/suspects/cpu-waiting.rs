@@ -5,7 +5,7 @@ use iolab_workload::trial::NICE;
 
 use super::{ActsOn, Check, Compared, Counted, Intervention, Obstacle, Sides, Suspect};
 
-/// Above that of what a system runs as real-time threads, below that of the kernel's own.
+/// Above the real-time priorities of ordinary systems, below the kernel's own.
 const REALTIME: u8 = 50;
 /// The share of their time in which threads wait for others on any machine.
 const USUAL: f64 = 0.05;

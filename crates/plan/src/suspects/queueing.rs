@@ -1,4 +1,4 @@
-//! Requests that wait behind others in flight.
+//! Requests that wait for others in flight.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};

@@ -24,7 +24,7 @@ fn take_off(sides: &Sides) -> Intervention {
     if trials.iter().all(of(CacheState::Hot)) {
         return Intervention::Irrelevant;
     }
-    // Reverse order takes away that of the kernel as well.
+    // Reverse order takes away read-ahead of the kernel as well.
     let by_kernel = |cell: &&CellSpec| {
         let trial = &cell.trial;
         let is_off = trial.fadvise.is_some() || cell.system.read_ahead_kib == Some(0);

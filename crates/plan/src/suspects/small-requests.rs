@@ -1,5 +1,5 @@
-//! What each request uses up, however small it is: credits of IOPS, or time in which a cache does not drain. The same bytes in few requests use up
-//! little.
+//! Costs of each request, however small: credits of IOPS, or time in which a cache does not drain. The same bytes in few
+//! requests use up little.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;

@@ -5,7 +5,7 @@ use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
 use super::{ActsOn, Check, Compared, Intervention, Sides, Suspect};
 
-/// The largest request beside whose copy a system call counts. A mapping has costs of its own for each page.
+/// The largest request whose copy does not hide the cost of a system call. A mapping has costs of its own for each page.
 const SMALL: u64 = 4096;
 
 pub(super) const SUSPECT: Suspect = Suspect {

@@ -1,4 +1,4 @@
-//! What writes leave or use up in storage, so that those that follow are slower: a cache that fills, data to move or to collect, a limit on writes.
+//! Effects of writes on later ones in storage: a cache that fills, data to move or to collect, a limit on writes.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};

@@ -32,7 +32,7 @@ pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
                 "{} has no effect: every group has a target of its own",
                 given[0].display()
             ))
-            .hint("give no TARGET, or change that of a group: --set GROUP.target=PATH"));
+            .hint("give no TARGET, or set it for a group: --set GROUP.target=PATH"));
         }
     };
     for named in of_groups {

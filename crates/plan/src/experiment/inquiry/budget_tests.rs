@@ -1,4 +1,4 @@
-//! What explanations of the built-in experiments take, as planned.
+//! Planned time of explanations of the built-in experiments.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ const OTHERS: usize = 8;
 
 /// Cells against the first one of their experiment, with all suspects that a machine can have, and with idle time that drained credits need.
 #[test]
-fn explanations_of_all_built_in_experiments_fit_their_budget() {
+fn explanations_of_built_in_experiments_fit_their_budget() {
     let drained = |leftover| MachineState {
         may_change_system: true,
         may_raise_nice: true,
@@ -125,10 +125,10 @@ fn time_of_filling_leaves_less_for_trials() {
     assert!(of(&slow).1.tried.is_empty());
 }
 
-/// Trials that end by their bytes long before their time: what they took decides, on a modelled disk too. Their time limit would let 20 blocks of
-/// all variants take three minutes.
+/// Trials that end by their bytes long before their time: their actual time decides, on a modelled disk too. Their time
+/// limit would let 20 blocks of all variants take three minutes.
 #[test]
-fn trials_that_end_before_their_time_take_what_they_took() {
+fn trials_ending_early_count_with_their_actual_time() {
     let mut experiment = Experiment::find("read-size").expect("built in");
     for set in ["pattern=seq,rand", "bs=64k", "bytes=4M", "time=1s"] {
         experiment.apply_set(set).expect("a setting");
@@ -149,7 +149,7 @@ fn trials_that_end_before_their_time_take_what_they_took() {
 
 /// Slow requests of a disk with 32 of them in flight: 1000 with one at a time take 160 s, and as they are 5 s.
 #[test]
-fn trials_that_show_slow_requests_are_bounded_by_the_budget() {
+fn trials_for_slow_requests_keep_to_the_budget() {
     let mut experiment = Experiment::find("read-random").expect("built in");
     for set in ["bs=4k", "depth=32", "backend=libaio", "time=160s"] {
         experiment.apply_set(set).expect("a setting");
@@ -176,7 +176,7 @@ fn trials_that_show_slow_requests_are_bounded_by_the_budget() {
     assert_eq!(inquiry.tried, ["queueing", "reach"]);
 }
 
-/// What a trial leaves in a cache for several times its own time to be written out is a part of each block.
+/// Caches of a trial that take several times its own time to be written out are a part of each block.
 #[test]
 fn time_of_writing_out_leaves_less_for_trials() {
     let mut experiment = Experiment::find("write-random").expect("built in");

@@ -12,7 +12,7 @@ use crate::cells::{OneProcess, Plan};
 use crate::precondition::Precondition;
 use crate::suspect::{Compared, MachineState, Sides, Signs};
 
-/// Random writes of so many bytes, the first 16 MiB of them against a second.
+/// Random writes of `bs` bytes: a load of 16 MiB compared with a longer one.
 fn phenomenon(bs: u64) -> Phenomenon {
     let mut cell = CellSpec::default();
     cell.trial.cache = CacheState::Direct;
@@ -62,7 +62,7 @@ fn tried(asked: &Phenomenon) -> Vec<String> {
 
 /// Few requests in flight and the size of the region would change the speed, and with it whether a load ends before the fall.
 #[test]
-fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
+fn only_suspects_that_watch_bytes_explain_a_fall() {
     assert_eq!(tried(&phenomenon(4096)), ["small-requests", "written-data"]);
     assert_eq!(tried(&phenomenon(1 << 20)), ["written-data"]);
     let mut few = phenomenon(4096);
@@ -79,9 +79,9 @@ fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
     assert_eq!(tried(&depths), ["waiting", "reach"]);
 }
 
-/// Two cells whose factor is the time of a trial are no loads of a fall.
+/// Two cells whose factor is the time of a trial are not loads of a fall.
 #[test]
-fn cells_that_differ_in_their_time_have_the_suspects_of_any_difference() {
+fn cells_differing_in_time_have_the_usual_suspects() {
     let mut times = phenomenon(4096);
     times.sides.compared = Compared::Cells;
     times.sides.base.trial.limit = TrialLimit {
@@ -96,7 +96,7 @@ fn cells_that_differ_in_their_time_have_the_suspects_of_any_difference() {
 }
 
 #[test]
-fn each_variant_of_a_load_ends_where_it_did() {
+fn each_variant_of_a_load_keeps_its_end() {
     let experiment = Experiment::inquiry(&phenomenon(4096)).expect("valid");
     let Inquiry {
         variants,

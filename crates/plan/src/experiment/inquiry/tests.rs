@@ -10,7 +10,7 @@ fn phenomenon(budget: u64) -> Phenomenon {
     let mut other = base.clone();
     other.trial.pattern = Pattern::Rand;
     Phenomenon {
-        text: "throughput of rand 0.1 times that of seq".to_owned(),
+        text: "throughput of rand 0.1 times the rate of seq".to_owned(),
         seen: 0.1,
         expected: 1.0,
         sides: Sides {
@@ -35,7 +35,7 @@ fn phenomenon(budget: u64) -> Phenomenon {
 }
 
 #[test]
-fn nothing_is_tried_where_variants_would_find_what_others_leave() {
+fn lasting_leftovers_leave_no_suspect_to_try() {
     let mut worn = phenomenon(60);
     worn.sides.machine.leftover = Leftover::Lasting;
     let experiment = Experiment::inquiry(&worn).expect("an inquiry");
@@ -47,7 +47,7 @@ fn nothing_is_tried_where_variants_would_find_what_others_leave() {
 
 /// Trials of a minute would leave time for one block in five minutes.
 #[test]
-fn long_trials_are_shortened_to_what_the_budget_pays_for() {
+fn long_trials_are_shortened_to_fit_the_budget() {
     let mut long = phenomenon(300);
     let minute = Duration::from_secs(60);
     for cell in [&mut long.sides.base, &mut long.sides.other] {
@@ -80,9 +80,9 @@ fn long_trials_are_shortened_to_what_the_budget_pays_for() {
     assert_eq!(of(&long).0.shorter_ns, None);
 }
 
-/// What falls to a tenth needs nine times the time of a trial; what the budget has no time for is left out.
+/// A fall to a tenth needs nine times the time of a trial; suspects beyond the budget are left out.
 #[test]
-fn what_a_trial_drains_comes_back_before_the_next_one() {
+fn drained_credits_are_restored_before_each_trial() {
     let mut drained = phenomenon(700);
     drained.sides.is_model = false;
     drained.sides.machine.leftover = Leftover::Drained(10.0);
@@ -133,10 +133,10 @@ fn all_variants_are_cells_of_one_plan() {
 }
 
 #[test]
-fn a_short_budget_tries_fewer_suspects_and_says_so() {
+fn a_short_budget_names_the_suspects_left_out() {
     let experiment = Experiment::inquiry(&phenomenon(30)).expect("valid");
     let inquiry = experiment.inquiry.expect("an inquiry");
-    // What acts on one side alone is the last to go.
+    // A suspect that acts on one side alone is the last to go.
     assert_eq!(inquiry.tried, ["read-ahead"]);
     assert_eq!(inquiry.untried.len(), 2);
     // 8 variants of two sides, 21 trials of 0.3 s each.
@@ -150,9 +150,9 @@ fn a_short_budget_tries_fewer_suspects_and_says_so() {
     );
 }
 
-/// What the drive does takes longer in random order, or it does not, by the run that shows the difference.
+/// By the run that shows the difference, the drive's share takes longer in random order, or does not.
 #[test]
-fn what_the_run_counted_is_tried_first_and_what_was_not_there_last() {
+fn suspects_with_a_sign_are_tried_first() {
     let tried = |sign: Sign| {
         let mut asked = phenomenon(300);
         asked.sides.signs.stages.device = sign;
@@ -182,7 +182,7 @@ fn suspects_that_are_asked_for_are_tried_alone() {
 
 /// Huge pages have fewer faults too: they are compared with small pages that have none either.
 #[test]
-fn a_suspect_that_another_one_hides_is_measured_without_that_one() {
+fn a_hidden_suspect_is_measured_without_its_cover() {
     let mut asked = phenomenon(300);
     asked.sides.is_model = false;
     asked.took = [Duration::from_millis(5); 2];
@@ -219,7 +219,7 @@ fn a_suspect_that_another_one_hides_is_measured_without_that_one() {
 }
 
 #[test]
-fn trials_that_end_by_their_bytes_take_what_they_took() {
+fn trials_ending_by_bytes_keep_their_actual_time() {
     let mut asked = phenomenon(60);
     asked.sides.is_model = false;
     asked.took = [Duration::from_millis(10); 2];

@@ -1,4 +1,5 @@
-//! What the trials of an explanation may take: how long they are, how long the target is idle before them, and what that leaves time for.
+//! Time limits of the trials of an explanation: their length, the idle time of the target before them, and the number that
+//! fits.
 
 use std::time::Duration;
 
@@ -21,11 +22,11 @@ const LONG: Duration = Duration::from_secs(1);
 const SHORT: Duration = Duration::from_millis(100);
 /// A level that falls by more than this is gone for good, as far as idle time is concerned.
 const DRAINED_MAX: f64 = 1e4;
-/// What a trial on real storage takes beside its I/O at least: files, buffers, page cache.
+/// Least time of a trial on real storage besides its I/O: files, buffers, page cache.
 const AROUND: Duration = Duration::from_millis(20);
 
 impl Phenomenon {
-    /// What a trial of each side takes: what it took, or its time limit where that is less.
+    /// Time of a trial of each side: its time in the first run, or its time limit if shorter.
     pub(super) fn times(&self) -> [Duration; 2] {
         let foreseen = self.sides.trials().map(TrialSpec::time_foreseen);
         let [base, other] = self.took;
@@ -36,7 +37,7 @@ impl Phenomenon {
         [of_side(of_base, base), of_side(of_other, other)]
     }
 
-    /// What a trial takes beside its I/O.
+    /// Time of a trial besides its I/O.
     pub(super) fn around(&self) -> Duration {
         match self.sides.is_model {
             true => self.around,
@@ -44,7 +45,7 @@ impl Phenomenon {
         }
     }
 
-    /// What a block takes in which these suspects are tried: the trials of all variants, and writing out what they leave in caches.
+    /// Time of a block that tries these suspects: the trials of all variants, and writing out their caches.
     pub(super) fn block(&self, sides: &Sides, tried: &[&'static Suspect]) -> Duration {
         let variants = variants_of(sides, tried);
         let cells = variants
@@ -54,7 +55,7 @@ impl Phenomenon {
         takes.sum()
     }
 
-    /// What a trial takes beside its I/O, writing out included.
+    /// Time of a trial besides its I/O, writing out included.
     fn beside(&self, cell: &CellSpec) -> Duration {
         match leaves_writes(cell) {
             true => self.around() + self.write_out,
@@ -62,31 +63,33 @@ impl Phenomenon {
         }
     }
 
-    /// Whether a trial has enough requests for the quantity without a suspect that fewer are in flight without; at worst each takes as long as before.
+    /// Whether trials still have enough requests for the quantity if fewer are in flight without this suspect. At worst
+    /// each request takes as long as before.
     pub(super) fn is_long_enough_without(&self, suspect: &'static Suspect) -> bool {
         let without = without_all(&self.sides, &[suspect]);
         let least = self.time_of_requests(without.base.trial.in_flight());
         self.times().into_iter().all(|time| time >= least)
     }
 
-    /// What a trial takes whose requests are enough for the quantity, with so many in flight, if each takes as long as it did; nothing where any number
-    /// is enough.
+    /// Time of a trial with enough requests for the quantity, with `in_flight` in flight, if each takes as long as it did.
+    /// Zero if any number of requests is enough.
     fn time_of_requests(&self, in_flight: u64) -> Duration {
         let of_own = self.sides.base.trial.in_flight() as f64 / in_flight.max(1) as f64;
         self.sides.iops.map_or(Duration::ZERO, |iops| {
-            // A setting, and what a page shows: whole milliseconds.
+            // A setting that pages show: whole milliseconds.
             let ms = 1e3 * QUANTILE_REQUESTS * of_own.max(1.0) / iops;
             Duration::from_millis(ms.ceil() as u64).min(BUDGET_MAX)
         })
     }
 
-    /// What filling the scratch file leaves of the budget.
+    /// The budget without filling the scratch file.
     pub(super) fn trials_time(&self) -> Duration {
         self.budget.saturating_sub(self.fill)
     }
 
-    /// A time limit below what a trial took, where the budget has no room for trials of that length in enough blocks: one that has room for all
-    /// suspects, but no less than a second if that has room for one. `None` where trials stay as long, or have to.
+    /// A time limit below the earlier time of a trial, if the budget has no room for enough blocks of such trials. The
+    /// limit leaves room for all suspects, but is at least a second if that has room for one. `None` if trials keep their
+    /// length.
     pub(super) fn shorter(&self) -> Option<Duration> {
         let longest = self.times().into_iter().max()?;
         if self.changes_inside || !self.sides.share(|trial| trial.limit.time) {
@@ -122,8 +125,9 @@ impl Phenomenon {
         }
     }
 
-    /// The idle time before each trial that brings back what the one before has drained. What is drained at one rate and refilled at a lower one
-    /// all the time, as credits and caches of drives are, needs `before / after - 1` times the time of a trial; it gets once more that time.
+    /// The idle time before each trial that restores what the one before has drained. Credits and caches of drives drain at
+    /// one rate and refill at a lower one all the time. They need `before / after - 1` times the time of a trial; the idle
+    /// time adds one trial time as a reserve.
     pub(super) fn idle(&self) -> Duration {
         let trial = self.times().into_iter().max().unwrap_or_default();
         tenths_of_a_second(trial.mul_f64(self.drained()))

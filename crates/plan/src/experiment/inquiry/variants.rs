@@ -1,9 +1,9 @@
-//! Which suspects each variant is without, and its sides.
+//! The variants of both sides, each without some of the suspects.
 
 use crate::suspect::{Intervention, Sides, Suspect};
 
-/// Which of this many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
-/// stands for both.
+/// The variants for this many suspects, each as the suspects it leaves out: none, each alone, all but one each, all. Equal
+/// variants are listed once.
 fn variants(suspects: usize) -> Vec<Vec<usize>> {
     let all: Vec<usize> = (0..suspects).collect();
     let but = |one: usize| all.iter().copied().filter(|place| *place != one).collect();
