@@ -20,7 +20,7 @@ fn golden(name: &str, folder: &Path, arguments: &[&str]) {
 #[test]
 fn findings_of_a_hard_disk() {
     let folder = folder();
-    let arguments = words!("study model:hp-97560 --suite quick --seed 1 --budget 3h --full -o hdd");
+    let arguments = words!("study model:hp-97560 --suite quick --seed 1 --budget 3h -o hdd");
     golden("computed_hard_disk", folder.path(), &arguments);
     // A model leaves no scratch file behind.
     let made = entries(folder.path());
@@ -36,7 +36,7 @@ fn findings_of_a_hard_disk() {
 #[test]
 fn findings_of_a_solid_state_disk() {
     let folder = folder();
-    let arguments = words!("study model:sata-ssd --suite quick --seed 1 --full -o ssd");
+    let arguments = words!("study model:sata-ssd --suite quick --seed 1 -o ssd");
     golden("computed_solid_state_disk", folder.path(), &arguments);
 }
 

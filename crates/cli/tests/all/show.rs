@@ -6,13 +6,6 @@ use crate::support::{self, entries, folder, iolab, run, run_tiny, with_runs};
 fn help() {
     let folder = folder();
     insta::assert_snapshot!("help", run(folder.path(), &["--help"]).expect(0).stdout);
-    for command in [
-        "study", "run", "list", "show", "table", "resume", "compare", "stats", "report", "export",
-        "serve",
-    ] {
-        let done = run(folder.path(), &[command, "--help"]).expect(0);
-        insta::assert_snapshot!(format!("help_{command}"), done.stdout);
-    }
 }
 
 #[test]
