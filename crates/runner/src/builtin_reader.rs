@@ -16,7 +16,7 @@ use iolab_workload::linkage::Linkage;
 const SOURCE: &str = include_str!("../probe/reader.c");
 /// Compilers that are looked for where `CC` names none, in this order.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
-/// What is missing where static linking fails.
+/// Remedy for static linking that fails.
 const STATIC_REMEDY: &str = "install the static C library (Debian, Ubuntu: libc6-dev; Fedora: glibc-static; Alpine: \
                              musl-dev; Arch: musl, then CC=musl-gcc), or leave static out with --set linkage=dynamic";
 
@@ -68,7 +68,7 @@ impl Probes {
         Some(&build.path)
     }
 
-    /// What a run file keeps of the builds: the compiler, their sizes, the loader of the dynamic one.
+    /// Facts about the builds for the run file: the compiler, their sizes, the loader of the dynamic one.
     pub(crate) fn environment(&self) -> Environment {
         let mut list = Environment::default();
         list.put(&KEYS.probe_compiler, self.compiler.clone());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_that_is_not_there_is_told_by_name() {
+    fn a_missing_compiler_is_named() {
         let error = Compiler::find(Some(OsStr::new("/nonexistent/cc -m64"))).err();
         let error = error.expect("missing");
         assert_eq!(error.kind(), iolab_workload::Kind::Usage);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn where_static_linking_fails_the_message_says_what_is_missing() {
+    fn a_static_link_failure_names_what_is_missing() {
         let error = build(
             "echo first >&2; echo 'ld: cannot find -lc' >&2; exit 1",
             Linkage::Static,
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_reads_to_the_end_and_fails_in_words() {
+    fn the_reader_reads_everything_and_explains_failures() {
         let probes = match Probes::build(&[Linkage::Dynamic]) {
             Ok(probes) => probes,
             Err(error) => return needs::skip(needs::Need::Cc, error),

@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_truncated_program_is_an_error_or_has_no_loader(cut in 0usize..133) {
+        fn a_truncated_program_has_no_loader_or_fails(cut in 0usize..133) {
             let whole = program(PT_INTERP, "/lib/ld.so.1", false);
             prop_assert!(!matches!(interpreter(&whole[..cut.min(120)]), Ok(Some(_))));
             let _ = interpreter(&whole[..cut]);

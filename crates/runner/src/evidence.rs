@@ -2,33 +2,34 @@
 //!
 //! The rules, in this order:
 //!
-//! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. One that
-//!    a process or another machine answers for (FUSE, NFS, a loop device over a file on NFS or SMB): `page-cache` when reads go through the page cache and it
-//!    held at least 95 % of the region; what the account calls storage left the kernel, no more. On NFS the account of the
-//!    mount (`/proc/self/mountstats`) has what went over the network: at least 95 % is `network`, whatever the server does with the
-//!    bytes; of buffered requests at most 5 % is `page-cache`, and less than 95 % is `mixed`. All else is `unknown`.
-//! 2. Reads: the bytes that the process's account (`read_bytes` of `/proc/self/io`) says were fetched from
-//!    storage, over the bytes read. Without that account, the device's own count.
-//! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
-//!    it counted must agree.
-//! 4. Buffered writes: the device's count, since the account counts the dirtying of the page cache; but no more than
-//!    was dirtied less what is still dirty or being written at the end, so that others' bytes are not taken for ours.
-//!    What is written back after the timed span did not reach the device in it.
-//! 5. Reads and writes mixed: the sum of both over the sum of the bytes.
+//! 1. A target that is not storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. A target
+//!    may get its bytes from a process or another machine (FUSE, NFS, a loop device over a file on NFS or SMB). It is
+//!    `page-cache` if reads go through the page cache and it held at least 95 % of the region. The process's account only
+//!    shows that bytes left the kernel. On NFS the account of the mount (`/proc/self/mountstats`) counts the bytes on the
+//!    network: at least 95 % is `network`, whatever the server does with the bytes. For buffered requests, at most 5 % is
+//!    `page-cache`, and less than 95 % is `mixed`. Everything else is `unknown`.
+//! 2. Reads: the bytes that the process's account (`read_bytes` of `/proc/self/io`) says were fetched from storage, divided
+//!    by the bytes read. Without that account, the device's own count.
+//! 3. Direct writes: `write_bytes` of the process's account, divided by the bytes written. If the device is known, its
+//!    count must agree.
+//! 4. Buffered writes: the device's count, since the account counts the dirtying of the page cache. The count is capped at
+//!    the bytes dirtied less the bytes still dirty or in write-back at the end. So it includes no bytes of others. Bytes
+//!    written back after the timed span did not reach the device in it.
+//! 5. Reads and writes mixed: the sum of both divided by the sum of the bytes.
 //!
-//! A share of at least 95 % is `device`, of at most 5 % `page-cache`, anything between is `mixed`. Direct I/O knows
-//! no page cache: a low share is `unknown` there, with what may be behind it. Read-ahead can fetch more than was
-//! read; a share is cut at 1. Three things overrule that:
+//! A share of at least 95 % is `device`, of at most 5 % `page-cache`, anything between is `mixed`. Direct I/O bypasses the
+//! page cache: a low share is `unknown` there, with possible causes. Read-ahead can fetch more than was read; a share is
+//! cut at 1. Four rules overrule these:
 //!
-//! - Reads of a region of which at least 95 % are holes or unwritten extents are `hole`, unless the device carried
-//!   95 % of the bytes all the same (the part that was read is the part that has data).
-//! - Reads through the page cache of which more than 5 % were neither in it before, nor fetched by the process, nor
-//!   holes, are `unknown`: nothing that is counted tells where they came from. Where it cannot be seen what the page
-//!   cache held, the accounts decide alone, and the reason says so.
-//! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
-//!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
-//! - Where they carried as much, but a loop device's file lies between, is not read and written with direct I/O, and others can have used
-//!   the disks: `unknown`.
+//! - Reads of a region of which at least 95 % are holes or unwritten extents are `hole`. The exception: the device carried
+//!   95 % of the bytes all the same, because the part that was read has data.
+//! - Reads through the page cache are `unknown` if more than 5 % were neither in it before, nor fetched by the process, nor
+//!   holes: no counter shows their source. If the content of the page cache is not visible, the accounts decide alone, and
+//!   the reason says so.
+//! - If the disks below a stacked device carried less than 0.9 of the device's traffic, their share counts: `page-cache` or
+//!   `mixed` if a loop device's file lies between, otherwise `unknown`.
+//! - If they carried as much, a file of a loop device may still have hidden the source. The verdict is `unknown` if the
+//!   file is not read and written with direct I/O, and others may have used the disks.
 
 use iolab_analysis::witness::{Transfer, own_below};
 use iolab_workload::counters::Counters;
@@ -48,10 +49,10 @@ const HOLE_FROM: f64 = 0.95;
 /// Share of a region without data that is worth a word.
 const HOLE_TOLD_FROM: f64 = 0.05;
 
-/// What answers for the bytes of a trial.
+/// Source of the bytes of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// What lies below a file or device.
+    /// The storage below a file or device.
     Medium(Medium),
     /// A disk that is computed.
     Model,
@@ -62,12 +63,12 @@ pub fn computed() -> ServedVerdict {
     verdict(ServedBy::Model, None, "computed in virtual time")
 }
 
-/// What the verdict rests on.
+/// The evidence for a verdict.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// Whether the backend does I/O at all (`null` does not).
     pub does_io: bool,
-    /// What answers for the target's bytes.
+    /// Medium of the target's bytes.
     pub medium: Medium,
     /// Whether the page cache was bypassed.
     pub direct: bool,
@@ -79,11 +80,11 @@ pub struct Facts<'a> {
     pub write_bytes: u64,
     /// The kernel's counters over the timed span.
     pub counters: &'a Counters,
-    /// Bytes that may have ended in the page cache of files behind loop devices, at most.
+    /// Upper bound of the bytes that may have ended in the page cache of files below loop devices.
     pub kept_in_files: u64,
     /// Length of the region, bytes.
     pub region_bytes: u64,
-    /// Whether the page cache could have been looked at before: it is known beforehand which file is used.
+    /// Whether the page cache could have been examined before, as it is known beforehand which file is used.
     pub is_named: bool,
     /// The page cache and the file around the timed span.
     pub region: &'a Region,
@@ -260,7 +261,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     };
     let cause = match (bottom.in_file, bottom.passes_on) {
         (true, false) => "the page cache holds the file behind the loop device",
-        // Nothing of it is in the page cache.
+        // None of it is in the page cache.
         (true, true) if facts.write_bytes == 0 => {
             "holes or unwritten extents of the file behind the loop device may have served the rest"
         }
@@ -278,7 +279,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
 
 const OTHERS_BELOW: &str = "the page cache can hold the file behind the loop device, and other processes used the disks below: what these carried can be theirs";
 
-/// Bytes of a trial that may have ended in the page cache of files behind loop devices, at most, where others used the disks below.
+/// Upper bound of a trial's bytes in the page cache of files below loop devices, if others used the disks below.
 pub(crate) fn kept_in_files(counters: &Counters) -> u64 {
     let Some((through, bottom)) = counters.device.zip(counters.bottom) else {
         return 0;
@@ -380,7 +381,7 @@ fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
     }
 }
 
-/// What share of the bytes the device carried.
+/// The share of the bytes that the device carried, in words.
 fn carried(facts: &Facts<'_>, share: f64) -> String {
     let verb = match facts.write_bytes {
         0 => "came from",
@@ -414,7 +415,7 @@ fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String 
     }
 }
 
-/// What of the page cache could not be seen, and what that leaves open.
+/// The invisible part of the page cache, and the doubt that it leaves.
 fn unseen(facts: &Facts<'_>) -> &'static str {
     if facts.direct || !facts.is_named {
         ""

@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries trials out, one after the other.
 pub trait Executor {
-    /// Learns which run file its trials are kept in, and what the command that finishes the run takes for consent, to name both where
+    /// Receives the run file of the trials, and the consent that the command to finish the run needs. Both are named if
     /// storage or a rank does not answer.
     fn keeps_in(&mut self, _run_file: &Path, _consent: NeededConsent) {}
 
@@ -57,7 +57,7 @@ pub trait Executor {
         begins: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<std::result::Result<(u64, Duration), String>>;
 
-    /// What each process did in the last trial, where several carried it out.
+    /// Work of each process in the last trial, if several carried it out.
     fn by_ranks(&mut self) -> RankReport {
         RankReport::default()
     }
@@ -84,10 +84,10 @@ pub trait Executor {
         0
     }
 
-    /// What the sizes of direct requests have to be multiples of, bytes.
+    /// Alignment of direct requests, bytes.
     fn alignment(&self) -> u64;
 
-    /// What answers for the bytes of a cell.
+    /// Source of the bytes of a cell.
     fn origin(&self, cell: &CellSpec) -> Origin;
 
     /// Time since some moment before the first trial, by the clock that budgets count.
@@ -104,7 +104,7 @@ pub(super) struct Engine<'a> {
     pub(super) ranks: Option<&'a Ranks>,
     pub(super) system: Option<&'a SystemControl>,
     pub(super) watch: Watch,
-    /// What the last trial left for the next one.
+    /// Memory that the last trial left for the next one.
     pub(super) kept: RefCell<KeptMemory>,
     pub(super) began: Instant,
 }
@@ -298,7 +298,7 @@ impl Executor for Engine<'_> {
     fn filled(&self, cell: &CellSpec) -> u64 {
         let own = self.target(cell.target.as_ref());
         let own = own.map_or(0, Target::fill_bytes);
-        // The files of the other ranks are no larger than the root's.
+        // The files of the other ranks are at most as large as the root's.
         own.saturating_mul(self.processes() as u64)
     }
 

@@ -44,7 +44,7 @@ fn holds(found: FoundInstead) -> String {
     }
 }
 
-/// What to do about it.
+/// The user's next step.
 pub(super) fn remedy(faulty: &FaultyData) -> &'static str {
     match faulty.first.kind {
         FaultKind::Corrupted => {

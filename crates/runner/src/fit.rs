@@ -10,15 +10,15 @@ use super::SystemUnderTest;
 /// Plans that are fitted to where they are carried out.
 #[derive(Debug)]
 pub struct Fitted {
-    /// In the order of those that they were made of.
+    /// The fitted plans, in the order of the given ones.
     pub plans: Vec<FittedPlan>,
-    /// What was changed for that, in words.
+    /// The changes made to fit, in words.
     pub notes: Vec<String>,
 }
 
-/// Fits plans to a place, all of them before anything is written. Where a target does not allow direct I/O, they go through its
-/// page cache, unless `keeps_cache` says that they are to be carried out as they are. `processes` are those that they were made
-/// for.
+/// Fits plans to a place, all of them before anything is written. If a target does not allow direct I/O, they go through
+/// its page cache, unless `keeps_cache` says to carry them out as they are. `processes` are the processes that the plans
+/// were made for.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.

@@ -29,7 +29,7 @@ use crate::SystemUnderTest;
 use crate::ranks::ANSWER;
 use silent::{Scratch, Silent, Unanswered};
 
-/// The name of the thread that looks: without one it has that of the thread that starts it.
+/// Name of the watching thread; without one it would have the name of the thread that starts it.
 const NAME: &str = "storage-watch";
 /// Time between two looks at the threads.
 const STEP: Duration = Duration::from_secs(15);
@@ -46,18 +46,19 @@ pub struct Watch {
     _over: Sender<()>,
 }
 
-/// What is waited for.
+/// The state of the watch.
 #[derive(Debug)]
 struct State {
-    /// When the trial in progress should be over; a moment that has passed between trials, `None` for a trial that takes what it takes.
+    /// End of the longest acceptable time of the trial in progress. A past moment between trials, `None` for a trial
+    /// without a time limit.
     due: Option<Instant>,
     /// How long no thread may run.
     patience: Duration,
-    /// Whether the targets are used; else what keeps the caller waiting is the run file.
+    /// Whether the targets are in use; otherwise the caller may be waiting for the run file.
     uses_targets: bool,
-    /// The run file, once it is known, and what to do with it after an answer.
+    /// The run file, once known, and its use after an answer.
     run_file: Option<(PathBuf, String)>,
-    /// What may not answer.
+    /// Storage that may not answer.
     silent: Silent,
     /// Whether settings of the kernel are changed, or may be.
     changes_system: bool,
@@ -185,7 +186,7 @@ impl Watch {
         self.lets_prepare(left);
     }
 
-    /// What it watches over is open by now, and so many bytes may be written to it.
+    /// Notes that the watched targets are open, and that up to `bytes` bytes may be written to them.
     pub fn has_opened(&self, place: SystemUnderTest<'_>, bytes: u64) {
         let opened = Silent::of(&place.watched());
         locked(&self.state).silent = opened;
@@ -217,14 +218,15 @@ impl Watch {
         watch
     }
 
-    /// The targets are used, outside of trials: one call may have so many bytes to write.
+    /// Notes that the targets are used outside of trials, with up to `bytes` bytes to write in one call.
     fn lets_move(&self, bytes: u64) {
         let mut state = locked(&self.state);
         state.patience = moving(bytes, ANSWER);
         state.uses_targets = true;
     }
 
-    /// The run file that the caller writes, and what is to be said of it: how to finish the run after an answer, or how to read it.
+    /// Notes the run file that the caller writes, and advice on it: how to finish the run after an answer, or how to read
+    /// it.
     pub(super) fn keeps_in(&self, run_file: &Path, advice: String) {
         locked(&self.state).run_file = Some((run_file.to_owned(), advice));
     }
@@ -286,9 +288,9 @@ fn patience(trial: &TrialSpec) -> Duration {
 /// The threads that measure, and the one that prepares.
 #[derive(Debug, Default)]
 struct Threads {
-    /// What the kernel counts of each, by its number.
+    /// The kernel's counts of each thread, by its number.
     counts: BTreeMap<String, Counts>,
-    /// Whether they can be waiting for storage: one does, or there are some that measure. Without that, the run waits for something
+    /// Whether they may be waiting for storage: one does, or some of them measure. Otherwise the run waits for something
     /// else: another program, or a terminal.
     waits: bool,
 }
@@ -331,7 +333,7 @@ impl Threads {
     }
 }
 
-/// What the kernel counts of a thread.
+/// The kernel's counts of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Counts {
     /// By the scheduler: ns that it ran and that it waited, and how often it ran.
@@ -363,7 +365,8 @@ impl Counts {
     }
 }
 
-/// Whether a thread of this name measures. A thread without a name of its own has that of the binary, which may be `iolab-mpi`.
+/// Whether a thread of this name measures. A thread without a name of its own has the name of the binary, which may be
+/// `iolab-mpi`.
 fn is_of_worker(name: &str) -> bool {
     let number = name.trim_end().strip_prefix(THREAD_NAMES);
     number.is_some_and(|number| {
@@ -376,7 +379,7 @@ fn counts_anything(schedstat: &str) -> bool {
     schedstat.split_whitespace().any(|number| number != "0")
 }
 
-/// What is said of a run that waits, after its scratch files are removed where storage answers.
+/// The error of a run that waits, after its scratch files are removed as far as storage answers.
 fn unanswered(state: &State) -> Error {
     let silent = &state.silent;
     let patience = exact_duration(state.patience);
@@ -398,7 +401,7 @@ fn unanswered(state: &State) -> Error {
     .hint(hint)
 }
 
-/// Says beside it what became of the settings of the kernel that the run changed.
+/// Adds the outcome of restoring the settings of the kernel that the run changed.
 fn with_settings(error: Error, restored: Result<Vec<String>>) -> Error {
     let what = match restored {
         Ok(named) if named.is_empty() => return error,

@@ -1,13 +1,13 @@
-//! What two different texts of identities, one in the run file and one of now, say of a target: whether it is another one.
+//! Comparison of two different identity texts of a target, from the run file and from now: whether the targets differ.
 
 use iolab_record::environment::{BY_NUMBER, IDENTITY_FORM, UNTIL_RESTART};
 
-/// What speaks against a target being the same.
+/// Evidence that a target is not the same.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// It is another one.
+    /// A different target.
     Other(String),
-    /// Nothing tells.
+    /// Not decidable from the texts.
     Unknown(&'static str),
 }
 
@@ -16,7 +16,7 @@ const OTHER_FORM: Difference = Difference::Unknown(
     "the version of iolab that made the run file identified targets in another way",
 );
 
-/// Of two texts of files that differ.
+/// The difference of two texts of files.
 pub(super) fn of_files(before: &str, now: &str) -> Difference {
     let parts = |text| str::strip_prefix(text, IDENTITY_FORM)?.split_once('-');
     let (Some(before), Some(now)) = (parts(before), parts(now)) else {
@@ -43,7 +43,7 @@ pub(super) fn is_passing(identity: &str) -> bool {
         || place().is_some_and(|(_, place)| place.starts_with(BY_NUMBER))
 }
 
-/// Of two texts of devices that differ.
+/// The difference of two texts of devices.
 pub(super) fn of_devices(before: &str, now: &str) -> Difference {
     let bare = |text| str::strip_prefix(text, UNTIL_RESTART).unwrap_or(text);
     let is_known = |text| bare(text).starts_with(IDENTITY_FORM);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_another_one_only_where_no_number_is_in_doubt() {
+    fn files_differ_only_if_all_numbers_are_certain() {
         let of = |before, now| is_other(&of_files(before, now));
         assert!(of("2-a-x", "2-b-x"));
         assert!(of("2-a-number-x", "2-b-number-y"), "another inode");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_another_one_only_where_all_layers_have_ids() {
+    fn devices_differ_only_if_all_layers_have_ids() {
         let of = |before, now| is_other(&of_devices(before, now));
         assert!(of("2-a", "2-b"));
         for (before, now) in [

@@ -1,7 +1,7 @@
-//! Results that fio or IOzone measured before, as a run file: table, plot and compare work on it.
+//! Results of earlier fio or IOzone runs, as a run file: table, plot and compare work on it.
 //!
-//! The kernel's counters were not read during the run, so every verdict is `unknown`; and one job is one sample, so there
-//! is no interval.
+//! The kernel's counters were not read during the run, so every verdict is `unknown`. One job is one sample, so there is no
+//! interval.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Setting, Value};
 /// Largest text that is read, bytes.
 pub const TEXT_MAX: u64 = 64 << 20;
 
-/// What a report claims that was transferred.
+/// The transfers that a report claims.
 ///
 /// # Errors
 /// As [`Import::read`], but for jobs that iolab cannot express.
@@ -89,7 +89,7 @@ impl Import {
         Self::parse(&text_of(path)?).map_err(|error| error.within(path.display()))
     }
 
-    /// The same, measured on the machine of this name.
+    /// The import with the name of the machine that measured it.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the report names another one.
@@ -151,12 +151,12 @@ impl Import {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.results.notes.clone();
         if self.target() == UNKNOWN_TARGET {
-            notes.push("the report does not name what it measured: the target is unknown, so that its runs are no series (--host NAME names the machine)".to_owned());
+            notes.push("the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)".to_owned());
         }
         notes
     }
 
-    /// What was measured: what the report names, else the storage of the host.
+    /// The measured target: as named by the report, otherwise the storage of the host.
     fn target(&self) -> String {
         let entries = self.results.entries.iter();
         let each: BTreeSet<String> = entries
@@ -171,7 +171,7 @@ impl Import {
             .unwrap_or_else(|| UNKNOWN_TARGET.to_owned())
     }
 
-    /// A name for the run file, after that of its source.
+    /// A name for the run file, derived from its source's name.
     pub fn name(source: &Path) -> String {
         let stem = source.file_stem().unwrap_or_default().to_string_lossy();
         check_file_name(&stem).unwrap_or_else(|_| "imported".to_owned())
@@ -302,7 +302,7 @@ fn remark(message: &str) -> Event {
     }
 }
 
-/// What an entry is in a run file.
+/// The sample of an entry.
 fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sample {
     let ok = entry.failure.is_none();
     Sample {

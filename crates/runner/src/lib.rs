@@ -1,9 +1,10 @@
-//! iolab-runner: carries a plan out: warm-up block, measured blocks, the end by precision or budget. It takes a run up again
-//! where it was cut off, and imports what other tools measured.
+//! iolab-runner: carries a plan out: warm-up block, measured blocks, the end by precision or budget. It resumes an
+//! interrupted run, and imports results of other tools.
 //!
-//! Files to begin with: `session.rs` a run under way, `strategy.rs` what it measures next, `stopping_rule.rs` the stopping rule,
-//! `executor.rs` the engine behind a trait, `system_under_test.rs` what is measured (target, programs or model), `simulated.rs`
-//! models, `evidence.rs` counters to `served_by`, `witness.rs` the same of a program that is observed, `ranks.rs` a run by several processes.
+//! Files to begin with: `session.rs` a run in progress, `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
+//! `executor.rs` is the trait in front of the engine, `system_under_test.rs` the measured system (target, programs or
+//! model), `simulated.rs` models. `evidence.rs` turns counters into `served_by`, `witness.rs` does so for an observed
+//! program, `ranks.rs` runs several processes.
 
 mod batch_probe;
 pub mod builtin_reader;
@@ -91,14 +92,14 @@ pub struct Progress {
     pub spent: Duration,
     /// Time left by the same clock.
     pub left: Duration,
-    /// What that rests on.
+    /// The basis of this estimate.
     pub basis: Basis,
 }
 
-/// What the time left rests on.
+/// The basis of the time left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// What the budget leaves, or what the first two blocks may take where that is more: no block shows yet what trials take.
+    /// The budget, or the time of the first two blocks if that is longer: no block shows yet how long trials take.
     Budget,
     /// The trials so far; the run may end earlier, because too few show yet how many the precision goal takes. From here on
     /// the time left never grows.
@@ -116,7 +117,7 @@ pub struct RunStart<'a> {
     pub experiment: &'a str,
     /// Its factors, in the order of the levels of a cell.
     pub factors: &'a [String],
-    /// What it asks about.
+    /// The quantity that it measures.
     pub response: Response,
     /// Cells.
     pub cells: usize,
@@ -135,7 +136,7 @@ pub struct TrialDone<'a> {
     pub block: u32,
     /// Whether it is excluded from every summary.
     pub warmup: bool,
-    /// What the experiment asks about, in the unit of [`Response`]; `None` with too few requests for it.
+    /// The measured quantity, in the unit of [`Response`]; `None` with too few requests for it.
     pub value: Option<f64>,
     /// How far the run has come with it.
     pub progress: Progress,
@@ -148,11 +149,11 @@ pub struct RunEnd {
     pub status: RunStatus,
     /// Trials done, warm-ups included, in all sessions.
     pub trials_done: u64,
-    /// Those that count.
+    /// Trials that count.
     pub measured: u64,
     /// Cells.
     pub cells: usize,
-    /// The precision goal and how many of the cells have reached it; `None` where the run seeks none.
+    /// The precision goal and how many of the cells have reached it; `None` if the run has no such goal.
     pub within: Option<WithinGoal>,
 }
 
@@ -197,41 +198,41 @@ impl<'a> Stop<'a> {
     }
 }
 
-/// What a run left.
+/// Result of a finished run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// The run file.
     pub path: PathBuf,
     /// Trials done in this session.
     pub trials: u64,
-    /// What the trials took from the budget.
+    /// Time of the trials, taken from the budget.
     pub spent: Duration,
 }
 
-/// What a run needs besides its experiment.
+/// Everything that a run needs besides its experiment.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// What is measured, filled.
+    /// The system to measure, filled.
     pub place: SystemUnderTest<'a>,
     /// The calibrated clock.
     pub clock: &'a Clock,
-    /// What the user raises to end the run early.
+    /// The flag with which the user ends the run early.
     pub stop: Stop<'a>,
-    /// What was seen of each target and of the machine right before; empty where nothing was examined.
+    /// Examination of each target and of the machine right before; empty without an examination.
     pub preflight: &'a [Preflight],
-    /// What was known of the targets before the run, as the environment keeps it, of a further target as its facts: the names that the
-    /// user gave, ceilings that were stated or measured ([`iolab_record::peaks::Peaks::environment`]).
+    /// Facts known before the run, in the form of the environment (further targets as their facts). They are the names that
+    /// the user gave, and ceilings that were stated or measured ([`iolab_record::peaks::Peaks::environment`]).
     pub known: &'a Environment,
-    /// The other processes of the run; `None` where this one is alone.
+    /// The other processes of the run; `None` if this one is alone.
     pub ranks: Option<&'a Ranks>,
-    /// The right to change settings of the kernel; `None` where no cell asks for it.
+    /// The right to change settings of the kernel; `None` if no cell asks for it.
     pub system: Option<&'a SystemControl>,
-    /// Ends the process where its storage does not answer.
+    /// Ends the process if its storage does not answer.
     pub end: EndProcess,
 }
 
 impl Setup<'_> {
-    /// What a reader of the results should know about target and machine.
+    /// Remarks on target and machine for readers of the results.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
         let names: Vec<&Path> = self.place.names().collect();
         let of_target = |(number, preflight): (usize, &Preflight)| {
@@ -247,7 +248,7 @@ impl Setup<'_> {
         remarks_of_targets(self.preflight.iter().enumerate().map(of_target).collect())
     }
 
-    /// What the run is measured on.
+    /// The environment of the run.
     fn environment(&self, peers: &Peers) -> Environment {
         let mut environment = self.place.environment(self.clock);
         environment.extend(peers.environment());
@@ -279,7 +280,7 @@ pub fn run(
     PreparedRun::new(plan, None, seed, place, setup)?.carry_out(observer)
 }
 
-/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, fitted to the same target.
+/// Resumes the run in the file at `path` and finishes its plan, the plan of its definition fitted to the same target.
 ///
 /// # Errors
 /// As [`run`]; also for a file that is not a run file, and for a target that differs from the recorded one.

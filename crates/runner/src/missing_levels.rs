@@ -1,15 +1,16 @@
-//! What iolab's own experiments have that this system lacks.
+//! Levels of iolab's own experiments that this system lacks.
 
 use iolab_plan::experiment::{Experiment, LevelChange};
 use iolab_workload::Result;
 use iolab_workload::settings::Setting;
 
-/// Changes an experiment so that it does without the levels that this system refuses to every trial, and says so in a sentence
-/// for each. Settings that the user has chosen, for which `is_chosen` holds, stay: the trial tells then what is missing.
+/// Changes an experiment so that it does without the levels that this system refuses to every trial, and returns a sentence
+/// for each. Settings that the user has chosen, for which `is_chosen` holds, stay: the trial then reports the missing
+/// feature.
 ///
 /// # Errors
 ///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::do_without`].
+/// As [`Experiment::do_without`].
 pub fn adapt_to_system(
     experiment: &mut Experiment,
     is_chosen: &dyn Fn(&str) -> bool,

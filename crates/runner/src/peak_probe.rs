@@ -1,4 +1,4 @@
-//! What a device gives at most, found by short probes before a run (`--peak measure`).
+//! The peak rates of a device, found by short probes before a run (`--peak measure`).
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -20,28 +20,28 @@ const VISITS_MAX: u32 = 50;
 /// Confidence of the interval that the precision goal is about.
 const CONFIDENCE: f64 = 0.95;
 
-/// Cells that take the same counts: one of iolab's and those of peers that are like it.
+/// Cells that take the same counts: one of iolab's and the corresponding ones of peers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
     /// The greatest standard deviation of the logarithms among its cells.
     pub(super) spread: f64,
-    /// What one visit to all of its cells takes, s.
+    /// Time of one visit to all of its cells, s.
     pub(super) cost: f64,
 }
 
-/// What a unit gets.
+/// Allocation to a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Share {
     /// Visits per block.
     pub(super) visits: u32,
-    /// Measured trials that its precision goal takes, as far as its spread tells; `None` where no number is enough.
+    /// Measured trials that its precision goal takes, as far as its spread shows; `None` if no number is enough.
     pub(super) needed: Option<u32>,
     /// Whether it gets them within the budget.
     pub(super) reaches: bool,
 }
 
-/// The spread of each cell: standard deviations of the logarithms of its values, without the influence of a single stall, pulled
-/// towards the spread that the cells have in common, because that of a few values is unsure.
+/// The spread of each cell: standard deviations of the logarithms of its values, without the influence of a single stall.
+/// They are pulled towards the common spread of the cells, because the spread of a few values is uncertain.
 pub(super) fn spreads(values: &[Vec<f64>]) -> Vec<f64> {
     let squares: Vec<f64> = values.iter().map(|own| central_sd(own).powi(2)).collect();
     let known: Vec<f64> = squares.iter().copied().filter(|s| s.is_finite()).collect();
@@ -53,8 +53,8 @@ pub(super) fn spreads(values: &[Vec<f64>]) -> Vec<f64> {
     squares.iter().zip(values).map(pulled).collect()
 }
 
-/// The standard deviation of the logarithms with a value at each end (a fifth from ten values on) replaced by its neighbour, over
-/// the share of the values that is left: Tukey and McLaughlin's.
+/// The standard deviation of the logarithms, winsorized: a value at each end, a fifth from ten values on, is replaced by
+/// its neighbour. The result is divided by the share of values that remain (Tukey and McLaughlin).
 fn central_sd(values: &[f64]) -> f64 {
     let mut logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     logs.sort_by(f64::total_cmp);
@@ -203,7 +203,7 @@ impl Sharing<'_> {
     }
 }
 
-/// What the next visit to a unit gains.
+/// The benefit of the next visit to a unit.
 #[derive(Debug, PartialEq)]
 struct Gain {
     fall: f64,

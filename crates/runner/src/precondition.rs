@@ -27,16 +27,16 @@ use iolab_workload::target::TargetName;
 /// The largest request that trims, bytes.
 const TRIM_BS: u64 = 1 << 30;
 
-/// What is reported on the way.
+/// Receiver of reports during the preparation.
 pub(super) trait StepReporter {
     /// A step begins.
     fn step(&mut self, name: &str);
-    /// What to tell the user, and to keep in words.
+    /// A message to the user that is also stored.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When it cannot be stored.
     fn done(&mut self, kind: EventKind, message: &str) -> Result<()>;
-    /// What a step did, to be kept as data.
+    /// The result of a step, to be stored as data.
     ///
     /// # Errors
     /// When it cannot be kept.
@@ -89,7 +89,7 @@ struct Steps<'a> {
     report: &'a mut dyn StepReporter,
 }
 
-/// The same of the one target of these cells.
+/// Prepares the one target of these cells.
 fn of_one(
     plan: Precondition,
     cells: &[PlannedCell],
@@ -324,7 +324,7 @@ impl Steps<'_> {
         }
     }
 
-    /// One pass over the range: its number among those of its kind, among all, and how many these are.
+    /// One pass over the range: its number among its kind, its number among all passes, and the number of all passes.
     fn pass(
         &mut self,
         kind: PreparationKind,

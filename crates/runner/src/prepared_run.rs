@@ -33,7 +33,7 @@ impl<'a> PreparedRun<'a> {
     /// `asked`, or else what its experiment asks by itself.
     ///
     /// # Errors
-    /// What cannot be carried out or written; nothing is left behind then.
+    /// A plan that cannot be carried out or written; no file is left then.
     pub fn new(
         plan: FittedPlan,
         asked: Option<Question>,

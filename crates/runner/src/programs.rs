@@ -20,13 +20,13 @@ use iolab_workload::command_template::{Placeholder, Template};
 use iolab_workload::linkage::Linkage;
 use iolab_workload::settings::CellSpec;
 
-/// The programs of `command` that the user allows a run to start. A file that names one is no consent: it may be somebody else's. The reader
-/// of `linkage` is iolab's own.
+/// The programs of `command` that the user allows a run to start. A file that names a program is not a consent: the file
+/// may come from someone else. The reader of `linkage` is iolab's own.
 #[derive(Debug, Clone)]
 pub enum RunPrograms {
     /// Every program (`--run-programs`).
     All,
-    /// These commands, which the command line names.
+    /// The commands that the command line names.
     Typed(Vec<Template>),
 }
 
@@ -113,7 +113,7 @@ impl Programs {
         })
     }
 
-    /// What an experiment needs of each directory: its files there together.
+    /// Needs of an experiment for each directory: its files there together.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell names another target.
@@ -157,7 +157,7 @@ impl Programs {
         removed.fold(Ok(()), Result::and)
     }
 
-    /// What a run file keeps of the programs.
+    /// Facts about the programs for the run file.
     pub(super) fn environment(&self) -> Environment {
         let probes = self.probes.as_ref();
         let mut list = probes.map_or_else(Environment::default, Probes::environment);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_cannot_have_is_refused_before_anything_is_made() {
+    fn impossible_programs_are_refused_before_making_anything() {
         let told = [
             &["cache=direct"][..],
             &["command=cat /dev/null"],

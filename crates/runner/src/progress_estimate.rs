@@ -16,12 +16,12 @@ impl TimeLeft {
     }
 }
 
-/// What trials of each cell take.
+/// Times of the trials of each cell.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// Per cell the time of its warm-up trials and their number, and the same of its measured ones.
+    /// Per cell, time and number of its warm-up trials, and of its measured ones.
     cells: HashMap<usize, [(Duration, u32); 2]>,
-    /// The same of all trials.
+    /// Time and number of all trials.
     all: (Duration, u32),
 }
 
@@ -35,7 +35,8 @@ impl Costs {
         }
     }
 
-    /// What the next trial of a cell takes: the mean of its measured trials, else of its warm-up, else of all cells.
+    /// Expected time of the next trial of a cell: the mean of its measured trials, otherwise of its warm-up, otherwise of
+    /// all cells.
     pub(super) fn of(&self, cell: usize) -> Duration {
         let mean = |(time, trials): (Duration, u32)| time.checked_div(trials);
         let own = self.cells.get(&cell);
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_trial_of_a_cell_takes_what_its_measured_ones_took() {
+    fn a_cells_next_trial_takes_its_measured_mean() {
         let seconds = Duration::from_secs;
         let mut costs = Costs::default();
         assert_eq!(costs.of(0), seconds(0), "nothing is known");

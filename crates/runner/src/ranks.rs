@@ -53,41 +53,41 @@ const IDLE: Duration = Duration::from_secs(600);
 /// A failure in words, and what to do about it.
 pub type DescribeFailure = fn(&Failure) -> (String, String);
 
-/// This process among those of the run. Rank 0, the root, plans and keeps the run file.
+/// This process as one rank of the run. Rank 0, the root, plans and keeps the run file.
 pub struct Ranks(RefCell<Member>);
 
-/// What a rank knows.
+/// State of a rank.
 struct Member {
     team: Team<Box<dyn Link>>,
     clock: Clock,
     words: DescribeFailure,
-    /// Of every rank, in their order; known to the root.
+    /// Hosts of all ranks, in their order; known to the root.
     hosts: Vec<Host>,
     /// The rank above, once it has said who it is.
     above: Option<Hello>,
-    /// On which host each rank is, by number.
+    /// Number of the host of each rank.
     places: Vec<usize>,
     /// The targets, once they are opened.
     targets: Vec<RemoteTarget>,
-    /// Which client each rank is of, by number: its host, or one for itself where it has a target of its own.
+    /// Number of the client of each rank: its host, or the rank itself if it has a target of its own.
     clients: Vec<usize>,
-    /// Whether a target whose path is another one at each rank is nevertheless one store: ranks read what others wrote.
+    /// Whether a target with a different path at each rank is one store all the same: ranks read the data of others.
     one_store: bool,
-    /// What each rank did in the last trial; known to the root.
+    /// Work of each rank in the last trial; known to the root.
     report: RankReport,
-    /// Its own.
+    /// The host of this rank.
     host: Host,
-    /// Which accounts of the kernel each rank reads, by target.
+    /// Accounts of the kernel that each rank reads, by target.
     accounts: Vec<Numbered>,
-    /// A rank was lost.
+    /// Whether a rank was lost.
     lost: bool,
-    /// What follows the advice to look at the host of a lost rank.
+    /// End of the advice to look at the host of a lost rank.
     after_loss: String,
     /// How to finish the run; the other ranks do not have it yet.
     advice: Option<String>,
-    /// What the other ranks found when they opened their targets; known to the root.
+    /// Notes of the other ranks about opening their targets; known to the root.
     notes: Vec<String>,
-    /// How long the root takes at most to say so, where that is not the usual time.
+    /// Longest time until the root announces this, if it is not the usual time.
     roots_time: Option<Duration>,
     ended: bool,
 }
@@ -141,7 +141,7 @@ impl Ranks {
         self.0.borrow_mut().greet(build)
     }
 
-    /// The root: gives the workers of a cell their place among those of all ranks that take part.
+    /// The root: gives the workers of a cell their place among the workers of all participating ranks.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): more of them than there are.
@@ -238,7 +238,7 @@ impl Ranks {
         let member = &mut *self.0.borrow_mut();
         member.know_targets(&places);
         member.give(&RootOrder::Open(places))?;
-        // Its own scratch files are there already, and nothing of dead runs beside them.
+        // Its own scratch files are already there; leftovers of dead runs are not.
         member.clean(&[])?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
         member.agree_on_space(demands.map(|demands| demands.concat()))?;
@@ -256,7 +256,7 @@ impl Ranks {
     /// # Errors
     /// What `own` fails with, or another rank.
     pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
-        // The files of the other ranks are no larger than the root's.
+        // The files of the other ranks are at most as large as the root's.
         let bytes = bytes.saturating_mul(self.count() as u64);
         let order = RootOrder::Fill { seed, bytes };
         self.0.borrow_mut().give(&order)?;
@@ -322,7 +322,7 @@ impl Ranks {
         hosts::rows(&self.0.borrow().hosts)
     }
 
-    /// What the environment of the run tells of its ranks.
+    /// Facts about the ranks for the environment of the run.
     pub fn environment(&self) -> Environment {
         let member = self.0.borrow();
         let mut environment = Environment::default();
@@ -392,7 +392,7 @@ impl Member {
         agreed.map_err(|halt| self.error(halt))
     }
 
-    /// What the root makes of what all ranks have; every rank gets it.
+    /// Combines the values of all ranks at the root; every rank gets the result.
     fn pool<T: Wire, M: Wire>(&mut self, own: T, make: impl FnOnce(Vec<T>) -> M) -> Result<M> {
         let all = self.team.gather(List(vec![own]), ANSWER);
         let all = all.map_err(|lost| self.error(lost.into()))?;

@@ -1,4 +1,4 @@
-//! What a run has measured so far, in all of its sessions: all that a strategy decides by.
+//! The measurements of a run so far, in all of its sessions: the basis of every decision of a strategy.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(super) struct Record {
     pub(super) path: PathBuf,
     /// By the clock that budgets count.
     pub(super) now: Duration,
-    /// What the sizes of direct requests have to be multiples of, bytes.
+    /// Alignment of direct requests, bytes.
     pub(super) alignment: u64,
     trials: Vec<Trial>,
     /// Cell, block and visit of the trials that succeeded.
@@ -61,7 +61,7 @@ pub(super) struct Trial {
 
 /// A trial in full.
 pub(super) struct Last {
-    /// What was asked for.
+    /// The requested cell.
     pub(super) cell: CellSpec,
     pub(super) sample: Sample,
     /// Its outcome, with a series of the requested interval length.
@@ -70,7 +70,7 @@ pub(super) struct Last {
 }
 
 impl Record {
-    /// That of a run without any trial.
+    /// The record of a run without any trial.
     pub(super) fn new(plan: FittedPlan, seed: u64, path: PathBuf) -> Self {
         Self {
             plan,
@@ -114,7 +114,7 @@ impl Record {
         self.sessions_before = 1 + record.events.iter().filter(is_resume).count() as u64;
     }
 
-    /// Adds a trial with its sample, and those of its groups.
+    /// Adds a trial with its sample, and the samples of its groups.
     pub(super) fn add(
         &mut self,
         place: VisitPosition,
@@ -140,7 +140,7 @@ impl Record {
         });
     }
 
-    /// What the experiment asks about of a trial, or of the group that it asks about.
+    /// The measured quantity of a trial, or of the group that the experiment asks about.
     fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> Option<f64> {
         let experiment = self.plan.experiment();
         let cell = &self.plan.cells()[cell].spec;
@@ -171,7 +171,7 @@ impl Record {
         self.last.as_ref()
     }
 
-    /// What ends the repetition of trials; of rounds the one in which a cell is measured next.
+    /// The end of the repetition of trials; for rounds, of the round in which a cell is measured next.
     pub(super) fn goal(&self, now: usize) -> RepetitionGoal {
         let experiment = self.plan.experiment();
         let design = &experiment.design;
@@ -191,7 +191,8 @@ impl Record {
         }
     }
 
-    /// What is known of each cell so far. Trials that have chosen finer sizes are in no summary, and of rounds only the last window is.
+    /// The state of each cell so far. Summaries exclude trials that have chosen finer sizes, and rounds before the last
+    /// window.
     pub(super) fn cells(&self) -> Vec<CellSnapshot> {
         let mut values = vec![Vec::new(); self.plan.cells().len()];
         let refined = self.plan.experiment().refined.as_ref();
@@ -291,7 +292,7 @@ impl Record {
         self.spent
     }
 
-    /// What the next trial of a cell takes.
+    /// Expected time of the next trial of a cell.
     pub(super) fn cost(&self, cell: usize) -> Duration {
         self.costs.of(cell)
     }
@@ -302,7 +303,7 @@ impl Record {
         chosen.filter(|chosen| chosen.len() == self.plan.cells().len())
     }
 
-    /// All that the run file holds now.
+    /// The stored record of the run file.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use iolab_analysis::consent::NeededConsent;
 
-/// What to do where storage has not answered, after its repair. A device that comes back may have another name, and its former name
-/// another disk: no command to paste contains the consent to the loss of data.
+/// Advice for storage that has not answered, after its repair. A device that comes back may have another name, and its
+/// former name another disk. So no command to paste contains the consent to the loss of data.
 pub(super) fn advice_after_silence(
     run_file: &Path,
     processes: usize,
@@ -36,7 +36,7 @@ mod tests {
     };
 
     #[test]
-    fn a_shell_reads_the_run_file_as_one_word() {
+    fn a_shell_reads_run_files_as_single_words() {
         let command = |file: &str| NeededConsent::default().resume_command(&[file], 1);
         assert_eq!(command("old run.iolab"), "iolab resume 'old run.iolab'");
         assert_eq!(command("$(touch X)"), "iolab resume '$(touch X)'");

@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 use super::identity_texts::{self, Difference};
 use super::target_numbers::kind_of;
 
-/// What a target is now.
+/// The present state of a target.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetNow {
     /// Its kind.
@@ -19,7 +19,7 @@ pub(super) struct TargetNow {
 }
 
 impl TargetNow {
-    /// Of an open target.
+    /// The state of an open target.
     pub(super) fn of(target: &Target) -> Self {
         Self {
             kind: kind_of(target),
@@ -28,11 +28,13 @@ impl TargetNow {
     }
 }
 
-/// Refuses to write to existing targets that are not known to be those of the `record`, and to go on with another kind of target;
-/// `targets` and `now` are what they are now, in its order. Gives, for each other target that is read, the text of a warning.
+/// Refuses to write to existing targets that may differ from the targets of the `record`, and to go on with another kind of
+/// target. `targets` and `now` describe them now, in its order. Returns a warning for each different target that is only
+/// read.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused): another kind of target, another one, or one of which the run file does not tell.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): another kind of target, another target, or one that the run file
+/// does not identify.
 pub(super) fn check_same_targets(
     record: &RunRecord,
     targets: impl Iterator<Item = TargetNow>,
@@ -95,7 +97,7 @@ pub(super) enum Resumable {
 }
 
 impl Resumable {
-    /// Of a run that is made with this consent.
+    /// The limits of a run with this consent.
     pub(super) fn of(record: &RunRecord, consent: NeededConsent) -> Self {
         if !consent.destroys_data {
             return Self::Always;
@@ -141,7 +143,7 @@ fn other(path: &str, what: &str, difference: &str) -> Error {
     ))
 }
 
-/// What to do about a target that is another one.
+/// The remedy if a target is a different one.
 fn advice(kind: TargetKind, lists: [&Environment; 2], number: usize) -> &'static str {
     match kind {
         TargetKind::File => "see 'stat' of it; start a new run on this file",
@@ -225,7 +227,7 @@ fn text_of(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// That a fact that was recorded differs now; an earlier version of iolab may not have recorded it.
+/// A recorded fact that differs now, in words; earlier versions of iolab may not have recorded it.
 fn changed((name, before, now): (&str, Option<String>, Option<String>)) -> Option<String> {
     let before = before?;
     let now = now.unwrap_or_else(|| "unknown".to_owned());
@@ -254,7 +256,7 @@ mod tests {
         record
     }
 
-    /// Of a run that writes (`writes`) or only reads.
+    /// Checks a run that writes (`writes`) or only reads.
     fn seen(
         record: &RunRecord,
         (kind, writes): (TargetKind, bool),
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn another_disk_of_the_same_name_is_not_written_to() {
+    fn another_disk_of_this_name_is_not_written() {
         let block = TargetKind::BlockDevice;
         let record = run_on("/dev/sdb", block, disk(1 << 30, "naa.1"));
         let refused = |now: &Environment| refused(&record, block, now);
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_advice_to_resume_says_where_that_is_refused() {
+    fn the_advice_to_resume_states_its_limits() {
         let advice = |kind: TargetKind, identity: Option<&str>, destroys_data: bool| {
             let mut facts = Environment::default();
             if let Some(identity) = identity {
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn another_part_of_the_same_disk_is_not_written_to() {
+    fn another_part_of_a_disk_is_not_written() {
         let block = TargetKind::BlockDevice;
         let of = |partition: &str, identity: &str| {
             let mut facts = Environment::default();
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_of_the_same_name_is_not_written_to() {
+    fn another_file_of_this_name_is_not_written() {
         let file = TargetKind::File;
         let of = |id: &str, bytes: u64| {
             let mut facts = disk(1 << 40, "naa.1");
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn no_run_goes_on_with_another_kind_of_target() {
+    fn no_run_continues_on_another_target_kind() {
         let kinds = [
             TargetKind::Scratch,
             TargetKind::File,

@@ -21,7 +21,7 @@ use iolab_workload::medium::Medium;
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::settings::CellSpec;
 
-/// Where in the plan a sample belongs.
+/// Position of a sample in the plan.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VisitPosition {
     pub(super) cell: usize,
@@ -31,12 +31,12 @@ pub(super) struct VisitPosition {
     pub(super) warmup: bool,
 }
 
-/// What the workers of a trial access.
+/// The bytes that the workers of a trial access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Accessed {
-    /// What answers for its bytes.
+    /// Source of the bytes.
     pub(super) origin: Origin,
-    /// How many bytes it is.
+    /// Number of bytes.
     pub(super) region_bytes: u64,
 }
 
@@ -92,7 +92,7 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
     })
 }
 
-/// What answers for the bytes of all clients; `None` without any.
+/// Source of the bytes of all clients; `None` without any.
 pub(super) fn origin_of_clients(clients: &[ClientPart]) -> Option<Origin> {
     let media = clients.iter().map(|client| client.medium);
     Medium::of_all(media).map(Origin::Medium)
@@ -173,7 +173,7 @@ pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> V
     outcome.groups.iter().map(of).collect()
 }
 
-/// What an outcome says of what was done.
+/// The sample of an outcome's work.
 fn did(outcome: &Outcome) -> Sample {
     Sample {
         operations: PerOperation::of(&outcome.operations),
@@ -285,7 +285,7 @@ pub fn describe_failure(failure: &Failure) -> (String, String) {
     (describe(failure), remedy(failure).to_owned())
 }
 
-/// What to do about a failure.
+/// The remedy for a failure.
 pub(super) fn remedy(failure: &Failure) -> &str {
     match failure {
         Failure::Request(request) => remedy_of_request(request),
@@ -359,7 +359,7 @@ mod tests {
 
     use super::*;
 
-    /// What is stored of the second of three clients on one disk, where so many of them share its device.
+    /// The stored sample of the second of three clients on one disk, if `device` clients share its device.
     fn stored(device: Option<u64>) -> Sample {
         let shared = |clients| SharedAccount { first: 0, clients };
         let accounts = SharedAccounts {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shared_account_that_is_stored_elsewhere_is_named() {
+    fn every_shared_account_stored_elsewhere_is_named() {
         let disks = "; 3 clients share the disks below the device, whose counters are stored with rank 0 only";
         let device = |clients| {
             format!(

@@ -39,14 +39,14 @@ pub(super) struct Session<'a> {
     file: RunFile,
     clock: ClockDomain,
     around: Surroundings,
-    /// What the user has to allow again to finish the run.
+    /// The consent that finishing the run needs again.
     consent: NeededConsent,
     observer: &'a mut dyn Observer,
     tool_failures: ToolFailures,
     time_left: TimeLeft,
-    /// What was foreseen last.
+    /// The last forecast.
     progress: Progress,
-    /// What went on in the last trial.
+    /// Activity during the last trial.
     last_trial: Option<LastTrial>,
     /// Trials of this session.
     trials: u64,
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
         open.try_for_each(|id| self.file.set_ended_by(id as i64, Some(EndedBy::User)))
     }
 
-    /// What the run answers to its question, where it has one and is done.
+    /// The answer of the run to its question, if it has one and is done.
     fn answer(&self, status: RunStatus) -> Result<Option<Answer>> {
         if status != RunStatus::Done || !self.file.asks()? {
             return Ok(None);
@@ -474,7 +474,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What is known of each cell; `now` is measured next.
+/// The state of each cell; `now` is measured next.
 fn snapshot(
     record: &Record,
     (now, warms_up): (usize, bool),

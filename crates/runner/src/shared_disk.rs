@@ -8,7 +8,7 @@ use iolab_host::device::Device;
 use iolab_storage::Target;
 use iolab_workload::names::all_of;
 
-/// What several targets have in common below them.
+/// Something that several targets share below them.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Below {
     /// A disk, by its name.

@@ -20,15 +20,15 @@ pub(super) enum Ended {
 /// The block that is being measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnderWay {
-    /// What is left of it.
+    /// Remaining time of the block.
     pub(super) rest: Duration,
-    /// Whether its trials count: those of a warm-up do not.
+    /// Whether its trials count, as trials of a warm-up do not.
     pub(super) is_measured: bool,
-    /// What a whole block takes.
+    /// Time of a whole block.
     pub(super) block: Duration,
 }
 
-/// Measured responses per cell, and what they cost.
+/// Measured responses per cell, and their costs.
 #[derive(Debug)]
 pub(super) struct Repetition {
     design: Design,
@@ -41,9 +41,9 @@ pub(super) struct Repetition {
     first_block: u32,
     /// Trials of the record that were taken in.
     taken: usize,
-    /// Time beside the trials that was taken in.
+    /// Time besides the trials that was taken in.
     probed: Duration,
-    /// Whether no block begins that the budget does not pay for, however few there are: blocks of an explanation are many trials each.
+    /// Whether no block begins beyond the budget, however few there are: blocks of an explanation are many trials each.
     must_be_paid: bool,
 }
 
@@ -125,7 +125,7 @@ impl Repetition {
         self.values[cell].as_deref()
     }
 
-    /// What is left of the budget.
+    /// Remaining budget.
     pub(super) fn left(&self) -> Duration {
         self.design.budget.saturating_sub(self.spent)
     }
@@ -207,7 +207,7 @@ impl Repetition {
         self.spent >= budget
     }
 
-    /// What ended the repetition of one cell.
+    /// Reason for the end of the repetition of one cell.
     pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> EndedBy {
         match ended {
             _ if self.values[cell].is_some() && self.is_precise(cell) => EndedBy::Precision,
@@ -272,12 +272,13 @@ impl Repetition {
         Some(most.unwrap_or(0).max(wanted).max(FEWEST))
     }
 
-    /// Half of the interval of the median, over the median. Where the trials are too few for the exact one, that of
-    /// normal values from their standard deviation, which so few trials estimate only roughly.
+    /// Half of the interval of the median, relative to the median. If the trials are too few for the exact interval, an
+    /// interval for normal values is used. Its standard deviation is a rough estimate from so few trials.
     fn half_width(&self, values: &[f64]) -> Option<f64> {
         /// Trials from which a standard deviation is taken.
         const TRIALS_MIN: usize = 3;
-        /// The median of normal values has an interval 1.253 times as wide as that of the mean; 1.3 is for the roughness.
+        /// The interval of the median of normal values is 1.253 times as wide as the interval of the mean; 1.3 is for the
+        /// roughness.
         const MEDIAN: f64 = 1.96 * 1.253 * 1.3;
         let median = iolab_stats::median(values)?;
         if let Some(interval) = iolab_stats::median_interval(values, 0.95) {
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn precision_needs_two_narrow_intervals_in_a_row_and_all_cells() {
+    fn precision_needs_two_narrow_intervals_in_all_cells() {
         let mut r = repetition(2);
         r.design.trials_max = 20;
         for _ in 0..5 {
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn precise_cells_get_the_trials_that_a_comparison_needs() {
+    fn precise_cells_complete_the_trials_of_a_comparison() {
         let ends_with = |cells: usize, most: u32, budget: u64| {
             let mut r = repetition(cells);
             r.design.trials_max = most;
@@ -461,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn no_block_is_started_that_the_budget_cannot_pay() {
+    fn no_block_beyond_the_budget_is_started() {
         let mut r = repetition(1);
         for value in 1..=5 {
             block(&mut r, &[f64::from(value)], 18);
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn below_the_fewest_trials_only_the_spent_budget_ends_it() {
+    fn below_trials_min_only_the_budget_ends_it() {
         let mut r = repetition(1);
         block(&mut r, &[1.0], 60);
         assert_eq!(

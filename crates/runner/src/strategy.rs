@@ -34,7 +34,7 @@ pub(super) trait Strategy {
     fn outlook(&mut self, record: &Record) -> Outlook;
 }
 
-/// What a strategy requests from the session.
+/// Request of a strategy to the session.
 #[derive(Debug)]
 pub(super) enum Step {
     /// Make a trial.
@@ -80,7 +80,7 @@ pub(super) enum Finding {
     Event(EventKind, Option<usize>, String),
     /// The number and length of future visits to a cell.
     Visits(usize, Pilot),
-    /// What ended the repetition of a cell.
+    /// Reason for the end of the repetition of a cell.
     Ended(usize, EndedBy),
     /// Summaries exclude the trials before this block.
     LeftOutBefore(u32),
@@ -121,7 +121,7 @@ fn of_blocks(record: &Record, first_block: u32) -> Box<dyn Strategy> {
     }
 }
 
-/// What ended the repetition of a cell when the blocks ended with `ended`; `None` for a cell that was given up.
+/// Reason for the end of the repetition of a cell when the blocks ended with `ended`; `None` for a cell that was given up.
 fn ending(record: &Record, repetition: &Repetition, ended: Ended, cell: usize) -> Option<Finding> {
     let ended_by = || Finding::Ended(cell, repetition.ended_by(cell, ended));
     (!record.is_closed(cell)).then(ended_by)

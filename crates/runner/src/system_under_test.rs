@@ -1,4 +1,4 @@
-//! What a run measures: files and devices, programs, or a modelled disk.
+//! The measured system: files and devices, programs, or a modelled disk.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use iolab_record::target_paths::beyond_text;
 use iolab_record::{ClockDomain, FurtherTarget, Run};
 use iolab_workload::settings::CellSpec;
 
-/// What a run measures.
+/// The measured system of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum SystemUnderTest<'a> {
     /// Files and devices.
@@ -78,7 +78,7 @@ impl<'a> SystemUnderTest<'a> {
         self.targets().first().map(|(_, target)| *target)
     }
 
-    /// What was found when they were opened.
+    /// Notes about opening the targets.
     pub fn notes(self) -> Vec<String> {
         let targets = self.targets();
         let is_one = targets.len() == 1;
@@ -102,7 +102,7 @@ impl<'a> SystemUnderTest<'a> {
         }
     }
 
-    /// The targets beside the run's own, as a run file keeps them.
+    /// The further targets besides the run's own, as a run file keeps them.
     pub(super) fn further(self) -> Vec<FurtherTarget> {
         further(self.targets().into_iter())
     }
@@ -123,7 +123,7 @@ impl<'a> SystemUnderTest<'a> {
             .map_or(iolab_record::TargetKind::Model, kind_of)
     }
 
-    /// What it is measured with: the fields of a run that tell of the clock. The host of a model takes no time.
+    /// The clock of the measurement: the fields of a run that describe it. The host of a model takes no time.
     pub(super) fn timing(self, clock: &Clock, cells: &[PlannedCell]) -> Run {
         let times = cells.iter().any(|cell| cell.spec.trial.latency);
         match self {
@@ -179,7 +179,7 @@ impl<'a> SystemUnderTest<'a> {
         targets.map(|(_, target)| target).collect()
     }
 
-    /// What carries trials of an experiment out; `seed` decides what a model leaves to chance.
+    /// The executor of an experiment's trials; `seed` decides everything that a model leaves to chance.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition that makes no model.

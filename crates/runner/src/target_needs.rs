@@ -1,4 +1,4 @@
-//! What plans need of a target before it is opened.
+//! Needs of plans for a target before it is opened.
 
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size};
@@ -8,7 +8,7 @@ use iolab_workload::{Error, Result};
 
 use super::fit_cells::REGION_UNIT;
 
-/// What an experiment needs of a target. `exact` is set when the user named the region's size: then it is not cut.
+/// Needs of an experiment for a target. `exact` is set when the user named the region's size: then it is not cut.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target can serve, or whose tool is not a peer.
@@ -16,7 +16,7 @@ pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
     need_of(plan, &|_| true, consent, exact)
 }
 
-/// What the cells of a plan need of one of its targets, which `is_it` knows by its name.
+/// Needs of the cells of a plan for one of its targets, which `is_it` recognises by name.
 pub(super) fn need_of(
     plan: &Plan,
     is_it: &dyn Fn(Option<&TargetName>) -> bool,
@@ -101,7 +101,7 @@ fn bounds(size: &Size) -> (u64, u64) {
     }
 }
 
-/// The files that cells need beside the scratch file, of the groups of each cell.
+/// The files that cells need in addition to the scratch file, from the groups of each cell.
 fn beside<'a>(cells: impl Iterator<Item = Vec<&'a TrialSpec>>) -> ExtraFiles {
     let mut beside = ExtraFiles::default();
     for groups in cells {

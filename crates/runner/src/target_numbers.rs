@@ -8,11 +8,11 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
-/// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are one. `..`
-/// is resolved where that leads to the same place, which it does not behind a symbolic link.
+/// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are
+/// one. `..` is resolved if it leads to the same place, which it does not after a symbolic link.
 pub(super) fn full(path: &Path) -> PathBuf {
     let from_root = absolute(path).unwrap_or_else(|_| path.to_owned());
-    // Separators at the end and in a row are no parts of it.
+    // Separators at the end and in a row are not part of the path.
     let plain: PathBuf = from_root.components().collect();
     let mut resolved = PathBuf::new();
     for part in plain.components() {
@@ -33,7 +33,7 @@ pub(super) fn full(path: &Path) -> PathBuf {
     }
 }
 
-/// The number of the target of this name; without a name that of the run's own.
+/// The number of the target of this name; without a name, of the run's own target.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the run has none of this name.
@@ -67,7 +67,7 @@ pub(super) fn devices_of(
     cell.targets().into_iter().map(device).collect()
 }
 
-/// The targets of a run file beside the first.
+/// The further targets of a run file, after the first.
 pub(super) fn further<'a>(
     targets: impl Iterator<Item = (&'a Path, &'a Target)>,
 ) -> Vec<FurtherTarget> {

@@ -113,7 +113,7 @@ fn same_twice(one: &Path, other: &Path) -> Error {
     Error::usage(same).hint("name each target once")
 }
 
-/// What a command measures: files and devices, which share the blocks of a run, and disks that are computed, each in runs of its own.
+/// Targets of a command: files and devices, which share the blocks of a run, and modelled disks, each in runs of its own.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GivenTargets {
     /// Directories, files and devices, as they are given.
@@ -160,7 +160,7 @@ fn check_distinct(names: &[PathBuf], place: impl Fn(&Path) -> PathBuf) -> Result
     Ok(())
 }
 
-/// What plans need of each of these targets, where they are carried out one after the other; see [`super::need`].
+/// Needs of plans for each of these targets, if they are carried out one after the other; see [`super::need`].
 ///
 /// # Errors
 /// As [`super::need`].
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_that_names_the_runs_own_target_uses_the_same_bytes() {
+    fn groups_on_the_runs_target_share_its_bytes() {
         let folder = tempfile::tempdir().expect("a folder");
         let own = format!("reader.target={}", folder.path().display());
         let of_both = |sets: &[&str]| {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn each_target_has_the_needs_of_its_own_cells() {
+    fn each_target_needs_what_its_cells_need() {
         let named = ["/a", "/b"].map(PathBuf::from);
         let sets = [
             ["target=/a", "read_percent=100"],

@@ -19,7 +19,7 @@ use iolab_record::{ClockDomain, EndedBy};
 use iolab_workload::tool::Tool;
 
 #[test]
-fn a_device_rests_before_each_block_but_the_first() {
+fn a_device_rests_between_blocks() {
     let bench = bench(&["settle=2s"]);
     let mut mock = mock(&steady);
     let finished = bench.start(&mut mock).expect("done");
@@ -28,7 +28,7 @@ fn a_device_rests_before_each_block_but_the_first() {
 }
 
 #[test]
-fn the_target_is_written_to_before_the_first_trial() {
+fn preconditioning_writes_before_the_first_trial() {
     let bench = bench(&["precondition=seq:2+rand:1"]);
     let written = std::cell::RefCell::new(Vec::new());
     let elapsed = |spec: &TrialSpec, number: u64| {
@@ -56,7 +56,7 @@ fn the_target_is_written_to_before_the_first_trial() {
 }
 
 #[test]
-fn the_steady_state_is_waited_for_and_told_either_way() {
+fn the_steady_state_is_awaited_and_reported() {
     // The rate halves with each round, then stays; or it never stays.
     let settling = |spec: &TrialSpec, n: u64| match spec.writes() {
         true => 1_000_000 << n.min(6),
@@ -121,7 +121,7 @@ fn writes_stay_within_their_budget_over_all_sessions() {
 }
 
 #[test]
-fn steady_cells_end_by_precision_after_seven_measured_blocks() {
+fn steady_cells_end_after_seven_measured_blocks() {
     let bench = bench(&[]);
     let finished = bench.start(&mut mock(&steady)).expect("done");
     assert_eq!(finished.trials, 24);
@@ -171,7 +171,7 @@ fn a_spent_budget_still_leaves_one_measured_block() {
 }
 
 #[test]
-fn a_failure_ends_the_run_and_keeps_what_was_measured() {
+fn a_failure_ends_the_run_keeping_its_measurements() {
     let told = [28, 5, 0].map(|errno| {
         let bench = bench(&[]);
         let mut failing = Mock {
@@ -248,7 +248,7 @@ fn a_resumed_run_finishes_the_very_same_plan() {
 }
 
 #[test]
-fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
+fn the_completion_strategy_is_measured_and_kept() {
     let bench = bench(&["backend=io_uring", "depth=1,8"]);
     let all_is_best = |spec: &TrialSpec, _| {
         if spec.batch == Batch::All {
@@ -285,7 +285,7 @@ fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
 
 /// A mock trial has 100 requests: fewer than twice as many as are in flight at depth 64, and many more than at depth 8.
 #[test]
-fn probes_end_where_requests_outlast_them_and_not_where_one_stalls() {
+fn probes_end_for_long_requests_not_for_stalls() {
     let probe = Duration::from_millis(40);
     let is_probe = |spec: &TrialSpec| spec.limit.time == Some(probe) && spec.limit.bytes.is_none();
     let run = |depth: &str, probe_ns: &dyn Fn(Batch, u32) -> u64| {
@@ -371,7 +371,7 @@ fn progress_counts_up_to_what_was_foreseen() {
 }
 
 #[test]
-fn a_run_that_the_user_ends_keeps_its_trial_and_can_be_finished() {
+fn an_interrupted_run_keeps_its_trial_and_resumes() {
     /// Presses Ctrl-C while a trial is in flight.
     struct User<'a>(u64, &'a AtomicBool);
     impl Observer for User<'_> {
@@ -461,7 +461,7 @@ const REFINE: [&str; 4] = [
 ];
 
 #[test]
-fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
+fn finer_sizes_are_further_blocks_of_a_run() {
     let bench = bench(&REFINE);
     bench.start(&mut mock(&knee)).expect("done");
     let record = bench.record();
@@ -487,7 +487,7 @@ fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
 }
 
 #[test]
-fn a_refined_run_is_resumed_wherever_it_was_cut() {
+fn a_refined_run_resumes_wherever_it_was_cut() {
     let whole = bench(&REFINE);
     whole.start(&mut mock(&knee)).expect("done");
     let expected = trials(&whole.record());
@@ -495,7 +495,7 @@ fn a_refined_run_is_resumed_wherever_it_was_cut() {
         .iter()
         .position(|(cell, ..)| *cell >= 9)
         .expect("new cells") as u64;
-    // In the grid, at its end, at the first trial behind it, in the first block of the finer sizes, and in the last.
+    // In the grid, at its end, at the first trial after it, in the first block of the finer sizes, and in the last.
     for at in [20, 62, 63, 64, first_new + 2, expected.len() as u64 - 1] {
         let bench = bench(&REFINE);
         let mut cut = Mock {
@@ -522,11 +522,11 @@ fn nothing_is_refined_where_nothing_lies_between() {
     let record = bench.record();
     assert_eq!(record.cells.len(), 2, "4 KiB is the alignment");
     let told: Vec<&str> = record.events.iter().map(|e| &*e.message).collect();
-    insta::assert_snapshot!(told.join("\n"), @"no finer size lies between those of bs that matter");
+    insta::assert_snapshot!(told.join("\n"), @"no finer size of bs lies between the sizes that matter");
 }
 
 #[test]
-fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() {
+fn an_impossible_cell_is_a_gap_among_others() {
     let bench = bench(&["bs=4k,8k", "tool=iolab,iozone"]);
     let mut mock = mock(&steady);
     let finished = bench.start(&mut mock).expect("runs");
@@ -553,9 +553,9 @@ fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() 
 }
 
 #[test]
-fn a_peer_that_fails_is_given_up_and_the_run_goes_on() {
+fn a_failing_peer_is_given_up_without_stopping() {
     let bench = bench(&["bs=4k", "tool=iolab,fio"]);
-    // Whichever of the first block's two trials is fio's: one that is iolab's would end the run.
+    // Place of fio's trial in the first block: a failure of iolab's own trial would end the run.
     let first = block_order(42, 0, 2)[0];
     let of_fio = if first == 1 { 0 } else { 1 };
     let mut mock = mock(&steady);

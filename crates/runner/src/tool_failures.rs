@@ -1,4 +1,4 @@
-//! Which peers (fio, IOzone) have failed in every trial of a run.
+//! Peers (fio, IOzone) that have failed in every trial of a run.
 
 use iolab_workload::{Error, Result};
 

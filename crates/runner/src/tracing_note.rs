@@ -1,4 +1,4 @@
-//! What tracing costs where requests are so fast that it matters.
+//! The cost of tracing requests so fast that it matters.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use iolab_plan::cells::PlannedCell;
 use iolab_storage::Target;
 use iolab_storage::sectors::Carrier;
 
-/// What to know before requests are traced on disks in memory (zram, brd), which are as fast; `None` where no such disk is traced.
+/// Warning about tracing requests on disks in memory (zram, brd), which are that fast; `None` if no such disk is traced.
 pub(crate) fn note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Option<String> {
     let is_traced = |cell: &PlannedCell| cell.spec.trials().into_iter().any(|trial| trial.trace);
     let is_memory = |(_, target): &&(&Path, &Target)| match target.carrier() {

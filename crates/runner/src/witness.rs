@@ -44,7 +44,7 @@ pub fn observe(witness: &Witness<'_>, tell: &mut dyn FnMut(Milestone)) -> Result
     })
 }
 
-/// The report that a program writes to a file, by its arguments: that of fio's `--output`.
+/// The report file of a program, by its arguments: the value of fio's `--output`.
 pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
     let (program, arguments) = words.split_first()?;
     if Path::new(program).file_name()? != "fio" {
@@ -66,7 +66,7 @@ pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
     None
 }
 
-/// What a program claims in a report of fio or IOzone that it has written since a moment.
+/// The claim of a program's report (fio or IOzone) that was written since a moment.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no report that can be read, or it is older.
@@ -164,7 +164,7 @@ impl<'a> Case<'a> {
         target.is_some_and(|target| target.bytes.is_some())
     }
 
-    /// What the disks below the devices carried that it can have used so.
+    /// Traffic of the disks below the devices that the program may have caused this way.
     fn below(&self, transfer: Transfer) -> Option<Bottom> {
         let (stat, in_file) = self.reading.below(transfer)?;
         Some(Bottom {
@@ -215,13 +215,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The verdict where both ends of what is possible lead to the same; its share is that of all that the calls read.
+    /// The verdict if both bounds lead to the same one; its share refers to all bytes that the calls read.
     fn of_bounds(&self, bounds: Bounds) -> ServedVerdict {
         let fetched = self.reading.fetched_by_calls().unwrap_or_default();
         let by_calls = fetched.within(bounds.most);
         let most = self.judge_fetched(bounds.most, by_calls.most);
         let pipes = bounds.most - bounds.least.max(by_calls.most);
-        // Where storage can have carried all of it, that is no less open.
+        // Storage may have carried all of it; then the whole range between the bounds is open.
         let piped = match pipes {
             0 => bounds.most - bounds.least,
             pipes => pipes,
@@ -274,7 +274,7 @@ impl<'a> Case<'a> {
         is_buffered && files.clone().next().is_some() && files.all(is_empty)
     }
 
-    /// What is unknown of the page cache without `--on`, and the remedy: `--on` can name one file.
+    /// Note about the invisible content of the page cache without `--on`, and the remedy: `--on` can name one file.
     fn unseen(&self, verdict: &ServedVerdict) -> &'static str {
         let is_cached = matches!(verdict.served_by, ServedBy::PageCache | ServedBy::Mixed);
         if self.is_named() || !is_cached || self.observed.ways.reads.is_direct() {
@@ -335,7 +335,7 @@ impl<'a> Case<'a> {
             && (is_device || empty.is_some_and(|empty| empty < HOLES_LEAST))
     }
 
-    /// The same of what was written.
+    /// The verdict on writes.
     fn writes(&self) -> Option<ServedVerdict> {
         match self.reading.asked_writes() {
             Asked::Nothing => None,
@@ -463,7 +463,7 @@ fn reason(why: &Unknown) -> String {
     }
 }
 
-/// What page faults can have fetched of what storage carried, beside calls.
+/// Share of storage traffic that page faults may have fetched, besides calls.
 fn faults(by_calls: Bounds) -> String {
     format!(
         "page faults in program files and other mappings can have fetched {} of the {} that storage carried",

@@ -227,7 +227,7 @@ fn what_was_never_written_is_a_hole() {
 }
 
 #[test]
-fn a_file_with_some_holes_is_told_and_a_full_one_is_not() {
+fn some_holes_are_reported_a_full_file_not() {
     let verdict = reads(true, 600_000, &extents(400_000, 0));
     assert_eq!(verdict.served_by, ServedBy::Hole);
     insta::assert_snapshot!(verdict.reason, @"60 % of the bytes came from the device; 40 % of the region lie in holes or unwritten extents, which read as zeros");
@@ -249,7 +249,7 @@ fn a_file_with_some_holes_is_told_and_a_full_one_is_not() {
 }
 
 #[test]
-fn what_is_dirty_may_be_on_its_way_into_unwritten_space() {
+fn dirty_bytes_may_still_fill_unwritten_space() {
     let region = Region {
         before: owed(MB),
         ..extents(0, MB)
@@ -275,7 +275,7 @@ fn others_bytes_are_not_taken_for_ours() {
 }
 
 #[test]
-fn a_device_whose_disks_did_nothing_is_not_believed() {
+fn a_device_without_traffic_on_disks_is_disbelieved() {
     let beside = |read_bytes, in_file, passes_on, fetched| {
         let counters = Counters {
             bottom: Some(Bottom {
@@ -309,7 +309,7 @@ fn a_device_whose_disks_did_nothing_is_not_believed() {
 
 /// A loop device over a file that the page cache can hold, below which the disks carried as much and more.
 #[test]
-fn what_others_read_below_a_loop_device_is_not_believed() {
+fn foreign_reads_below_a_loop_device_are_disbelieved() {
     let of = |below: u64, passes_on| {
         let mut counters = counters(Some((MB, 0)), Some((MB, 0)));
         counters.bottom = Some(Bottom {
@@ -343,7 +343,7 @@ fn held(bytes: u64) -> Region {
 }
 
 #[test]
-fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
+fn uncached_bytes_did_not_come_from_the_cache() {
     // Compressed to a tenth, or fetched by another process.
     for fetched in [0, MB / 10] {
         let verdict = reads(false, fetched, &held(0));
@@ -363,7 +363,7 @@ fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
 }
 
 #[test]
-fn where_the_page_cache_cannot_be_seen_the_account_decides_and_says_so() {
+fn accounts_decide_if_the_page_cache_is_invisible() {
     for (fetched, expected) in [
         (0, ServedBy::PageCache),
         (MB / 2, ServedBy::Mixed),
@@ -382,7 +382,7 @@ fn where_the_page_cache_cannot_be_seen_the_account_decides_and_says_so() {
 }
 
 #[test]
-fn what_the_page_cache_held_came_from_it_without_any_account() {
+fn cached_bytes_need_no_account() {
     let of = |direct, region: &Region| {
         judge(&Facts {
             direct,
@@ -415,7 +415,7 @@ fn dirty_pages_that_cannot_be_counted_are_told() {
 }
 
 #[test]
-fn what_is_read_again_comes_from_the_page_cache() {
+fn repeated_reads_come_from_the_page_cache() {
     let verdict = judge(&Facts {
         read_bytes: 100 * MB,
         ..buffered(&counters(Some((MB, 0)), Some((MB, 0))), &held(0))
@@ -424,7 +424,7 @@ fn what_is_read_again_comes_from_the_page_cache() {
 }
 
 #[test]
-fn what_a_process_or_another_machine_answers_for_is_unknown() {
+fn bytes_of_processes_or_other_machines_are_unknown() {
     // A network file system's account counts what went over the network as storage.
     let busy = counters(Some((MB, MB)), None);
     let of = |direct, read_bytes, write_bytes, region: &Region| {
@@ -445,7 +445,7 @@ fn what_a_process_or_another_machine_answers_for_is_unknown() {
 }
 
 #[test]
-fn the_account_of_an_nfs_mount_tells_what_went_over_the_network() {
+fn an_nfs_mounts_account_counts_the_network_bytes() {
     // Read ahead, or read by others: no more is counted than was asked for.
     for (direct, fetched, served_by) in [
         (true, MB, ServedBy::Network),

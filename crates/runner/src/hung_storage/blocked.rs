@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_wait_for_something_else_are_not_storage() {
+    fn calls_waiting_for_others_are_not_storage() {
         let of = |number: c_long| is_on_files(&format!("{number} 0x3 0x0 0x7ffc51016258\n"));
         assert!(of(libc::SYS_fsync) && of(libc::SYS_unlinkat) && of(libc::SYS_openat));
         for other in [

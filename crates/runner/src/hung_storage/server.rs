@@ -1,4 +1,4 @@
-//! Which file server a path leads to, of which nothing is asked for that.
+//! The file server of a path, found without any request to the server.
 
 use std::path::Path;
 

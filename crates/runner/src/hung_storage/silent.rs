@@ -17,9 +17,9 @@ const REMOVING: Duration = Duration::from_secs(5);
 /// Scratch files on storage that may not answer.
 #[derive(Debug)]
 pub(super) enum Scratch {
-    /// What removes each; `None` for one that another process removes.
+    /// The remover of each file; `None` for a file that another process removes.
     Made(Vec<Option<Arc<ScratchRemover>>>),
-    /// One may be in the making: the next run knows it for a scratch file once its mark is stored.
+    /// A file may be in the making: the next run recognises it as a scratch file once its mark is stored.
     BeingMade,
 }
 
@@ -54,7 +54,7 @@ impl SilentTarget {
     }
 }
 
-/// What a run that waits was to measure.
+/// The storage of a run that waits.
 #[derive(Debug)]
 pub(super) struct Silent {
     /// The targets.
@@ -63,12 +63,12 @@ pub(super) struct Silent {
     pub(super) scratch: Scratch,
 }
 
-/// What does not answer.
+/// Storage that does not answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
     /// In words.
     pub(super) what: String,
-    /// Whether a file server is among it.
+    /// Whether it includes a file server.
     pub(super) has_nfs: bool,
 }
 

@@ -49,7 +49,7 @@ fn the_binary_is_not_taken_for_a_worker() {
 
 /// As Linux wakes up a thread that waits for a suspended device.
 #[test]
-fn a_thread_that_wakes_up_and_waits_on_stands_still() {
+fn a_thread_waking_only_to_wait_stands_still() {
     let seen = |scheduled: &str, io: &str, is_blocked| Counts {
         scheduled: scheduled.to_owned(),
         io: Some(io.to_owned()),
@@ -76,7 +76,7 @@ fn a_kernel_that_counts_nothing_tells_nothing() {
 }
 
 #[test]
-fn a_program_without_a_limit_takes_what_it_takes() {
+fn a_program_without_limit_has_no_due_time() {
     let watch = Watch::over(&[], false, |error| panic!("{error}"));
     let due = || locked(&watch.state).due;
     {
@@ -100,7 +100,7 @@ fn a_program_without_a_limit_takes_what_it_takes() {
 }
 
 #[test]
-fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
+fn silent_storage_is_named_with_the_resume_command() {
     let silent = Silent {
         places: vec![SilentTarget::new(Path::new("/mnt"), Some("nas".to_owned()))],
         scratch: Scratch::Made(vec![None]),
@@ -136,7 +136,7 @@ fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
 }
 
 #[test]
-fn a_shell_reads_each_file_of_stored_trials_as_one_word() {
+fn a_shell_reads_stored_files_as_single_words() {
     let kept = ["old run.iolab", "$(touch X)"].map(PathBuf::from);
     let watch = Watch::over_removal(&[], &kept, |error| panic!("{error}"));
     let told = locked(&watch.state).run_file.clone();

@@ -63,7 +63,7 @@ fn imported(text: &str) -> iolab_record::RunRecord {
 }
 
 #[test]
-fn jobs_of_fio_become_cells_and_clones_one_sample() {
+fn fio_jobs_become_cells_and_clones_one_sample() {
     let jobs = [("a", 0, "4k"), ("b", 1, "64k")];
     let jobs = jobs.map(|(name, group, bs)| clone_of(name, group, bs));
     let jobs = [0, 0, 1, 1].map(|place: usize| jobs[place].clone());
@@ -94,7 +94,7 @@ fn a_job_without_words_leaves_the_others() {
     let import = Import::parse(&report(&jobs)).expect("a report");
     assert_eq!(import.results.entries.len(), 2);
     let told = import.notes().join(" ");
-    insta::assert_snapshot!(told, @"one job is one sample: there is no interval job 'b': iolab cannot carry out bs=many: it is left out the report does not name what it measured: the target is unknown, so that its runs are no series (--host NAME names the machine)");
+    insta::assert_snapshot!(told, @"one job is one sample: there is no interval job 'b': iolab cannot carry out bs=many: it is left out the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)");
     Import::parse(&report(&jobs[1..2])).expect_err("nothing is left");
 }
 
@@ -117,7 +117,7 @@ const LIKE_ANOTHER: [[&str; 2]; 3] = [
 ];
 
 #[test]
-fn every_job_is_a_sample_even_one_that_an_experiment_leaves_out() {
+fn every_job_is_a_sample_even_a_duplicate() {
     let all = |options: &[&str]| -> Vec<String> {
         let numbered = options.iter().enumerate();
         numbered
@@ -154,7 +154,7 @@ fn jobs_with(options: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn jobs_on_different_files_are_cells_and_on_one_file_samples() {
+fn different_files_make_cells_and_one_file_samples() {
     let on = |names: &[&str]| {
         let options: Vec<String> = names
             .iter()
@@ -184,7 +184,7 @@ fn jobs_on_different_files_are_cells_and_on_one_file_samples() {
 }
 
 #[test]
-fn what_servers_ran_is_taken_and_their_sum_is_not() {
+fn results_of_servers_are_imported_without_their_sum() {
     let of = |name: &str, host: &str| {
         job(name, 0, "4k").replacen('{', &format!("{{\"hostname\": \"{host}\", "), 1)
     };
@@ -199,7 +199,7 @@ fn what_servers_ran_is_taken_and_their_sum_is_not() {
 }
 
 #[test]
-fn tests_of_iozone_become_cells_and_first_passes_warm_ups() {
+fn iozone_tests_become_cells_first_passes_warm_ups() {
     let text = "\tIozone: Performance Test of File I/O\n\tVersion $Revision: 3.489 $\n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\
         \tChildren see throughput for  2 readers \t= 1000.00 kB/sec\n\tChildren see throughput for 2 re-readers \t= 2000.00 kB/sec\n\
         \tChildren see throughput for 2 random writers \t= 500.00 kB/sec\n";
@@ -211,7 +211,7 @@ fn tests_of_iozone_become_cells_and_first_passes_warm_ups() {
         .iter()
         .filter_map(|cell| Some(cell.throughput?.median))
         .collect();
-    // Sequential writes and random reads were not among the tests, and are no cells.
+    // Sequential writes and random reads were not among the tests, and have no cells.
     assert_eq!((medians.len(), analysis.cells.len()), (2, 2));
     assert!((medians[0] - 2.048).abs() < 1e-6, "{medians:?}");
 }

@@ -1,8 +1,8 @@
-//! How long a trial has to be. A shorter one allows more of them in the same time, which helps where trials differ from each other
-//! by more than what one trial averages out. Its start may be faster or slower than the rest (a burst, a cache, the place on the
-//! disk): then the median would move, and the length stays.
+//! The length that a trial needs. A shorter one allows more trials in the same time, which helps if trials differ from each
+//! other by more than one trial averages out. Its start may be faster or slower than the rest (a burst, a cache, the place
+//! on the disk). The median would then move, and the length stays.
 //!
-//! The beginning of a trial is compared with the whole of the same trial. What differs between trials falls out of that.
+//! The beginning of a trial is compared with the whole of the same trial, so that differences between trials cancel out.
 
 use std::time::Duration;
 
@@ -25,17 +25,18 @@ const GAIN: f64 = 0.8;
 /// Confidence of the interval about the ratio of the beginning to the whole.
 const CONFIDENCE: f64 = 0.95;
 
-/// What a trial of the pilot shows.
+/// Measurements of a trial of the pilot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Profile {
-    /// The logarithm of the rate at the beginning over that of the whole, for each of the parts; `None` for one that is too short.
+    /// The logarithm of the ratio of the rate at the beginning to the rate of the whole, for each of the parts. `None` for
+    /// a part that is too short.
     beginnings: [Option<f64>; PARTS.len()],
-    /// What the trial took besides its timed span, s.
+    /// Time of the trial besides its timed span, s.
     overhead: f64,
 }
 
-/// Whether a beginning of a trial is what a shorter trial would have been: its rate is the response, time alone ends it, and
-/// nothing is added at its end.
+/// Whether a beginning of a trial equals a shorter trial: its rate is the response, time alone ends it, and nothing is
+/// added at its end.
 pub(in super::super) fn can_be_shorter(cell: &CellSpec, response: Response) -> bool {
     let trial = &cell.trial;
     matches!(response, Response::Throughput | Response::Iops)
@@ -53,7 +54,7 @@ pub(in super::super) fn can_be_shorter(cell: &CellSpec, response: Response) -> b
 }
 
 impl Profile {
-    /// Of a trial whose series has intervals of [`FINE_NS`]; `None` where it did not end by its time.
+    /// The profile of a trial whose series has intervals of [`FINE_NS`]; `None` if it did not end by its time.
     pub(in super::super) fn of(cell: &CellSpec, outcome: &Outcome, wall: Duration) -> Option<Self> {
         let limit = cell
             .trial
@@ -99,13 +100,13 @@ pub(in super::super) struct Shorter {
     pub(in super::super) time: Duration,
     /// The standard deviation of the logarithms that is expected.
     pub(in super::super) spread: f64,
-    /// What it takes, s.
+    /// Its cost, s.
     pub(in super::super) cost: f64,
 }
 
-/// The length with which the trials of a cell, whose spread is known, tell most in the same time; `None` where that is the one they
-/// have, or where the median may move by more than the precision goal: the mean ratio of the beginning to the whole must lie within
-/// half of the goal, and its interval within the goal.
+/// The length at which the trials of a cell with known spread tell most in the same time. `None` if that is their present
+/// length, or if the median might move by more than the precision goal. The mean ratio of the beginning to the whole must
+/// lie within half of the goal, and its interval within the goal.
 pub(in super::super) fn shorter(
     profiles: &[Profile],
     limit: Duration,
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_differ_as_wholes_are_cut_to_the_shortest() {
+    fn trials_that_differ_as_wholes_become_shortest() {
         let steady = profiles([0.001, -0.002, 0.0, 0.002, -0.001]);
         let found = shorter(&steady, LIMIT, 0.1, 0.05).expect("a shorter length");
         assert_eq!(found.time, Duration::from_millis(20));

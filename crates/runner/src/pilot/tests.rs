@@ -1,4 +1,4 @@
-//! What allocations have to keep, and the coverage of the intervals that runs end with, by simulation.
+//! Constraints on allocations, and the coverage of the intervals that runs end with, by simulation.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn time_goes_where_the_spread_is() {
 }
 
 #[test]
-fn what_cannot_be_reached_does_not_take_the_time_of_what_can() {
+fn unreachable_goals_take_no_time_from_reachable_ones() {
     // The last two cells would need far more than the budget.
     let units = units(&[0.05, 0.05, 0.3, 0.5]);
     let shares = allocate(&units, &design(), 5.0);
@@ -55,7 +55,7 @@ fn what_cannot_be_reached_does_not_take_the_time_of_what_can() {
 }
 
 #[test]
-fn an_allocation_fits_the_budget_and_the_most_trials() {
+fn an_allocation_fits_budget_and_most_trials() {
     for (spreads, left) in [
         (&[0.02, 0.06, 0.07, 0.12][..], 10.0),
         (&[0.1; 12], 15.0),
@@ -80,7 +80,7 @@ fn an_allocation_fits_the_budget_and_the_most_trials() {
 }
 
 #[test]
-fn a_stall_does_not_make_a_cell_seem_wild() {
+fn a_stall_does_not_make_cells_wild() {
     let steady = vec![100.0, 101.0, 99.0, 100.5, 20.0];
     let others = vec![vec![100.0, 103.0, 97.0, 101.0, 99.0]; 5];
     let spreads = spreads(&[vec![steady], others].concat());
@@ -211,7 +211,7 @@ fn erf(x: f64) -> f64 {
 /// The pilot chooses by the spread and never by the place, and its trials count: the intervals must hold the median as often as
 /// without it, and more cells must reach the goal.
 #[test]
-fn the_pilot_keeps_the_coverage_and_narrows_more_cells() {
+fn the_pilot_keeps_coverage_and_narrows_more_cells() {
     let (mut with, mut without) = (Study::new(17), Study::new(17));
     for _ in 0..400 {
         with.run(true);

@@ -20,7 +20,7 @@ fn parts(specs: &[TrialSpec]) -> Vec<(u64, u64, u64)> {
 }
 
 #[test]
-fn a_pass_has_the_size_that_was_asked_and_one_shorter_request() {
+fn a_pass_has_one_shorter_last_request() {
     let passes = |length, bs| parts(&range(4096, length).passes(Pattern::Seq, bs));
     assert_eq!(passes(8 << 20, 1 << 20), [(4096, 8 << 20, 1 << 20)]);
     let whole = 8 << 20;
@@ -44,7 +44,7 @@ fn trims_are_large_wherever_the_range_lies() {
 }
 
 #[test]
-fn only_a_target_that_takes_no_trims_refuses_them() {
+fn only_targets_without_trim_refuse_it() {
     let here = |errno: Errno| {
         is_refusal(&Failure::Request(FailedRequest {
             syscall: "ioctl(BLKDISCARD)",

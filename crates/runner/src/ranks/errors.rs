@@ -57,7 +57,7 @@ impl Member {
     }
 }
 
-/// What to do where ranks differ.
+/// The remedy for ranks that differ.
 pub(super) const SAME_PROGRAM: &str = "start the same program on all hosts";
 
 pub(super) fn unreadable() -> Error {
@@ -76,11 +76,11 @@ mod tests {
     use crate::ranks::{ANSWER, Ranks};
 
     #[test]
-    fn a_lost_rank_is_named_with_the_targets_that_it_sees() {
+    fn a_lost_rank_is_named_with_its_targets() {
         let link = threads(3, || 0).swap_remove(0);
         let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
         let member = &mut *ranks.0.borrow_mut();
-        // That of the last rank is not known.
+        // The host of the last rank is unknown.
         member.hosts = ["node0", "node1", ""]
             .map(|name| Host {
                 name: name.to_owned(),

@@ -1,5 +1,5 @@
-//! What ranks find when they have opened their targets: which of them read the same accounts of the kernel (of one device, of the disks
-//! below it, of one NFS mount), and what the user has to know.
+//! Findings of ranks about their opened targets. They are notes for the user, and the ranks that read the same accounts of
+//! the kernel: of a device, of the disks below it, of an NFS mount.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use iolab_workload::quantity::counted;
 
 use super::Member;
 
-/// Notes of other ranks that are told one by one.
+/// Notes of other ranks that are shown one by one.
 const TOLD_MAX: usize = 8;
 
-/// What a rank found of its targets.
+/// Findings of a rank about its targets.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     accounts: Vec<Accounts>,
@@ -44,11 +44,12 @@ fn accounts(target: &Target) -> Accounts {
     }
 }
 
-/// What a rank found, with its number.
+/// Findings of a rank, with its number.
 type FoundByRank = (u64, (Vec<Accounts>, Vec<String>));
 
 impl Member {
-    /// Finds out which of the accounts of its targets other ranks read, too; at the root also what these have to say of theirs.
+    /// Finds out which other ranks read the accounts of its targets too; at the root, returns the notes of the others as
+    /// well.
     pub(super) fn know_found(&mut self, own: Found) -> Result<Vec<String>> {
         let rank = self.team.link().rank() as u64;
         let places = self.places.clone();

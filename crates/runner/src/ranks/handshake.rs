@@ -18,9 +18,9 @@ const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
 };
-/// Where the root is lost, ranks speak one after the other, at this distance; the first one ends all.
+/// Distance in time at which ranks speak one after the other if the root is lost; the first one ends all.
 const TURN: Duration = Duration::from_millis(500);
-/// The last of so many turns is that of all ranks that are left.
+/// Number of turns, of which the last one is for all remaining ranks.
 const TURNS: u32 = 16;
 
 impl Member {
@@ -54,7 +54,7 @@ impl Member {
         Ok(())
     }
 
-    /// What keeps the ranks from going on after the greeting.
+    /// The error that keeps the ranks from going on after the greeting.
     fn unmet(&mut self, halt: Halt) -> Error {
         let lost = match &halt {
             Halt::Lost(lost) => Some(*lost),
@@ -89,11 +89,11 @@ impl Member {
     }
 }
 
-/// What to do about a rank that has said nothing.
+/// The remedy for a rank that has said nothing.
 const UNKNOWN_HOST: &str = "find the host by its rank: srun -l hostname, or mpirun -l hostname (Open MPI: mpirun --tag-output hostname), \
     with the same options; look at it; start the same program on all hosts";
 
-/// What is wrong with a rank of this build, as a message.
+/// The message about a rank with a different build.
 fn differs(build: &str, roots: &str) -> String {
     let version = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
     let (own, roots) = (version(build), version(roots));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_of_another_version_is_named_and_nothing_waits_for_it() {
+    fn a_differing_rank_is_named_without_a_wait() {
         let clock = Clock::calibrate();
         let own = clock.clone();
         let links = threads(3, move || own.ns_between(0, own.now()) as i64);

@@ -11,7 +11,7 @@ use iolab_record::tables::Rank;
 pub(super) struct Host {
     /// Its name.
     pub(super) name: String,
-    /// What identifies its kernel, also where containers have other host names.
+    /// Identity of its kernel, which containers with other host names share.
     pub(super) kernel: String,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
     hosts.iter().map(|host| &*host.kernel).map(place).collect()
 }
 
-/// The same as a message.
+/// The places as a message.
 pub(super) fn write_places(hosts: &[Host]) -> Vec<u8> {
     let places = places(hosts).into_iter();
     let places: Vec<u64> = places.map(|place| place as u64).collect();
@@ -63,7 +63,7 @@ pub(super) fn write_places(hosts: &[Host]) -> Vec<u8> {
     to.into_bytes()
 }
 
-/// What [`write_places`] wrote; `None` where the message is another one.
+/// Reads the message of [`write_places`]; `None` for any other message.
 pub(super) fn read_places(message: &[u8]) -> Option<Vec<usize>> {
     let places: Vec<u64> = Wire::read(&mut Reader::new(message))?;
     Some(places.into_iter().map(|place| place as usize).collect())

@@ -15,8 +15,8 @@ use iolab_workload::{Error, Result};
 use super::{ANSWER, Member, per_rank_paths};
 
 impl Member {
-    /// Notes what the targets are, and which ranks share caches: those of a host, unless each of them sees a target under a path of its
-    /// own.
+    /// Notes the targets, and which ranks share caches: the ranks of a host, unless each of them sees a target under its
+    /// own path.
     pub(super) fn know_targets(&mut self, places: &[RemoteTarget]) {
         let by_rank = |place: &RemoteTarget| {
             let seen_in = place.seen_in.as_deref();
@@ -122,7 +122,7 @@ impl Member {
     }
 }
 
-/// The path by which a rank on a host sees a target: of the scratch file that all share, that of its folder.
+/// The path by which a rank on a host sees a target; for a scratch file that all share, the path of its folder.
 fn named_at(place: &RemoteTarget, rank: usize, host: &str) -> Option<PathBuf> {
     let path = match &place.seen_in {
         Some(seen_in) => Path::new(seen_in),
@@ -180,7 +180,7 @@ fn text(path: &Path) -> Result<String> {
     })
 }
 
-/// What a rank needs of a target of its own.
+/// Requirements of a rank on a target of its own.
 fn need_of(own: &root_order::Own, bytes: u64) -> Need {
     let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let files = own.private.iter();

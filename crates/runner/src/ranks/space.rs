@@ -8,10 +8,10 @@ use iolab_workload::Result;
 
 use super::{ANSWER, Member};
 
-/// What a rank needs.
+/// Space that a rank needs.
 struct RankDemand(Demand);
 
-/// What a rank on the host of this number needs.
+/// The demands of a rank on the host of this number.
 fn of(host: usize, demands: Vec<Demand>) -> List<RankDemand> {
     let part = |demand: Demand| {
         RankDemand(Demand {
@@ -22,7 +22,7 @@ fn of(host: usize, demands: Vec<Demand>) -> List<RankDemand> {
     List(demands.into_iter().map(part).collect())
 }
 
-/// Those of all ranks.
+/// The demands of all ranks.
 fn in_all(parts: List<RankDemand>) -> Vec<Demand> {
     parts.0.into_iter().map(|part| part.0).collect()
 }

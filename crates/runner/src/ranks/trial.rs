@@ -126,7 +126,7 @@ impl Member {
         waited.map(drop).map_err(|halt| self.error(halt))
     }
 
-    /// What the ranks of this one's client did, where it is the first of them.
+    /// The work of this client's ranks, if this rank is the first of them.
     fn client(
         &mut self,
         own: &TrialContribution,
@@ -151,7 +151,7 @@ impl Member {
         joined.map(|all| all.client(rank, target.medium(), shared))
     }
 
-    /// What a rank sends to the root.
+    /// The message of a rank to the root.
     fn part(
         &mut self,
         mut outcome: Outcome,
@@ -266,7 +266,7 @@ fn active(parts: &[Part], clients: &[usize]) -> HashMap<usize, (u64, u64)> {
     spans
 }
 
-/// What a client did, as a run file keeps it, whose ranks were active in this span.
+/// The sample of a client whose ranks were active in this span.
 fn client_part(client: &Client, (start_ns, end_ns): (u64, u64)) -> ClientPart {
     ClientPart {
         sample: Sample {
@@ -314,7 +314,7 @@ fn stored(part: &RankPart, begin: i64) -> Part {
     }
 }
 
-/// Where the workers of this rank wait for those of the others.
+/// The barrier at which the workers of this rank wait for the workers of the others.
 struct MessageBarrier<'a> {
     team: &'a mut Team<Box<dyn Link>>,
     preparing: TrialTimeouts,
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_active_from_its_first_rank_to_its_last() {
+    fn a_client_is_active_throughout_its_ranks() {
         let part = |rank, start_ns, elapsed_ns| Part {
             id: PartId {
                 rank,

@@ -25,7 +25,7 @@ impl Session<'_> {
         let mut chosen = Vec::new();
         for id in self.cells(is_probed) {
             let mut spec = self.record.plan.cells()[id].spec.clone();
-            // Probes have no cap, and completions of reads cost what those of writes do.
+            // Probes have no cap, and completions of reads cost as much as completions of writes.
             if self.record.plan.experiment().design.writes.is_some() {
                 spec.trial.read_percent = 100;
                 spec.trial.sync = SyncPolicy::None;

@@ -119,7 +119,7 @@ impl Session<'_> {
         self.observer.trial_starts(&snapshot);
     }
 
-    /// What a visit asks of the executor: the cell with the seeds of its place, and what differs from the cell.
+    /// The cell of a visit, with the seeds of its place and its deviations from the planned cell.
     fn cell_of(&self, visit: &Visit) -> CellSpec {
         let VisitPosition {
             cell,
@@ -143,7 +143,7 @@ impl Session<'_> {
         plan.describe(&plan.cells()[place.cell])
     }
 
-    /// Makes samples of a trial and stores them; whether that succeeded stands beside them.
+    /// Makes samples of a trial and stores them; the result of storing is returned alongside.
     fn store(&mut self, made: &Made, executor: &mut dyn Executor) -> (Samples, Result<()>) {
         let Made { cell, outcome, .. } = made;
         let RankReport {

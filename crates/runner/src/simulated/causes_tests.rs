@@ -27,7 +27,7 @@ use worlds::{World, worlds};
 /// Seeds of each world unless `IOLAB_GRADE_RUNS` says otherwise.
 const SEEDS: u64 = 1;
 
-/// What was said of a world, over its seeds.
+/// Statements about a world, counted over its seeds.
 #[derive(Default)]
 struct Grade {
     runs: usize,
@@ -191,7 +191,7 @@ impl Grade {
     }
 }
 
-/// The grade of each world, in their order. Two threads share them, as other tests run beside this one.
+/// The grade of each world, in their order. Two threads share them, as other tests run at the same time.
 fn grades(worlds: &[World], seeds: u64) -> Vec<Grade> {
     let next = AtomicUsize::new(0);
     let share = || -> Vec<(usize, Grade)> {
@@ -210,7 +210,7 @@ fn grades(worlds: &[World], seeds: u64) -> Vec<Grade> {
 }
 
 #[test]
-fn planted_causes_are_named_and_innocent_suspects_are_not() {
+fn planted_causes_are_named_and_innocent_ones_not() {
     let seeds = std::env::var("IOLAB_GRADE_RUNS")
         .ok()
         .and_then(|text| text.parse().ok());

@@ -15,10 +15,10 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_runfile::{measured_definition, model_definition, wrong_definition};
 use iolab_workload::quantity::exact_size;
 
-/// What a name begins with that means a model.
+/// The beginning of a name that means a model.
 const PREFIX: &str = "model:";
 
-/// How the clock of a model is called.
+/// The name of a model's clock.
 pub(in super::super) const VIRTUAL: &str = "virtual (of the model)";
 
 /// A definition of a disk, and what iolab asks of it before it runs.
@@ -46,7 +46,7 @@ impl Disk {
         name_of(target).is_some()
     }
 
-    /// The same, of a target that a run file names, with the digest that the run has.
+    /// The model of a target that a run file names, with the digest that the run has.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or another definition than the run measured.
@@ -76,7 +76,7 @@ impl Disk {
         })
     }
 
-    /// The same, measured in no more than so many bytes: as many as the disks have with which it is compared.
+    /// The disk, measured in at most `bytes` bytes: the capacity of the disks with which it is compared.
     #[must_use]
     pub fn beside(mut self, bytes: u64) -> Self {
         self.room = self.room.min(bytes);
@@ -152,8 +152,10 @@ impl Disk {
         if cell.spec.has_groups() {
             return fit_groups(&mut cell.spec, |target, spec| {
                 if let Some(target) = target {
-                    return Err(Error::usage(format!("a group on {target}, beside a model"))
-                        .hint("a model is measured alone: leave the target of the group out"));
+                    return Err(
+                        Error::usage(format!("a group on {target} in a run on a model"))
+                            .hint("a model is measured alone: leave the target of the group out"),
+                    );
                 }
                 cut_region(spec, self.room);
                 self.check(spec)
@@ -204,7 +206,7 @@ impl Disk {
         digest(self.text.bytes())
     }
 
-    /// What its results depend on.
+    /// The facts that its results depend on.
     pub(in super::super) fn environment(&self) -> Environment {
         let mut environment = Environment::default();
         let version = env!("CARGO_PKG_VERSION").to_owned();

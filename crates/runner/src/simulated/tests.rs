@@ -62,7 +62,7 @@ fn on_serial(experiment: Experiment) -> RunRecord {
     measure(path.to_str().expect("text"), experiment, 1)
 }
 
-/// All that a sample holds but the moment at which it was made.
+/// The samples without the moments at which they were made.
 fn timeless(record: &RunRecord) -> Vec<Sample> {
     let moment = |sample: &Sample| Sample {
         started_utc: String::new(),
@@ -123,7 +123,7 @@ fn a_run_on_a_model_says_so_everywhere() {
 
 /// Elsewhere nothing else tells what it was.
 #[test]
-fn a_run_keeps_the_definition_of_a_model_from_a_file() {
+fn a_run_keeps_its_models_definition() {
     let record = on_serial(experiment("read-size", &["bs=64k", "time=50ms"]));
     let kept = record.environment.get(&KEYS.model_definition);
     assert_eq!(kept.as_deref(), Some(SERIAL));
@@ -143,7 +143,7 @@ fn budgets_and_times_are_virtual() {
 }
 
 #[test]
-fn what_is_true_of_a_serial_server_is_measured() {
+fn a_serial_servers_true_rates_are_measured() {
     let sets = ["workload=RR,WR", "bs=4k", "threads=1,8", "time=200ms"];
     let analysis = analyse(&on_serial(experiment("disk-grid", &sets)));
     // One at a time: 1 ms a read, 2 ms a write, however many requests wait.
@@ -173,7 +173,7 @@ fn what_is_true_of_a_serial_server_is_measured() {
 }
 
 #[test]
-fn settings_of_the_host_are_left_out_or_refused() {
+fn host_settings_are_left_out_or_refused() {
     let mut why = experiment("why-serialised", &[]);
     let text = adapt(&mut why, &|_| false).expect("something is left");
     let text = text.expect("something is left out");
@@ -235,9 +235,9 @@ fn what_does_not_fit_a_model_is_refused() {
     insta::assert_snapshot!(missing.message(), @"cannot read nothing.toml: No such file or directory (os error 2)");
 }
 
-/// What a trial leaves in caches and mapping tables is what the next one finds, but not where causes are looked for.
+/// A trial normally finds the caches and mapping tables of the one before, but not if causes are being sought.
 #[test]
-fn a_trial_of_an_inquiry_finds_nothing_of_the_one_before_on_any_model() {
+fn an_inquirys_trials_find_nothing_of_earlier_ones() {
     let stop = AtomicBool::new(false);
     let cell = |bs: u64, read_percent: u8, requests: u64| CellSpec {
         trial: TrialSpec {
@@ -289,7 +289,7 @@ const CREDITS: &str = "title = \"Credits\"\nsource = [\"made up\"]\n[model.limit
     [model.limit.inner.latency]\nread_us = 1000\nwrite_us = 1000\ninner.memory = 1_073_741_824\n";
 
 #[test]
-fn credits_return_in_idle_time_which_the_budget_pays_for() {
+fn credits_return_in_idle_time_within_the_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("credits.toml");
     std::fs::write(&path, CREDITS).expect("written");
@@ -306,7 +306,7 @@ fn credits_return_in_idle_time_which_the_budget_pays_for() {
             "{beside} {idle}"
         );
     }
-    // All 500 are back after 6 s, and with no pause a cell finds those of one second.
+    // All 500 are back after 6 s, and with no pause a cell finds the credits of one second.
     let cells = analyse(&record).cells;
     let median = |cell: usize| cells[cell].response.as_ref().expect("trials").median;
     assert!(median(1) > 2.0 * median(0), "{} {}", median(0), median(1));

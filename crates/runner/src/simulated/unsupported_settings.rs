@@ -1,5 +1,5 @@
-//! Which settings have a meaning on a disk that is computed. A built-in experiment is carried out without those levels of
-//! its factors that have none; what the user asks for is refused.
+//! Settings without a meaning on a modelled disk. A built-in experiment leaves out the levels of its factors that have
+//! none; if the user asks for one, it is refused.
 
 use iolab_workload::cpus::Placement;
 use iolab_workload::treatment::RefusableField;
@@ -22,7 +22,7 @@ const NO_DATA: &str = "a model keeps no data";
 const NO_TRIM: &str = "a model has no trim";
 const NO_COPY: &str = "no data is copied on a model";
 
-/// What a model makes of each field of a cell, those first that tell most.
+/// Treatment of each field of a cell by a model, the most informative first.
 fn treatments(cell: &CellSpec) -> impl Iterator<Item = RefusableField> {
     let programs = treated!(cell => CellSpec {
         same: [idle, unknown],
@@ -128,7 +128,8 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
     }))
 }
 
-/// What helps where a model refuses the value that a definition gives to a setting: the default value, where that is all that is missing.
+/// The remedy if a model refuses the value that a definition gives to a setting: the default value, if nothing else is
+/// missing.
 fn instead(experiment: &Experiment, setting: &'static Setting) -> String {
     let measure = match experiment.runs_programs() {
         true => "measure a directory",

@@ -62,7 +62,7 @@ impl FinerSizes {
         let levels: Vec<String> = sizes.map(format_size).collect();
         let tell = |kind, message| Step::Keep(vec![Finding::Told(kind, message)]);
         if levels.is_empty() {
-            let message = "no finer size lies between those of bs that matter".to_owned();
+            let message = "no finer size of bs lies between the sizes that matter".to_owned();
             self.steps.push_back(tell(EventKind::Note, message));
             return Ok(());
         }

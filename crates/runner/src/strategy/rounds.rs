@@ -17,7 +17,7 @@ use super::super::record::{Record, Trial};
 use super::super::sample::VisitPosition;
 use super::{Finding, Outlook, Step, Strategy, Visit};
 
-/// The number of the first round, as that of a block: 0 is the warm-up of designs that have one.
+/// Number of the first round, counted like blocks: 0 is the warm-up of designs that have one.
 const FIRST: u32 = 1;
 
 /// Visits every cell in each round.
@@ -122,8 +122,9 @@ impl Rounds {
         })
     }
 
-    /// Whether alike rounds are not waited for alone: the design limits how often the range is written, and before the last window it was not
-    /// written once, so that they may be those of new storage. The rounds of a standard, of its length, end as it says.
+    /// Whether equal rounds are not enough to end. The design limits how often the range is written. Before the last window
+    /// it was not written once, so the storage may still be new. The rounds of a standard, of its length, end as the
+    /// standard says.
     fn awaits_overwriting(&self, record: &Record, rounds: u32) -> bool {
         let experiment = record.plan.experiment();
         let cells: Vec<&CellSpec> = record.plan.cells().iter().map(|cell| &cell.spec).collect();
@@ -138,7 +139,7 @@ impl Rounds {
             && self.fills(record, window).is_some_and(|fills| fills < 1.0)
     }
 
-    /// What ends the run after this many rounds; `None` where another follows.
+    /// Reason for the end of the run after this many rounds; `None` if another follows.
     fn ends(&self, record: &Record, rounds: u32) -> Option<EndedBy> {
         let steady = self.steadiness(record);
         let is_steady = |one: &Option<Steadiness>| one.is_some_and(|steady| steady.reached);

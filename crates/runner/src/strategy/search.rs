@@ -28,7 +28,7 @@ pub(super) struct RateSearch {
     stage: Stage,
 }
 
-/// What the search has found so far.
+/// State of the search so far.
 struct Found {
     search: slo::Search,
     visits: Visits,

@@ -12,8 +12,8 @@ use iolab_workload::{Error, Result};
 
 use super::full;
 
-/// Settles on what an experiment runs: the targets that the user gives, several of them as levels of the factor `target`; else
-/// those that its definition names; else the current directory. Those that groups name come behind.
+/// Settles on the targets of an experiment: the user's, several of them as levels of the factor `target`; otherwise the
+/// targets of its definition; otherwise the current directory. Targets that groups name come last.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a path that cannot be a level, one given twice, or what the experiment does not
@@ -152,7 +152,7 @@ fn level(path: &Path) -> Result<String> {
     let path = full(path);
     let Some(text) = path.to_str() else {
         return Err(Error::usage(format!(
-            "{} is not UTF-8, and cannot be a level beside other targets",
+            "{} is not UTF-8, and cannot be a level next to other targets",
             path.display()
         ))
         .hint("give it alone, or under another name (a symbolic link)"));

@@ -22,7 +22,7 @@ pub(super) struct Mock<'a> {
     pub(super) trials: u64,
     pub(super) paused: Vec<Duration>,
     pub(super) now: Duration,
-    /// What a purge comes to: bytes of the device and its time, or why there is none.
+    /// Result of a purge: bytes of the device and its time, or the reason for having none.
     pub(super) purge: std::result::Result<(u64, Duration), &'static str>,
 }
 
@@ -255,7 +255,7 @@ pub(super) fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
     }
 }
 
-/// What was done, in order: cell, block, seed.
+/// The trials, in order: cell, block, seed.
 pub(super) fn trials(record: &RunRecord) -> Vec<(i64, u32, u64)> {
     record
         .samples

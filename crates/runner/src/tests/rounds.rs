@@ -55,7 +55,7 @@ fn judged(record: &RunRecord) -> (bool, usize, bool) {
 }
 
 #[test]
-fn a_watcher_of_rounds_sees_the_round_and_its_last_window() {
+fn a_watcher_sees_the_round_and_its_window() {
     let bench = bench(&[ROUNDS]);
     let mut watch = Watch::default();
     bench
@@ -76,7 +76,7 @@ fn a_watcher_of_rounds_sees_the_round_and_its_last_window() {
 }
 
 #[test]
-fn rounds_of_cells_end_when_they_are_steady_and_the_last_are_measured() {
+fn rounds_end_when_steady_and_measure_the_last() {
     let bench = bench(&[ROUNDS]);
     bench.start(&mut mock(&settling)).expect("done");
     let record = bench.record();
@@ -96,7 +96,7 @@ fn rounds_of_cells_end_when_they_are_steady_and_the_last_are_measured() {
 }
 
 #[test]
-fn rounds_that_never_are_steady_end_by_their_number_or_by_the_budget() {
+fn unsteady_rounds_end_by_number_or_budget() {
     let all = bench(&[ROUNDS]);
     all.start(&mut mock(&restless)).expect("done");
     let record = all.record();
@@ -116,7 +116,7 @@ fn rounds_that_never_are_steady_end_by_their_number_or_by_the_budget() {
 }
 
 #[test]
-fn rounds_end_when_the_range_was_written_as_often_as_allowed() {
+fn rounds_end_when_the_range_was_written_enough() {
     let ended = |sets: &[&str]| {
         let bench = bench(sets);
         bench.start(&mut mock(&restless)).expect("done");
@@ -139,9 +139,10 @@ fn rounds_end_when_the_range_was_written_as_often_as_allowed() {
     assert_eq!((by, rounds), (vec![Some(EndedBy::TrialsMax)], 25));
 }
 
-/// Alike rounds of storage that was never written are those of new storage: the window that counts begins after the region was written once.
+/// Equal rounds on storage that was never written show new storage: the window that counts begins after the region was
+/// written once.
 #[test]
-fn rounds_with_a_limit_of_fills_wait_until_the_region_is_written() {
+fn rounds_with_fills_wait_for_a_written_region() {
     let ended = |sets: &[&str]| {
         let bench = bench(sets);
         bench.start(&mut mock(&|_, _| 1_000_000)).expect("done");
@@ -189,7 +190,7 @@ fn only_tracked_cells_have_to_be_steady() {
 }
 
 #[test]
-fn a_resumed_run_completes_its_round_and_judges_later_ones() {
+fn a_resumed_run_completes_and_judges_its_rounds() {
     // Trials until the interrupt, and the rounds that a window after them needs; the level stays from round 4 on.
     for (cut, rounds) in [(1, 8), (2, 8), (3, 8), (10, 9), (12, 9), (22, 13)] {
         let cut_off = bench(&[ROUNDS]);
@@ -218,7 +219,7 @@ fn state(record: &RunRecord) -> (usize, usize, RoundsState) {
 }
 
 #[test]
-fn only_rounds_since_the_last_preparation_that_the_run_ended_by_are_judged() {
+fn only_rounds_since_the_last_preparation_are_judged() {
     let bench = bench(&[ROUNDS]);
     bench.start(&mut mock(&settling)).expect("done");
     let record = bench.record();
@@ -250,7 +251,7 @@ fn only_rounds_since_the_last_preparation_that_the_run_ended_by_are_judged() {
 }
 
 #[test]
-fn rounds_that_write_too_little_are_alike_but_no_steady_state() {
+fn equal_rounds_with_few_writes_are_not_steady() {
     let bench = bench(&[ROUNDS]);
     bench.start(&mut mock(&settling)).expect("done");
     let mut record = bench.record();
@@ -273,7 +274,7 @@ fn rounds_that_write_too_little_are_alike_but_no_steady_state() {
 }
 
 #[test]
-fn rounds_of_writes_are_kept_as_data_and_judged_from_it() {
+fn rounds_of_writes_are_stored_and_judged() {
     let of_writes = |reached: bool| {
         let elapsed = move |spec: &TrialSpec, number: u64| match spec.writes() {
             true if reached => 1_000_000 << number.min(6),
@@ -304,7 +305,7 @@ fn rounds_of_writes_are_kept_as_data_and_judged_from_it() {
 }
 
 #[test]
-fn trials_of_the_same_writes_at_another_level_are_named() {
+fn trials_off_the_level_of_writes_are_named() {
     let elapsed = |spec: &TrialSpec, _: u64| match spec.writes() {
         true => 1_000_000,
         false => 100_000_000,
@@ -370,7 +371,7 @@ fn a_step_that_does_not_end_is_kept() {
 }
 
 #[test]
-fn a_device_that_cannot_be_purged_is_trimmed_and_both_are_kept() {
+fn an_impossible_purge_becomes_a_recorded_trim() {
     for (purge, expected) in [
         (
             Ok((1 << 40, Duration::from_secs(3))),
@@ -399,7 +400,7 @@ fn a_device_that_cannot_be_purged_is_trimmed_and_both_are_kept() {
 }
 
 #[test]
-fn a_trim_that_does_not_end_leaves_the_reason_why_nothing_was_purged() {
+fn an_unfinished_trim_keeps_the_reason_without_purge() {
     for cut in [Cut::Interrupt, Cut::Fail(5)] {
         let bench = bench(&["precondition=purge"]);
         let mut executor = Mock {
@@ -456,7 +457,7 @@ fn a_purge_is_kept_before_it_begins() {
 }
 
 #[test]
-fn a_run_goes_on_where_the_target_refuses_trims() {
+fn a_run_continues_if_trims_are_refused() {
     let bench = bench(&["precondition=trim"]);
     let mut executor = Mock {
         cut: Some((0, Cut::Fail(95))),

@@ -56,7 +56,7 @@ impl Strategy for Chain {
 }
 
 #[test]
-fn a_strategy_that_the_runner_does_not_know_is_carried_out() {
+fn an_unknown_strategy_is_carried_out() {
     #[derive(Default)]
     struct Watch(Vec<Duration>);
     impl Observer for Watch {
@@ -92,7 +92,7 @@ fn a_strategy_that_the_runner_does_not_know_is_carried_out() {
 }
 
 #[test]
-fn a_cell_that_was_given_up_gets_no_trial_among_finer_sizes_either() {
+fn a_cell_given_up_gets_no_finer_sizes() {
     let bench = bench(&[&REFINE[..], &["tool=iolab,fio"]].concat());
     let cells = planned(&bench.experiment).cells().len();
     // The first trial of fio in the second block, after one that worked.
@@ -112,7 +112,7 @@ fn a_cell_that_was_given_up_gets_no_trial_among_finer_sizes_either() {
 }
 
 #[test]
-fn a_run_with_a_pilot_is_resumed_wherever_it_was_cut() {
+fn a_run_with_pilot_resumes_wherever_cut() {
     let sets = [
         "pilot=true", "trials_max=1000", "precision=0.03", "budget=20s",
     ];
@@ -128,7 +128,7 @@ fn a_run_with_a_pilot_is_resumed_wherever_it_was_cut() {
     let chosen: Vec<_> = whole.record().cells.iter().map(|c| c.pilot).collect();
     assert!(chosen.iter().flatten().any(|pilot| pilot.visits > 1));
     assert!(expected.len() > of_pilot + 10);
-    // In the pilot, at its end, at the first trial behind it, in the first block of several visits, and in the last.
+    // In the pilot, at its end, at the first trial after it, in the first block of several visits, and in the last.
     for at in [7, 17, 18, 19, 22, expected.len() as u64 - 1] {
         let bench = bench(&sets);
         let mut cut = Mock {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What was foreseen after each trial, and when that was.
+/// The forecast after each trial, with its time.
 #[derive(Default)]
 struct Watch(Vec<Progress>);
 
@@ -60,7 +60,7 @@ fn uneven(spec: &TrialSpec, number: u64) -> u64 {
 }
 
 #[test]
-fn what_the_budget_ends_is_foreseen_from_the_first_block_on() {
+fn ends_by_budget_are_foreseen_from_block_one() {
     let sizes = "bs=4k,16k,64k,256k,1M";
     for budget in ["budget=8min", "budget=30min"] {
         let most = worst(
@@ -96,7 +96,7 @@ fn a_single_stall_is_foreseen_no_second_time() {
 }
 
 #[test]
-fn what_precision_ends_is_foreseen_from_the_third_measured_block_on() {
+fn ends_by_precision_are_foreseen_from_block_three() {
     let narrow = |spec: &TrialSpec, number: u64| {
         (spec.bs as f64 * 24_400.0 * (0.995 + 0.01 * chance(number))) as u64
     };
@@ -105,13 +105,13 @@ fn what_precision_ends_is_foreseen_from_the_third_measured_block_on() {
 }
 
 #[test]
-fn the_most_trials_are_foreseen_from_the_first_block_on() {
+fn ends_by_trials_are_foreseen_from_block_one() {
     let most = worst(&["trials_max=20", "precision=0.001", "budget=10h"], &uneven);
     assert!(most <= 0.2, "{most}");
 }
 
 #[test]
-fn what_is_granted_beyond_the_budget_is_foreseen_at_once() {
+fn time_granted_beyond_the_budget_is_foreseen_immediately() {
     #[derive(Default)]
     struct Start(Option<Progress>);
     impl Observer for Start {

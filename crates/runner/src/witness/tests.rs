@@ -91,9 +91,9 @@ fn reads_are_judged_as_those_of_a_trial() {
     assert_eq!(served(memory), ServedBy::NotStorage);
 }
 
-/// A file of which so much was in the page cache at the end, and nothing came from storage.
+/// A file with `resident_bytes` in the page cache at the end, and no bytes from storage.
 #[test]
-fn what_the_page_cache_does_not_hold_may_not_have_come_from_it() {
+fn uncached_bytes_need_not_come_from_the_cache() {
     let of = |resident_bytes| {
         let mut observed = unnamed(0, 1);
         observed.files[0].after = Some(Residency {
@@ -119,7 +119,7 @@ fn what_the_page_cache_does_not_hold_may_not_have_come_from_it() {
     assert_eq!(served(named), ServedBy::PageCache);
 }
 
-/// A file that nobody named: what the page cache held of it before is not known.
+/// A file that the user did not name: its earlier content of the page cache is unknown.
 fn unnamed(read_bytes: u64, files: usize) -> Observed {
     let file = ObservedFile {
         path: "/data/file".into(),
@@ -149,7 +149,7 @@ fn a_remedy_is_named_where_it_helps() {
 }
 
 #[test]
-fn a_share_beside_pipes_is_that_of_all_that_was_read() {
+fn pipes_make_the_share_refer_to_everything_read() {
     let piped = |read_bytes, piped_bytes| {
         let mut observed = unnamed(read_bytes, 1);
         observed.ways.inner_pipes = true;
@@ -188,7 +188,7 @@ fn the_larger_of_two_uncertainties_is_named() {
 
 /// The page cache can have served all of a small file, and faults have fetched the program.
 #[test]
-fn faults_that_can_have_fetched_all_leave_the_verdict_open() {
+fn faults_that_may_explain_everything_leave_it_open() {
     let of = |faults: u64| {
         let mut observed = reader(64 * MIB);
         observed.processes.fault_bytes = Some(faults);
@@ -234,7 +234,7 @@ fn buffered_writes_beside_direct_ones_are_judged_together() {
 }
 
 #[test]
-fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_them() {
+fn uncounted_requests_are_judged_only_without_other_sources() {
     let ring = |ways: OpenWays, read_bytes| {
         let mut observed = reader(read_bytes);
         observed.ways.uncounted.insert(UncountedWay::IoUring);
@@ -279,7 +279,7 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
 }
 
 #[test]
-fn what_others_may_have_written_leaves_the_verdict_open() {
+fn possible_foreign_writes_leave_the_verdict_open() {
     let mut observed = reader(0);
     observed.target = None;
     observed.ways.reads = OpenWays::default();
@@ -303,7 +303,7 @@ fn what_others_may_have_written_leaves_the_verdict_open() {
 
 /// A file with an earlier run's bytes still to be written, which the program cuts off before it writes the same once more.
 #[test]
-fn what_an_earlier_run_left_dirty_is_not_taken_for_the_programs() {
+fn dirty_bytes_of_earlier_runs_are_not_counted() {
     let mut observed = unnamed(0, 0);
     observed.processes.io = Some(ProcessIo {
         write_bytes: 64 * MIB,
@@ -330,7 +330,7 @@ fn what_an_earlier_run_left_dirty_is_not_taken_for_the_programs() {
 }
 
 #[test]
-fn the_report_of_fio_is_the_one_that_its_arguments_name() {
+fn the_report_of_fio_is_its_output_argument() {
     let of = |line: &str| {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         report_of(&words)
@@ -347,9 +347,9 @@ fn the_report_of_fio_is_the_one_that_its_arguments_name() {
     assert_eq!(of("dd --output=r.json"), None);
 }
 
-/// The account of a mount counts all processes, that of the program what it fetched itself.
+/// The account of a mount counts all processes, the account of the program counts its own fetches.
 #[test]
-fn what_a_file_server_sent_to_others_is_not_the_programs() {
+fn bytes_for_others_are_not_the_programs() {
     let of = |own: u64, mount: u64| {
         let mut observed = reader(own);
         observed.devices.clear();

@@ -18,7 +18,7 @@ const REPORTS: [(&str, &str); 11] = reports![
     "status", "unified", "unified-both",
 ];
 
-/// What describes the cells of a report, with the time and the bytes that end them, and what they did.
+/// The settings of the cells of a report, with the time and the bytes that end them, and their throughput.
 fn said(text: &str) -> String {
     let import = match Import::parse(text) {
         Ok(import) => import,
@@ -133,7 +133,7 @@ fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context
                     _ => false,
                 },
                 "trim_percent" => trial.trim_percent == 0,
-                // Its times are those of the reports, which say one thread or more.
+                // Its times come from the reports, which say one thread or more.
                 name => COUNTED.contains(&name),
             };
             assert!(
@@ -152,13 +152,13 @@ fn decides(option: &str) -> &'static [&'static str] {
 }
 
 #[test]
-fn what_a_changed_report_does_not_say_is_unknown() {
+fn options_removed_from_a_report_are_unknown() {
     let (mut removed, mut contradicted) = (0, 0);
     for (report, text) in REPORTS {
         for given in options(text) {
             let context = format!("{report}: {}={}", given.name, given.value);
             if let Ok(import) = Import::parse(&without(text, &given.at)) {
-                // What another option says too is still said.
+                // An option that another one implies is still known.
                 let others = options(text)
                     .into_iter()
                     .filter(|other| other.at != given.at);
@@ -204,7 +204,7 @@ fn what_a_changed_report_does_not_say_is_unknown() {
 }
 
 #[test]
-fn a_file_that_is_not_named_leaves_the_target_unknown() {
+fn an_unnamed_file_leaves_the_target_unknown() {
     let (_, text) = REPORTS[6];
     let mut options = options(text).into_iter();
     let named = options.find(|given| given.name == "filename");
@@ -221,7 +221,7 @@ fn a_file_that_is_not_named_leaves_the_target_unknown() {
 }
 
 #[test]
-fn the_last_of_several_reports_is_what_was_transferred() {
+fn the_last_of_several_reports_counts() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("status.json");
     let (_, status) = REPORTS[8];

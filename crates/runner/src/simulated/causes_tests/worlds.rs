@@ -11,14 +11,14 @@ use iolab_diskmodel::definition::parts::{
 /// A model with planted causes, and what is measured on it.
 pub(super) struct World {
     pub(super) name: &'static str,
-    /// What noise of 3 % a trial is put around.
+    /// The model around which noise of 3 % is put in each trial.
     pub(super) model: PartDefinition,
     pub(super) experiment: &'static [&'static str],
-    /// The suspects that are causes; none where no suspect is.
+    /// The suspects that are causes; empty if no suspect is a cause.
     pub(super) planted: &'static [&'static str],
-    /// The share that goes where the only planted part is switched off in the model.
+    /// The share of the difference that goes if the only planted part is switched off in the model.
     pub(super) share: Option<f64>,
-    /// The ratio of the phenomenon that is to be explained, and what it is, where there is nothing to explain.
+    /// The ratio and the kind of a phenomenon to explain if there is nothing to explain.
     pub(super) made_up: Option<(f64, PhenomenonKind)>,
 }
 
@@ -44,7 +44,7 @@ fn memory() -> PartDefinition {
     PartDefinition::Memory(4 << 30)
 }
 
-/// Reads and writes of so many microseconds.
+/// Reads and writes of `us` microseconds.
 fn latency(us: f64) -> PartDefinition {
     PartDefinition::Latency(Box::new(LatencyDefinition {
         read_us: us,
@@ -72,7 +72,8 @@ fn write_back(inner: PartDefinition) -> PartDefinition {
     }))
 }
 
-/// A cache of so many bytes that writes fill at 13 MB/s and that is emptied at 2 MB/s, before storage whose reads are as fast as it.
+/// A cache of `bytes` bytes that writes fill at 13 MB/s and that drains at 2 MB/s, in front of storage with equally fast
+/// reads.
 fn filling(bytes: u64) -> PartDefinition {
     PartDefinition::WriteBack(Box::new(WriteBackDefinition {
         bytes,
@@ -95,7 +96,7 @@ fn bursts(burst: f64, credits: f64) -> Rate {
     }
 }
 
-/// Credits of so many requests, which 2000 a second use up, and a rate of bytes that large requests reach.
+/// Credits of `credits` requests, which 2000 a second use up, and a rate of bytes that large requests reach.
 fn request_credits(credits: f64, inner: PartDefinition) -> PartDefinition {
     PartDefinition::Limit(Box::new(LimitDefinition {
         requests: Some(bursts(2e3, credits)),
@@ -119,7 +120,7 @@ fn byte_credits(inner: PartDefinition) -> PartDefinition {
     }))
 }
 
-/// So many bytes per second.
+/// A limit of `bytes` bytes per second.
 fn limit(bytes: f64, inner: PartDefinition) -> PartDefinition {
     PartDefinition::Limit(Box::new(LimitDefinition {
         requests: None,
@@ -165,7 +166,8 @@ fn split(inner: PartDefinition) -> PartDefinition {
     }))
 }
 
-/// The hard disk of the catalogue with each access taking 2 ms, whatever its place; with a buffer of so many segments of a MiB or less.
+/// The hard disk of the catalogue with each access taking 2 ms, whatever its place; with a buffer of `segments` segments of
+/// at most 1 MiB.
 fn even_disk(segments: u32) -> PartDefinition {
     let (_, definition) = iolab_runfile::model_definition("sata-7200").expect("built in");
     let mut model = definition.model;
@@ -381,7 +383,7 @@ fn tails() -> [World; 10] {
             QUEUED_WRITES,
             &[],
         ),
-        // One request in 150 is slow; behind it wait three others.
+        // One request in 150 is slow, and three others wait for it.
         World {
             // The noise has a tail too.
             share: Some(0.92),
@@ -399,7 +401,7 @@ fn tails() -> [World; 10] {
             REACHING,
             &["reach"],
         ),
-        // Durable writes pass the cache, and stand still behind it.
+        // Durable writes pass the cache, and stall in the storage below it.
         alone(
             "a tail: writes wait for storage that stalls",
             write_back(stalled(50, latency(200.0))),
