@@ -1,4 +1,4 @@
-//! Where btrfs keeps its chunks: its extents name places in an address space of its own, which chunks map to devices
+//! Chunks of btrfs. Its extents name places in an address space of its own, which chunks map to devices
 //! (`BTRFS_IOC_TREE_SEARCH` of the chunk tree, linux/btrfs_tree.h). Only root may ask.
 
 use std::fs::File;
@@ -14,7 +14,8 @@ const CHUNK_ITEM: u32 = 228;
 const DATA: u64 = 1;
 /// Bytes of `struct btrfs_ioctl_search_header`.
 const HEADER: usize = 32;
-/// Where `struct btrfs_chunk` has its length, type, number of stripes, and the device and offset of the first stripe.
+/// Positions in `struct btrfs_chunk`: length, type, number of stripes, and device and offset of the first
+/// stripe.
 const LENGTH: usize = 0;
 const TYPE: usize = 24;
 const STRIPES: usize = 44;
@@ -46,12 +47,12 @@ struct SearchArgs {
     items: [u8; 4096 - size_of::<SearchKey>()],
 }
 
-/// Bytes beside each other in the address space of a file system and on its device.
+/// Contiguous bytes, in the address space of a file system and on its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) logical: u64,
     pub(super) bytes: u64,
-    /// Where it begins on the device.
+    /// First byte on the device.
     pub(super) physical: u64,
 }
 
@@ -64,10 +65,10 @@ struct ChunkItem {
     device: u64,
 }
 
-/// The chunks with data of the file system that a file lies on, in ascending order.
+/// Data chunks of the file system that a file lies on, in ascending order.
 ///
 /// # Errors
-/// Why they are not known, in a few words.
+/// The reason why they are unknown, in a few words.
 pub(super) fn data_chunks(file: &File) -> Result<Vec<Chunk>, &'static str> {
     of_data(&all(file)?)
 }
@@ -120,7 +121,7 @@ fn all(file: &File) -> Result<Vec<ChunkItem>, &'static str> {
     }
 }
 
-/// Reads so many items, each behind its header.
+/// Parses `count` items, each after its header.
 fn items_of(mut bytes: &[u8], count: u32) -> Option<Vec<ChunkItem>> {
     let mut items = Vec::new();
     for _ in 0..count {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_at_one_place_of_one_device_or_not_known() {
+    fn data_with_copies_or_other_devices_is_unknown() {
         let (data, twice_metadata) = (item(1 << 30, DATA, 1, 1), item(1 << 20, 4, 2, 1));
         assert_eq!(
             chunks(&[data.clone(), twice_metadata]),

@@ -7,8 +7,9 @@ use rustix::fs::IFlags;
 
 use super::overlay::{self, Ground};
 
-/// Whether a file system puts what is written again at another place, and frees the former one later: magic numbers of btrfs,
-/// bcachefs, ZFS and NILFS2 (linux/magic.h, and OpenZFS). Of an overlay, that of the layer; what cannot be told may do so.
+/// Whether a file system writes changed data to a new place and frees the former one later: magic numbers of
+/// btrfs, bcachefs, ZFS and NILFS2 (linux/magic.h, and OpenZFS). An overlay behaves as its layer. True if that
+/// is unknown.
 pub(super) fn moves_data(file: impl AsFd) -> bool {
     const MOVING: [u32; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
     let is_moving = |file: &File| {

@@ -2,10 +2,10 @@
 
 use rustix::fs::{FileType, Stat, major, minor};
 
-/// Device numbers, MAJOR and MINOR.
+/// Device number: major and minor.
 pub(super) type Number = (u32, u32);
 
-/// The number of the device that a block device's inode stands for.
+/// Number of the device that a block device's inode represents.
 pub(super) fn number_of(stat: &Stat) -> Option<Number> {
     let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
     is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))

@@ -1,6 +1,6 @@
-//! The system's own names for block devices: symlinks below `/dev` that only root can make (`/dev/mapper/*`, `/dev/VG/LV`,
-//! `/dev/disk/by-id/*`). Kernel names may change with every boot; these do not. Names of what is on a disk (`/dev/disk/by-label/*`,
-//! `by-uuid`) are none of them: a copy of the disk has them too.
+//! The system's own names for block devices: symlinks below `/dev` that only root can make (`/dev/mapper/*`,
+//! `/dev/VG/LV`, `/dev/disk/by-id/*`). Kernel names may change with every boot; these do not. Names by content
+//! (`/dev/disk/by-label/*`, `by-uuid`) do not count: a copy of the disk has them too.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,28 @@ use std::path::{Path, PathBuf};
 use super::device::Number;
 use super::mounts;
 
-/// Most links that are followed, as the kernel does.
+/// Most links that are followed; the kernel has the same limit.
 const LINKS_MAX: usize = 40;
-/// The group's and everybody else's right to write.
+/// Write permission of the group and of all others.
 const WRITABLE: u32 = 0o022;
 
-/// Whether a symlink below `/dev` leads to this device by links and folders that nobody but root can change.
+/// Whether a symlink below `/dev` leads to this device by links and folders that only root can change.
 pub(super) fn leads_to(link: &Path, device: Number) -> bool {
     let root = Path::new("/dev");
-    // In a user namespace the owner may stand for anybody who has no number there.
+    // In a user namespace, the owner may represent any user without a number there.
     let is_of_root = root.metadata().is_ok_and(|stat| stat.uid() == 0);
     is_of_root
         && leads_within(root, link).is_some_and(|end| mounts::block_device_at(&end) == Some(device))
 }
 
-/// Whether a folder below `root` names devices by something else than their own identity: all of `disk` but `by-id`.
+/// Whether a folder below `root` names devices by something other than their identity: all of `disk` but
+/// `by-id`.
 fn names_content(root: &Path, folder: &Path) -> bool {
     let disk = root.join("disk");
     folder.starts_with(&disk) && !folder.starts_with(disk.join("by-id"))
 }
 
-/// Where a symlink below `root` ends; `None` where a step on the way leaves it or belongs to another user.
+/// End of a symlink below `root`; `None` where a step on the way leaves `root` or belongs to another user.
 fn leads_within(root: &Path, link: &Path) -> Option<PathBuf> {
     let owner = root.metadata().ok()?.uid();
     let mut at = link.to_owned();
@@ -47,7 +48,8 @@ fn leads_within(root: &Path, link: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Whether a folder lies on the file system of `root`, and it and all between belong to one user, who alone may write there.
+/// Whether a folder is on the file system of `root`, with one owner from there to `root` and no write
+/// permission for others.
 fn is_guarded(root: &Path, folder: &Path, owner: u32) -> bool {
     let Ok(within) = root.metadata() else {
         return false;
@@ -98,12 +100,12 @@ mod tests {
             let mode = fs::Permissions::from_mode(mode);
             fs::set_permissions(root.join("open"), mode).expect("set");
         };
-        // Somebody may put another link in its place.
+        // Another user may replace the link.
         for mode in [0o777, 0o1777, 0o775] {
             open(mode);
             assert_eq!(leads_within(&root, &root.join("open/lv")), None);
         }
-        // A step on the way may be anywhere.
+        // A step on the way may lead anywhere.
         symlink(root.join("open/lv"), root.join("vg/far")).expect("linked");
         assert_eq!(leads_within(&root, &root.join("vg/far")), None);
         open(0o755);

@@ -1,4 +1,4 @@
-//! What a device lies on: its disk, the devices below dm and md, the file behind a loop device; down to the bottom.
+//! Stack below a device, down to the bottom: its disk, the devices below dm and md, the file of a loop device.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,40 +13,41 @@ use super::overlay::{self, Ground};
 use super::sysfs;
 use iolab_workload::counters::amplifies_writes;
 
-/// Most devices that are followed: more than any sane stack has.
+/// Most devices that are followed, more than any sane stack has.
 const DEVICES_MAX: usize = 256;
 
-/// What a target's bytes pass through below the file system, or on their way to its server.
+/// Devices or server that a target's bytes pass through below the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stack {
-    /// MAJOR and MINOR of the one it lies on.
+    /// Device that the target lies on: major, minor.
     pub device: Option<(u32, u32)>,
-    /// The disks at the bottom, in ascending order; none of them, when its bytes end in memory. `None` where the
-    /// device is the bottom itself, or what lies below it is unknown.
+    /// Disks at the bottom, in ascending order; empty if the bytes end in memory. `None` where the device is
+    /// the bottom itself, or the bottom is unknown.
     pub bottom: Option<Vec<(u32, u32)>>,
-    /// All devices below the one it lies on, as far as they are known, in ascending order.
+    /// Known devices below `device`, in ascending order.
     pub below: Vec<(u32, u32)>,
-    /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
+    /// Whether a loop device is on the way: its bytes are in a file, which the page cache may hold.
     pub in_file: bool,
-    /// The layers pass on each byte once, and nothing of their own: partitions, loop devices with direct I/O whose file system writes no
-    /// multiple of the data, mapped devices that are linear, striped, encrypted or of several paths, RAID 0.
+    /// Whether the layers pass on each byte once and add none. True for partitions, RAID 0, and loop devices
+    /// with direct I/O whose file system does not multiply writes. Also for mapped devices that are linear,
+    /// striped, encrypted or multipath.
     pub passes_on: bool,
-    /// The NFS mount that they come from; `None` too where they come from several.
+    /// NFS mount that the bytes come from; `None` also if they come from several.
     pub nfs: Option<NfsMount>,
-    /// The file of a loop device lies with another machine (NFS, SMB).
+    /// Whether the file of a loop device is on another machine (NFS, SMB).
     pub in_remote_file: bool,
-    /// The other devices of its file system, where that lies on several (btrfs): any of them may have its bytes.
+    /// Other devices of a file system on several devices (btrfs): any of them may have the bytes.
     pub beside: Vec<Stack>,
 }
 
 impl Stack {
-    /// Follows a block device down.
+    /// Stack below a block device.
     pub(super) fn of_device(device: Option<Number>) -> Self {
         Self::below_in(Path::new("/sys"), device)
     }
 
-    /// Follows the devices down that a file lies on, which has been found to lie on this one. Its own mount of NFS comes before those
-    /// of files below.
+    /// Stack below a file that was found to lie on this device. The file's own NFS mount takes precedence over
+    /// those of files below.
     pub(super) fn of_file(device: Option<Number>, own: Option<NfsMount>) -> Self {
         Self::of_file_in(Path::new("/sys"), device, own)
     }
@@ -64,7 +65,7 @@ impl Stack {
         }
     }
 
-    /// This one, and those of the other devices of the file system.
+    /// This stack, then the stacks of the file system's other devices.
     pub fn each(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.beside)
     }
@@ -99,7 +100,7 @@ impl Stack {
     }
 }
 
-/// The devices of the file system that a device belongs to; itself alone where it lies on no other one.
+/// Devices of the file system that a device belongs to, or the device alone.
 pub(super) fn members(sys: &Path, device: Number) -> Vec<Number> {
     let all = sysfs::btrfs_devices(sys).into_iter();
     let mut all = all.filter(|devices| devices.contains(&device));
@@ -112,7 +113,7 @@ struct Walk<'a> {
     bottom: BTreeSet<Number>,
     in_file: bool,
     passes_on: bool,
-    /// The file systems of servers and programs that files on the way lie on, each once; of one that is no NFS none.
+    /// Mounts of servers and programs that files on the way lie on, each once; `None` for one other than NFS.
     served: Vec<Option<NfsMount>>,
     in_remote_file: bool,
 }
@@ -147,7 +148,7 @@ impl Walk<'_> {
         below.into_iter().try_for_each(|number| self.down(number))
     }
 
-    /// The NFS mount that all of these files lie on.
+    /// NFS mount that all of these files lie on.
     fn only_nfs(&mut self) -> Option<NfsMount> {
         match self.served.as_mut_slice() {
             [only] => only.take(),
@@ -166,7 +167,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the device that a file lies on; a file in memory lies on none.
+    /// Adds the device that a file lies on; a file in memory has none.
     fn file(&mut self, path: &Path) -> Option<()> {
         let file = named(path)?;
         if is_in_memory(&file) {
@@ -196,15 +197,15 @@ fn passes_on(folder: &Path, number: Number) -> bool {
     !kinds.is_empty() && kinds.iter().all(|kind| KINDS.contains(&kind.as_str()))
 }
 
-/// MAJOR and MINOR of the block device that a file lies on, or is; `None` for one that lies in memory or with another
-/// machine, and where it is unknown.
+/// Block device that a file lies on, or is: major and minor. `None` for a file in memory or on another machine,
+/// and if unknown.
 pub fn device_under(path: &Path) -> Option<(u32, u32)> {
     named(path)
         .filter(|file| !is_in_memory(file))
         .and_then(|file| device_of(&file))
 }
 
-/// Whether a file lies in memory, so that what is written to it reaches no device.
+/// Whether a file is in memory, so that writes to it reach no device.
 pub fn lies_in_memory(path: &Path) -> bool {
     named(path).is_some_and(|file| is_in_memory(&file))
 }
@@ -227,8 +228,8 @@ fn device_of(file: &File) -> Option<Number> {
     block.or_else(|| device_below(file))
 }
 
-/// The block device that an open regular file lies on, when there is one; of an overlay's file, the one that the layer
-/// with its bytes lies on.
+/// Block device that an open regular file lies on, if any. For a file of an overlay, the device of the layer
+/// with its bytes.
 pub(super) fn device_below(file: impl AsFd) -> Option<(u32, u32)> {
     device_by_number(&file).or_else(|| match overlay::ground(&file) {
         Ground::Itself => mounts::mount_of(&file)?.source_device(),
@@ -239,7 +240,7 @@ pub(super) fn device_below(file: impl AsFd) -> Option<(u32, u32)> {
     })
 }
 
-/// The device that the number of a file's file system names.
+/// Device with the number of the file's file system.
 fn device_by_number(file: impl AsFd) -> Option<(u32, u32)> {
     let stat = rustix::fs::fstat(file).ok()?;
     let device = (major(stat.st_dev), minor(stat.st_dev));
@@ -255,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// A made-up sysfs: sdq with partition sdq1, sdr, and what a test stacks on them.
+    /// Fake sysfs: sdq with partition sdq1, sdr, and devices that a test stacks on them.
     struct Fake(tempfile::TempDir);
 
     impl Fake {
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_on_several_devices_lies_on_each() {
+    fn multi_device_file_system_lies_on_each_device() {
         let fake = Fake::new();
         fake.device("sds", (259, 920));
         let on = |device| Stack::of_file_in(fake.0.path(), Some(device), None);
@@ -309,12 +310,12 @@ mod tests {
             [Some((259, 920)), Some((259, 910))]
         );
         assert_eq!(devices(&on((259, 900))), [Some((259, 900))]);
-        // Who has a device of it open itself uses that one alone.
+        // A user of one of its devices alone depends on that device only.
         assert_eq!(devices(&fake.stack((259, 910))), [Some((259, 910))]);
     }
 
     #[test]
-    fn files_on_several_servers_lie_on_none_of_them_in_particular() {
+    fn files_on_several_servers_have_no_common_mount() {
         let mount = |number: u32| {
             Some(NfsMount {
                 point: PathBuf::from(format!("/mnt/{number}")),
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(only(&[]), None);
         assert_eq!(only(&[mount(1), mount(1)]), mount(1));
         assert_eq!(only(&[mount(1), mount(2)]), None);
-        // One that is served by a program, after one of NFS.
+        // A file system served by a program, after an NFS one.
         assert_eq!(only(&[mount(1), None]), None);
         assert_eq!(only(&[None, None]), None);
     }
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn striping_passes_on_each_byte_once_and_mirroring_does_not() {
+    fn striping_passes_each_byte_once_mirroring_does_not() {
         let passes_on = |level: &str| {
             let fake = Fake::new();
             fake.device("md9", (9, 9));
@@ -388,7 +389,7 @@ mod tests {
         fake.put_upon("md9", "sdq/sdq1");
         fake.put_upon("md9", "sdr");
         fake.put_upon("dm-7", "md9");
-        // A circle must not hang the walk.
+        // A cycle must not hang the walk.
         fake.put_upon("md9", "dm-7");
         let stack = fake.stack((253, 7));
         assert_eq!(stack.bottom, Some(vec![(259, 900), (259, 910)]));
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_device_leads_to_the_disk_of_its_file() {
+    fn loop_device_leads_to_its_files_disk() {
         let fake = Fake::new();
         fake.device("loop3", (7, 3));
         let folder = fake.folder("loop3").join("loop");
@@ -410,7 +411,7 @@ mod tests {
             fs::write(folder.join("backing_file"), line).expect("written");
         };
         back(&file);
-        // The disk that it lies on is not in this made-up sysfs.
+        // The disk below the file is not in this fake sysfs.
         let stack = fake.stack((7, 3));
         assert!(stack.in_file);
         file.set_extension("gone");

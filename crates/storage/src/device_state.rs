@@ -1,4 +1,4 @@
-//! States of a block device in which it does not take what iolab asks of it.
+//! States in which a block device does not accept iolab's requests.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,11 +11,11 @@ use super::path_lookup::NamedObject;
 use super::sysfs;
 use super::users::{PAUSE, TIMEOUT};
 
-/// Checks that the device of a target, and what it stands on, is not suspended: each request would wait for as long as it is. To be
-/// called before anything is asked of the target that would wait, such as what a directory holds.
+/// Checks that the device of a target and the devices below it are not suspended: requests would wait for the
+/// whole suspension. To be called before any request that would wait, such as reading a directory.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused): which one is, and the command that resumes it.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): the suspended device, and the command that resumes it.
 pub(super) fn check_awake(found: &NamedObject) -> Result<()> {
     let device = device::number_of(&found.stat).or_else(|| device_below(&found.handle));
     device.map_or(Ok(()), |number| check_device(&found.path, number))
@@ -23,7 +23,7 @@ pub(super) fn check_awake(found: &NamedObject) -> Result<()> {
 
 fn check_device(path: &Path, number: Number) -> Result<()> {
     let sys = Path::new("/sys");
-    // Whoever changes a table suspends it for a moment.
+    // A change of a mapping table suspends the device briefly.
     let deadline = Instant::now() + TIMEOUT;
     let name = loop {
         let mut all = std::iter::once(number).chain(Stack::of_device(Some(number)).below);
@@ -42,7 +42,7 @@ fn check_device(path: &Path, number: Number) -> Result<()> {
     )))
 }
 
-/// The name of a mapped device that is suspended.
+/// Name of a mapped device that is suspended.
 fn suspended(sys: &Path, number: Number) -> Option<String> {
     let folder = folder_of(sys, number)?;
     let is_suspended = sysfs::value(&folder.join("dm/suspended")) == Some(1);
@@ -52,7 +52,7 @@ fn suspended(sys: &Path, number: Number) -> Option<String> {
     })
 }
 
-/// Checks that a device takes writes at any offset, as iolab makes them.
+/// Checks that a device accepts writes at any offset, as iolab makes them.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) for a zoned disk.
@@ -67,7 +67,7 @@ pub(super) fn check_not_zoned(path: &Path, number: Number) -> Result<()> {
     .hint("measure reads, or make a file system for zones on it (btrfs, f2fs) and give a directory there"))
 }
 
-/// Whether a disk, or that of a partition, takes only sequential writes within its zones.
+/// Whether a disk, or a partition's disk, accepts only sequential writes within its zones.
 fn is_host_managed(sys: &Path, number: Number) -> bool {
     let zoned = |folder: PathBuf| std::fs::read_to_string(folder.join("queue/zoned")).ok();
     let folder = folder_of(sys, number);

@@ -13,12 +13,12 @@ use iolab_workload::{Error, Result};
 use super::path_lookup::open_same;
 use super::{DirectAlignment, TargetKind, errno};
 
-/// What files get by default: the page size of nearly every machine, and no smaller than
-/// the logical block of nearly every device.
+/// Default alignment of files: the page size of nearly every machine, and at least the logical block of nearly
+/// every device.
 const FALLBACK: u64 = 4096;
 
-/// Asks `statx` (`STATX_DIOALIGN`, Linux 6.1), else tries an `O_DIRECT` open. An answer of zeros says that the file system has no direct
-/// I/O, or that it does not say: a read decides.
+/// Alignment by `statx` (`STATX_DIOALIGN`, Linux 6.1), or by a test open with `O_DIRECT`. Zeros mean that the
+/// file system has no direct I/O, or does not say; then a read decides.
 pub(super) fn alignment(file: &File, path: &Path, kind: TargetKind) -> Result<DirectAlignment> {
     if kind == TargetKind::CharDevice {
         return Err(unsupported(path, "a character device"));
@@ -59,11 +59,11 @@ fn ask_statx(file: &File) -> Option<(u64, u64)> {
     ))
 }
 
-/// Whether a direct read of the first block succeeds and leaves nothing in the page cache. Where that cannot be seen (an empty file, a
-/// page that cannot be dropped) it does not.
+/// Whether a direct read of the first block succeeds and leaves nothing in the page cache. False if that cannot
+/// be observed (an empty file, a page that cannot be dropped).
 fn bypasses_page_cache(file: &File, path: &Path) -> bool {
     const BLOCK: usize = FALLBACK as usize;
-    /// The page cache holds pages in groups, of which no part can be dropped.
+    /// The page cache holds pages in groups, which are dropped only whole.
     const DROPPED: u64 = 32 << 20;
     let Ok(direct) = open_same(file, path, OFlags::RDONLY | OFlags::DIRECT) else {
         return false;
@@ -73,7 +73,7 @@ fn bypasses_page_cache(file: &File, path: &Path) -> bool {
     let block = &mut memory[shift..shift + BLOCK];
     let dropped = fadvise(file, 0, NonZero::new(DROPPED), Advice::DontNeed);
     let read = dropped.and_then(|()| pread(&direct, &mut *block, 0));
-    // What is in the page cache is read without waiting.
+    // Cached bytes are read without waiting.
     let mut cached = || {
         preadv2(
             file,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_shows_whether_the_page_cache_is_bypassed() {
+    fn a_read_shows_whether_the_cache_is_bypassed() {
         let bypasses = |folder: &Path| {
             let named = tempfile::NamedTempFile::new_in(folder).expect("made");
             let path = named.path();
@@ -113,11 +113,11 @@ mod tests {
             let told = ask_statx(&file).map(|(memory, offset)| memory > 0 && offset > 0);
             (bypasses_page_cache(&file, path), told)
         };
-        // What lies in memory is always in the page cache.
+        // Files in memory are always in the page cache.
         if Path::new("/dev/shm").is_dir() {
             assert!(!bypasses(Path::new("/dev/shm")).0);
         }
-        // Where the file system says that it has direct I/O, a read shows it.
+        // On a file system that states support for direct I/O, a read shows it.
         let (bypassed, told) = bypasses(&needs::folder_on_disk().expect("a folder"));
         if let Some(told) = told {
             assert_eq!(bypassed, told);

@@ -1,4 +1,4 @@
-//! Words for a system call that failed: its reason, its name and the remedy.
+//! Words for a failed system call: reason, name and remedy.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ struct Words {
     remedy: &'static str,
 }
 
-/// A table of failures, one a line or two: number, name, reason and remedy. rustfmt would make six of each.
+/// Table of failures with number, name, reason and remedy, in one or two lines each. rustfmt would use six.
 macro_rules! failures {
     ($($errno:ident $name:literal: $reason:literal, $remedy:literal;)+) => {
         &[$(Words { errno: Errno::$errno, name: $name, reason: $reason, remedy: $remedy }),+]
@@ -50,7 +50,7 @@ fn known(errno: Errno) -> Option<&'static Words> {
     KNOWN.iter().find(|words| words.errno == errno)
 }
 
-/// `no space left (ENOSPC)`.
+/// Reason and name of an error: `no space left (ENOSPC)`.
 pub(super) fn reason(errno: Errno) -> String {
     match known(errno) {
         Some(words) => format!("{} ({})", words.reason, words.name),
@@ -58,7 +58,7 @@ pub(super) fn reason(errno: Errno) -> String {
     }
 }
 
-/// Adds the remedy for `errno`, when there is one.
+/// Adds the remedy for `errno`, if there is one.
 pub(super) fn remedied(error: Error, errno: Errno) -> Error {
     match known(errno) {
         Some(words) => error.hint(words.remedy),
@@ -66,8 +66,8 @@ pub(super) fn remedied(error: Error, errno: Errno) -> Error {
     }
 }
 
-/// `cannot VERB PATH: REASON`. Of kind [`Failed`](iolab_workload::Kind::Failed) when the storage is at fault, else of kind
-/// [`Usage`](iolab_workload::Kind::Usage).
+/// Error `cannot VERB PATH: REASON`, of kind [`Failed`](iolab_workload::Kind::Failed) when the storage is at
+/// fault, otherwise of kind [`Usage`](iolab_workload::Kind::Usage).
 pub(super) fn on_path(verb: &str, path: &Path, errno: Errno) -> Error {
     let message = format!("cannot {verb} {}: {}", path.display(), reason(errno));
     let error = match errno {
@@ -77,7 +77,8 @@ pub(super) fn on_path(verb: &str, path: &Path, errno: Errno) -> Error {
     remedied(error, errno)
 }
 
-/// `SYSCALL of N bytes at offset O of PATH failed: REASON`, of kind [`Failed`](iolab_workload::Kind::Failed).
+/// Error `SYSCALL of N bytes at offset O of PATH failed: REASON`, of kind
+/// [`Failed`](iolab_workload::Kind::Failed).
 pub(super) fn on_transfer(
     syscall: &str,
     length: u64,
@@ -93,15 +94,16 @@ pub(super) fn on_transfer(
     remedied(Error::failed(message), errno)
 }
 
-/// Turns an error of the standard library into the errno it carries.
+/// Errno that an error of the standard library carries.
 pub(super) fn of_std(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// Reads a file of `/proc` or `/sys`; one that does not exist is `None`.
+/// Content of a file of `/proc` or `/sys`; `None` if it does not exist.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused): what cannot be read cannot rule out that the target is in use.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): an unreadable file cannot rule out that the target is in
+/// use.
 pub(super) fn read_kernel_file(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

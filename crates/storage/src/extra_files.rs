@@ -1,4 +1,4 @@
-//! Files that lie beside a scratch file: those of each worker, and fresh ones for trials that only write.
+//! Files next to a scratch file: private files of each worker, and fresh ones for trials that only write.
 
 use std::path::Path;
 
@@ -7,21 +7,22 @@ use iolab_workload::{Error, Result};
 
 use super::{Size, scratch};
 
-/// Trials of which every worker has files of its own.
+/// Trials in which every worker has files of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PrivateFiles {
-    /// Workers.
+    /// Number of workers in each process.
     pub threads: u32,
-    /// I/O size, bytes: shares are whole blocks.
+    /// I/O size, bytes: a worker's share is a multiple of this.
     pub bs: u64,
-    /// Processes that have so many workers each, at least 1.
+    /// Processes with `threads` workers each, at least 1.
     pub ranks: u32,
-    /// Several files of each worker; `None`: one.
+    /// Several files per worker; `None` for one.
     pub files: Option<FileSet>,
 }
 
 impl PrivateFiles {
-    /// Sizes of the files of one process's workers for a region or a smaller one, bytes: those of each worker one after the other.
+    /// Sizes of the files of one process's workers for a region of up to `region` bytes, worker by worker,
+    /// bytes.
     fn sizes(&self, region: u64) -> Vec<u64> {
         let blocks = region / self.bs.max(1);
         let workers = u64::from(self.threads.max(1)) * u64::from(self.ranks.max(1));
@@ -36,29 +37,30 @@ impl PrivateFiles {
     }
 }
 
-/// Files that a run needs beside the scratch file.
+/// Files that a run needs besides the scratch file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExtraFiles {
-    /// Trials with files of each worker. They use the same files, each as large as the largest of its shares.
+    /// Trials with private files per worker. They share the files, each as large as the largest of its shares.
     pub private: Vec<PrivateFiles>,
-    /// Files of the trial that starts on most fresh ones; those of a trial take as much space as the region. 0: none does.
+    /// Files of the trial that starts with the most fresh ones, which together take as much space as the
+    /// region; 0 for none.
     pub fresh: u32,
 }
 
 impl ExtraFiles {
-    /// Whether nothing is needed.
+    /// Whether no extra files are needed.
     pub fn is_empty(&self) -> bool {
         self.private.is_empty() && self.fresh == 0
     }
 
-    /// The files that serve both needs.
+    /// Files that serve both needs.
     pub fn and(mut self, other: Self) -> Self {
         self.private.extend(other.private);
         self.fresh = self.fresh.max(other.fresh);
         self
     }
 
-    /// Sizes of the files of one process's workers for a region or a smaller one, bytes.
+    /// Sizes of the files of one process's workers for a region of up to `region` bytes, bytes.
     pub fn sizes(&self, region: u64) -> Vec<u64> {
         let mut sizes: Vec<u64> = Vec::new();
         for private in &self.private {
@@ -71,7 +73,7 @@ impl ExtraFiles {
         sizes
     }
 
-    /// Bytes that are filled before the first trial, for a region: its own, and the files of all workers.
+    /// Bytes filled before the first trial: the region, and the files of all workers.
     pub fn filled(&self, region: u64) -> u64 {
         let ranks = self.private.iter().map(|p| p.ranks).max().unwrap_or(1);
         let own = self.sizes(region).into_iter();
@@ -79,18 +81,18 @@ impl ExtraFiles {
         own.saturating_mul(ranks.into()).saturating_add(region)
     }
 
-    /// Bytes of all files together for a region, its own included.
+    /// Bytes of all files together, the region included.
     pub(super) fn total(&self, region: u64) -> u64 {
         let fresh = if self.fresh > 0 { region } else { 0 };
         self.filled(region).saturating_add(fresh)
     }
 
-    /// The largest region, up to `most`, of which all files together fit into `room` bytes.
+    /// Largest region, up to `most`, with which all files together fit into `room` bytes.
     pub(super) fn region_within(&self, room: u64, most: u64) -> u64 {
         if self.total(most) <= room {
             return most;
         }
-        // The total grows with the region: the last one that fits lies between these two.
+        // The total grows with the region: the largest that fits is between these two.
         let (mut fits, mut exceeds) = (0, most);
         while exceeds - fits > 1 {
             let middle = fits + (exceeds - fits) / 2;
@@ -103,7 +105,7 @@ impl ExtraFiles {
         fits
     }
 
-    /// Bytes for the region of a scratch file where `room` bytes may be taken for all files, and a note when it was cut.
+    /// Bytes for the region of a scratch file if all files may take `room` bytes, and a note if it was reduced.
     pub(super) fn of_room(
         &self,
         size: Size,
@@ -128,7 +130,7 @@ impl ExtraFiles {
         scratch::check_count(self.sizes(0).len() + self.fresh as usize)
     }
 
-    /// Refuses what only a directory can offer.
+    /// Refuses needs that only a directory can meet.
     pub(super) fn check_existing(&self, path: &Path) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -217,7 +219,7 @@ mod tests {
         assert!(several(4).is_ok());
         let error = several(5).expect_err("refused");
         assert_eq!(error.kind(), iolab_workload::Kind::Usage);
-        // Fresh files are listed beside those of the workers.
+        // Fresh files share the list with those of the workers.
         let fresh = |files, threads| ExtraFiles {
             fresh: files,
             ..private(&[threads], 4096)

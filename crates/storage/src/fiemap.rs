@@ -1,4 +1,4 @@
-//! `FS_IOC_FIEMAP`: the extents of a file, see Documentation/filesystems/fiemap.rst of Linux.
+//! Extents of a file by `FS_IOC_FIEMAP`; see Documentation/filesystems/fiemap.rst of Linux.
 
 use std::fs::File;
 use std::ops::Range;
@@ -6,41 +6,41 @@ use std::os::fd::AsRawFd;
 
 use rustix::ioctl::opcode;
 
-/// Extents that one call can tell of.
+/// Most extents in one call.
 pub const EXTENTS: usize = 64;
 
-/// No place known yet (flags of linux/fiemap.h).
+/// Extent flag: no place known yet (flags of linux/fiemap.h).
 pub const UNKNOWN: u32 = 0x2;
-/// The file system decides about the place when it writes; the space is set aside already.
+/// Extent flag: the file system chooses the place when it writes; the space is already reserved.
 pub(super) const DELALLOC: u32 = 0x4;
-/// Data encoded, mostly compressed.
+/// Extent flag: data is encoded, mostly compressed.
 pub const ENCODED: u32 = 0x8;
-/// Data encrypted.
+/// Extent flag: data is encrypted.
 pub const ENCRYPTED: u32 = 0x80;
-/// Space allocated, but no data.
+/// Extent flag: space is allocated without data.
 pub const UNWRITTEN: u32 = 0x800;
-/// Other files have it too.
+/// Extent flag: other files share the extent.
 pub const SHARED: u32 = 0x2000;
 
 /// `struct fiemap_extent` of linux/fiemap.h.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FiemapExtent {
-    /// Where it is in the file, bytes.
+    /// First byte in the file.
     pub fe_logical: u64,
-    /// Where it is on the device, bytes.
+    /// First byte on the device.
     pub fe_physical: u64,
-    /// How long it is, bytes.
+    /// Length, bytes.
     pub fe_length: u64,
     /// Zeros.
     pub fe_reserved64: [u64; 2],
-    /// What is special about it.
+    /// Extent flags.
     pub fe_flags: u32,
     /// Zeros.
     pub fe_reserved: [u32; 3],
 }
 
-/// The head of `struct fiemap` of linux/fiemap.h, which the extents follow.
+/// Head of `struct fiemap` of linux/fiemap.h; the extents follow.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct FiemapHead {
@@ -58,8 +58,8 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS],
 }
 
-/// Hands the first extents of a range, in ascending order and at most [`EXTENTS`], to `see`; `None` where the file system
-/// does not tell.
+/// Passes the first extents of a range to `see`, in ascending order and at most [`EXTENTS`]; `None` where the
+/// file system does not report them.
 pub fn with_extents<T>(
     file: &File,
     range: &Range<u64>,

@@ -1,4 +1,4 @@
-//! Fills a scratch file with incompressible data, so that no trial ever reads a hole.
+//! Filling a scratch file with incompressible data, so that no trial ever reads a hole.
 
 use std::fs::File;
 use std::ops::Range;
@@ -15,22 +15,22 @@ use iolab_workload::{Error, Result};
 use super::errno;
 
 const CHUNK: usize = 4 << 20;
-/// Start of the buffer: what any direct I/O asks for.
+/// Alignment of the buffer, sufficient for any direct I/O, bytes.
 pub(super) const ALIGNMENT: u64 = 4096;
-/// Buffered data that may be dirty before it is flushed, so that an interrupt is soon heard.
+/// Buffered data that may be dirty before a flush, bytes. Bounded so that an interrupt takes effect soon.
 const DIRTY_MAX: u64 = 64 << 20;
 
-/// The file to fill, through two descriptors.
+/// A file to fill, through two descriptors.
 pub(super) struct Filling<'a> {
     pub(super) path: &'a Path,
     pub(super) buffered: &'a File,
-    /// With the alignment of offset and length.
+    /// Descriptor for direct I/O, with the alignment of offset and length, bytes.
     pub(super) direct: Option<(File, u64)>,
     pub(super) range: Range<u64>,
 }
 
 impl Filling<'_> {
-    /// Writes the whole range, makes it durable and drops it from the page cache.
+    /// Writes the whole range, syncs it and drops it from the page cache.
     pub(super) fn run(
         mut self,
         seed: u64,
@@ -63,7 +63,7 @@ impl Filling<'_> {
             progress(offset - start);
         }
         self.sync()?;
-        // A hint only: a file system that ignores it keeps the data cached, which evidence will tell.
+        // Only a hint: on a file system that ignores it the data stays cached, which the evidence will show.
         let _ = rustix::fs::fadvise(
             self.buffered,
             start,
@@ -73,8 +73,8 @@ impl Filling<'_> {
         self.check_complete()
     }
 
-    /// Has the blocks allocated in one go where the file system can: one long extent, and a lack
-    /// of space shows before anything is written.
+    /// Allocates the blocks at once where the file system can: that gives long extents, and a lack of space
+    /// shows before any write.
     fn reserve(&self) -> Result<()> {
         let Range { start, end } = self.range;
         let length = end - start;
@@ -98,7 +98,7 @@ impl Filling<'_> {
             let whole = chunk.len() - chunk.len() % *alignment as usize;
             match write_all(file, &chunk[..whole], offset, *alignment as usize) {
                 Ok(written) => done = written,
-                // It takes less than it promised: go on through the page cache.
+                // The file system accepts less than it promised: go on through the page cache.
                 Err((Errno::INVAL | Errno::OPNOTSUPP, _)) => self.direct = None,
                 Err((errno, at)) => return Err(self.failed(whole, offset + at as u64, errno)),
             }
@@ -139,14 +139,14 @@ impl Filling<'_> {
                 self.path.display()
             ))
             .hint("the file system does not store all written data; choose another directory")),
-            // A file system that knows no holes reports none, or the call.
+            // A file system without hole detection reports no hole, or fails the call.
             _ => Ok(()),
         }
     }
 }
 
-/// Writes everything; a rest that is not a multiple of `alignment` after a short write is left.
-/// Returns the bytes written, or the error and the bytes written before it.
+/// Writes everything but a rest that is not a multiple of `alignment` after a short write. Returns the bytes
+/// written, or the error and the bytes written before it.
 fn write_all(
     file: &File,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! A file, a device or a directory that is looked at only: one that the user named, or that another program has open.
+//! A file, device or directory for inspection only: named by the user, or open in another program.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -11,17 +11,17 @@ use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
 use super::device_stack::{Stack, device_below};
 use super::{device, mounts, overlay, sysfs, users};
 
-/// What is looked at.
+/// Object under inspection.
 #[derive(Debug)]
 pub struct Opened {
     file: File,
     holder: OnceCell<Option<File>>,
-    // Asked for more than once, and costs a walk through sysfs and the table of mounts.
+    // Cached: asked for more than once, at the cost of a walk through sysfs and the mount table.
     stack: OnceCell<Stack>,
 }
 
 impl Opened {
-    /// Opens a path for reading, without waiting: for the holder of a lease, or the other end of a pipe.
+    /// Opens a path for reading without waiting for the holder of a lease, or the other end of a pipe.
     ///
     /// # Errors
     /// Those of open(2).
@@ -29,7 +29,8 @@ impl Opened {
         Self::with(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
 
-    /// Names what a path leads to without opening it (`O_PATH`): that breaks no lease, and holds no device.
+    /// Holds the object at a path without opening it (`O_PATH`), which breaks no lease and keeps no device
+    /// busy.
     ///
     /// # Errors
     /// Those of open(2).
@@ -46,13 +47,13 @@ impl Opened {
         })
     }
 
-    /// The file that holds its bytes: of an overlay the one in a layer, where that is within reach.
+    /// File that holds the bytes; for a file of an overlay, the file in a layer, if within reach.
     pub fn holder(&self) -> &File {
         let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
         layer.as_ref().unwrap_or(&self.file)
     }
 
-    /// Its size, bytes; `None` for what has none.
+    /// Size, bytes; `None` for an object without one.
     pub fn bytes(&self) -> Option<u64> {
         let stat = fstat(&self.file).ok()?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -70,7 +71,7 @@ impl Opened {
         stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
     }
 
-    /// The block devices below it, down to the disks; or the NFS mount that it lies on.
+    /// Block devices below it, down to the disks, or the NFS mount that it lies on.
     pub fn stack(&self) -> &Stack {
         self.stack.get_or_init(|| self.find_stack())
     }
@@ -86,7 +87,7 @@ impl Opened {
         Stack::of_file(device_below(self.holder()), nfs)
     }
 
-    /// What answers for its bytes.
+    /// Medium that holds its bytes.
     pub fn medium(&self) -> Medium {
         medium_of(self.holder(), || {
             self.stack().each().any(|one| one.in_remote_file)
@@ -94,7 +95,8 @@ impl Opened {
     }
 }
 
-/// What answers for the bytes of an open file. Whether a device below it lies in a file of another machine is looked up only for storage.
+/// Medium that holds the bytes of an open file. Only for storage, `is_in_remote_file` checks whether a device
+/// below is in a file of another machine.
 pub(super) fn medium_of(file: impl AsFd, is_in_remote_file: impl FnOnce() -> bool) -> Medium {
     match own_medium(file) {
         Medium::Storage if is_in_remote_file() => Medium::Elsewhere,
@@ -102,12 +104,12 @@ pub(super) fn medium_of(file: impl AsFd, is_in_remote_file: impl FnOnce() -> boo
     }
 }
 
-/// The same, whatever the devices below it lie on.
+/// Medium of an open file, whatever the devices below it lie on.
 fn own_medium(file: impl AsFd) -> Medium {
     let kind = fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Ok(FileType::CharacterDevice) => Medium::Memory,
-        // As `/dev/zero` does.
+        // Like `/dev/zero`.
         Ok(FileType::BlockDevice) if is_zeros(&file) => Medium::Memory,
         Ok(FileType::BlockDevice) => Medium::Storage,
         _ => match fstatfs(&file) {
@@ -118,7 +120,7 @@ fn own_medium(file: impl AsFd) -> Medium {
     }
 }
 
-/// Whether a block device stores nothing, and reads as zeros.
+/// Whether a block device stores nothing and reads as zeros.
 fn is_zeros(file: impl AsFd) -> bool {
     let number = fstat(file).ok().and_then(|stat| device::number_of(&stat));
     number.is_some_and(users::stores_nothing)

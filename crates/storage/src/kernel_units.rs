@@ -1,12 +1,12 @@
-//! The units in which the kernel counts, as the C library knows them. `rustix::param` reads them from `/proc/self/auxv` before Linux 6.4, and
-//! panics where `/proc` is not mounted.
+//! Units of the kernel's counts, from the C library. `rustix::param` reads them from `/proc/self/auxv` before
+//! Linux 6.4, and panics where `/proc` is not mounted.
 
-/// Bytes of a page of memory.
+/// Size of a memory page, bytes.
 pub fn page_size() -> usize {
     of_system(libc::_SC_PAGESIZE)
 }
 
-/// Ticks of the clock in a second, by which `/proc` counts CPU time.
+/// Clock ticks per second, the unit of CPU time in `/proc`.
 pub fn clock_ticks_per_second() -> u64 {
     of_system(libc::_SC_CLK_TCK) as u64
 }

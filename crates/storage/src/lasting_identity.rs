@@ -1,13 +1,16 @@
-//! What tells an existing target from another one that has its name later. A run that destroys data goes on only where this is the same.
+//! Identity of an existing target, to distinguish it from another one with its name later. A run that destroys
+//! data goes on only if the identity is unchanged.
 //!
-//! A file is the same by inode, time of birth (or file handle), size, id of the file system, and size and id of the devices below. A device
-//! is the same by size, vendor, model and id of the disk, and by size and id of each layer; a partition also by first byte, size and UUID
-//! of its entry; a loop device by its file with offset and limit; a mapped device by its table with ids in place of numbers; a RAID by
-//! UUID, level, chunk size, layout and members.
+//! A file is identified by inode, time of birth (or file handle), size, id of the file system, and size and id
+//! of the devices below. A device is identified by size, vendor, model and id of the disk, and by size and id
+//! of each layer. A partition adds first byte, size and UUID of its entry; a loop device its file with offset
+//! and limit. A mapped device adds its table with ids in place of numbers; a RAID adds UUID, level, chunk size,
+//! layout and members.
 //!
-//! An id is a WWID, a UUID of device mapper or md, or a serial number (of NVMe with the number of the namespace). Text that is empty, blank,
-//! zero, all `f`, or that another disk of the same size has too, is not an id unless it is worldwide. A layer without an id is the same
-//! only until it is attached anew or the machine restarts (`boot_id`, `diskseq`).
+//! An id is a WWID, a UUID of device mapper or md, or a serial number (for NVMe with the number of the
+//! namespace). Text is not an id if it is empty, blank, zero or all `f`. Neither is text that another disk of
+//! the same size has too, unless it is worldwide. A layer without an id is the same only until it is attached
+//! anew or the machine restarts (`boot_id`, `diskseq`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,51 +22,53 @@ use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use super::device::Number;
 use super::{Target, TargetKind, device_stack, sysfs, users};
 
-/// Deeper stacks than this do not occur; a circle would.
+/// Deepest stack that is followed: deeper ones do not occur, but a cycle would.
 const DEPTH_MAX: u32 = 8;
 
-/// Most entries of a partition table that are looked at.
+/// Most entries of a partition table that are examined.
 const ENTRIES_MAX: u64 = 1024;
 
-/// The type of btrfs, whose files have numbers that no device has (`BTRFS_SUPER_MAGIC` of linux/magic.h).
+/// File system type of btrfs, whose files have device numbers that no device has (`BTRFS_SUPER_MAGIC` of
+/// linux/magic.h).
 const BTRFS: u32 = 0x9123_683e;
 
-/// How long a text of an identity names the same target.
+/// Identity of a device, with how long it stays valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceIdentity {
-    /// Of each layer, from the device down to the disks: its id, its size, and the place of what stands on it.
+    /// Id and size of each layer, and the place of the layer above, from the device down to the disks.
     pub text: String,
-    /// Whether a loop device's file is known by the number of its file system, which the kernel can give to another one at any restart or mount.
+    /// Whether a loop device's file is identified by the number of its file system, which the kernel may
+    /// reassign at any restart or mount.
     pub is_passing: bool,
 }
 
-/// What tells a file from others.
+/// Identity of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// Its inode, and its time of birth or its handle.
+    /// Inode, and time of birth or handle.
     pub file: String,
-    /// What it lies on: the id of its file system, and the devices below that.
+    /// Place of the file: id of its file system, and the devices below that.
     pub place: String,
-    /// Whether a device below has no lasting id, or is not known, so that the place holds the number of the device instead: the kernel can
-    /// give it to another one at any restart or mount.
+    /// Whether `place` holds a device number, because a device below has no lasting id or is unknown. The
+    /// kernel may reassign the number at any restart or mount.
     pub is_numbered: bool,
 }
 
-/// What tells an existing target from others; nothing of a scratch file, which is made anew in each session.
+/// Identity of an existing target; empty for a scratch file, which is made anew in each session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LastingIdentity {
-    /// Of a file: what it is, and where; `None` where it has neither a time of birth nor a handle.
+    /// Identity of a file; `None` if it has neither a time of birth nor a handle.
     pub file: Option<FileIdentity>,
     /// Size of a file, bytes.
     pub file_bytes: Option<u64>,
-    /// Of a device: what it is made of; `None` where a layer cannot be told from others.
+    /// Identity of a device by its layers; `None` if a layer cannot be identified.
     pub device: Option<DeviceIdentity>,
-    /// Of a partition: its first byte on its disk, and its bytes.
+    /// First byte of a partition on its disk, and its size, bytes.
     pub partition: Option<(u64, u64)>,
 }
 
 impl Target {
-    /// What tells it from another target that has its name later.
+    /// Identity that distinguishes this target from another one with its name later.
     pub fn lasting_identity(&self) -> LastingIdentity {
         let open = |number: Number, name: &str| users::open_node(number, name, OFlags::RDONLY).ok();
         let kernel = Kernel {
@@ -89,13 +94,13 @@ impl Target {
         }
     }
 
-    /// Whether it was opened for writing.
+    /// Whether the target was opened for writing.
     pub fn is_writable(&self) -> bool {
         self.writable
     }
 }
 
-/// First byte and bytes of a partition on its disk; `None` where the folder is that of a disk.
+/// First byte and size of a partition on its disk, bytes; `None` if the folder belongs to a whole disk.
 fn place(folder: &Path) -> Option<(u64, u64)> {
     let bytes = |file: &str| sysfs::value(&folder.join(file))?.checked_mul(512);
     folder.join("partition").exists().then_some(())?;
@@ -105,14 +110,14 @@ fn place(folder: &Path) -> Option<(u64, u64)> {
 /// Opens a device by its number and name.
 type Opener<'a> = &'a dyn Fn(Number, &str) -> Option<File>;
 
-/// What tells of devices.
+/// Sources of information on devices.
 struct Kernel<'a> {
-    /// `/sys`.
+    /// Root of sysfs: `/sys`.
     sys: &'a Path,
-    /// Opens a device, to read its partition table; `None` for files, which their file system and time of birth tell
-    /// from others: an ordinary user cannot read the table, and the same file has one identity for all users.
+    /// Opens a device, to read its partition table. `None` for files: file system and time of birth identify
+    /// them, ordinary users cannot read the table, and a file must have the same identity for all users.
     open: Option<Opener<'a>>,
-    /// The table of a mapped device.
+    /// Table of a mapped device.
     table: &'a dyn Fn(Number) -> Option<String>,
 }
 
@@ -122,7 +127,7 @@ impl Kernel<'_> {
         link.canonicalize().ok()
     }
 
-    /// What tells a file from others, at any time: an inode number is given again once its file is deleted.
+    /// Identity of a file that stays unique over time: an inode number is reused once its file is deleted.
     fn file(&self, file: impl AsFd, depth: u32) -> Option<FileIdentity> {
         let wanted = StatxFlags::BTIME | StatxFlags::INO;
         let file = file.as_fd();
@@ -157,7 +162,8 @@ impl Kernel<'_> {
         })
     }
 
-    /// What a file lies on, given the number of its file system, the id of that, and the devices below; and whether that holds the number.
+    /// Place of a file, by the number and the id of its file system and the devices below. True if the place
+    /// holds the number.
     fn place_of_file(
         &self,
         number: Number,
@@ -166,7 +172,7 @@ impl Kernel<'_> {
         depth: u32,
     ) -> Option<(String, bool)> {
         let below = depth.checked_sub(1)?;
-        // The number alone can be that of another file system after a restart.
+        // The number alone may belong to another file system after a restart.
         let numbered = format!("{}:{} {system:x}", number.0, number.1);
         let layers = devices.iter().map(|device| self.layer(*device, below));
         let Some(layers) = layers.collect::<Option<Vec<_>>>() else {
@@ -176,7 +182,7 @@ impl Kernel<'_> {
         if layers.is_empty() || !has_id || layers.iter().any(|layer| layer.is_passing) {
             return Some((numbered, true));
         }
-        // XFS, FAT and F2FS give the number of the device as the id of the file system.
+        // XFS, FAT and F2FS use the device number as the id of the file system.
         let id = match system == encoded(number) {
             true => String::new(),
             false => format!("{system:x}"),
@@ -184,8 +190,8 @@ impl Kernel<'_> {
         Some((format!("{id} on {}", in_order(layers)), false))
     }
 
-    /// What a device and what lies below it are made of, down to the disks; `None` where a layer has no id. The number of an attachment
-    /// (`diskseq`) is none: a zram device keeps it over a reset.
+    /// Identity of a device with all layers below; `None` if a layer has no id. The number of an attachment
+    /// (`diskseq`) is not an id: a zram device keeps it over a reset.
     fn layer(&self, number: Number, depth: u32) -> Option<DeviceIdentity> {
         let below = depth.checked_sub(1)?;
         let own = self.folder(number)?;
@@ -208,7 +214,8 @@ impl Kernel<'_> {
             }),
             None => self.id(&own, &bytes),
         }?;
-        // The volume manager gives each volume an id of its own; other mapped devices can be on other bytes by now.
+        // The volume manager gives each volume an id of its own; other mapped devices may have been moved to
+        // other bytes.
         let is_volume = named.starts_with("LVM-");
         let mut table = String::new();
         if own.join("dm").exists() && !is_volume {
@@ -225,7 +232,7 @@ impl Kernel<'_> {
         })
     }
 
-    /// A partition, given its folder, and what it lies on.
+    /// Identity of a partition by its folder, with all layers below.
     fn partition(&self, own: &Path, depth: u32) -> Option<DeviceIdentity> {
         let (start, bytes) = place(own)?;
         let parent = own.parent()?;
@@ -243,13 +250,13 @@ impl Kernel<'_> {
         })
     }
 
-    /// The id of a disk, which has this size; `None` where it has none, or where another disk has the same: vendors and virtual machines
-    /// give some serial numbers more than once.
+    /// Id of a disk of this size; `None` without one, or if another disk has the same: vendors and virtual
+    /// machines reuse some serial numbers.
     fn id(&self, own: &Path, size: &str) -> Option<String> {
         let id = users::lasting_id(own)?;
         let is_other = |dir: &Path| {
             let text = std::fs::read_to_string(dir.join("size")).unwrap_or_default();
-            // A path below a multipath disk of NVMe, which shows none itself, has the same id.
+            // A path below a multipath NVMe disk, which is not a block device of its own, has the same id.
             sysfs::device_number(dir).is_some()
                 && text.trim() == size
                 && dir.canonicalize().is_ok_and(|dir| dir != own)
@@ -261,9 +268,10 @@ impl Kernel<'_> {
         (!is_shared).then_some(id.text)
     }
 
-    /// The file of a loop device and the part of it; `None` where its path leads nowhere from here.
+    /// Identity of a loop device by its file and the part of it; `None` if the file's path leads nowhere from
+    /// here.
     fn loop_file(&self, folder: &Path, file: &Path, depth: u32) -> Option<DeviceIdentity> {
-        // Nothing waits for what may have that name here.
+        // Opens without waiting, because the name may belong to another object here.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::open(file, flags, Mode::empty()).ok()?;
         let part = ["loop/offset", "loop/sizelimit"].map(|name| sysfs::value(&folder.join(name)));
@@ -279,15 +287,15 @@ impl Kernel<'_> {
     }
 }
 
-/// The texts of layers, in an order that does not depend on their numbers.
+/// Texts of layers, in an order that does not depend on their numbers.
 fn in_order(layers: impl IntoIterator<Item = DeviceIdentity>) -> String {
     let mut texts: Vec<String> = layers.into_iter().map(|layer| layer.text).collect();
     texts.sort_unstable();
     texts.concat()
 }
 
-/// The table of a mapped device with what its members are in place of their numbers, which they have by chance; `None` where it names
-/// another device.
+/// Table of a mapped device with its members' identities in place of their numbers, which are arbitrary; `None`
+/// if it names another device.
 fn by_members(table: &str, members: &[(Number, DeviceIdentity)]) -> Option<String> {
     let words = table.split([' ', '\n']).map(|word| {
         let Some(number) = sysfs::parse_number(word) else {
@@ -300,12 +308,13 @@ fn by_members(table: &str, members: &[(Number, DeviceIdentity)]) -> Option<Strin
     Some(words.join(" "))
 }
 
-/// The id that file systems without one of their own make of the number of their device (`huge_encode_dev` and `u64_to_fsid` of Linux).
+/// Id that file systems without one of their own make from the number of their device (`huge_encode_dev` and
+/// `u64_to_fsid` of Linux).
 fn encoded((major, minor): Number) -> u64 {
     u64::from((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12))
 }
 
-/// The id that the kernel tells of a partition.
+/// UUID that the kernel reports for a partition.
 fn told_uuid(folder: &Path) -> Option<String> {
     let text = std::fs::read_to_string(folder.join("uevent")).ok()?;
     let mut lines = text.lines();
@@ -313,7 +322,8 @@ fn told_uuid(folder: &Path) -> Option<String> {
     uuid.map(str::to_owned)
 }
 
-/// The id that the table on a disk gives the partition that begins at this byte: of a GPT its UUID, of an MBR the id of the disk.
+/// Id of the partition that begins at byte `start`, from the table on the disk: the UUID in a GPT, the id of
+/// the disk in an MBR.
 fn entry_at(disk: &File, start: u64) -> Option<String> {
     let read = |at: u64, length: usize| {
         let mut bytes = vec![0; length];
@@ -321,7 +331,7 @@ fn entry_at(disk: &File, start: u64) -> Option<String> {
     };
     let word = |bytes: &[u8], at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     for sector in [512, 4096] {
-        // UEFI specification, 5.3: place, number and size of the entries; of an entry its id and its first sector.
+        // UEFI specification, 5.3: place, number and size of the entries; id and first sector of an entry.
         let Some(header) = read(sector, 92).filter(|bytes| bytes.starts_with(b"EFI PART")) else {
             continue;
         };

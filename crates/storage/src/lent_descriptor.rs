@@ -1,5 +1,5 @@
-//! What other programs are given of a target: iolab's own descriptor, by the name that `/proc` has for it. They open what
-//! iolab has opened and checked, even where its path names another by then.
+//! Access of other programs to a target by iolab's own descriptor, through its name in `/proc`. They open the
+//! object that iolab has opened and checked, even if its path names another one by then.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use iolab_workload::{Error, Result};
 use super::path_lookup::same_inode;
 use super::{Target, errno};
 
-/// A file as another program opens it, and as people know it.
+/// A file, as another program opens it and as people know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lent {
     /// Name of a descriptor of this process, which every process of this user can open.
     descriptor: String,
-    /// The readable path of what the descriptor is of.
+    /// Readable path of the descriptor's object.
     holds: PathBuf,
-    /// The name in that folder; `None` where the descriptor is of the file itself.
+    /// Name in the descriptor's folder; `None` if the descriptor is the file's own.
     name: Option<String>,
 }
 
 impl Lent {
-    /// By a descriptor of the file itself.
+    /// File by its own descriptor.
     fn of_file(file: impl AsFd, path: &Path) -> Result<Self> {
         Ok(Self {
             descriptor: descriptor(file)?,
@@ -34,7 +34,7 @@ impl Lent {
         })
     }
 
-    /// By its name in a folder that no other user reaches, for programs that do not follow symlinks.
+    /// File by its name in a folder that no other user reaches, for programs that do not follow symlinks.
     pub(super) fn of_name(folder: impl AsFd, path: &Path, name: &str) -> Result<Self> {
         Ok(Self {
             descriptor: descriptor(folder)?,
@@ -43,12 +43,12 @@ impl Lent {
         })
     }
 
-    /// What the program opens. It is good as long as the target is open.
+    /// Path for the program to open, valid as long as the target is open.
     pub fn given(&self) -> PathBuf {
         self.named_in(Path::new(&self.descriptor))
     }
 
-    /// The readable path, from the root on: for everything that is shown or stored.
+    /// Readable absolute path, for everything that is shown or stored.
     pub fn shown(&self) -> PathBuf {
         self.named_in(&self.holds)
     }
@@ -60,12 +60,12 @@ impl Lent {
         }
     }
 
-    /// What the program wrote, with the readable path wherever it wrote the one that it was given.
+    /// Output of the program, with readable paths in place of descriptor names.
     pub fn shown_in(&self, text: &str) -> String {
         let mut pieces = text.split(&self.descriptor);
         let mut shown = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
-            // The name of descriptor 7 is the beginning of that of descriptor 70.
+            // `/proc/12/fd/7` is also the beginning of `/proc/12/fd/70`.
             match piece.starts_with(|c: char| c.is_ascii_digit()) {
                 true => shown.push_str(&self.descriptor),
                 false => shown.push_str(&self.holds.to_string_lossy()),
@@ -77,22 +77,22 @@ impl Lent {
 }
 
 impl Target {
-    /// Gives it to another program, which may write it only where iolab may.
+    /// Gives the target to another program, which may write it only if iolab may.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is to be written but was opened for reading, and where other
-    /// processes cannot open the
-    /// descriptors of this one.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): writing is wanted but the target was opened for
+    /// reading, or other processes cannot open the descriptors of this one.
     pub fn lend(&self, write: bool) -> Result<Lent> {
         self.check_rights(write)?;
         Lent::of_file(&self.file, &self.path)
     }
 
-    /// Refuses when its path names something else by now. What was opened stays the same; results that bear the path would
-    /// be those of another file.
+    /// Checks that the path still names this target. The open object stays the same, but results under the path
+    /// would be attributed to another file.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): it was renamed, replaced, removed or mounted over.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the path was renamed, replaced, removed or mounted
+    /// over.
     pub fn check_path(&self) -> Result<()> {
         let is_it = match &self.scratch {
             Some(scratch) => scratch.is_at_its_path(),
@@ -111,7 +111,7 @@ impl Target {
     }
 }
 
-/// Whether both describe one file, or one device under any node.
+/// Whether both describe one file, or one device by any node.
 fn is_one_thing(a: &Stat, b: &Stat) -> bool {
     let kind = FileType::from_raw_mode(a.st_mode);
     match kind {
@@ -122,7 +122,7 @@ fn is_one_thing(a: &Stat, b: &Stat) -> bool {
     }
 }
 
-/// Refuses where other processes cannot open the descriptors of this one through `/proc`.
+/// Checks that other processes can open the descriptors of this one through `/proc`.
 ///
 /// # Errors
 /// Of kind [`Refused`](iolab_workload::Kind::Refused), with the reason.
@@ -132,14 +132,14 @@ pub(super) fn check() -> Result<()> {
     descriptor(&root).map(drop)
 }
 
-/// The name of a descriptor of this process for other processes.
+/// Name of a descriptor of this process for other processes.
 pub(super) fn descriptor(of: impl AsFd) -> Result<String> {
     let refused = |why: &str| {
         Error::refused(format!(
             "other programs cannot be given iolab's target: they open its descriptor in /proc, and {why}"
         ))
     };
-    // The number that this process has in the PID namespace that /proc shows.
+    // Number of this process in the PID namespace that /proc shows.
     let own = std::fs::read_link("/proc/self").map_err(|error| {
         let why = format!("/proc cannot be used here: {error}");
         refused(&why).hint("mount /proc for the PID namespace of iolab: mount -t proc proc /proc")
@@ -160,7 +160,7 @@ pub(super) fn descriptor(of: impl AsFd) -> Result<String> {
             refused(&why).hint("run iolab where /proc shows its own processes (without hidepid)")
         );
     }
-    // Otherwise the kernel keeps the descriptors of this process from all others (proc_pid_fd(5)).
+    // Without this flag, the kernel hides the descriptors of this process from all others (proc_pid_fd(5)).
     match rustix::process::dumpable_behavior() {
         Ok(DumpableBehavior::Dumpable) => Ok(name),
         _ => Err(refused(
@@ -170,7 +170,7 @@ pub(super) fn descriptor(of: impl AsFd) -> Result<String> {
     }
 }
 
-/// The path from the root on, as far as that is known.
+/// Absolute path, as far as it is known.
 fn from_root(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -184,7 +184,7 @@ mod tests {
     use iolab_workload::Kind;
 
     #[test]
-    fn what_is_given_is_the_opened_file_whatever_its_path_names() {
+    fn program_gets_the_open_file_after_a_rename() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("data");
         std::fs::write(&path, "of iolab").expect("written");
@@ -223,12 +223,12 @@ mod tests {
             target.path(),
         )
         .expect("linked");
-        // The name leads to the same file, but not in the directory that was opened.
+        // The name leads to the same file, but in another directory than the opened one.
         target.check_path().expect_err("swapped");
     }
 
     #[test]
-    fn what_was_opened_for_reading_is_not_given_for_writing() {
+    fn read_only_target_is_not_lent_for_writing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("data");
         std::fs::write(&path, "data").expect("written");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_wrote_is_shown_with_readable_paths() {
+    fn program_output_is_shown_with_readable_paths() {
         let lent = Lent {
             descriptor: "/proc/12/fd/7".to_owned(),
             holds: "/d/files".into(),

@@ -1,9 +1,11 @@
-//! iolab-storage: targets, which trials read or write (scratch file, file, block device): opening, consent, who else uses their bytes.
+//! iolab-storage: targets that trials read or write (scratch file, file, block device), with their opening,
+//! consent, and detection of other users of their bytes.
 //!
-//! Files to begin with: `lib.rs` the `Target`, `open_existing.rs` and `scratch.rs` the two ways to get one, `lent_descriptor.rs` what other
-//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `target_size.rs`, `space.rs` and `space_sources.rs`
-//! how much and where it is taken from; docs/SAFETY.md has the promise; the doc
-//! comments of `users.rs`, `lasting_identity.rs`, `signature.rs` and `space_sources.rs` have the rules.
+//! Files to begin with: `lib.rs` (the `Target`), `open_existing.rs` and `scratch.rs` (the two ways to get one),
+//! `lent_descriptor.rs` (access for other programs), `users/` (other users of storage), `signature/` (content
+//! of storage). `target_size.rs`, `space.rs` and `space_sources.rs` decide the size and where the space comes
+//! from. docs/SAFETY.md has the promise; the doc comments of `users.rs`, `lasting_identity.rs`, `signature.rs`
+//! and `space_sources.rs` have the rules.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
@@ -82,12 +84,12 @@ pub use target_need::{Consent, Need, Share};
 pub use target_size::Size;
 pub use users::mapped_kinds;
 
-/// What a target is.
+/// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
-    /// A file of our own, removed when the target is dropped.
+    /// A file made by iolab, removed when the target is dropped.
     Scratch,
-    /// A file that was there before.
+    /// A file that existed before.
     File,
     /// A block device.
     BlockDevice,
@@ -95,51 +97,53 @@ pub enum TargetKind {
     CharDevice,
 }
 
-/// The parts that processes fill of one file begin at multiples of this, bytes.
+/// Alignment of the parts of a file that several processes fill, bytes.
 const FILL_UNIT: u64 = 1 << 12;
 
 /// Alignment that direct I/O needs, as `statx` reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectAlignment {
-    /// Of the buffer's address, bytes.
+    /// Alignment of the buffer's address, bytes.
     pub memory: u64,
-    /// Of the offset and the length, bytes.
+    /// Alignment of offset and length, bytes.
     pub offset: u64,
 }
 
 /// An opened and checked target. Dropping it removes a scratch file.
 #[derive(Debug)]
 pub struct Target {
-    // Declared first: what lies beside the scratch file is removed before it, so that a killed run's is recognised.
+    // Declared first: the private files are removed before the scratch file, which marks a killed run's
+    // left-overs.
     private: Vec<Target>,
     path: PathBuf,
     kind: TargetKind,
     size: u64,
-    // The number of this process among those that fill the file, and how many these are.
+    // Number of this process among those that fill the file, and their count.
     portion: (u64, u64),
-    // Bytes that fresh files of trials take beside it.
+    // Bytes that fresh files of trials take in the same directory.
     fresh: u64,
     // Declared before the file: it is dropped first, while the lock still guards the name.
     scratch: Option<Scratch>,
     file: File,
-    /// Other paths to a device that is written, held open exclusively so that they cannot be mounted.
+    /// Other paths to a writable device, held open exclusively so that they cannot be mounted.
     _claims: Vec<File>,
     writable: bool,
     notes: Vec<String>,
-    // Of a device, when it was opened: the part of its file that each loop device below shows.
+    // For a device, the part of its file that each loop device below showed at opening.
     shown: Option<Vec<String>>,
-    // What lies below does not change while it is open, and is asked for around every trial.
+    // Cached: the stack below does not change while the target is open, and is needed around every trial.
     stack: OnceLock<Stack>,
     holder: OnceLock<Option<File>>,
 }
 
 impl Target {
-    /// Takes part in the run of another process on this or another host, which made the scratch file at `path`: uses that file,
-    /// and makes those of the own workers beside it. Dropping this removes the own ones alone.
+    /// Joins the run of another process on this or another host, which made the scratch file at `path`. Uses
+    /// that file, and makes this process's worker files next to it. Dropping the target removes only the
+    /// latter.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file is no scratch file of this size; of kind
-    /// [`Usage`](iolab_workload::Kind::Usage) when it is out of reach.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file is not a scratch file of this size; of
+    /// kind [`Usage`](iolab_workload::Kind::Usage) when it is out of reach.
     pub fn join(path: &Path, share: &Share) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("/"));
         let found = path_lookup::find(dir)?;
@@ -157,7 +161,7 @@ impl Target {
         Ok(target)
     }
 
-    /// A scratch file that has just been created.
+    /// Target for a scratch file that has just been created.
     fn of_scratch(scratch: Scratch, file: File, size: u64, notes: Vec<String>) -> Self {
         Self {
             private: Vec::new(),
@@ -177,10 +181,11 @@ impl Target {
         }
     }
 
-    /// An empty file for so many bytes, which belongs to this scratch file and goes when it is dropped.
+    /// An empty file for `bytes` bytes, which belongs to this scratch file and is removed when it is dropped.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when this is no scratch file; else when the file cannot be made.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when this is not a scratch file; otherwise the file
+    /// cannot be made.
     pub fn beside(&self, bytes: u64) -> Result<Self> {
         let Some(scratch) = &self.scratch else {
             return Err(no_scratch(&self.path));
@@ -189,11 +194,11 @@ impl Target {
         Ok(Self::of_scratch(scratch, file, bytes, Vec::new()))
     }
 
-    /// One of the files that workers have for themselves, by its number: those of the first worker come first.
+    /// Private file of a worker by its number; the first worker's files come first.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when it was not asked for when the target was opened, or is smaller than
-    /// `bytes`.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when the file was not requested when the target was
+    /// opened, or is smaller than `bytes`.
     pub fn private_file(&self, number: usize, bytes: u64) -> Result<&Self> {
         self.private
             .get(number)
@@ -211,12 +216,12 @@ impl Target {
         self
     }
 
-    /// The path that is read and written (of the scratch file, for a directory).
+    /// Path that is read and written; for a directory, the path of the scratch file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the user named, for messages: the directory of a scratch file, else the path itself.
+    /// Path that the user named, for messages: the directory of a scratch file, otherwise the path itself.
     pub fn named(&self) -> &Path {
         match (self.kind, self.path.parent()) {
             (TargetKind::Scratch, Some(folder)) => folder,
@@ -224,17 +229,17 @@ impl Target {
         }
     }
 
-    /// What it is.
+    /// Kind of the target.
     pub fn kind(&self) -> TargetKind {
         self.kind
     }
 
-    /// Usable bytes, after any cut.
+    /// Usable bytes, after any reduction.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes that [`Target::fill`] writes into a scratch file and those beside it; none for other kinds.
+    /// Bytes that [`Target::fill`] writes into a scratch file and its private files; 0 for other kinds.
     pub fn fill_bytes(&self) -> u64 {
         match self.kind {
             TargetKind::Scratch => {
@@ -244,11 +249,11 @@ impl Target {
         }
     }
 
-    /// Space that it and the files beside it take of the file system that holds them, and of memory where that lies in memory;
-    /// nothing for what was there before. The scratch file of another process ([`Target::join`]) counts there.
+    /// Space that the target and its extra files take from file systems and memory; empty for existing files
+    /// and devices. A scratch file made by another process ([`Target::join`]) is counted there.
     ///
     /// # Errors
-    /// When the file system cannot be asked.
+    /// The file system cannot be asked.
     pub fn demands(&self) -> Result<Vec<Demand>> {
         let Some(scratch) = &self.scratch else {
             return Ok(Vec::new());
@@ -262,8 +267,8 @@ impl Target {
         Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
     }
 
-    /// Bytes that new files on its file system may take, which leave a reserve to the rest of the system; `None` for devices, and
-    /// where the file system does not say.
+    /// Bytes that new files on its file system may take, a reserve for the rest of the system left out; `None`
+    /// for devices, and where the file system does not say.
     pub fn room(&self) -> Option<u64> {
         let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
         let sources = Sources::of_directory(&self.file, self.named());
@@ -271,14 +276,15 @@ impl Target {
         sources.room().ok()?.map(|(bytes, _)| bytes)
     }
 
-    /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.
+    /// Divides the filling of the scratch file among `ranks` processes ([`Target::join`]): this one fills the
+    /// first part.
     pub fn divide(&mut self, ranks: u32) {
         if self.kind == TargetKind::Scratch {
             self.portion = (0, ranks.max(1).into());
         }
     }
 
-    /// The range of the file itself that is this process's to fill.
+    /// Range of the file that this process fills.
     fn own_range(&self) -> Range<u64> {
         let (number, of) = self.portion;
         let at = |number: u64| match number == of {
@@ -296,14 +302,14 @@ impl Target {
         range.end - range.start
     }
 
-    /// Remarks for the user: a cut size, a followed symlink, "not storage".
+    /// Remarks for the user: a reduced size, a followed symlink, "not storage".
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The block device it lies on (MAJOR, MINOR), when it is exactly one. A file system over
-    /// several devices (btrfs) counts as lying on the one it was mounted by, and [`stack`](Self::stack) has
-    /// the others; a file of an overlay, on the one of the layer with its bytes, where that is within reach.
+    /// Block device that it lies on (major, minor), if it is exactly one. A file system on several devices
+    /// (btrfs) counts as lying on the one it was mounted by; [`stack`](Self::stack) has the others. A file of
+    /// an overlay counts as lying on the device of the layer with its bytes, if within reach.
     pub fn device(&self) -> Option<(u32, u32)> {
         match self.kind {
             TargetKind::CharDevice => None,
@@ -312,12 +318,12 @@ impl Target {
         }
     }
 
-    /// The number of the block device that it is.
+    /// Number of the block device that it is.
     fn block_number(&self) -> Option<device::Number> {
         device::number_of(&rustix::fs::fstat(&self.file).ok()?)
     }
 
-    /// Whether it is the same file or device as another one, under any name, or another path to it.
+    /// Whether it is the same file or device as `other`, by any name, or another path to it.
     pub fn is_same(&self, other: &Self) -> bool {
         let identity = |target: &Self| {
             let stat = rustix::fs::fstat(&target.file).ok()?;
@@ -334,7 +340,7 @@ impl Target {
         self.kind == other.kind && (is_one || is_path().unwrap_or(false))
     }
 
-    /// The block devices below it, down to the disks; or the NFS mount that it lies on.
+    /// Block devices below it, down to the disks, or the NFS mount that it lies on.
     pub fn stack(&self) -> &Stack {
         self.stack.get_or_init(|| match self.kind {
             TargetKind::CharDevice | TargetKind::BlockDevice => Stack::of_device(self.device()),
@@ -344,7 +350,7 @@ impl Target {
         })
     }
 
-    /// The file system it lies on; `None` for devices.
+    /// File system that it lies on; `None` for devices.
     pub fn filesystem(&self) -> Option<FileSystem> {
         self.mount().map(|mount| mount.fs)
     }
@@ -356,7 +362,7 @@ impl Target {
         }
     }
 
-    /// How it lies in an overlay; `None` where it lies in none.
+    /// Position in an overlay; `None` if it does not lie in one.
     pub fn layering(&self) -> Option<Layering> {
         match self.kind {
             TargetKind::CharDevice | TargetKind::BlockDevice => None,
@@ -364,8 +370,8 @@ impl Target {
         }
     }
 
-    /// Whether it is beyond doubt no storage: a character device, or a file in tmpfs, ramfs or
-    /// hugetlbfs. A RAM disk is a block device and counts as storage here.
+    /// Whether it is certainly not storage: a character device, or a file in tmpfs, ramfs or hugetlbfs. A RAM
+    /// disk is a block device and counts as storage here.
     pub fn is_memory(&self) -> bool {
         match self.kind {
             TargetKind::CharDevice => true,
@@ -376,7 +382,7 @@ impl Target {
         }
     }
 
-    /// What answers for its bytes.
+    /// Medium that holds its bytes.
     pub fn medium(&self) -> Medium {
         inspected_target::medium_of(self.holder(), || {
             self.stack().each().any(|one| one.in_remote_file)
@@ -386,20 +392,20 @@ impl Target {
     /// Alignment for direct I/O.
     ///
     /// # Errors
-    /// When the target does not support it, with the remedy.
+    /// The target does not support it; with the remedy.
     pub fn direct_alignment(&self) -> Result<DirectAlignment> {
         direct_io::alignment(&self.file, &self.path, self.kind)
     }
 
-    /// A new open file description of the same object, even where its path now names another.
+    /// A new open file description of the same object, even if its path now names another.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is to be written but was opened for reading; of kind
-    /// [`Usage`](iolab_workload::Kind::Usage) when
-    /// the target does not support direct I/O.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is opened for writing but the target was
+    /// opened for reading; of kind [`Usage`](iolab_workload::Kind::Usage) when the target does not support
+    /// direct I/O.
     pub fn reopen(&self, mode: OpenMode) -> Result<File> {
         self.check_rights(mode.write)?;
-        // No O_EXCL: on a block device the claim is held by the main descriptor.
+        // No O_EXCL: on a block device the main descriptor holds the claim.
         path_lookup::open_same(&self.file, &self.path, mode.flags())
             .map_err(|errno| mode.refused(&self.path, errno))
     }
@@ -415,24 +421,24 @@ impl Target {
         Ok(())
     }
 
-    /// The main descriptor (buffered).
+    /// Main descriptor, for buffered I/O.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The file that holds its bytes, for looking only: of an overlay the one in a layer, where that is within reach.
+    /// File that holds its bytes, for inspection only; for a file of an overlay, the file in a layer, if within
+    /// reach.
     pub fn holder(&self) -> &File {
         let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
         layer.as_ref().unwrap_or(&self.file)
     }
 
-    /// Writes incompressible data into a scratch file and those beside it, and makes them durable;
-    /// nothing for other kinds. `progress` gets the bytes written so far, of [`Target::fill_bytes`].
+    /// Writes incompressible data into a scratch file and its private files, and syncs them; does nothing for
+    /// other kinds. `progress` gets the bytes written so far, of [`Target::fill_bytes`].
     ///
     /// # Errors
     /// Of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon after `stop` is set; of kind
-    /// [`Failed`](iolab_workload::Kind::Failed) when a write fails, with the
-    /// offset and the remedy.
+    /// [`Failed`](iolab_workload::Kind::Failed) when a write fails, with offset and remedy.
     pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
         if self.kind != TargetKind::Scratch {
             return Ok(());
@@ -451,7 +457,7 @@ impl Target {
         Ok(())
     }
 
-    /// Writes incompressible data over a range of a scratch file that trims have left without; nothing for other kinds.
+    /// Writes incompressible data over a trimmed range of a scratch file; does nothing for other kinds.
     ///
     /// # Errors
     /// As [`Target::fill`].
@@ -469,7 +475,7 @@ impl Target {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        // Direct where it goes: the page cache is then left to the rest of the system.
+        // Direct I/O if possible, so that the page cache is left to the rest of the system.
         let direct = self
             .direct_alignment()
             .ok()
@@ -491,15 +497,17 @@ impl Target {
         .run(seed, stop, progress)
     }
 
-    /// What removes the scratch file while threads still use it; `None` for other kinds, and for another process's.
+    /// Handle that removes the scratch file while threads still use it; `None` for other kinds, and for another
+    /// process's file.
     pub fn scratch_remover(&self) -> Option<ScratchRemover> {
         self.scratch.as_ref()?.remover()
     }
 
-    /// Removes the scratch file and those beside it, and tells when that fails; for other kinds nothing is removed.
+    /// Removes the scratch file and its private files, and reports failures; does nothing for other kinds.
     ///
     /// # Errors
-    /// When another process replaced one of the files by now, or it cannot be removed; the others are removed all the same.
+    /// Another process has replaced one of the files, or a file cannot be removed; the others are removed all
+    /// the same.
     pub fn remove(mut self) -> Result<()> {
         let private = self.private.drain(..).map(Target::remove);
         let beside = private.fold(Ok(()), Result::and);
@@ -530,7 +538,7 @@ fn wrong_kind(path: &Path, kind: FileType) -> Error {
         .hint("give a directory, a file or a block device")
 }
 
-/// Refuses files and directories of file systems that are windows into the kernel.
+/// Refuses files and directories of file systems that are interfaces to the kernel.
 fn check_stores(found: &NamedObject) -> Result<()> {
     let stat = rustix::fs::fstatfs(&found.handle)
         .map_err(|errno| errno::on_path("look at the file system of", &found.path, errno))?;

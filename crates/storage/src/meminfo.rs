@@ -1,23 +1,24 @@
 //! Memory of the machine as a whole: `/proc/meminfo`, see proc_meminfo(5).
 
-/// One line of it, bytes: `MemTotal`, `MemAvailable`, `Hugepagesize`. `None` where the kernel does not tell it.
+/// Value of one line, bytes: `MemTotal`, `MemAvailable`, `Hugepagesize`. `None` where the kernel does not
+/// report it.
 pub fn bytes(name: &str) -> Option<u64> {
     of(&std::fs::read_to_string("/proc/meminfo").ok()?, name)
 }
 
-/// Bytes of the page cache that have to be written. `None` where the kernel does not tell.
+/// Dirty bytes of the page cache; `None` where the kernel does not report them.
 pub fn dirty_bytes() -> Option<u64> {
     Some(bytes("Dirty")?.saturating_add(bytes("Writeback")?))
 }
 
-/// Bytes of reserved huge pages (hugetlb) that are free. `None` where the kernel does not tell.
+/// Free reserved huge pages (hugetlb), bytes; `None` where the kernel does not report them.
 pub fn free_huge_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let pages: u64 = value(&text, "HugePages_Free")?.parse().ok()?;
     pages.checked_mul(of(&text, "Hugepagesize")?)
 }
 
-/// Its unit kB means 1024 bytes.
+/// Value in a text of `meminfo`, bytes; its unit kB means 1024 bytes.
 fn of(text: &str, name: &str) -> Option<u64> {
     let kib = value(text, name)?.strip_suffix("kB")?.trim_end();
     kib.parse::<u64>().ok()?.checked_mul(1024)
@@ -39,7 +40,7 @@ mod tests {
         assert_eq!(of(text, "MemTotal"), Some(24_576_000 * 1024));
         assert_eq!(of(text, "MemFree"), Some(7 * 1024));
         assert_eq!(of(text, "Mem"), None);
-        // A count, no size.
+        // A count, not a size.
         assert_eq!(of(text, "HugePages_Total"), None);
         assert_eq!(value(text, "HugePages_Total"), Some("3"));
         assert_eq!(of("MemTotal: 99999999999999999999 kB", "MemTotal"), None);

@@ -1,7 +1,7 @@
-//! Room for memory, where it is limited (`ulimit -v`, `ulimit -d`).
+//! Room for memory under limits (`ulimit -v`, `ulimit -d`).
 //!
-//! A failed allocation aborts the process, and an aborted run leaves its scratch file until the next one. So the room is
-//! looked at before anything is begun.
+//! A failed allocation aborts the process, and an aborted run leaves its scratch file until the next one. So
+//! the room is checked before anything is started.
 
 use std::sync::Once;
 
@@ -10,25 +10,26 @@ use rustix::process::{Resource, getrlimit};
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
-/// What the process takes for everything but workers: filling, the run file, the analysis; bytes.
+/// Memory of the process without workers, for filling, the run file and the analysis, bytes.
 const PROCESS: u64 = 24 << 20;
-/// What a worker takes besides its buffers, whose lack is reported where they are made: a stack of 2 MiB (the default of
-/// Rust's threads) and up to seven histograms of 270 KiB; bytes.
+/// Memory of a worker without its buffers, whose shortage is reported where they are made. A stack of 2 MiB
+/// (the default of Rust's threads) and up to seven histograms of 270 KiB, bytes.
 const WORKER: u64 = 4 << 20;
-/// What of that a worker really touches: its histograms, and some pages of its stack; bytes.
+/// Part of [`WORKER`] that a worker touches: its histograms, and some pages of its stack, bytes.
 const WORKER_TOUCHED: u64 = 2 << 20;
-/// Each limit with the command that sets it and the field of `/proc/self/statm` that counts towards it (proc(5)).
+/// Each limit with the command that sets it and the field of `/proc/self/statm` that counts towards it
+/// (proc(5)).
 const LIMITS: [(Resource, &str, usize); 2] = [
     (Resource::As, "ulimit -v", 0),
     (Resource::Data, "ulimit -d", 5),
 ];
 
-/// Memory that the process takes for so many workers, their buffers left out; bytes.
+/// Memory that the process uses with this number of workers, without their buffers, bytes.
 pub fn resident(workers: u32) -> u64 {
     PROCESS + u64::from(workers) * WORKER_TOUCHED
 }
 
-/// Checks that this process may have the memory for this many workers, and so many bytes besides.
+/// Checks that this process may allocate memory for this number of workers, and `besides` more bytes.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the limit that is too low, and how to raise it.
@@ -47,7 +48,7 @@ pub fn check(workers: u32, besides: u64) -> Result<()> {
     Ok(())
 }
 
-/// A field of `/proc/self/statm`, bytes; `None` without `/proc`.
+/// Value of a field of `/proc/self/statm`, bytes; `None` without `/proc`.
 fn used(field: usize) -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(field)?.parse().ok()?;
@@ -72,7 +73,8 @@ fn too_low(limit: u64, used: u64, need: u64, command: &str, workers: u32) -> Err
     })
 }
 
-/// The C library reserves 64 MiB of address space for each thread that allocates, which no limit leaves room for.
+/// Limits the allocator to one arena. The C library reserves 64 MiB of address space for each allocating
+/// thread, which no limit has room for.
 fn keep_to_one_arena() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_too_low_is_told_with_its_remedy() {
+    fn too_low_a_limit_is_reported_with_remedy() {
         let error = too_low(100 << 20, 60 << 20, 88 << 20, "ulimit -v", 16);
         assert_eq!(error.kind(), Kind::Usage);
         insta::assert_snapshot!(error, @r"

@@ -13,27 +13,27 @@ mod layers;
 pub use escapes::unescape;
 pub use layers::Layers;
 
-/// The file system a target lies on.
+/// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Its type: `ext4`, `xfs`, `tmpfs`.
+    /// File system type: `ext4`, `xfs`, `tmpfs`.
     pub kind: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: PathBuf,
-    /// Options of the mount, then those of the file system, comma-separated.
+    /// Mount options, then options of the file system, comma-separated.
     pub mount_options: String,
-    /// What was mounted: a device's path, or a name of the file system's own.
+    /// Mounted source: a device's path, or a name of the file system's own.
     pub source: String,
 }
 
-/// A mount of NFS.
+/// An NFS mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NfsMount {
-    /// Where it is.
+    /// Mount point.
     pub point: PathBuf,
-    /// The number of the file system that it shows: all mounts of one have the same counters.
+    /// Number of the file system that it shows. All mounts of one file system share counters.
     pub file_system: (u32, u32),
-    /// Server and export, `server:/export`.
+    /// Server and export: `server:/export`.
     pub server: String,
 }
 
@@ -42,21 +42,21 @@ pub struct NfsMount {
 pub(crate) struct Mount {
     pub(super) id: u64,
     pub(super) device: (u32, u32),
-    /// What of the file system is mounted.
+    /// Mounted part of the file system.
     pub(crate) root: PathBuf,
-    /// What an overlay is made of; `None` for other file systems.
+    /// Layers of an overlay; `None` for other file systems.
     pub(super) layers: Option<Layers>,
     pub(crate) fs: FileSystem,
 }
 
 impl Mount {
-    /// Whether this mount lies on the block device: by its number, or by its source where the
-    /// file system has an anonymous number (btrfs).
+    /// Whether this mount is of the block device: by its number, or by its source if the file system has an
+    /// anonymous number (btrfs).
     pub(super) fn is_of(&self, device: (u32, u32)) -> bool {
         self.device == device || (self.device.0 == 0 && self.source_device() == Some(device))
     }
 
-    /// What is known of it as a mount of NFS; `None` for other file systems.
+    /// Description as an NFS mount; `None` for other file systems.
     pub(super) fn nfs(self) -> Option<NfsMount> {
         let is_nfs = self.fs.kind == "nfs" || self.fs.kind == "nfs4";
         is_nfs.then_some(NfsMount {
@@ -66,7 +66,7 @@ impl Mount {
         })
     }
 
-    /// Whether it is a file system in user space that lies on no device (`fuseblk` does).
+    /// Whether it is a file system in user space without a device (`fuseblk` has one).
     pub(super) fn is_fuse(&self) -> bool {
         self.fs.kind == "fuse" || self.fs.kind.starts_with("fuse.")
     }
@@ -85,21 +85,21 @@ impl Mount {
     }
 }
 
-/// The number of the block device that a path names.
+/// Number of the block device at a path.
 pub(super) fn block_device_at(path: &Path) -> Option<(u32, u32)> {
     let stat = rustix::fs::stat(path).ok()?;
     let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
     is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))
 }
 
-/// What is mounted, in order; what was mounted later hides what lies below it. Empty where there is no `/proc`.
+/// Mounts in order: a later one hides what lies below it. Empty without `/proc`.
 pub fn file_systems() -> Vec<FileSystem> {
     let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = parse(&mountinfo).into_iter();
     mounts.map(|mount| mount.fs).collect()
 }
 
-/// All mounts in a `mountinfo` file's content; lines of another form are left out.
+/// All mounts in the content of a `mountinfo` file; malformed lines are left out.
 pub(crate) fn parse(mountinfo: &[u8]) -> Vec<Mount> {
     mountinfo
         .split(|byte| *byte == b'\n')
@@ -145,7 +145,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// The number of the mount that an open file was reached through.
+/// Number of the mount through which an open file was reached.
 pub(super) fn id_of(file: impl AsFd) -> Option<u64> {
     let fdinfo = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
     let text = std::fs::read_to_string(fdinfo).ok()?;
@@ -153,14 +153,14 @@ pub(super) fn id_of(file: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
-/// The mount that an open file was reached through.
+/// Mount through which an open file was reached.
 pub(super) fn mount_of(file: impl AsFd) -> Option<Mount> {
     let mounts = parse(&std::fs::read("/proc/self/mountinfo").ok()?);
     let id = id_of(&file);
     if let Some(mount) = mounts.iter().find(|mount| Some(mount.id) == id) {
         return Some(mount.clone());
     }
-    // In a chroot the mount itself may lie outside; another one of the same file system will do.
+    // In a chroot the mount itself may be outside; another mount of the same file system will do.
     let stat = rustix::fs::fstat(file).ok()?;
     let device = (major(stat.st_dev), minor(stat.st_dev));
     mounts
@@ -169,13 +169,14 @@ pub(super) fn mount_of(file: impl AsFd) -> Option<Mount> {
         .find(|mount| mount.device == device)
 }
 
-/// Whether a file system lives in memory: tmpfs, ramfs, hugetlbfs (magic numbers of linux/magic.h).
+/// Whether a file system is in memory: tmpfs, ramfs, hugetlbfs (magic numbers of linux/magic.h).
 pub(super) fn is_memory_fs(stat: &StatFs) -> bool {
     [0x0102_1994, 0x8584_58f6, 0x9584_58f6].contains(&(stat.f_type as u32))
 }
 
-/// Whether a process or another machine answers for a file system (magic numbers of linux/magic.h and of the file
-/// systems' own sources): FUSE and virtiofs, NFS, SMB, 9p, Ceph, AFS, Coda, VirtualBox' shared folders, Lustre, OrangeFS.
+/// Whether a file system is served by a process or another machine. Magic numbers of linux/magic.h and of the
+/// file systems' own sources: FUSE and virtiofs, NFS, SMB, 9p, Ceph, AFS, Coda, VirtualBox' shared folders,
+/// Lustre, OrangeFS.
 pub(super) fn is_served_fs(stat: &StatFs) -> bool {
     [
         0x6573_5546, 0x0000_6969, 0xff53_4d42, 0xfe53_4d42, 0x0000_517b, 0x0102_1997, 0x00c3_6400,
@@ -184,8 +185,8 @@ pub(super) fn is_served_fs(stat: &StatFs) -> bool {
     .contains(&(stat.f_type as u32))
 }
 
-/// What tells a file system from others, and whether it is the same one on every host that shows it under this name: then
-/// its server is part of the name (`server:/export`, `//server/share`).
+/// Name that identifies a file system, and whether it is valid on every host: then the server is part of the
+/// name (`server:/export`, `//server/share`).
 pub(super) fn identity(file: impl AsFd) -> (String, bool) {
     let mount = mount_of(&file);
     let stat = rustix::fs::fstat(&file);
@@ -196,7 +197,7 @@ pub(super) fn identity(file: impl AsFd) -> (String, bool) {
         return (format!("{} {}", mount.fs.kind, mount.fs.source), true);
     }
     let number = stat.map_or((0, 0), |stat| (major(stat.st_dev), minor(stat.st_dev)));
-    // The subvolumes of btrfs have a number each, and one source.
+    // The subvolumes of btrfs have different numbers, and one source.
     let source = mount.filter(|_| number.0 == 0);
     let (major, minor) = source.and_then(|m| m.source_device()).unwrap_or(number);
     (format!("{major}:{minor}"), false)
@@ -206,8 +207,8 @@ fn names_server(source: &str) -> bool {
     source.contains(':') || source.starts_with("//")
 }
 
-/// The name of a file system that is a window into the kernel and stores nothing (magic numbers
-/// of linux/magic.h). Reading there has side effects, writing there can do any harm.
+/// Name of a file system that is an interface to the kernel and stores nothing (magic numbers of
+/// linux/magic.h). Reading there has side effects, and writing there can do any harm.
 pub(super) fn kernel_fs(stat: &StatFs) -> Option<&'static str> {
     const KERNEL: &[(u32, &str)] = &[
         (0x0000_9fa0, "proc"),
@@ -285,7 +286,7 @@ garbage
     }
 
     #[test]
-    fn a_file_system_of_a_server_is_one_for_all_hosts() {
+    fn served_file_system_is_one_for_all_hosts() {
         for source in ["nas:/export", "//nas/share", "10.0.0.1@tcp:/lustre"] {
             assert!(names_server(source), "{source}");
         }

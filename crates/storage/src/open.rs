@@ -1,4 +1,4 @@
-//! Opens targets: what each path names, whether it may be used, and whether what is made for all of them fits.
+//! Opening of targets: the object at each path, whether it may be used, and whether all new files together fit.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,11 +17,11 @@ use super::{
     open_existing, standing, users, wrong_kind,
 };
 
-/// What a path names, checked as far as it can be before anything is made.
+/// Object at a path, checked as far as possible before anything is made.
 struct Prepared {
     found: NamedObject,
     notes: Vec<String>,
-    /// What writes take space of; nothing where none are made, or allowed.
+    /// Sources of the space that writes take; empty if there are no writes, or none allowed.
     sources: Option<Sources>,
 }
 
@@ -70,7 +70,7 @@ impl Prepared {
         self.found.file_type() == FileType::Directory
     }
 
-    /// Space that is taken for it where it is made, or used, as large as is wanted.
+    /// Space that the target takes if it is made, or used, at the wanted size.
     fn demands(&self, need: &Need) -> Result<Vec<Demand>> {
         let Some(sources) = &self.sources else {
             return Ok(Vec::new());
@@ -90,7 +90,8 @@ impl Prepared {
     }
 }
 
-/// Bytes for the region of a scratch file in a directory, and a note where that is not what is wanted, or not known to fit.
+/// Bytes for the region of a scratch file in a directory. With a note if that is less than wanted, or not known
+/// to fit.
 fn scratch_size(
     dir: &Path,
     sources: &Sources,
@@ -117,14 +118,14 @@ impl Target {
     /// Opens PATH: a directory gets a scratch file, an existing file or device is opened as `need` allows.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when data could be lost or the file system crowded; of kind
-    /// [`Usage`](iolab_workload::Kind::Usage) when PATH
-    /// is missing, out of reach, of a wrong kind or too small; each with what to do next.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when data could be lost or the file system would fill
+    /// up; of kind [`Usage`](iolab_workload::Kind::Usage) when PATH is missing, out of reach, of a wrong kind
+    /// or too small; each with the next step.
     pub fn open(path: &Path, need: &Need) -> Result<Self> {
         Self::open_prepared(Prepared::of(path, need, true)?, need, None)
     }
 
-    /// Opens as [`Target::open`] does, without removing left-overs: [`Target::clean`] did before.
+    /// Opens as [`Target::open`] does, without removing left-overs, which [`Target::clean`] has already done.
     ///
     /// # Errors
     /// As [`Target::open`].
@@ -132,11 +133,12 @@ impl Target {
         Self::open_prepared(Prepared::of(path, need, false)?, need, None)
     }
 
-    /// Removes what dead runs left in PATH, where that is a directory, except the scratch files of these names. Locks may be
-    /// local to a mount, so processes of one run do this before any of them makes a file whose name the others do not know.
+    /// Removes left-overs of dead runs in PATH, if that is a directory, except the scratch files of these
+    /// names. Locks may be local to a mount, so the processes of one run do this before any of them makes a
+    /// file that the others do not know.
     ///
     /// # Errors
-    /// As [`Target::open`], where PATH may not be used.
+    /// As [`Target::open`], if PATH may not be used.
     pub fn clean(path: &Path, live: &[String]) -> Result<()> {
         let found = path_lookup::find(path)?;
         device_state::check_awake(&found)?;
@@ -148,11 +150,11 @@ impl Target {
         Ok(())
     }
 
-    /// Opens several as [`Target::open`] does. Scratch files on one file system share its free space: wishes are refused when
-    /// it does not hold them all, defaults are cut in proportion.
+    /// Opens several targets as [`Target::open`] does. Scratch files on one file system share its free space:
+    /// explicit sizes are refused if they do not all fit, default sizes are reduced in proportion.
     ///
     /// # Errors
-    /// As [`Target::open`]; what was made for the others is removed.
+    /// As [`Target::open`]; files already made are removed.
     pub fn open_all(wanted: &[(PathBuf, &Need)]) -> Result<Vec<Self>> {
         let prepared = wanted
             .iter()
@@ -165,8 +167,8 @@ impl Target {
             .collect()
     }
 
-    /// Refuses targets as [`Target::open_all`] does where too little space is free for what is made in them; makes and opens nothing. What
-    /// else keeps a target from being opened is not said.
+    /// Refuses targets as [`Target::open_all`] does if too little space is free for their new files. Makes and
+    /// opens nothing, and does not check for other obstacles.
     ///
     /// # Errors
     /// The refusal.
@@ -187,7 +189,7 @@ impl Target {
         })
     }
 
-    /// The part of the free space that each may take, where others need the rest.
+    /// Part of the free space that each target may take, if others need the rest.
     fn rooms(prepared: &[Prepared], wanted: &[(PathBuf, &Need)]) -> Result<Vec<Option<u64>>> {
         let demands = prepared.iter().zip(wanted);
         let demands = demands.map(|(prepared, (_, need))| prepared.demands(need));
@@ -211,7 +213,7 @@ impl Target {
         Ok(rooms)
     }
 
-    /// `share` is the part of the free space that it may take, where others need the rest.
+    /// Opens a checked target. `share` is the part of the free space that it may take, if others need the rest.
     fn open_prepared(prepared: Prepared, need: &Need, share: Option<u64>) -> Result<Self> {
         let Prepared {
             found,
@@ -282,7 +284,7 @@ impl Target {
         Ok(target.with_memory_note())
     }
 
-    /// `/dev/zero`, the one character device that can stand in for a file when it is read.
+    /// Opens `/dev/zero`, the one character device that can stand in for a file when it is read.
     fn open_zero(found: &NamedObject, need: &Need, mut notes: Vec<String>) -> Result<Self> {
         if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
             return Err(wrong_kind(&found.path, FileType::CharacterDevice));

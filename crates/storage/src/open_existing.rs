@@ -1,4 +1,4 @@
-//! Opens what was there before, a file or a block device, and guards its data.
+//! Opening of existing files and block devices, with protection of their data.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -22,15 +22,15 @@ pub(super) struct Existing {
     pub(super) kind: TargetKind,
     pub(super) size: u64,
     pub(super) notes: Vec<String>,
-    /// Other paths to a device that is written, claimed.
+    /// Other paths to a writable device, claimed.
     pub(super) claims: Vec<File>,
 }
 
 /// Opens an existing regular file or block device, read-only unless it is to be written.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused) when data could be lost, of kind [`Usage`](iolab_workload::Kind::Usage) when
-/// it cannot serve as wanted.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when data could be lost, of kind
+/// [`Usage`](iolab_workload::Kind::Usage) when it cannot serve as wanted.
 pub(super) fn open(
     found: &NamedObject,
     sources: Option<&Sources>,
@@ -129,7 +129,7 @@ fn open_for_writing(
         Some(number) => check_device(found, number, &mut users)?,
         None => check_file(found, &mut users)?,
     }
-    // Before it is opened: an overlay copies a file of a lower layer then.
+    // Checked before the opening, at which an overlay copies a file of a lower layer.
     if let Some(sources) = sources {
         sources.check(need.bytes_of(found), &found.path)?;
     }
@@ -181,22 +181,23 @@ fn check_file(found: &NamedObject, users: &mut Users) -> Result<()> {
         )
         .hint("make a copy and name that, or choose a directory"));
     }
-    // Whoever locks a file has it open, too; the lock says more. It is given back with the descriptor.
+    // The holder of a lock has the file open, too, but the lock says more. This lock is released with the
+    // descriptor.
     if let Ok(file) = found.open(OFlags::RDONLY | OFlags::NONBLOCK) {
         check_locks(&file, found)?;
     }
     users.check_file(found)
 }
 
-/// Refuses what another process has locked: a virtual machine's image, a database, another iolab.
-/// The lock taken here stays for the life of the descriptor.
+/// Refuses a file locked by another process: a virtual machine's image, a database, another iolab. The lock
+/// taken here stays for the life of the descriptor.
 fn check_locks(file: &File, found: &NamedObject) -> Result<()> {
     let is_file = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
     let is_locked = || {
         let flock = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
         flock == Err(Errno::WOULDBLOCK) || is_file && record_lock_of_others(file)
     };
-    // udev locks a device while it looks at what has changed there.
+    // udev locks a device while it examines a change there.
     let deadline = Instant::now() + users::TIMEOUT;
     while is_locked() {
         if Instant::now() >= deadline {
@@ -209,7 +210,7 @@ fn check_locks(file: &File, found: &NamedObject) -> Result<()> {
     Ok(())
 }
 
-/// Whether anybody holds a POSIX or open-file-description lock, see fcntl_locking(2).
+/// Whether another process holds a POSIX or open-file-description lock; see fcntl_locking(2).
 fn record_lock_of_others(file: &File) -> bool {
     use std::os::fd::AsRawFd;
     let mut lock = libc::flock {
@@ -226,7 +227,7 @@ fn record_lock_of_others(file: &File) -> bool {
 }
 
 impl Consent {
-    /// Whether the user named this signature; several may be named, separated by commas.
+    /// Whether the user named this signature; several names are separated by commas.
     pub(super) fn names(&self, signature: &str) -> bool {
         match self {
             Consent::DestroySignature(named) => named

@@ -1,4 +1,4 @@
-//! How a target is opened once more.
+//! Mode in which a target is opened again.
 
 use std::fmt;
 use std::path::Path;
@@ -10,25 +10,25 @@ use super::direct_io;
 use iolab_workload::Error;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 
-/// How a worker opens the target.
+/// Mode in which a worker opens the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenMode {
-    /// For writing too.
+    /// For writing, besides reading.
     pub write: bool,
-    /// `O_DIRECT`.
+    /// Direct I/O: `O_DIRECT`.
     pub direct: bool,
-    /// `O_SYNC`.
+    /// Synchronous writes: `O_SYNC`.
     pub osync: bool,
-    /// `O_DSYNC`.
+    /// Synchronous writes of data: `O_DSYNC`.
     pub odsync: bool,
 }
 
-/// The flags as the C library has them: rustix 1.1 without libc gives `O_SYNC` for both.
+/// Flags of the C library: rustix 1.1 without libc has `O_SYNC` for both.
 const O_SYNC: OFlags = OFlags::from_bits_retain(libc::O_SYNC as _);
 const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
 
 impl OpenMode {
-    /// As the workers of a trial open it.
+    /// Mode for the workers of a trial.
     pub fn of(spec: &TrialSpec) -> Self {
         Self {
             write: spec.writes(),
@@ -38,7 +38,7 @@ impl OpenMode {
         }
     }
 
-    /// Why `path` cannot be opened so.
+    /// Error for a `path` that cannot be opened in this mode.
     pub(super) fn refused(self, path: &Path, errno: Errno) -> Error {
         match errno {
             Errno::INVAL if self.direct => direct_io::unsupported(path, "its file system"),
@@ -46,7 +46,7 @@ impl OpenMode {
         }
     }
 
-    /// Its flags.
+    /// Flags for the system call.
     pub(super) fn flags(self) -> OFlags {
         let access = match self.write {
             true => OFlags::RDWR,
@@ -63,7 +63,7 @@ impl OpenMode {
     }
 }
 
-/// Its flags as the kernel names them.
+/// Flags by the kernel's names.
 impl fmt::Display for OpenMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let access = if self.write { "O_RDWR" } else { "O_RDONLY" };

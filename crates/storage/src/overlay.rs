@@ -1,4 +1,5 @@
-//! The layers of an overlay, and the file in them that holds the bytes: overlayfs has no pages and no device of its own.
+//! Layers of an overlay, and the file in them that holds the bytes: overlayfs has no pages and no device of its
+//! own.
 //! Sources: Documentation/filesystems/overlayfs.rst and fs/overlayfs/params.c of Linux.
 
 use std::fs::File;
@@ -11,35 +12,35 @@ use super::mounts::{self, Layers, Mount};
 
 /// `OVERLAYFS_SUPER_MAGIC` of linux/magic.h.
 const MAGIC: u32 = 0x794c_7630;
-/// Overlays that can lie upon each other; the kernel allows two (`FILESYSTEM_MAX_STACK_DEPTH`).
+/// Most nested overlays that are followed; the kernel allows two (`FILESYSTEM_MAX_STACK_DEPTH`).
 const DEPTH_MAX: usize = 8;
 
-/// How a file of an overlay lies in it.
+/// Position of a file in its overlay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layering {
-    /// The layers; `None` where the mount cannot be seen from here.
+    /// Layers; `None` where the mount is not visible from here.
     pub layers: Option<Layers>,
-    /// The file that holds the bytes; `None` where the layers are out of reach.
+    /// File that holds the bytes; `None` where the layers are out of reach.
     pub holder: Option<PathBuf>,
 }
 
-/// Where the bytes of a file lie.
+/// Place of a file's bytes.
 #[derive(Debug)]
 pub(super) enum Ground {
     /// In the file itself, which is not on an overlay.
     Itself,
     /// In this file of a layer.
     Layer(File),
-    /// In a layer that cannot be reached from here.
+    /// In a layer that is out of reach.
     OutOfReach,
 }
 
-/// Whether a file is one of an overlay.
+/// Whether a file is on an overlay.
 pub fn is_overlaid(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type as u32 == MAGIC)
 }
 
-/// Looks for the file that holds the bytes of a regular file, through overlays that lie upon each other.
+/// Finds the file that holds the bytes of a regular file, through nested overlays.
 pub(super) fn ground(file: impl AsFd) -> Ground {
     if !is_overlaid(&file) {
         return Ground::Itself;
@@ -55,7 +56,8 @@ pub(super) fn ground(file: impl AsFd) -> Ground {
     Ground::OutOfReach
 }
 
-/// The file that holds the bytes of a file of an overlay, open for reading; `None` for other files, and out of reach.
+/// File that holds the bytes of a file on an overlay, open for reading; `None` for other files, and if out of
+/// reach.
 pub(super) fn holder(file: impl AsFd) -> Option<File> {
     let Ground::Layer(layer) = ground(file) else {
         return None;
@@ -66,7 +68,8 @@ pub(super) fn holder(file: impl AsFd) -> Option<File> {
     opened.ok().map(File::from)
 }
 
-/// Whether a file of an overlay is known to be in the upper layer, where it is written: else it is copied there first.
+/// Whether a file on an overlay is known to be in the upper layer, so that a write does not copy it there
+/// first.
 pub(super) fn is_in_upper(file: impl AsFd) -> bool {
     let upper = || {
         let mount = mounts::mount_of(&file)?;
@@ -79,7 +82,7 @@ pub(super) fn is_in_upper(file: impl AsFd) -> bool {
     upper().is_some_and(|file| !is_overlaid(&file) || is_in_upper(&file))
 }
 
-/// How a file lies in the overlay that it is one of.
+/// Position of a file in its overlay.
 pub(super) fn layering(file: impl AsFd) -> Option<Layering> {
     let holder = match ground(&file) {
         Ground::Itself => return None,
@@ -92,10 +95,10 @@ pub(super) fn layering(file: impl AsFd) -> Option<Layering> {
     })
 }
 
-/// The file of a layer that an overlay shows as this one.
+/// File of a layer that an overlay shows as this one.
 ///
-/// The names of layers are those of the process that mounted them, and what they name here may be something else. So only
-/// a file is taken that has the same size, blocks and time of modification: overlayfs passes those on.
+/// The names of layers come from the process that mounted them, and may mean something else here. So only a
+/// file with the same size, blocks and time of modification is accepted: overlayfs passes those on.
 fn below(file: impl AsFd) -> Option<File> {
     let mount = mounts::mount_of(&file)?;
     let shown = rustix::fs::fstat(&file).ok()?;
@@ -107,14 +110,14 @@ fn below(file: impl AsFd) -> Option<File> {
         .find_map(|layer| holds(&layer.join(&within), &shown, &mount))
 }
 
-/// The path of a file within the layers of an overlay.
+/// Path of a file within the layers of an overlay.
 fn within(file: impl AsFd, mount: &Mount) -> Option<PathBuf> {
     let name = name_of(file)?;
     let within = name.strip_prefix(&mount.fs.mount_point).ok()?;
     Some(mount.root.strip_prefix("/").ok()?.join(within))
 }
 
-/// Where a layer may lie: a relative name was meant from a folder that is not known.
+/// Possible places of a layer: the base folder of a relative name is unknown.
 pub(super) fn places(layer: &Path, mount_point: &Path) -> Vec<PathBuf> {
     if layer.is_absolute() {
         return vec![layer.to_owned()];
@@ -127,7 +130,7 @@ pub(super) fn places(layer: &Path, mount_point: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file at a path, if it can be the one that an overlay shows so.
+/// File at a path, if the overlay can show it as this one.
 fn holds(path: &Path, shown: &Stat, overlay: &Mount) -> Option<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -139,7 +142,7 @@ fn holds(path: &Path, shown: &Stat, overlay: &Mount) -> Option<File> {
     };
     let is_alike = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
         && traits(&found) == traits(shown);
-    // A layer may be named by what is the overlay itself here: the root of a container.
+    // The name of a layer may lead to the overlay itself here, such as the root of a container.
     (is_alike && !mounts::mount_of(&file)?.is_same_file_system(overlay)).then_some(file)
 }
 
@@ -156,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_no_overlay_holds_its_bytes_itself() {
+    fn file_outside_overlays_holds_its_own_bytes() {
         let file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
         let file = file.expect("a file");
         if is_overlaid(&file) {
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_with_a_relative_name_is_looked_for_around_the_mount() {
+    fn relative_layer_is_sought_around_the_mount() {
         let absolute = places(Path::new("/l"), Path::new("/a/m"));
         assert_eq!(absolute, [Path::new("/l")]);
         let relative = places(Path::new("l"), Path::new("/a/m"));

@@ -1,5 +1,5 @@
-//! Finds what a path names without opening it: nothing blocks, nothing is disturbed, and what was
-//! checked is what is opened later.
+//! Lookup of the object at a path without opening it. Nothing blocks or is disturbed, and the object that was
+//! checked is the one opened later.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use super::errno;
 /// An object of the file system, held by an `O_PATH` descriptor.
 #[derive(Debug)]
 pub(super) struct NamedObject {
-    /// Its path, symlinks resolved when the user named a symlink.
+    /// Path, with symlinks resolved if the user named a symlink.
     pub(super) path: PathBuf,
-    /// The symlink that the user named.
+    /// Symlink that the user named.
     pub(super) link: Option<PathBuf>,
     pub(super) handle: OwnedFd,
     pub(super) stat: Stat,
@@ -28,7 +28,7 @@ impl NamedObject {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// Opens the very object that was found.
+    /// Opens exactly the object that was found.
     pub(super) fn open(&self, flags: OFlags) -> std::result::Result<File, Errno> {
         open_same(&self.handle, &self.path, flags)
     }
@@ -37,7 +37,7 @@ impl NamedObject {
 /// Looks a path up; a symlink is followed and remembered.
 ///
 /// # Errors
-/// When there is nothing, or it cannot be reached.
+/// The path does not exist, or is out of reach.
 pub(super) fn find(path: &Path) -> Result<NamedObject> {
     if path.as_os_str().is_empty() {
         return Err(Error::usage("the target's path is empty")
@@ -89,7 +89,7 @@ fn broken_link(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// A new open file description of the object behind `fd`, even where its path now names another.
+/// A new open file description of the object that `fd` refers to, even if its path now names another.
 ///
 /// Goes through `/proc/self/fd`; without `/proc` through `path`, which then has to name the same inode.
 pub(super) fn open_same(
@@ -104,7 +104,7 @@ pub(super) fn open_same(
         opened => return opened.map(File::from),
     }
     let wanted = rustix::fs::fstat(&fd)?;
-    // The path is checked before it is opened: opening a FIFO put in its place would block.
+    // Checked before the opening, because opening a FIFO at the same path would block.
     let now = rustix::fs::lstat(path)?;
     if !same_inode(&wanted, &now) {
         return Err(Errno::STALE);

@@ -1,5 +1,5 @@
-//! A folder of iolab's own beside a scratch file, in which no other user can change a name: it stays that of the file that
-//! iolab made.
+//! A private folder of iolab next to a scratch file. No other user can change a name in it, so a name always
+//! stays with the file that iolab made.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::errno;
 use super::path_lookup::same_inode;
 use super::scratch::footer::{Listed, ListedFile};
 
-/// What follows the name of the scratch file.
+/// Suffix after the name of the scratch file.
 const SUFFIX: &str = ".files";
 const MODE: u32 = 0o700;
 
@@ -30,12 +30,12 @@ pub(super) struct Private {
 }
 
 impl Private {
-    /// Makes the folder of the scratch file `of` in a directory, given with its path; `owner` owns the scratch file, whose
-    /// footer `list` has it enter.
+    /// Makes the folder for the scratch file `of` in a directory, given with its path. `owner` owns the scratch
+    /// file, and `list` enters the folder in the scratch file's footer.
     ///
     /// # Errors
-    /// When it cannot be made; of kind [`Refused`](iolab_workload::Kind::Refused) when another process puts something else in its
-    /// place.
+    /// The folder cannot be made; of kind [`Refused`](iolab_workload::Kind::Refused) when another process puts
+    /// something else in its place.
     pub(super) fn create(
         (parent, path): (OwnedFd, &Path),
         of: &str,
@@ -83,7 +83,7 @@ impl Private {
         &self.dir
     }
 
-    /// The directory that it is in, and its name there.
+    /// Parent directory, and the folder's name there.
     pub(super) fn place(&self) -> (&OwnedFd, &str) {
         (&self.parent, &self.name)
     }
@@ -92,8 +92,8 @@ impl Private {
         &self.path
     }
 
-    /// Removes what programs have made in it, under any name, but not `own` files, given with their names: files and symlinks that are
-    /// younger than the folder, and empty folders. What is older came from elsewhere and stays.
+    /// Removes files, symlinks and empty folders that programs have made here, by any name, except `own` files,
+    /// given with their names. Entries older than the folder came from elsewhere and stay.
     pub(super) fn sweep(&self, own: &[(String, Stat)]) {
         sweep(&self.dir, |name| {
             let found = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -105,7 +105,7 @@ impl Private {
     /// Removes the folder.
     ///
     /// # Errors
-    /// When something is in it, or its name stands for something else by now.
+    /// The folder is not empty, or its name now stands for something else.
     pub(super) fn remove(&mut self) -> Result<()> {
         if self.removed {
             return Ok(());
@@ -142,21 +142,21 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        // Nothing is left to report to.
+        // No one is left to report to.
         let _ = self.remove();
     }
 }
 
 /// Result of removing a left-over folder.
 pub(super) enum Left {
-    /// It is gone, or there was none that the left-over lists; the files in it had so many bytes.
+    /// The folder is gone, or the left-over lists none; with the bytes of its files.
     Gone(u64),
-    /// It is there, with something in it.
+    /// The folder stays, because something is in it.
     Kept,
 }
 
-/// Removes the folder of the left-over `of`, which has to list it, with what was made in it. `remove` does so with the files
-/// that iolab has made, and tells their bytes.
+/// Removes the folder listed by the left-over `of`, with everything made in it. `remove` deletes iolab's own
+/// files and returns their bytes.
 pub(super) fn remove_left(
     parent: impl AsFd,
     of: &str,
@@ -182,7 +182,7 @@ pub(super) fn remove_left(
     }
 }
 
-/// The name of the folder of a scratch file.
+/// Name of the folder of a scratch file.
 pub(super) fn name_of(scratch: &str) -> String {
     format!("{scratch}{SUFFIX}")
 }
@@ -192,14 +192,15 @@ fn open(parent: impl AsFd, name: &str) -> std::result::Result<OwnedFd, Errno> {
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
-/// Whether it is a folder of this user in which no other one can change names. File systems without permissions let all users read it.
+/// Whether this user owns the folder, and no other one can change names in it. File systems without permissions
+/// let all users read it.
 fn is_private(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
         && stat.st_mode & 0o022 == 0
         && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// Removes what was made in a folder since that is there, other than what is `kept`.
+/// Removes everything made in a folder since its creation, except names that are `kept`.
 fn sweep(dir: &OwnedFd, kept: impl Fn(&str) -> bool) {
     let Some((born, _)) = birth(dir, "") else {
         return;
@@ -216,7 +217,7 @@ fn sweep(dir: &OwnedFd, kept: impl Fn(&str) -> bool) {
     }
 }
 
-/// The names in a folder that are text; `None` when it cannot be read.
+/// Names in a folder that are text; `None` when it cannot be read.
 fn entries(dir: &OwnedFd) -> Option<Vec<String>> {
     let list = rustix::fs::Dir::read_from(dir).ok()?;
     let names = list.filter_map(std::result::Result::ok);

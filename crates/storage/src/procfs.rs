@@ -1,51 +1,53 @@
-//! Parts of `/proc` that several crates read: CPU time, the control groups of this process, whether it has the host's numbers of processes, and
-//! what tells a process from others that had its number.
+//! Parts of `/proc` that several crates read: CPU time, control groups of this process, whether its process
+//! numbers are the host's, and the identity of a process beyond its number.
 
 use std::path::{Path, PathBuf};
 use std::str::SplitWhitespace;
 
 use crate::mounts;
 
-/// Whether this process has the numbers of processes and threads that the kernel itself uses: it lives in the first PID namespace. False where
-/// that cannot be known.
+/// Whether this process sees the kernel's own process and thread numbers: it lives in the first PID namespace.
+/// False if that is unknown.
 pub fn has_first_pid_namespace(proc: &Path) -> bool {
     /// `PROC_PID_INIT_INO` of linux/proc_ns.h.
     const FIRST: &str = "pid:[4026531836]";
     std::fs::read_link(proc.join("self/ns/pid")).is_ok_and(|own| own == Path::new(FIRST))
 }
 
-/// The id of this boot of the machine; `None` where the kernel does not tell it.
+/// Id of this boot of the machine; `None` where the kernel does not report it.
 pub fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim_end().to_owned())
 }
 
-/// When a process, or a thread, started, in ticks since the machine did, given its `stat` (field 22 of proc_pid_stat(5)).
+/// Start of a process or thread, in ticks since boot, from its `stat` (field 22 of proc_pid_stat(5)).
 pub fn started_ticks(stat: &str) -> Option<u64> {
     after_name(stat)?.nth(19)?.parse().ok()
 }
 
-/// Whether a process has ended and waits only for its parent to take note of it, given its `stat` (field 3 of proc_pid_stat(5)).
+/// Whether a process has ended and waits for its parent to collect it, from its `stat` (field 3 of
+/// proc_pid_stat(5)).
 pub fn has_ended(stat: &str) -> bool {
     after_name(stat).is_some_and(|mut fields| matches!(fields.next(), Some("Z" | "X")))
 }
 
-/// The fields of a `stat` behind the name, which stands in parentheses and may contain some itself; the first one is the state.
+/// Fields of a `stat` after the name, which stands in parentheses and may contain some itself; the first one is
+/// the state.
 fn after_name(stat: &str) -> Option<SplitWhitespace<'_>> {
     Some(stat.get(stat.rfind(')')? + 1..)?.split_whitespace())
 }
 
-/// CPU time of all CPUs together since the machine started, clock ticks (proc_stat(5)).
+/// CPU time of all CPUs together since boot, clock ticks (proc_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// In user mode, in the kernel and in interrupts.
+    /// Time in user mode, in the kernel and in interrupts.
     pub busy: u64,
-    /// What the hypervisor gave to others; `None` where the kernel does not count it.
+    /// Time that the hypervisor gave to others; `None` where the kernel does not count it.
     pub steal: Option<u64>,
 }
 
 impl CpuTicks {
-    /// Reads `/proc/stat`, given its text.
+    /// Parses the text of `/proc/stat`.
     pub fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let fields: Vec<u64> = line
@@ -77,14 +79,14 @@ impl CpuTicks {
 /// A control group of this process (cgroups(7)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlGroup<'a> {
-    /// Its controllers; none for version 2.
+    /// Controllers; empty for version 2.
     pub controllers: Vec<&'a str>,
-    /// Its place in the hierarchy.
+    /// Path in the hierarchy.
     pub path: &'a str,
 }
 
 impl<'a> ControlGroup<'a> {
-    /// Reads `/proc/self/cgroup`, given its text.
+    /// Parses the text of `/proc/self/cgroup`.
     pub fn parse(text: &'a str) -> impl Iterator<Item = Self> {
         text.lines().filter_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -100,19 +102,19 @@ impl<'a> ControlGroup<'a> {
     }
 }
 
-/// A hierarchy of control groups that is mounted.
+/// A mounted hierarchy of control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
-    /// Which part of it.
+    /// Mounted part of the hierarchy.
     pub root: PathBuf,
-    /// Where.
+    /// Mount point.
     pub mount: PathBuf,
-    /// Options of the mount; those of version 1 name the controllers. `None` for version 2.
+    /// Mount options of version 1, which name the controllers; `None` for version 2.
     options: Option<String>,
 }
 
 impl Hierarchy {
-    /// Reads `/proc/self/mountinfo`, given its content.
+    /// Parses the content of `/proc/self/mountinfo`.
     pub fn parse(mountinfo: &[u8]) -> Vec<Self> {
         let mounts = mounts::parse(mountinfo).into_iter();
         mounts
@@ -131,8 +133,9 @@ impl Hierarchy {
             .collect()
     }
 
-    /// The folder of a group of this hierarchy and those above it, up to the mount: what applies to a process is the tightest
-    /// of their limits. A container sees only a part of the hierarchy, but may see its place in the whole.
+    /// Folder of a group of this hierarchy and the folders of its ancestors, up to the mount. The tightest of
+    /// their limits applies to a process. A container sees only a part of the hierarchy, but may see its place
+    /// in the whole.
     pub fn on_the_way_up(&self, group: &ControlGroup<'_>) -> Vec<PathBuf> {
         let path = Path::new(group.path);
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
@@ -148,7 +151,7 @@ impl Hierarchy {
             .collect()
     }
 
-    /// Whether a group is one of this hierarchy.
+    /// Whether a group belongs to this hierarchy.
     pub fn holds(&self, group: &ControlGroup<'_>) -> bool {
         match &self.options {
             None => group.controllers.is_empty(),
@@ -173,7 +176,7 @@ mod tests {
         let ticks = CpuTicks::parse(STAT).expect("a line of all CPUs");
         assert_eq!(ticks.busy, 74608 + 2520 + 24433 + 4054 + 3);
         assert_eq!(ticks.steal, Some(50));
-        // A kernel that does not count steal.
+        // A kernel that does not count steal time.
         let old = CpuTicks::parse("cpu  1 2 3 4 5 6 7\n").expect("seven numbers");
         assert_eq!((old.busy, old.steal), (1 + 2 + 3 + 6 + 7, None));
         assert_eq!(CpuTicks::parse("cpu  1 2 3\n"), None);

@@ -16,19 +16,20 @@ use super::{Size, Target, check_stores, path_lookup, users};
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
 pub struct ProgramFiles {
-    // Dropped in this order: as long as the marker is there, the next run knows what a killed one left.
+    // Dropped in this order: while the marker exists, the next run recognises the left-overs of a killed one.
     files: Vec<Target>,
     private: Private,
     marker: Target,
 }
 
 impl ProgramFiles {
-    /// Makes a file for each size in the directory PATH; they are empty until [`ProgramFiles::fill`] has filled them.
+    /// Makes a file for each size in the directory PATH. The files are empty until [`ProgramFiles::fill`] has
+    /// filled them.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when PATH is no directory, or a size is 0 or more than a file can have; of
-    /// kind [`Refused`](iolab_workload::Kind::Refused) when all files
-    /// together would crowd the file system, or programs cannot be given them.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when PATH is not a directory, or a size is 0 or more than
+    /// a file can have. Of kind [`Refused`](iolab_workload::Kind::Refused) when all files together would fill
+    /// up the file system, or programs cannot get access to them.
     pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
         let found = path_lookup::find(path)?;
         if found.file_type() != FileType::Directory {
@@ -77,17 +78,17 @@ impl ProgramFiles {
         &self.marker
     }
 
-    /// The file of this size.
+    /// File of this size.
     pub fn file(&self, bytes: u64) -> Option<&Target> {
         self.files.iter().find(|file| file.size() == bytes)
     }
 
-    /// Gives the file of this size to a program, by a name in the private folder: many programs do nothing with what is not a
-    /// regular file by `lstat`, as a descriptor in `/proc` is not.
+    /// Gives the file of this size to a program, by a name in the private folder: many programs ignore files
+    /// that are not regular by `lstat`, such as a descriptor in `/proc`.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is none; of kind [`Refused`](iolab_workload::Kind::Refused) where
-    /// other processes cannot open the descriptors of this one.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no such file; of kind
+    /// [`Refused`](iolab_workload::Kind::Refused) when other processes cannot open the descriptors of this one.
     pub fn lend(&self, bytes: u64) -> Result<Lent> {
         self.file(bytes).ok_or_else(|| {
             Error::usage(format!("there is no file of {bytes} bytes for programs"))
@@ -96,7 +97,7 @@ impl ProgramFiles {
         Lent::of_name(private.dir(), private.path(), &scratch::name_within(bytes))
     }
 
-    /// Removes what programs have made beside the files, so that the next one finds what the first one found.
+    /// Removes files that programs have made in the folder, so that each program finds the same state.
     pub fn sweep(&self) {
         let own = self.files.iter().filter_map(|file| {
             let stat = rustix::fs::fstat(&file.file).ok()?;
@@ -110,7 +111,7 @@ impl ProgramFiles {
         self.files.iter().map(Target::size).sum()
     }
 
-    /// Fills every file with incompressible data and makes it durable. `progress` gets the bytes written so far.
+    /// Fills every file with incompressible data and syncs it. `progress` gets the bytes written so far.
     ///
     /// # Errors
     /// As [`Target::fill`].
@@ -124,10 +125,10 @@ impl ProgramFiles {
         Ok(())
     }
 
-    /// Removes all files, and tells when that fails.
+    /// Removes all files, and reports failures.
     ///
     /// # Errors
-    /// When another process replaced one of them by now, or it cannot be removed; the others are removed all the same.
+    /// Another process has replaced one of them, or it cannot be removed; the others are removed all the same.
     pub fn remove(mut self) -> Result<()> {
         self.sweep();
         let removed = self.files.drain(..).map(Target::remove);
@@ -137,7 +138,7 @@ impl ProgramFiles {
     }
 }
 
-/// What all files take together.
+/// Size of all files together.
 fn total(sizes: &[u64]) -> Result<Size> {
     for bytes in sizes {
         Size::Exactly(*bytes).check()?;
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_leaves_nothing_and_a_stop_ends_the_filling() {
+    fn dropping_removes_all_and_a_stop_interrupts() {
         let dir = tempfile::tempdir().expect("a folder");
         let folder = ProgramFiles::open(dir.path(), &[100, 200]).expect("made");
         let error = folder.fill(3, &AtomicBool::new(true), &mut |_| {});
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(entries(dir.path()), 0);
     }
 
-    /// Whether the file system knows when files were made; a skip where it does not.
+    /// Whether the file system records creation times; a skip if it does not.
     #[track_caller]
     fn knows_births(folder: &Path) -> bool {
         let born = fs::metadata(folder).and_then(|data| data.created());
@@ -205,7 +206,7 @@ mod tests {
             .is_ok()
     }
 
-    /// A file that is younger than the folder it is in, by the clock of the file system.
+    /// A file that is younger than its folder, by the clock of the file system.
     fn output(path: &Path) {
         let born = |path: &Path| fs::metadata(path).and_then(|data| data.created());
         let folder = born(path.parent().expect("a folder")).expect("a time");
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_is_removed_by_the_next() {
+    fn next_run_removes_a_killed_runs_files() {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let dir = tempfile::tempdir().expect("a folder");
         if !knows_births(dir.path()) {
@@ -230,7 +231,7 @@ mod tests {
         let listed = folder.file(100).expect("there").path().to_owned();
         let private = listed.parent().expect("a folder").to_owned();
         fs::write(&listed, b"half").expect("written");
-        // What the folder removes and takes off its list, as it is now.
+        // A copy of everything that dropping removes or unlists.
         let kept = |path: &Path| path.with_file_name(format!("{}-kept", path.display()));
         let other_main = dir.path().join(".iolab-scratch-00000000000000aa");
         fs::copy(&name, kept(&name)).expect("copied");
@@ -255,7 +256,7 @@ mod tests {
         );
         leave(&empty, b"");
         leave(&under_it, b"of somebody");
-        // Of no run, and of one that does not list it.
+        // Folders of no run, and of a run that does not list the folder.
         let foreign = ["0123456789abcdef", "00000000000000aa"].map(|main| {
             let foreign = beside(main, ".files");
             fs::DirBuilder::new()
@@ -266,7 +267,7 @@ mod tests {
             leave(&file, b"of somebody");
             file
         });
-        // What is in it from elsewhere keeps it, and the next run tries again.
+        // A foreign file keeps the folder, and the next run tries again.
         fs::create_dir(private.join("full")).expect("made");
         fs::write(private.join("full/file"), "of others").expect("written");
         let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_make_beside_their_file_goes_and_what_came_from_elsewhere_stays() {
+    fn sweep_removes_only_files_that_programs_made() {
         let dir = tempfile::tempdir().expect("a folder");
         if !knows_births(dir.path()) {
             return;
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_a_file_goes() {
+    fn link_in_place_of_a_file_is_removed() {
         let dir = tempfile::tempdir().expect("a folder");
         if !knows_births(dir.path()) {
             return;
@@ -327,7 +328,7 @@ mod tests {
         loop {
             std::os::unix::fs::symlink("/etc/passwd", &file).expect("linked");
             folder.sweep();
-            // A clock of the file system may tick seldom.
+            // The file system's clock may be coarse.
             if file.symlink_metadata().is_err() {
                 break;
             }
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_given_a_regular_file_whatever_the_folder_is_called_by_then() {
+    fn program_gets_a_regular_file_after_a_rename() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().expect("a folder");
         let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");

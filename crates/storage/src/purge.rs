@@ -1,4 +1,5 @@
-//! Purges of a whole device: by the command Format NVM of an NVMe namespace, with the setting that erases user data.
+//! Purges of a whole device by the command Format NVM of an NVMe namespace, with the setting that erases user
+//! data.
 //!
 //! Source: NVM Express Base Specification 2.0c, sections 5.14 (Format NVM) and 5.17 (Identify), NVM Command Set Specification 1.0c,
 //! section 4.1.5.1 (Identify Namespace). Other commands that purge (Sanitize, ATA SECURITY ERASE UNIT) outlast the process that sends
@@ -18,21 +19,22 @@ use super::errno::of_std;
 use super::sysfs::value;
 use super::{Target, TargetKind};
 
-/// `NVME_IOCTL_ID` of linux/nvme_ioctl.h: the number of the namespace of a block device.
+/// `NVME_IOCTL_ID` of linux/nvme_ioctl.h: number of a block device's namespace.
 const NAMESPACE: libc::Ioctl = 0x4e40;
 /// `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h, for the 72 bytes of [`AdminCommand`].
 const ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 
 const IDENTIFY: u8 = 0x06;
 const FORMAT_NVM: u8 = 0x80;
-/// What Identify returns.
+/// Length of the answer to Identify, bytes.
 const PAGE: usize = 4096;
-/// CNS of Identify: the data structure of a namespace, and that of the controller.
+/// CNS of Identify for the data structures of a namespace, and of the controller.
 const OF_NAMESPACE: u32 = 0;
 const OF_CONTROLLER: u32 = 1;
 /// Secure erase setting 1, user data erase, in dword 10 of Format NVM.
 const ERASE_USER_DATA: u32 = 1 << 9;
-/// How long a drive may take: large ones erase for minutes, and the kernel resets the controller after that.
+/// Longest time that a drive may take: large ones erase for minutes, and the kernel resets the controller after
+/// that.
 pub const PURGE_MAX: Duration = Duration::from_secs(4 * 3600);
 
 /// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h.
@@ -59,15 +61,15 @@ struct AdminCommand {
     result: u32,
 }
 
-/// A purge that a device offers.
+/// A purge that a device supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purge {
     namespace: u32,
-    /// Dword 10 of Format NVM: the format that the namespace has, and what is erased.
+    /// Dword 10 of Format NVM: the present format of the namespace, and the kind of erasure.
     format: u32,
     /// Bytes of the namespace, all of which are erased.
     bytes: u64,
-    /// What the disk calls itself.
+    /// Model name that the disk reports.
     model: Option<String>,
 }
 
@@ -75,27 +77,28 @@ pub struct Purge {
 #[derive(Debug)]
 struct Failed {
     why: String,
-    /// Whether the drive may have begun it.
+    /// Whether the drive may have begun the command.
     is_sent: bool,
 }
 
 impl Purge {
-    /// Bytes that it erases: all of the device, whatever part of it the run uses.
+    /// Erased bytes: all of the device, whatever part of it the run uses.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What it erases, for messages: name, size and model of the device.
+    /// Name, size and model of the erased device, for messages.
     pub fn subject(&self, target: &Target) -> String {
         let model = self.model.as_deref().unwrap_or("model unknown");
         let size = format_bytes(self.bytes as f64);
         format!("{} ({size}, {model})", target.named().display())
     }
 
-    /// Purges all of the device of a target, which has to be open for writing, and waits for the end; how long that took.
+    /// Purges the whole device of a target, which has to be open for writing. Waits for the end, and returns
+    /// the time taken.
     ///
     /// # Errors
-    /// Of kind [`Failed`](iolab_workload::Kind::Failed): what the drive or the kernel answered.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the answer of the drive or the kernel.
     pub fn carry_out(&self, target: &Target) -> Result<Duration> {
         let failed = |Failed { why, is_sent }| {
             let error = Error::failed(format!(
@@ -130,15 +133,15 @@ impl Purge {
 }
 
 impl Target {
-    /// Whether it is an NVMe namespace, which nothing else that can be purged is.
+    /// Whether the target is an NVMe namespace, the only kind of device that can be purged.
     pub fn is_nvme_namespace(&self) -> bool {
         self.block_number().is_some_and(is_namespace)
     }
 
-    /// The purge that the device offers which this target is.
+    /// Purge that the target's device supports.
     ///
     /// # Errors
-    /// Why there is none, in words that follow the name of the target.
+    /// The reason why there is none, in words that follow the name of the target.
     pub fn purge(&self) -> std::result::Result<Purge, String> {
         let number = match self.kind() {
             TargetKind::BlockDevice => self.block_number(),
@@ -172,7 +175,7 @@ impl Target {
     }
 }
 
-/// As [`Target::is_nvme_namespace`], for what a path leads to.
+/// As [`Target::is_nvme_namespace`], for the object at a path.
 pub fn is_nvme_namespace(path: &Path) -> bool {
     let number = rustix::fs::stat(path)
         .ok()
@@ -184,21 +187,21 @@ fn is_namespace(number: Number) -> bool {
     namespace_number(&folder_of(number)).is_some()
 }
 
-/// What sysfs shows of a block device.
+/// Folder of a block device in sysfs.
 fn folder_of((major, minor): Number) -> PathBuf {
     Path::new("/sys/dev/block").join(format!("{major}:{minor}"))
 }
 
-/// Only the kernel's own node of a namespace has it.
+/// Number of the namespace, which only the kernel's own node of a namespace has.
 fn namespace_number(folder: &Path) -> Option<u64> {
     value(&folder.join("nsid"))
 }
 
-/// Number and bytes of the namespace that a folder of sysfs shows. Nothing else will do: a device that stands on a disk (device mapper)
-/// passes commands on to that disk, and so would erase what lies beside it.
+/// Number and size in bytes of the namespace at a folder of sysfs. Other devices are refused: one that stands
+/// on a disk (device mapper) passes commands on to that disk, and would erase its other data too.
 fn namespace_in(folder: &Path) -> std::result::Result<(u64, u64), String> {
     let nsid = namespace_number(folder).ok_or("is no NVMe namespace")?;
-    // In units of 512 bytes, whatever the blocks of the device are.
+    // Units of 512 bytes, whatever the device's block size.
     let sectors = value(&folder.join("size")).ok_or("does not say its size")?;
     let names = |of: &Path| {
         let entries = std::fs::read_dir(of)
@@ -220,7 +223,7 @@ fn namespace_in(folder: &Path) -> std::result::Result<(u64, u64), String> {
     Ok((nsid, sectors.saturating_mul(512)))
 }
 
-/// Bytes of a namespace by its own data structure; `None` where that is not a size.
+/// Size of a namespace by its own data structure, bytes; `None` for an impossible size.
 fn capacity(own: &[u8; PAGE]) -> Option<u64> {
     let mut blocks = [0; 8];
     blocks.copy_from_slice(&own[..8]);
@@ -240,7 +243,7 @@ fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32,
     if optional_commands & 0b10 == 0 {
         return Err("does not offer Format NVM");
     }
-    // Of all namespaces: a format (bit 0), or what it erases (bit 1).
+    // A format (bit 0) or an erasure (bit 1) covers all namespaces.
     if format_attributes & 0b11 != 0 && namespaces != 1 {
         return Err("shares its controller with other namespaces, which Format NVM erases too");
     }
@@ -248,7 +251,7 @@ fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32,
         return Err("may be attached to other controllers, and so to other hosts");
     }
     let (sizes, protection) = (u32::from(own[26]), u32::from(own[29]));
-    // The format in force, with its metadata and protection, so that nothing but the contents changes.
+    // The present format, with its metadata and protection, so that only the contents change.
     let format = (sizes & 0xf)
         | (((sizes >> 4) & 1) << 4)
         | ((protection & 0b111) << 5)
@@ -257,7 +260,7 @@ fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32,
     Ok(format | ERASE_USER_DATA)
 }
 
-/// The number of an NVMe namespace; `None` for any other device.
+/// Number of an NVMe namespace; `None` for any other device.
 fn namespace_of(file: &File) -> Option<u32> {
     // SAFETY: the request takes no argument and touches no memory of this process.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), NAMESPACE) };
@@ -315,7 +318,7 @@ fn send(
 mod tests {
     use super::*;
 
-    /// A controller that offers Format NVM, with this many namespaces and format attributes.
+    /// A controller that supports Format NVM, with this many namespaces and format attributes.
     fn controller(namespaces: u32, attributes: u8) -> [u8; PAGE] {
         let mut page = [0; PAGE];
         page[256] = 0b10;
@@ -340,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_reach_others_or_is_not_offered_is_left_alone() {
+    fn shared_or_unsupported_purges_are_refused() {
         let own = [0; PAGE];
         for attributes in [0b01, 0b10] {
             let several = format(&controller(2, attributes), &own);
@@ -373,7 +376,7 @@ mod tests {
         let at = folder.path();
         let write = |name: &str, text: &str| std::fs::write(at.join(name), text).expect("written");
         write("size", "262144\n");
-        // As device mapper, partitions and bcache: no number of a namespace.
+        // Device mapper, partitions and bcache lack the number of a namespace.
         std::fs::create_dir(at.join("holders")).expect("made");
         assert!(namespace_in(at).is_err());
         write("nsid", "1\n");
@@ -391,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_has_the_size_that_its_number_names() {
+    fn command_size_matches_its_request_number() {
         assert_eq!(size_of::<AdminCommand>(), ((ADMIN as usize) >> 16) & 0x3fff);
     }
 

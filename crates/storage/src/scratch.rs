@@ -1,13 +1,15 @@
-//! The scratch file: a file of our own in the user's directory, and those that belong to it.
+//! Scratch file: a file of iolab's own in the user's directory, with further files that belong to it.
 //!
-//! Layout: the usable region, then a footer of [`FOOTER_LEN`] bytes that tells a left-over from anybody else's file. A run
-//! holds an exclusive `flock` as long as it lives, so a lock that can be had means that the run is dead. The file gets its
-//! name when it is whole and locked, where the file system has files without a name (`O_TMPFILE`).
+//! Layout: the usable region, then a footer of [`FOOTER_LEN`] bytes that distinguishes a left-over from other
+//! programs' files. A run holds an exclusive `flock` as long as it lives, so a free lock means that the run is
+//! dead. If the file system has files without a name (`O_TMPFILE`), the file gets its name when it is complete
+//! and locked.
 //!
-//! Other files belong to it, and are left-overs when it is one: those that a worker has for itself, and fresh ones. They have
-//! exactly the size asked for and bear its name, a dot, their size, a dot and a number. Those of programs, which read a file to
-//! its end and must not meet a footer, lie in a folder beside it (`private_folder.rs`) and are named by their size. The footer lists
-//! their inodes and that of the folder, that of a file before it gets its name: what is not listed belongs to others.
+//! Further files belong to it, and are left-overs if it is one: private files of workers, and fresh ones. They
+//! have exactly the requested size; their name is that of the scratch file, a dot, their size, a dot and a
+//! number. Files for programs, which read a file to its end and must not meet a footer, lie in a folder next to
+//! it (`private_folder.rs`) and are named by their size. The footer lists the inodes of the files and the
+//! folder, each file's before it gets its name: unlisted files belong to others.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -43,14 +45,14 @@ pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 const PREFIX: &str = ".iolab-scratch-";
 const DIGITS: usize = 16;
 const MODE: u32 = 0o600;
-/// Names are random: a second try is for the run that was raced, more would hide a fault.
+/// Attempts at a new name. Names are random: a second attempt is for a lost race, more would hide a fault.
 const TRIES: u32 = 8;
 
-/// The name of a scratch file, and the duty to remove it.
+/// Name of a scratch file, and the duty to remove it.
 #[derive(Debug)]
 pub(super) struct Scratch {
     dir: OwnedFd,
-    /// The directory in which `dir` was made for it, under this name; `None` where `dir` was there before.
+    /// Directory in which `dir` was made for it, and the name of `dir` there; `None` if `dir` existed before.
     above: Option<(OwnedFd, String)>,
     name: String,
     path: PathBuf,
@@ -59,18 +61,18 @@ pub(super) struct Scratch {
     role: Role,
 }
 
-/// How the next run recognises the file as a left-over, should this process be killed.
+/// Means by which the next run recognises the file as a left-over if this process is killed.
 #[derive(Debug)]
 enum Role {
-    /// By its footer, which lists those beside it.
+    /// A footer of its own, which lists the files that belong to it.
     Main {
         register: Arc<Register>,
-        /// Files with a number that were made beside it.
+        /// Number of numbered files made so far.
         made: AtomicU64,
     },
-    /// By the footer of a file of this process.
+    /// The footer of another file of this process.
     Beside(Listed),
-    /// Another process's, whose footer it alone writes: what this one makes beside it belongs to an empty main file of its own,
+    /// A footer that only another process writes. Files made here belong to an empty main file of this process,
     /// made when it is needed.
     Joined(Mutex<Option<Box<Scratch>>>),
 }
@@ -79,8 +81,8 @@ impl Scratch {
     /// Opens the file that process 0 of a run made, with `region` usable bytes.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is anything else; of kind [`Usage`](iolab_workload::Kind::Usage)
-    /// when it is out of reach.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) for any other file; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage) when it is out of reach.
     pub(super) fn join(dir: OwnedFd, path: &Path, region: u64) -> Result<(Self, File)> {
         let not_ours = || {
             Error::refused(format!(
@@ -113,7 +115,7 @@ impl Scratch {
             name,
             path: path.to_owned(),
             stat,
-            // Another process made it, and removes it.
+            // Another process made the file, and removes it.
             removed: true,
             role: Role::Joined(Mutex::new(None)),
         };
@@ -123,7 +125,7 @@ impl Scratch {
     /// Creates, locks and marks a file with a usable region of `region` bytes.
     ///
     /// # Errors
-    /// When the directory is not writable or the file cannot have that size.
+    /// The directory is not writable, or the file cannot have that size.
     pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
         check_process_limit(region + FOOTER_LEN)?;
         memory_limits::check(0, 0)?;
@@ -132,10 +134,11 @@ impl Scratch {
             let path = dir_path.join(&name);
             let hold = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
             let look = |errno| errno::on_path("look at", &path, errno);
-            // All that can fail is done before it has a name, because a later failure would leave that name behind.
+            // Everything that can fail comes before the name, which a later failure would leave behind.
             let ready = Cell::new(None);
             let made = appear(&dir, &name, &|file| {
-                // Another run may take it for a left-over in the instant before the lock, where it has a name by now.
+                // If it already has a name, another run may take it for a left-over in the instant before the
+                // lock.
                 if !lock(file) {
                     return Err(Unmade::Taken);
                 }
@@ -196,10 +199,11 @@ impl Scratch {
         })
     }
 
-    /// Creates a file of programs in that folder of this one, for exactly `bytes` bytes, which no other has; it is still empty.
+    /// Creates an empty file for programs in the folder `folder`, for exactly `bytes` bytes; no other file
+    /// there has that size.
     ///
     /// # Errors
-    /// When the file cannot be made or cannot have that size.
+    /// The file cannot be made, or cannot have that size.
     pub(super) fn within(&self, folder: &Private, bytes: u64) -> Result<(Self, File)> {
         let Role::Main { register, .. } = &self.role else {
             return Err(super::no_scratch(&self.path));
@@ -212,10 +216,10 @@ impl Scratch {
         Ok((scratch, file))
     }
 
-    /// Creates a file that belongs to this one, for exactly `bytes` bytes; it is still empty.
+    /// Creates an empty file that belongs to this one, for exactly `bytes` bytes.
     ///
     /// # Errors
-    /// When the file cannot be made or cannot have that size.
+    /// The file cannot be made, or cannot have that size.
     pub(super) fn numbered_beside(&self, bytes: u64) -> Result<(Self, File)> {
         match &self.role {
             Role::Main { register, made } => {
@@ -283,7 +287,7 @@ impl Scratch {
         Ok((scratch, file))
     }
 
-    /// The path of the directory that it is in.
+    /// Path of the directory that it is in.
     fn folder_path(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
@@ -292,12 +296,12 @@ impl Scratch {
         &self.path
     }
 
-    /// The directory that it is in.
+    /// Directory that it is in.
     pub(super) fn dir(&self) -> &OwnedFd {
         &self.dir
     }
 
-    /// What removes it while others use it; `None` where it is another process's.
+    /// Handle that removes the file while others use it; `None` if another process made it.
     pub(super) fn remover(&self) -> Option<ScratchRemover> {
         let Role::Main { register, made: _ } = &self.role else {
             return None;
@@ -310,10 +314,10 @@ impl Scratch {
         })
     }
 
-    /// Removes the file, after making sure that its name still stands for it.
+    /// Removes the file, if its name still stands for it.
     ///
     /// # Errors
-    /// When the name stands for something else by now, or the file cannot be removed.
+    /// The name now stands for another file, or the file cannot be removed.
     pub(super) fn remove(&mut self) -> Result<()> {
         if let Role::Joined(own) = &mut self.role
             && let Some(own) = own.get_mut().unwrap_or_else(PoisonError::into_inner)
@@ -345,8 +349,8 @@ impl Scratch {
         Ok(())
     }
 
-    /// Whether its path leads to it, in the directory in which it was made. What iolab has made itself is looked up step by
-    /// step: the path may be longer than a system call takes.
+    /// Whether the path leads to this file, in the directory in which it was made. Names made by iolab are
+    /// looked up step by step: the path may be longer than a system call accepts.
     pub(super) fn is_at_its_path(&self) -> bool {
         let is = |now: std::result::Result<Stat, Errno>, held: &OwnedFd| {
             let held = rustix::fs::fstat(held);
@@ -365,19 +369,19 @@ impl Scratch {
     }
 }
 
-/// Removes the name of a scratch file whose target cannot be dropped, because its threads wait for storage.
+/// Remover of the name of a scratch file whose target cannot be dropped, because its threads wait for storage.
 #[derive(Debug)]
 pub struct ScratchRemover {
     dir: OwnedFd,
-    /// Files beside it come and go during a run.
+    /// Files that belong to it come and go during a run.
     register: Arc<Register>,
     name: String,
     stat: Stat,
 }
 
 impl ScratchRemover {
-    /// Removes it and says whether it is gone. It stays where its name stands for another file by now, and where files are beside
-    /// it, which only its footer names. Takes without end where its storage does not answer.
+    /// Removes the file. True if it is gone. It stays if its name now stands for another file, and while other
+    /// files belong to it, which only its footer names. Blocks without end if the storage does not answer.
     pub fn remove(&self) -> bool {
         stands_for(&self.dir, &self.name, &self.stat)
             && self.register.is_empty()
@@ -387,17 +391,17 @@ impl ScratchRemover {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing is left to report to; `Target::remove` is for those who want to know.
+        // No one is left to report to; [`Target::remove`] reports errors.
         let _ = self.remove();
     }
 }
 
-/// The name of a file in the folder of programs.
+/// Name of a file in the folder of programs.
 pub(super) fn name_within(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// A further descriptor of a directory.
+/// Another descriptor of a directory.
 fn hold(dir: &OwnedFd, path: &Path) -> Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(dir, 0)
         .map_err(|errno| errno::on_path("hold the directory of", path, errno))
@@ -408,9 +412,9 @@ fn stands_for(dir: &OwnedFd, name: &str, stat: &Stat) -> bool {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| same_inode(&now, stat))
 }
 
-/// Why a file was not made.
+/// Reason why a file was not made.
 enum Unmade {
-    /// Its name is another file's, or was for a moment.
+    /// Another file has the name, or briefly had it.
     Taken,
     Refused(Errno),
     Failed(Error),
@@ -424,7 +428,7 @@ impl From<Error> for Unmade {
 
 type Made<T = File> = std::result::Result<T, Unmade>;
 
-/// Makes a file that is whole when it has its name, where the file system can do that.
+/// Makes a file that is complete when it gets its name, where the file system supports that.
 fn appear(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>) -> Made {
     match prepared_before(dir, name, prepare)? {
         Some(file) => Ok(file),
@@ -432,8 +436,8 @@ fn appear(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>) -> Mad
     }
 }
 
-/// Prepares a file and gives it its name; `None` where there are no files without a name, or none that can get one. An overlay goes on
-/// showing such a file without its name, by which its layer is found.
+/// Prepares a file and gives it its name; `None` where files without a name do not exist, or cannot get one. On
+/// an overlay, such a file keeps showing without its name, by which its layer is found.
 fn prepared_before(
     dir: &OwnedFd,
     name: &str,
@@ -456,8 +460,8 @@ fn prepared_before(
     }
 }
 
-/// Prepares a file that has its name already, and removes it when that fails. What a kill leaves before it is prepared is empty
-/// and stays.
+/// Prepares a file that already has its name, and removes it if that fails. A kill before the preparation
+/// leaves an empty file, which stays.
 fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>) -> Made {
     let mode = Mode::from_raw_mode(MODE);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -468,20 +472,21 @@ fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>
     };
     prepare(&file).inspect_err(|_| {
         if rustix::fs::fstat(&file).is_ok_and(|own| stands_for(dir, name, &own)) {
-            // The error that made it useless is the one to tell.
+            // The error that made the file useless is the one to report.
             let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
         }
     })?;
     Ok(file)
 }
 
-/// A number from the kernel; before its random numbers are ready, one from the standard library.
+/// Random number from the kernel, or from the standard library before the kernel's generator is ready.
 fn random() -> Result<u64> {
     let mut bytes = [0; 8];
     let given = rustix::rand::getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
     match given {
         Ok(count) if count == bytes.len() => Ok(u64::from_ne_bytes(bytes)),
-        // Kernels before 5.6 would wait for minutes on a machine that was just started. A name has to be new, not secret.
+        // Kernels before 5.6 would block for minutes on a machine that has just started. A name has to be new,
+        // not secret.
         Err(Errno::AGAIN) => Ok(RandomState::new().build_hasher().finish()),
         other => Err(Error::failed(format!(
             "the kernel gives no random number for the name of a scratch file: {}",
@@ -491,11 +496,11 @@ fn random() -> Result<u64> {
     }
 }
 
-/// Checks that files can be made in a directory, before its free space is talked about.
+/// Checks that files can be made in a directory, before its free space matters.
 ///
 /// # Errors
-/// When the file system is read-only or the permissions are lacking; of kind [`Failed`](iolab_workload::Kind::Failed) when files
-/// can be made but not removed.
+/// The file system is read-only or permissions are missing; of kind [`Failed`](iolab_workload::Kind::Failed)
+/// when files can be made but not removed.
 pub(super) fn check_writable(dir: impl AsFd, path: &Path) -> Result<()> {
     let attributes = rustix::fs::statx(&dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .map(|statx| statx.stx_attributes);
@@ -509,12 +514,12 @@ pub(super) fn check_writable(dir: impl AsFd, path: &Path) -> Result<()> {
     let access = Access::WRITE_OK | Access::EXEC_OK;
     match rustix::fs::accessat(dir, c".", access, AtFlags::EACCESS) {
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(cannot_create(path, errno)),
-        // A kernel that cannot tell lets the creation tell.
+        // If the kernel cannot say, the creation will.
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// The results stay valid, but the file is left behind.
+/// Error for a file that is left behind; the results stay valid.
 fn cannot_remove(path: &Path, errno: Errno) -> Error {
     let reason = errno::reason(errno);
     Error::failed(format!("cannot remove {}: {reason}", path.display())).hint(
@@ -538,7 +543,7 @@ fn cannot_create(dir: &Path, errno: Errno) -> Error {
 fn lock(file: &File) -> bool {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => false,
-        // A file system without locks: its left-overs are never recognised, which is the safe side.
+        // On a file system without locks, left-overs are never recognised, which is safe.
         Ok(()) | Err(_) => true,
     }
 }
@@ -566,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_appears_first_goes_when_it_cannot_be_prepared() {
+    fn named_file_goes_when_it_cannot_be_prepared() {
         let dir = tempfile::tempdir().unwrap();
         let handle = OwnedFd::from(File::open(dir.path()).unwrap());
         let path = dir.path().join("file");

@@ -1,4 +1,4 @@
-//! Which sectors of a disk the bytes of a target lie in.
+//! Map from the bytes of a target to the sectors of its disk.
 
 use std::fs::File;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use super::device::Number;
 use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
 use super::{Target, TargetKind, sysfs};
 
-/// Bytes of a sector, as the block layer counts them.
+/// Size of a sector, as the block layer counts, bytes.
 const SECTOR: u64 = 512;
-/// The file system whose extents name places of its own, which its chunks map to a device, and that writes each block to a new
-/// place.
+/// File system that writes each block to a new place. Its extents name places in an address space of its own,
+/// which chunks map to a device.
 const BTRFS: &str = "btrfs";
-/// File systems that do so, too, and whose map is not known.
+/// File systems with addresses of their own whose map is unknown.
 const OWN_ADDRESSES: [(&str, &str); 2] = [
     (
         "bcachefs",
@@ -28,81 +28,82 @@ const OWN_ADDRESSES: [(&str, &str); 2] = [
     ),
 ];
 
-/// What carries the requests of a target out, as the kernel's trace events name it.
+/// Device or server that carries out a target's requests, as named in the kernel's trace events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
     /// A disk.
     Disk {
-        /// Its MAJOR and MINOR, not those of a partition.
+        /// Number of the whole disk, not of a partition.
         number: Number,
-        /// Whether it has requests, which pass a queue; others take bios as they come.
+        /// Whether the disk has a request queue; other devices take bios directly.
         has_requests: bool,
     },
-    /// A file system in user space: MAJOR and MINOR of its mount.
+    /// A file system in user space, by the number of its mount.
     Fuse(Number),
-    /// A file server (NFS): MAJOR and MINOR of its mount.
+    /// A file server (NFS), by the number of its mount.
     FileServer(Number),
 }
 
-/// Where the places lie that a file system names which writes each block to a new one (btrfs).
+/// Position on the disk of the places named by a file system that writes each block to a new place (btrfs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovingPlaces {
-    /// MAJOR and MINOR of the disk, not of a partition.
+    /// Number of the whole disk, not of a partition: major, minor.
     pub disk: Number,
-    /// Whether the disk has requests, which pass a queue; others take bios as they come.
+    /// Whether the disk has a request queue; other devices take bios directly.
     pub has_requests: bool,
-    /// Whether it stands on other devices.
+    /// Whether the disk stands on other devices.
     pub is_layer: bool,
-    /// What `fstatfs` tells of the file system: of btrfs, its UUID and the number of the subvolume.
+    /// Identity of the file system from `fstatfs`: for btrfs, made of its UUID and the number of the subvolume.
     pub file_system: u64,
-    /// Where its device begins on the disk, bytes.
+    /// First byte of the file system's device on the disk.
     start: u64,
     chunks: Vec<Chunk>,
 }
 
-/// Where the bytes of a target lie on the disk below it.
+/// Position of a target's bytes on the disk below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectorMap {
-    /// MAJOR and MINOR of the disk, not of a partition.
+    /// Number of the whole disk, not of a partition: major, minor.
     pub disk: Number,
-    /// Whether the disk has requests, which pass a queue; others take bios as they come.
+    /// Whether the disk has a request queue; other devices take bios directly.
     pub has_requests: bool,
-    /// Whether it stands on other devices.
+    /// Whether the disk stands on other devices.
     pub is_layer: bool,
-    /// In ascending order of offsets.
+    /// Extents in ascending order of offsets.
     extents: Vec<Extent>,
 }
 
-/// Bytes of a target that lie beside each other on its disk.
+/// Bytes of a target that are contiguous on its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     offset: u64,
     bytes: u64,
-    /// Where it begins on the disk, bytes.
+    /// First byte on the disk.
     physical: u64,
 }
 
-/// The disk below a target, and the byte at which the target, or the partition with its file system, begins there.
+/// Disk below a target, and the first byte there of the target, or of the partition with its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Disk {
     pub(super) number: Number,
     start: u64,
     pub(super) has_requests: bool,
-    /// Whether it stands on other devices.
+    /// Whether the disk stands on other devices.
     is_layer: bool,
 }
 
-/// Sectors beside each other.
+/// Contiguous sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sectors {
-    /// The first one.
+    /// First sector.
     pub first: u64,
-    /// How many.
+    /// Number of sectors.
     pub count: u32,
 }
 
 impl SectorMap {
-    /// The sectors that a request of a target covers, in ascending order of its bytes; bytes without a place have none.
+    /// Sectors that a request to a target covers, in ascending order of its bytes; bytes without a place have
+    /// none.
     pub fn of_request(&self, offset: u64, bytes: u32) -> impl Iterator<Item = Sectors> {
         let end = offset + u64::from(bytes);
         let first = self
@@ -123,7 +124,7 @@ impl SectorMap {
 }
 
 impl MovingPlaces {
-    /// The sectors of so many bytes from a place on.
+    /// Sectors of `bytes` bytes from a place on.
     pub fn sectors(&self, place: u64, bytes: u64) -> impl Iterator<Item = Sectors> {
         let whole = Extent {
             offset: 0,
@@ -140,10 +141,10 @@ impl MovingPlaces {
 }
 
 impl Target {
-    /// What carries its requests out; a disk is that of [`Target::sectors`].
+    /// Carrier of the target's requests; for a disk, the one in [`Target::sectors`].
     ///
     /// # Errors
-    /// Why there is none, in a few words.
+    /// The reason why there is none, in a few words.
     pub fn carrier(&self) -> Result<Carrier, &'static str> {
         let mount = self.mount();
         let served = mount.and_then(|mount| match mount.is_fuse() {
@@ -165,10 +166,10 @@ impl Target {
         }
     }
 
-    /// Where a range of its bytes lies now.
+    /// Present position of a range of the target's bytes.
     ///
     /// # Errors
-    /// Why that is not known, in a few words.
+    /// The reason why that is unknown, in a few words.
     pub fn sectors(&self, range: &Range<u64>) -> Result<SectorMap, &'static str> {
         let disk = self.located()?;
         let extents = match self.kind {
@@ -198,16 +199,15 @@ impl Target {
         })
     }
 
-    /// Whether a block that is written gets a new place, so that the extents of a file do not tell the places of writes that are
-    /// over.
+    /// Whether a written block gets a new place, so that extents do not show the places of past writes.
     pub fn moves_written_blocks(&self) -> bool {
         self.is_on_btrfs()
     }
 
-    /// Where the places that its file system names lie now, of one that moves written blocks.
+    /// Present position of the places that the file system names, for a file system that moves written blocks.
     ///
     /// # Errors
-    /// Why that is not known, in a few words.
+    /// The reason why that is unknown, in a few words.
     pub fn moving_places(&self) -> Result<MovingPlaces, &'static str> {
         let disk = self.located()?;
         let told = fstatvfs(self.holder());
@@ -245,8 +245,8 @@ impl Target {
     }
 }
 
-/// Whether a device is an NVMe disk, or a partition of one, that passes its requests on to paths: alone among these it has no queue of
-/// its own.
+/// Whether a device is an NVMe disk (or its partition) that passes requests on to paths. Unlike the others
+/// here, it has no queue of its own.
 fn is_multipath_head(sys: &Path, (major, minor): Number) -> bool {
     let own = std::fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}")));
     own.is_ok_and(|own| {
@@ -258,7 +258,7 @@ fn is_multipath_head(sys: &Path, (major, minor): Number) -> bool {
     })
 }
 
-/// The disk that a device is, or that it is a partition of.
+/// Disk that a device is, or is a partition of.
 pub(super) fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
     let folder = |number: Number| {
         std::fs::canonicalize(sys.join(format!("dev/block/{}:{}", number.0, number.1))).ok()
@@ -279,7 +279,7 @@ pub(super) fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
     })
 }
 
-/// The parts of extents that lie in chunks, which name their places on the device.
+/// Parts of extents that lie in chunks, with their places on the device.
 fn mapped(extents: &[Extent], chunks: &[Chunk]) -> Vec<Extent> {
     let in_chunks = extents.iter().flat_map(|extent| {
         chunks.iter().filter_map(move |chunk| {
@@ -295,7 +295,7 @@ fn mapped(extents: &[Extent], chunks: &[Chunk]) -> Vec<Extent> {
     in_chunks.collect()
 }
 
-/// The extents of a range that have a place, as the file system numbers places.
+/// Extents of a range that have a place, in the file system's own addresses.
 fn extents(file: &File, range: &Range<u64>) -> Option<Vec<Extent>> {
     let mut all: Vec<Extent> = Vec::new();
     let mut at = range.start;
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_over_two_extents_has_sectors_in_both() {
+    fn request_over_two_extents_has_sectors_in_both() {
         let extent = |offset, bytes, physical| Extent {
             offset,
             bytes,
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(found((1, 1)), None);
     }
 
-    /// As Linux 6.12 shows a namespace with two paths, and one without.
+    /// A namespace with two paths, and one without, as Linux 6.12 shows them.
     #[test]
     fn a_multipath_disk_of_nvme_has_no_queue() {
         let sys = tempfile::tempdir().expect("a folder");
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extent_over_two_chunks_has_a_place_in_each() {
+    fn extent_over_two_chunks_has_two_places() {
         let extent = Extent {
             offset: 4096,
             bytes: 12_288,

@@ -6,8 +6,8 @@ use std::ops::Range;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// Follows data and holes of a range, in at most so many steps: where that ends, and the bytes of holes up to there. `None` where the
-/// file system does not tell.
+/// Follows data and holes of a range in at most `steps` steps. Returns the end of the examined part, and its
+/// bytes in holes; `None` where the file system does not report them.
 pub fn seek_holes(file: &File, range: &Range<u64>, steps: usize) -> Option<(u64, u64)> {
     let (mut at, mut holes) = (range.start, 0);
     for _ in 0..steps {
@@ -24,7 +24,7 @@ pub fn seek_holes(file: &File, range: &Range<u64>, steps: usize) -> Option<(u64,
         at = data;
         if data < range.end {
             let hole = seek(file, SeekFrom::Hole(data)).ok()?;
-            // It goes on even where the data has become a hole meanwhile.
+            // Progress is made even if the data has become a hole meanwhile.
             at = hole.clamp(data + 1, range.end);
         }
     }

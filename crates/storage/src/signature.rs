@@ -1,11 +1,11 @@
-//! Signatures of file systems, partition tables, volume managers and disk images: one table, one matcher, and blkid's word
-//! where it is installed.
+//! Signatures of file systems, partition tables, volume managers and disk images: one table, one matcher, and
+//! the results of blkid where it is installed.
 //!
-//! Partitions are looked for in the kernel's list and in the tables on the disk (GPT, MBR, Apple, BSD, Sun, SGI), in every plausible
-//! reading: sectors of 512 to 4096 bytes, an MBR next to a GPT, a partition that ends beyond the disk, tables within partitions. The
-//! user has to name every format that any of these finds.
+//! Partitions are looked for in the kernel's list and in the tables on the disk (GPT, MBR, Apple, BSD, Sun,
+//! SGI), in every plausible reading: sectors of 512 to 4096 bytes, an MBR next to a GPT, a partition that ends
+//! beyond the disk, tables within partitions. The user has to name every format that is found by any of these.
 //!
-//! Offsets and magic numbers are those of the formats' own headers, as libblkid probes them too.
+//! Offsets and magic numbers are from the formats' own headers; libblkid probes them too.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,25 +25,25 @@ mod partitions;
 use formats::FORMATS;
 use partitions::Region;
 
-/// Where a magic number lies.
+/// Position of a magic number.
 #[derive(Debug, Clone, Copy)]
 enum At {
     /// This many bytes from the start.
     Start(u64),
     /// `back` bytes from the end, then rounded down to a multiple of `align`; then `plus` bytes on.
     End { back: u64, align: u64, plus: u64 },
-    /// The first block of 4 KiB after the first of so many equal parts.
+    /// The first block of 4 KiB after the first of `0` equal parts.
     Part(u64),
 }
 
-/// One format. It is there when any magic is found at any of its places and the check agrees.
+/// A format. It is present if any of its magic numbers is at any of its positions, and the check agrees.
 struct Format {
     name: &'static str,
     places: &'static [At],
     magics: &'static [&'static [u8]],
-    /// Told where the magic lies.
+    /// Additional check, given the position of the magic number.
     check: fn(&Probe, u64) -> Found<bool>,
-    /// Formats that carry this one's magic as a part of theirs.
+    /// Formats that contain this one's magic number as a part.
     part_of: &'static [&'static str],
 }
 
@@ -55,28 +55,28 @@ pub(super) struct Site {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Where the partition starts that it was found on.
+    /// First byte of the partition that it was found on.
     pub(super) partition: Option<u64>,
 }
 
-/// The block of most file systems, bytes.
+/// Block size of most file systems, bytes.
 const BLOCK: u64 = 4096;
-/// Where first partitions begin, bytes: what is left of a disk whose table was overwritten.
+/// Usual first bytes of first partitions, for a disk whose table was overwritten.
 const FIRST_PARTITIONS: [u64; 5] = [63 * 512, 1 << 20, 64 * 512, 34 * 512, 63 * 4096];
-/// Partitions that blkid is asked about too: it is started for each.
+/// Most partitions that blkid is asked about; it is started for each.
 const ASKED_MAX: usize = 256;
-/// Tables within partitions of tables.
+/// Most levels of tables within partitions of tables.
 const DEPTH_MAX: usize = 4;
 
-/// All formats in `length` bytes of a file or device from byte `start`, and in the partitions of tables there: by our own
-/// table and by blkid's. Their places count from `start`.
+/// All formats in `length` bytes of a file or device from byte `start`, and in the partitions of tables there,
+/// by iolab's table and by blkid. Their positions count from `start`.
 ///
 /// # Errors
-/// The offset that could not be read, and why: what cannot be read may hold anything.
+/// The offset that could not be read, and why: unreadable data may be anything.
 pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
     let whole = Region { start: 0, length };
     let mut sites = Vec::new();
-    // What has been looked at: readings of tables repeat themselves, and a table may lead back to itself.
+    // Examined regions: readings of tables repeat each other, and a table may lead back to itself.
     let mut seen = BTreeSet::from([whole]);
     let mut level = vec![(whole, None)];
     for _ in 0..DEPTH_MAX {
@@ -90,7 +90,7 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
             for name in &names {
                 let places = match partitions::table(name, &probe) {
                     Some(places) => places,
-                    // What lies on a partition may have all of it.
+                    // A format on a partition may use all of it.
                     None if partition.is_some() => vec![whole_of(&probe)],
                     None => vec![Region {
                         length: file_system_size::of(name, &probe)?
@@ -125,10 +125,10 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
     Ok(sites)
 }
 
-/// Our names of these formats, separated by commas; blkid's names are accepted too.
+/// iolab's names of these formats, separated by commas; blkid's names are accepted too.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): the names that there are.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the list of known names.
 pub(super) fn check_names(names: &str) -> Result<String> {
     let is_known = |name: &String| {
         let mut formats = FORMATS.iter();
@@ -162,7 +162,7 @@ fn all_names(probe: &Probe, asks: bool) -> Found<Vec<String>> {
         false => Vec::new(),
     };
     for name in theirs {
-        // blkid's word for several signatures at once: what was found here has named them.
+        // blkid's word for several signatures at once, which have been named by the findings here.
         let is_told = name == "ambivalent" && !names.is_empty();
         if !is_told && !names.contains(&name) {
             names.push(name);
@@ -174,7 +174,7 @@ fn all_names(probe: &Probe, asks: bool) -> Found<Vec<String>> {
 /// Names of all signatures in `length` bytes of a file or device from byte `start`, each once.
 ///
 /// # Errors
-/// The offset that could not be read, and why: what cannot be read may hold anything.
+/// The offset that could not be read, and why: unreadable data may be anything.
 fn detect(file: &File, start: u64, length: u64) -> Found<Vec<&'static str>> {
     let probe = Probe {
         file,
@@ -192,7 +192,7 @@ fn detect(file: &File, start: u64, length: u64) -> Found<Vec<&'static str>> {
     Ok(found.iter().map(|format| format.name).collect())
 }
 
-/// The bytes looked at.
+/// Examined bytes.
 struct Probe<'a> {
     file: &'a File,
     start: u64,
@@ -216,7 +216,7 @@ impl Probe<'_> {
         Ok(false)
     }
 
-    /// The offset of a place, unless it lies before the start.
+    /// Offset of a position, unless it is before the start.
     fn place(&self, place: At) -> Option<u64> {
         match place {
             At::Start(offset) => Some(offset),
@@ -227,7 +227,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Fills `bytes` from `offset`; false when the end comes first.
+    /// Fills `bytes` from `offset`. False if the end comes first.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Found<bool> {
         let fits = offset
             .checked_add(bytes.len() as u64)
@@ -242,14 +242,14 @@ impl Probe<'_> {
         }
     }
 
-    /// The bytes at an offset; zeros beyond the end.
+    /// Bytes at an offset; zeros beyond the end.
     fn bytes<const N: usize>(&self, offset: u64) -> Found<[u8; N]> {
         let mut bytes = [0; N];
         self.read(offset, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// A little-endian number; zero beyond the end.
+    /// Little-endian number at an offset; zero beyond the end.
     fn u32(&self, offset: u64) -> Found<u32> {
         self.bytes(offset).map(u32::from_le_bytes)
     }
@@ -272,7 +272,7 @@ mod tests {
         detect(file, 0, length).unwrap()
     }
 
-    /// Every magic of the table, at every place, alone on a blank image.
+    /// Every magic number of the table, at every position, alone on a blank image.
     #[test]
     fn every_row_of_the_table_is_found() {
         for format in FORMATS {
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// What the checks of some formats want beside the magic.
+    /// Further bytes that the checks of some formats need besides the magic number.
     fn plausible(file: &File, name: &str, at: u64) {
         let put = |bytes: &[u8], offset| file.write_all_at(bytes, offset).unwrap();
         if name.starts_with("ext") && at != 0x438 {
@@ -315,7 +315,7 @@ mod tests {
             "jbd" => put(&[8], 0x460),
             "xfs_external_log" => put(&[0xfe, 0xed, 0xba, 0xbe, 0, 0, 0, 1, 0, 0, 0, 2], 512),
             "mbr" => put(&[0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0], 446),
-            // The sums of the words of both have to be zero.
+            // The words of both have to add up to zero.
             "sun" => put(&[0xda, 0xbe], 510),
             "sgi" => put(&0x0be5_a941_u32.wrapping_neg().to_be_bytes(), 504),
             "vfat" => put(
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_after_a_lost_table_is_found() {
+    fn file_system_is_found_after_a_lost_table() {
         for start in FIRST_PARTITIONS {
             let file = image(LENGTH);
             file.write_all_at(b"XFSB", start).unwrap();
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// What mkfs makes, without its first 16 KiB.
+    /// A file system by mkfs, without its first 16 KiB.
     #[test]
     fn a_file_system_without_its_beginning_is_found() {
         for (name, need, arguments) in [
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn tables_in_partitions_are_looked_into() {
         let file = image(LENGTH);
-        // A partition at 1 MiB, in it one at 2 MiB in sectors of 4 KiB, which ends beyond both.
+        // A partition at 1 MiB, and in it one at 2 MiB in sectors of 4 KiB, which ends beyond both.
         for (at, start) in [(0, 2048u32), (1 << 20, 512)] {
             let mut entry = [0; 16];
             entry[4] = 0x83;
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_is_looked_at_from_its_own_start() {
+    fn partition_is_examined_from_its_start() {
         let file = image(LENGTH);
         file.write_all_at(b"XFSB", 1 << 20).unwrap();
         assert!(found(&file, LENGTH).is_empty());
@@ -467,7 +467,7 @@ mod tests {
             let file = image(0);
             file.write_all_at(&bytes, 0).unwrap();
             found(&file, bytes.len() as u64);
-            // A length that the file does not have must not matter either.
+            // A length beyond the end of the file must be harmless, too.
             found(&file, bytes.len() as u64 + 70_000);
         }
     }

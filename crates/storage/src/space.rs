@@ -1,4 +1,4 @@
-//! Free space for what is written, with room left for the rest of the system.
+//! Free space for new data, with a reserve for the rest of the system.
 
 use std::fmt;
 use std::path::Path;
@@ -13,31 +13,32 @@ use super::mounts::{self, is_memory_fs};
 use super::target_size::human;
 use super::users::{Pool, PoolSpace};
 
-/// Least and greatest reserve that is left free, bytes.
+/// Smallest and largest reserve that stays free, bytes.
 const RESERVE_MIN: u64 = 64 << 20;
 const RESERVE_MAX: u64 = 2 << 30;
 const MIB: u64 = 1 << 20;
-/// The source of what lies in memory.
+/// Source name of memory.
 const MEMORY: &str = "memory";
-/// How the source of what a pool of thin volumes has begins.
+/// Prefix of the source name of a pool of thin volumes.
 const POOL: &str = "pool ";
 
-/// Space that is taken of one file system, or of memory.
+/// Space taken from one file system, or from memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
-    /// The directory or file that takes it.
+    /// Directory or file that takes the space.
     pub place: String,
-    /// Where it is taken from: a name unique to this file system on its host, or "memory".
+    /// Source of the space: a name unique to this file system on its host, or "memory".
     pub source: String,
-    /// The number of the host, of whoever tells hosts apart; here 0. `None` for a file server, which is the same for all hosts.
+    /// Number of the host, assigned by the caller that distinguishes hosts; here 0. `None` for a file server,
+    /// which is the same for all hosts.
     pub host: Option<u64>,
-    /// The region of a scratch file, bytes.
+    /// Region of a scratch file, bytes.
     pub region: u64,
-    /// What it takes, all files of a directory together, bytes.
+    /// Space taken by all files of a directory together, bytes.
     pub bytes: u64,
-    /// What is free, bytes.
+    /// Free space, bytes.
     pub free: u64,
-    /// What of this stays free for the rest of the system, bytes.
+    /// Part of `free` that stays free for the rest of the system, bytes.
     pub reserve: u64,
 }
 
@@ -46,7 +47,7 @@ impl Demand {
         self.free.saturating_sub(self.reserve)
     }
 
-    /// Whether what is free holds it, the reserve left out.
+    /// Whether the free space without the reserve is enough.
     pub fn fits(&self) -> bool {
         self.bytes <= self.usable()
     }
@@ -71,7 +72,7 @@ impl fmt::Display for Demand {
     }
 }
 
-/// What of a free space may be used.
+/// Usable part of a free space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Room {
     in_memory: bool,
@@ -80,7 +81,7 @@ struct Room {
 }
 
 impl Room {
-    /// All volumes of a pool that has no space left lose their writes: a part of it stays free.
+    /// Room of a pool. All volumes of a full pool lose their writes, so a part of it stays free.
     fn of_pool(pool: &Pool) -> Self {
         let PoolSpace { total, free, block } = pool.space;
         Self {
@@ -92,11 +93,11 @@ impl Room {
     }
 }
 
-/// What bounds the files of a file system: the free space of its file system, as far as that says it, and memory where it lies in
+/// Limits on new files of a file system: its free space, as far as it reports any, and memory if it is in
 /// memory.
 ///
-/// What an ordinary user may take counts (`f_bavail`), even for root: the blocks beyond are what
-/// keeps a full system alive.
+/// Only space available to an ordinary user counts (`f_bavail`), even for root: the remaining blocks keep a
+/// full system alive.
 fn rooms(dir: impl AsFd, path: &Path) -> Result<impl Iterator<Item = Room>> {
     let fail = |errno| errno::on_path("ask for the free space of", path, errno);
     let vfs = rustix::fs::fstatvfs(&dir).map_err(fail)?;
@@ -117,13 +118,13 @@ fn rooms(dir: impl AsFd, path: &Path) -> Result<impl Iterator<Item = Room>> {
     Ok(disk.into_iter().chain(memory))
 }
 
-/// Bytes that may be taken of the file system of a file or directory; `None` when it does not say.
+/// Bytes that may be taken from the file system of a file or directory; `None` when it does not say.
 pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
     let usable = |room: Room| room.free.saturating_sub(room.reserve);
     Ok(rooms(dir, path)?.map(usable).min())
 }
 
-/// What `bytes` in the file system of a file or directory take of each source that bounds them.
+/// Demands on each source that limits `bytes` in the file system of a file or directory.
 pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
     let (file_system, on_all_hosts) = mounts::identity(&dir);
     let demand = |room: Room| Demand {
@@ -141,13 +142,13 @@ pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> R
     Ok(rooms(&dir, path)?.map(demand).collect())
 }
 
-/// Bytes that may be taken of a pool.
+/// Bytes that may be taken from a pool.
 pub(super) fn pool_room(pool: &Pool) -> u64 {
     let room = Room::of_pool(pool);
     room.free.saturating_sub(room.reserve)
 }
 
-/// What `bytes` of a volume take of its pool.
+/// Demand of `bytes` of a volume on its pool.
 pub(super) fn pool_demand(pool: &Pool, region: u64, bytes: u64) -> Demand {
     let Room { free, reserve, .. } = Room::of_pool(pool);
     Demand {
@@ -161,14 +162,14 @@ pub(super) fn pool_demand(pool: &Pool, region: u64, bytes: u64) -> Demand {
     }
 }
 
-/// What each of these may take where its sources do not hold all: a part in proportion to what it needs. `None` where they do.
+/// Share of each target where the sources do not hold all, in proportion to its need; `None` where they do.
 pub(super) fn shares(demands: &[Vec<Demand>]) -> Vec<Option<u64>> {
     let share = |own: &Demand| {
         let all = demands.iter().flatten();
         let all: Vec<&Demand> = all
             .filter(|other| other.shares_with(own) && other.bytes > 0)
             .collect();
-        // One alone has all that is free.
+        // A single target has all the free space.
         if all.len() < 2 {
             return None;
         }
@@ -180,7 +181,7 @@ pub(super) fn shares(demands: &[Vec<Demand>]) -> Vec<Option<u64>> {
     demands.iter().map(least).collect()
 }
 
-/// What all of them need, and the least room that was seen.
+/// Summed need, and the least room among them.
 fn sum<'a>(demands: impl Iterator<Item = &'a Demand>) -> (u128, u64) {
     demands.fold((0, u64::MAX), |(bytes, usable), demand| {
         (
@@ -190,10 +191,11 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Demand>) -> (u128, u64) {
     })
 }
 
-/// Refuses what fits one by one but not together into what they share. One alone is checked when it is made or opened.
+/// Refuses demands that fit one by one but not together into a shared source. Single demands are checked when
+/// the target is made or opened.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused), with what they need, what is free, and what of this stays free.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the need, the free space, and the reserve.
 pub fn check_together(demands: &[Demand]) -> Result<()> {
     for (number, first) in demands.iter().enumerate() {
         let is_same = |other: &&Demand| other.shares_with(first) && other.bytes > 0;
@@ -232,7 +234,7 @@ pub fn check_together(demands: &[Demand]) -> Result<()> {
     Ok(())
 }
 
-/// The directories of these, the first ones by name.
+/// Directories of these demands, the first ones by name.
 fn names(demands: &[&Demand]) -> String {
     const NAMED: usize = 3;
     let mut names: Vec<&str> = Vec::with_capacity(demands.len());
@@ -249,7 +251,7 @@ fn names(demands: &[&Demand]) -> String {
     }
 }
 
-/// What stays free of a file system of so many bytes.
+/// Reserve of a file system of `total` bytes, bytes.
 fn reserve(total: u64) -> u64 {
     (total / 20).clamp(RESERVE_MIN, RESERVE_MAX)
 }
@@ -306,7 +308,7 @@ mod tests {
         // 50 GiB each.
         insta::assert_snapshot!(error
                 .remedy().unwrap(), @"choose --size 51200MiB or less, free some space, or name directories on different file systems");
-        // One that takes nothing does not make the other's file a matter of both.
+        // A target without demands does not make the other's shortage a common one.
         let large = demand("/d/b", "8:1", 120, 102);
         let nothing = demand("/d/a", "8:1", 0, 102);
         assert_eq!(check_together(&[nothing.clone(), large.clone()]), Ok(()));

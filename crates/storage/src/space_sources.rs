@@ -1,9 +1,11 @@
-//! What writes take space of: the file system of a file, and those of the files that it stands on by way of loop devices.
+//! Sources of the space that writes take: the file system of a file, and those of the files below it by way of
+//! loop devices.
 //!
-//! Counted are: scratch files of all targets on one file system; of an existing file its holes and shared extents, on a copy-on-write file
-//! system the whole range; of a file in the lower layer of an overlay the whole file, which is copied; of the pool of a thin volume
-//! what is written; of the file below a loop device the same, down to the lowest disk. 5 % of a file system stay free, at least 64 MiB
-//! and at most 2 GiB; of a pool 5 % and a tenth of its metadata.
+//! Space is counted for scratch files of all targets on one file system; for holes and shared extents of an
+//! existing file, on a copy-on-write file system for the whole range. A file in the lower layer of an overlay
+//! counts whole, because it is copied. A thin volume's pool is charged for all writes; the file below a loop
+//! device is counted like any file, down to the lowest disk. 5 % of a file system stay free, at least 64 MiB
+//! and at most 2 GiB; of a pool, 5 % and a tenth of its metadata.
 
 use std::fs::File;
 use std::ops::Range;
@@ -26,21 +28,21 @@ use super::target_need::Need;
 use super::users::{self, Image, Pool, Supply};
 use super::{device, errno, mounts};
 
-/// For a look at extents.
+/// Open flags for examining extents.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
 /// All sources of a target, from the top of the stack down.
 pub(super) struct Sources(Vec<Source>);
 
-/// A file system or pool that writes may take space of.
+/// A file system or pool from which writes may take space.
 struct Source {
     store: Store,
-    /// For messages: the directory or file that takes it.
+    /// Directory or file that takes the space, for messages.
     path: PathBuf,
     most: Most,
 }
 
-/// What has the space.
+/// Owner of the space.
 enum Store {
     /// A file system, by anything on it.
     FileSystem(File),
@@ -64,19 +66,19 @@ impl Store {
     }
 }
 
-/// Upper bound of what writes take.
+/// Upper bound of the space that writes take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Most {
-    /// As much as is written: it is new.
+    /// As much as is written, because the data is new.
     Written,
-    /// So many bytes have no space of their own yet; of them, no more than is written.
+    /// This number of bytes lack their own space; at most as many as are written.
     Missing(u64),
-    /// All of so many bytes, however little is written: it is moved about.
+    /// This number of bytes, however little is written, because the data moves.
     All(u64),
 }
 
 impl Most {
-    /// What is taken where so much is written.
+    /// Space taken when `written` bytes are written.
     fn bytes(self, written: u64) -> u64 {
         match self {
             Most::Written => written,
@@ -85,7 +87,7 @@ impl Most {
         }
     }
 
-    /// How much may be written where so much may be taken; `None` without a bound.
+    /// Bytes that may be written when `usable` bytes may be taken; `None` without a bound.
     fn written(self, usable: u64) -> Option<u64> {
         match self {
             Most::Written => Some(usable),
@@ -97,15 +99,16 @@ impl Most {
 }
 
 impl Sources {
-    /// The sources of space for new files in a directory.
+    /// Sources of space for new files in a directory.
     pub(super) fn of_directory(dir: impl AsFd, path: &Path) -> Result<Self> {
         Ok(Self::with_below(held(dir, path)?, path, Most::Written))
     }
 
-    /// Those of the first bytes of an existing file or device.
+    /// Sources of the first bytes of an existing file or device.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the system does not tell what a device stands on.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the system does not report what a device stands
+    /// on.
     pub(super) fn of_existing(found: &NamedObject, bytes: u64) -> Result<Self> {
         if let Some(number) = device::number_of(&found.stat) {
             let below = users::below_device(number, bytes)?;
@@ -115,20 +118,20 @@ impl Sources {
             return Ok(Self(Vec::new()));
         }
         let most = match found.open(READING) {
-            // What is copied from a lower layer is copied whole when it is opened.
+            // A file of a lower layer is copied whole when it is opened.
             Ok(file) if overlay::is_overlaid(&file) && !overlay::is_in_upper(&file) => {
                 Most::All(u64::try_from(found.stat.st_size).unwrap_or_default())
             }
             Ok(file) => Most::Missing(missing(&file, 0..bytes)),
-            // In doubt it needs all of it.
+            // In doubt, all of it.
             Err(_) => Most::Missing(bytes),
         };
-        // Held without access to its data (O_PATH): who has the file open is looked for later.
+        // Held without access to its data (O_PATH): users of the file are looked for later.
         let handle = held(&found.handle, &found.path)?;
         Ok(Self::with_below(handle, &found.path, most))
     }
 
-    /// A file system that takes at most so much, and what it stands on.
+    /// A file system with this upper bound, and the sources below it.
     fn with_below(handle: File, path: &Path, most: Most) -> Self {
         let below = users::below_file(&handle).into_iter();
         let own = Source {
@@ -143,13 +146,14 @@ impl Sources {
         )
     }
 
-    /// Bytes that may be written, and what bounds them; `None` where no file system says how much is free.
+    /// Bytes that may be written, and the source that limits them; `None` where no file system reports its free
+    /// space.
     pub(super) fn room(&self) -> Result<Option<(u64, &Path)>> {
         let mut room: Option<(u64, &Path)> = None;
         for Source { store, path, most } in &self.0 {
             let usable = store.room(path)?;
             let bound = usable.and_then(|usable| most.written(usable));
-            // What lies further down is named only where it leaves less.
+            // A lower source is named only if it leaves less.
             room = match (room, bound) {
                 (Some((least, _)), Some(bytes)) if bytes >= least => room,
                 (_, Some(bytes)) => Some((bytes, path)),
@@ -159,7 +163,7 @@ impl Sources {
         Ok(room)
     }
 
-    /// What is taken of each where so much is written, of which a single region has `region` bytes.
+    /// Demands on each source when `written` bytes are written, with a region of `region` bytes.
     pub(super) fn demands(&self, region: u64, written: u64) -> Result<Vec<Demand>> {
         let mut all = Vec::new();
         for Source { store, path, most } in &self.0 {
@@ -171,10 +175,10 @@ impl Sources {
         Ok(all)
     }
 
-    /// Refuses to write so much to what is there, where that takes space that is not free.
+    /// Refuses a write of `written` bytes to an existing target if that takes more than the free space.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): what takes how much of what.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the target, the space it takes, and the source.
     pub(super) fn check(&self, written: u64, target: &Path) -> Result<()> {
         let demands = self.demands(written, written)?;
         let Some(demand) = demands.iter().find(|demand| !demand.fits()) else {
@@ -200,7 +204,7 @@ fn held(handle: impl AsFd, path: &Path) -> Result<File> {
     held.map_err(|error| errno::on_path("hold", path, errno::of_std(&error)))
 }
 
-/// An error about too little space for new files, with what limits it.
+/// Error about too little space for new files, with the limiting source.
 pub(super) fn bounded(error: Error, by: &Path, dir: &Path) -> Error {
     match by == dir {
         true => error,
@@ -248,11 +252,11 @@ impl Source {
     }
 }
 
-/// What writing to an existing file or device takes of free space, as `need` says; nothing for what is only read, and for a
-/// directory, of which [`free`] tells.
+/// Space that writing to an existing file or device takes, according to `need`. Empty for a read-only target,
+/// and for a directory, for which [`free`] answers.
 ///
 /// # Errors
-/// When PATH is out of reach, or the system does not tell what it stands on.
+/// PATH is out of reach, or the system does not report what it stands on.
 pub fn taken(path: &Path, need: &Need) -> Result<Vec<Demand>> {
     let found = path_lookup::find(path)?;
     let written = need.bytes_of(&found);
@@ -262,19 +266,19 @@ pub fn taken(path: &Path, need: &Need) -> Result<Vec<Demand>> {
     }
 }
 
-/// Bytes that new files in this directory may take, which leave a reserve to the rest of the system; `None` when the file
-/// system does not say.
+/// Bytes that new files in this directory may take, a reserve for the rest of the system left out; `None` when
+/// the file system does not say.
 ///
 /// # Errors
-/// When the directory cannot be opened or asked.
+/// The directory cannot be opened or asked.
 pub fn free(dir: &Path) -> Result<Option<u64>> {
     let found = path_lookup::find(dir)?;
     let sources = Sources::of_directory(&found.handle, dir)?;
     Ok(sources.room()?.map(|(bytes, _)| bytes))
 }
 
-/// Bytes of a range of a regular file for which writes take new space. Where the file system lists no extents, as many as the file
-/// lacks of the blocks of all its bytes.
+/// Bytes of a range of a regular file for which writes take new space. If the file system lists no extents, the
+/// number of bytes in the file without a block.
 fn missing(file: &File, range: Range<u64>) -> u64 {
     if moves_data(file) {
         return range.end - range.start;
@@ -290,7 +294,7 @@ fn missing(file: &File, range: Range<u64>) -> u64 {
     seen.missing
 }
 
-/// What has been looked at.
+/// Progress of an examination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     to: u64,
@@ -309,7 +313,7 @@ impl Seen {
         (self.to < range.end).then_some(self.to..range.end)
     }
 
-    /// Takes extents in ascending order; behind a full list there may be more.
+    /// Takes extents in ascending order; after a full list there may be more.
     fn take(&mut self, extents: &[FiemapExtent], range: &Range<u64>) {
         let before = self.to;
         for extent in extents {
@@ -330,14 +334,14 @@ impl Seen {
     }
 }
 
-/// Whether a write to such an extent takes new space, where data stays where it is: its space is another file's too, or too
-/// small for data that do not shrink, or not known.
+/// Whether a write to such an extent takes new space on a file system that writes in place. True if the space
+/// is shared with another file, is unknown, or is too small for data that does not compress as well.
 fn takes_space(flags: u32) -> bool {
     let unknown = flags & UNKNOWN != 0 && flags & DELALLOC == 0;
     flags & (SHARED | ENCODED) != 0 || unknown && flags & UNWRITTEN == 0
 }
 
-/// The most that holes of a file can take of a range, from the blocks that it has (`st_blocks`).
+/// Upper bound of a range's bytes in holes, from the number of the file's blocks (`st_blocks`).
 fn missing_by_blocks(file: &File, range: &Range<u64>) -> u64 {
     let whole = range.end - range.start;
     let Ok(stat) = rustix::fs::fstat(file) else {
@@ -408,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_space_of_its_own_is_counted() {
+    fn bytes_without_own_space_are_counted() {
         assert_eq!(told(100..200, &[&[]]), 100);
         assert_eq!(told(100..200, &[&[extent(0, 1000, 0)]]), 0);
         for (flags, missing) in [
@@ -417,7 +421,7 @@ mod tests {
             (SHARED | UNWRITTEN, 100),
             (ENCODED, 100),
             (UNKNOWN, 100),
-            // Space is set aside for it.
+            // Space is reserved for it.
             (UNKNOWN | DELALLOC, 0),
         ] {
             assert_eq!(told(100..200, &[&[extent(0, 1000, flags)]]), missing);
@@ -431,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn more_extents_than_one_call_tells_of_are_asked_for_again() {
+    fn extents_beyond_one_call_are_asked_again() {
         let full: Vec<_> = (0..EXTENTS as u64)
             .map(|n| extent(2 * n, 1, SHARED))
             .collect();
@@ -440,7 +444,7 @@ mod tests {
         let rest = [extent(end - 50, 50, 0)];
         let missing = 2 * EXTENTS as u64 - 1 + 50;
         assert_eq!(told(0..end, &[&full, &rest]), missing);
-        // What does not go on is not asked for for ever.
+        // A list without progress ends the examination.
         let stuck = vec![extent(0, 0, 0); EXTENTS];
         assert_eq!(told(0..100, &[&stuck]), 100);
     }
@@ -493,7 +497,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_list_of_extents_takes_more_than_the_range(
+        fn extents_never_take_more_than_the_range(
             start in 0..1u64 << 40, length in 1..1u64 << 40,
             lists in prop::collection::vec(
                 prop::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..=EXTENTS), 1..4,

@@ -1,4 +1,5 @@
-//! What must not change below a run: the length of a target, the blocks of a file, and the part of its file that a loop device shows.
+//! Properties of a target that must not change during a run: its length, the blocks of a file, and the part of
+//! its file that a loop device shows.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +9,27 @@ use super::copy_on_write::moves_data;
 use super::device::Number;
 use super::{Target, TargetKind, sysfs};
 
-/// Deeper stacks than this do not occur; a circle would.
+/// Deepest stack that is followed: deeper ones do not occur, but a cycle would.
 const DEPTH_MAX: u32 = 8;
-/// Share of a file whose blocks may go in a trial: those of trees of extents, which the file system joins.
+/// Share of a file's blocks that may disappear in a trial: blocks of extent trees, which the file system
+/// merges.
 const LOST_MAX: f64 = 0.05;
 
-/// What a target had before a trial.
+/// Properties of a target before a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing {
-    /// Bytes of blocks that a file has; `None` where they tell nothing.
+    /// Bytes in the blocks of a file; `None` if they mean nothing.
     allocated: Option<u64>,
 }
 
 impl Target {
-    /// What it has before a trial; `trims` says whether the trial gives blocks back.
+    /// Properties before a trial; `trims` says whether the trial gives blocks back.
     ///
     /// # Errors
-    /// Of kind [`Failed`](iolab_workload::Kind::Failed): it is shorter than it was; of kind [`Refused`](iolab_workload::Kind::Refused): a
-    /// loop device shows another part of its file.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the target is shorter than it was; of kind
+    /// [`Refused`](iolab_workload::Kind::Refused): a loop device shows another part of its file.
     pub fn standing(&self, trims: bool) -> Result<Standing> {
-        // A part that was moved is shorter, too: what moved it is the better reason.
+        // A moved part is shorter, too, but the move is the better reason.
         self.check_loops()?;
         self.check_length()?;
         let is_file = matches!(self.kind, TargetKind::File | TargetKind::Scratch);
@@ -40,7 +42,7 @@ impl Target {
     /// Checks after the trial that all is as it was before.
     ///
     /// # Errors
-    /// As [`Target::standing`]; also where a file has lost blocks, as one does that was truncated and has grown back.
+    /// As [`Target::standing`]; also if a file has lost blocks, as after a truncation and regrowth.
     pub fn check_standing(&self, before: Standing) -> Result<()> {
         self.standing(true)?;
         let lost = before
@@ -56,7 +58,7 @@ impl Target {
     fn allocated(&self) -> Option<u64> {
         let stat = rustix::fs::fstat(&self.file).ok()?;
         let blocks = u64::try_from(stat.st_blocks).ok()?.checked_mul(512)?;
-        // A file system gives back what it has reserved beyond the end.
+        // A file system frees space that it has reserved beyond the end.
         Some(blocks.min(u64::try_from(stat.st_size).ok()?))
     }
 
@@ -96,7 +98,7 @@ impl Target {
     }
 }
 
-/// The file, offset and limit of each loop device that a device stands on.
+/// File, offset and limit of each loop device that a device stands on.
 pub(super) fn shown_parts(number: Number) -> Vec<String> {
     let mut parts = Vec::new();
     let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));

@@ -1,4 +1,4 @@
-//! Where the syncs of a target show among the kernel's trace events.
+//! Place of a target's syncs among the kernel's trace events.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use super::sectors::{Carrier, disk_of};
 use super::{Target, mounts};
 use iolab_workload::stages::Journal;
 
-/// File systems of the kernel's ext4 driver, whose journals are those of jbd2.
+/// File systems of the kernel's ext4 driver, whose journals are in jbd2.
 const EXT: [&str; 3] = ["ext2", "ext3", "ext4"];
-/// Others that have an event for each sync that they get.
+/// Other file system with an event for each sync that it gets.
 const XFS: &str = "xfs";
 
-/// What knows the syncs of a target.
+/// Attributes by which the syncs of a target are found in trace events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncPlace {
-    /// The device that its file system is on, which the events of ext4, jbd2 and XFS bear; `None` for devices.
+    /// Device of the file system, as named in events of ext4, jbd2 and XFS; `None` for devices.
     pub file_system: Option<Number>,
-    /// The number of its inode.
+    /// Inode number.
     pub inode: u64,
-    /// Whether its file system has an event for each sync that it gets.
+    /// Whether the file system has an event for each sync that it gets.
     pub names_syncs: bool,
-    /// How the journal shows.
+    /// Visibility of the journal in events.
     pub journal: Journal,
 }
 
 impl Target {
-    /// What knows its syncs.
+    /// Attributes by which this target's syncs are found.
     pub fn sync_place(&self) -> SyncPlace {
         let inode = fstat(self.holder()).map_or(0, |stat| stat.st_ino);
         let Some(file_system) = self.filesystem() else {
@@ -57,19 +57,19 @@ impl Target {
 /// A mounted file system that has a trace event for each sync that it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncedFileSystem {
-    /// The device that it is on.
+    /// Device of the file system.
     pub number: Number,
-    /// The disk that this is, or is a partition of.
+    /// Disk that the device is, or is a partition of.
     pub disk: Number,
-    /// Whether that has requests, which pass a queue; others take bios as they come.
+    /// Whether the disk has a request queue; other devices take bios directly.
     pub has_requests: bool,
-    /// How its journal shows.
+    /// Visibility of the journal in events.
     pub journal: Journal,
-    /// Whether it has an event for the end of each sync too.
+    /// Whether the file system has an event for the end of each sync too.
     pub times_syncs: bool,
 }
 
-/// All of them that lie on block devices, each once.
+/// All such file systems on block devices, each once.
 pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
     let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let sys = Path::new("/sys");
@@ -97,7 +97,8 @@ pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
     all
 }
 
-/// How the journal of an ext file system on a device shows: its `journal_task` is that of jbd2, if it has one.
+/// Visibility of the journal of an ext file system on a device: its `journal_task` is jbd2's, if it has a
+/// journal.
 fn of_ext(sys: &Path, device: Option<Number>) -> Journal {
     let task = device.and_then(|(major, minor)| {
         let folder = sys.join(format!("dev/block/{major}:{minor}"));
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ext_file_system_has_a_journal_if_a_task_writes_it() {
+    fn ext_has_a_journal_if_a_task_writes() {
         let sys = tempfile::tempdir().expect("a folder");
         let devices = sys.path().join("dev/block");
         std::fs::create_dir_all(&devices).expect("a folder");
@@ -130,7 +131,7 @@ mod tests {
         }
         let of = |minor| of_ext(sys.path(), Some((8, minor)));
         assert_eq!([of(1), of(2)], [Journal::Commits, Journal::Absent]);
-        // Where that is not told, commits are looked for.
+        // If that is unknown, commits are looked for.
         assert_eq!(of(3), Journal::Commits);
     }
 }

@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 
 use super::device::Number;
 
-/// Kernel name of a device from its directory, where `!` stands for `/`.
+/// Kernel name of a device from its directory, in which `!` stands for `/`.
 pub fn name_of(dir: &Path) -> String {
     dir.file_name()
         .map(|name| name.to_string_lossy().replace('!', "/"))
         .unwrap_or_default()
 }
 
-/// A file that holds one number.
+/// Number in a file.
 pub fn value(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The number of the device that a directory shows.
+/// Number of the device at a directory.
 pub fn device_number(dir: &Path) -> Option<Number> {
     parse_number(&std::fs::read_to_string(dir.join("dev")).ok()?)
 }
 
-/// Reads `MAJOR:MINOR`.
+/// Parses `MAJOR:MINOR`.
 pub fn parse_number(text: &str) -> Option<Number> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The numbers of the devices that a directory has links to; none when it is not there.
+/// Numbers of the devices that a directory has links to; empty if it does not exist.
 ///
 /// # Errors
-/// When it cannot be read, or a device has no number.
+/// The directory cannot be read, or a device has no number.
 pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -44,13 +44,13 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
         .collect()
 }
 
-/// The size of a device, bytes, without opening it. Sectors here have 512 bytes, whatever those of the device have.
+/// Size of a device without opening it, bytes. Sectors here have 512 bytes, whatever the device's own size.
 pub(super) fn bytes_of((major, minor): Number) -> Option<u64> {
     let size = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/size"));
     Some(value(&size)? << 9)
 }
 
-/// The devices of each mounted btrfs file system.
+/// Devices of each mounted btrfs file system.
 pub fn btrfs_devices(sys: &Path) -> Vec<Vec<Number>> {
     let entries = std::fs::read_dir(sys.join("fs/btrfs"))
         .into_iter()
@@ -62,14 +62,15 @@ pub fn btrfs_devices(sys: &Path) -> Vec<Vec<Number>> {
         .collect()
 }
 
-/// Whether a disk has a queue of requests, and so events of their ways; device mapper, md and zram have none.
+/// Whether a disk has a request queue, and so events for its requests; device mapper, md and zram have none.
 pub fn has_requests(disk: &Path) -> bool {
     disk.join("mq").exists()
 }
 
-/// The folders of the controllers of an NVMe disk: its own one, or the folder of its subsystem with those of that.
+/// Folders of the controllers of an NVMe disk: its own one, or the controllers' folders in its subsystem and
+/// the subsystem's own.
 pub fn nvme_controllers(disk: &Path) -> Vec<PathBuf> {
-    // `nvme0`, and not `nvme0n1`, which lies beside it.
+    // `nvme0`, not `nvme0n1`, which is in the same folder.
     let is_controller = |folder: &PathBuf| {
         let name = name_of(folder);
         let number = name.strip_prefix("nvme");
@@ -81,18 +82,18 @@ pub fn nvme_controllers(disk: &Path) -> Vec<PathBuf> {
     folders.chain([device.clone()]).collect()
 }
 
-/// Whether the kernel counts the traffic of a disk; `None` where its folder does not tell. What has no request queue counts by
-/// itself, even where the queue's switch is off.
+/// Whether the kernel counts the traffic of a disk; `None` if its folder does not say. A device without a
+/// request queue counts by itself, even if the queue's switch is off.
 pub fn counts_traffic(disk: &Path) -> Option<bool> {
     let on = value(&disk.join("queue/iostats"))? != 0;
     (on || has_requests(disk)).then_some(on)
 }
 
-/// The name of the file or device that a loop device stands on; there only while it is set up.
+/// Name of the file or device that a loop device stands on; present only while it is set up.
 pub fn backing_file(dir: &Path) -> Option<PathBuf> {
     let mut bytes = match std::fs::read(dir.join("loop/backing_file")) {
         Ok(bytes) => bytes,
-        // Set up all the same: the kernel does not tell paths longer than a page.
+        // Set up all the same: the kernel does not report paths longer than a page.
         Err(_) if dir.join("loop").exists() => b"a file whose path cannot be read".to_vec(),
         Err(_) => return None,
     };

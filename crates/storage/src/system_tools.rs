@@ -1,20 +1,21 @@
-//! Programs of the system that know more than we do, where they are installed. They are looked for in the system's own
-//! folders alone: what `PATH` names first may be anybody's.
+//! Programs of the system that know more than iolab, where they are installed. Only the system's own folders
+//! are searched: the first one in `PATH` may belong to any user.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a program printed, and how it ended.
+/// Output of a program, and its exit code.
 pub(super) struct Output {
-    /// Its exit code; `None` after a signal.
+    /// Exit code; `None` after a signal.
     pub(super) code: Option<i32>,
-    /// What it printed, with characters in place of bytes that are none.
+    /// Standard output, with replacement characters for invalid bytes.
     pub(super) stdout: String,
 }
 
-/// Runs a program to its end; `None` when it is not installed or cannot be started. It has a process group of its own: Ctrl-C, which a
-/// terminal sends to all of a group, would end it, and what it does not tell would look like something that is not there.
+/// Runs a program to its end; `None` when it is not installed or cannot be started. It has its own process
+/// group: Ctrl-C reaches all of a terminal's group and would end it, and missing output would look like a
+/// missing object.
 pub(super) fn output(name: &str, arguments: &[&str]) -> Option<Output> {
     let program = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         .iter()
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_to_the_group_of_this_process_does_not_reach_a_tool() {
+    fn group_signals_do_not_reach_a_tool() {
         // The fifth word is the process group (proc_pid_stat(5)).
         let script = "read -r pid name state parent group rest </proc/self/stat; echo $group";
         let group = output("sh", &["-c", script]).expect("there is a shell");

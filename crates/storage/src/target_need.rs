@@ -1,4 +1,4 @@
-//! What a run needs of its target, and what the user consents to.
+//! Needs of a run, and the user's consent to destroy data.
 
 use iolab_workload::Result;
 use rustix::fs::FileType;
@@ -8,23 +8,23 @@ use crate::path_lookup::NamedObject;
 use crate::signature;
 use crate::target_size::Size;
 
-/// The user's consent to destroy what an existing target holds.
+/// The user's consent to destroy the data on an existing target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consent {
-    /// None given.
+    /// No consent.
     No,
-    /// `--destroy-data`: what carries no known signature may be overwritten.
+    /// `--destroy-data`: data without a known signature may be overwritten.
     Destroy,
-    /// `--destroy-data=SIGNATURE`: a target carrying this signature may be overwritten too;
-    /// several are separated by commas.
+    /// `--destroy-data=SIGNATURE`: a target with this signature may be overwritten too; several are separated
+    /// by commas.
     DestroySignature(String),
 }
 
 impl Consent {
-    /// That of `--destroy-data`, with these formats, separated by commas; an empty text names none.
+    /// Consent of `--destroy-data` with these formats, separated by commas; an empty text names none.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a format that is not known.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an unknown format.
     pub fn to_destroy(formats: &str) -> Result<Self> {
         if formats.is_empty() {
             return Ok(Self::Destroy);
@@ -33,23 +33,23 @@ impl Consent {
     }
 }
 
-/// What is needed of a target.
+/// Needs of a run from one target.
 #[derive(Debug, Clone)]
 pub struct Need {
-    /// How much of it.
+    /// Wanted size.
     pub size: Size,
-    /// Whether it will be written.
+    /// Whether the target will be written.
     pub write: bool,
     /// Consent, for existing targets.
     pub consent: Consent,
-    /// What is needed beside it; only a directory can offer that.
+    /// Files needed next to it; only a directory can provide them.
     pub beside: ExtraFiles,
-    /// Whether other programs are given it.
+    /// Whether other programs get access to it.
     pub lends: bool,
 }
 
 impl Need {
-    /// Exactly so many bytes of it, for reading; nothing that is there may be destroyed.
+    /// Exactly this number of bytes for reading; no existing data may be destroyed.
     pub fn reading(bytes: u64) -> Self {
         Self {
             size: Size::Exactly(bytes),
@@ -70,7 +70,7 @@ impl Need {
 }
 
 impl Need {
-    /// Bytes of an existing file or device that it uses.
+    /// Bytes that the run uses of an existing file or device.
     pub(super) fn bytes_of(&self, found: &NamedObject) -> u64 {
         let wanted = self.size.wanted();
         match found.file_type() {
@@ -80,15 +80,15 @@ impl Need {
     }
 }
 
-/// The part that a process has in the scratch file of another one.
+/// Part of a process in the scratch file of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Bytes of the file that are used.
+    /// Used bytes of the file.
     pub bytes: u64,
-    /// Number of this process among those that use the file; that which made it has 0.
+    /// Number of this process among those that use the file; the one that made it has 0.
     pub rank: u32,
-    /// How many these are, at least 1.
+    /// Number of processes, at least 1.
     pub ranks: u32,
-    /// Sizes of the files of the own workers, bytes.
+    /// Sizes of the files of this process's workers, bytes.
     pub private: Vec<u64>,
 }

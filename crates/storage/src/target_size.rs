@@ -1,4 +1,4 @@
-//! How much of a target is used: what was wanted against what there is.
+//! Used part of a target: the wanted size against the available one.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use iolab_workload::{Error, Result};
 
 const MIB: u64 = 1 << 20;
 
-/// How much of a target is wanted.
+/// Wanted size of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// Exactly this many bytes (user's wish): refused when they are not available.
+    /// Exactly this many bytes (the user's request): refused when they are not available.
     Exactly(u64),
-    /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
+    /// At most this many bytes (a default): reduced to what exists or fits, never below `least`.
     AtMost {
         /// The wanted size, bytes.
         most: u64,
@@ -21,24 +21,24 @@ pub enum Size {
 }
 
 impl Size {
-    /// As [`Size::AtMost`]'s `most`: all that an existing target has. Cutting it needs no remark.
+    /// Value of `most` in [`Size::AtMost`] for the whole of an existing target. Reducing it needs no remark.
     pub const ENTIRE: u64 = i64::MAX as u64 - MIB;
 
-    /// The most that is wanted, bytes.
+    /// Largest wanted size, bytes.
     pub(super) fn wanted(self) -> u64 {
         match self {
             Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => bytes,
         }
     }
 
-    /// Checks the wish itself, before any target is looked at.
+    /// Checks the wanted size itself, before any target is examined.
     pub(super) fn check(self) -> Result<()> {
         let wanted = self.wanted();
         if wanted == 0 {
             return Err(Error::usage("a size of 0 bytes leaves nothing to measure")
                 .hint("give --size a value above zero, for example 1GiB"));
         }
-        // Room for the footer of a scratch file below the greatest offset that Linux knows.
+        // Leaves room for the footer of a scratch file below the greatest offset that Linux supports.
         if wanted > Self::ENTIRE {
             return Err(
                 Error::usage(format!("{wanted} bytes are more than a file can have"))
@@ -48,7 +48,7 @@ impl Size {
         Ok(())
     }
 
-    /// Bytes to use of an existing target of `length` bytes, and a note when it was cut.
+    /// Bytes to use of an existing target of `length` bytes, and a note if the size was reduced.
     pub(super) fn of_existing(self, length: u64, path: &Path) -> Result<(u64, Option<String>)> {
         let place = path.display();
         if length == 0 {
@@ -85,7 +85,7 @@ impl Size {
         }
     }
 
-    /// Bytes for a new scratch file where `room` bytes may be taken, and a note when it was cut.
+    /// Bytes for a new scratch file where `room` bytes may be taken, and a note if the size was reduced.
     pub(super) fn of_room(self, room: u64, dir: &Path) -> Result<(u64, Option<String>)> {
         if self.wanted() <= room {
             return Ok((self.wanted(), None));
@@ -137,7 +137,7 @@ pub(super) fn check_process_limit(length: u64) -> Result<()> {
     }
 }
 
-/// A size as people say it, with all its bytes: `1.50 MiB (1572864 bytes)`.
+/// A size for people, with its exact bytes: `1.50 MiB (1572864 bytes)`.
 fn exactly(bytes: u64) -> String {
     if bytes < 1024 {
         human(bytes)
@@ -146,14 +146,14 @@ fn exactly(bytes: u64) -> String {
     }
 }
 
-/// A size for people: binary units, at most two digits after the point.
+/// A size for people: binary units, at most two decimals.
 pub(super) fn human(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} bytes");
     }
     let power = (bytes.ilog2() / 10) as usize;
-    // Cut, not rounded: what is said to be free must be there.
+    // Truncated, not rounded: space stated as free must exist.
     let hundredths = (u128::from(bytes) * 100) >> (10 * power);
     format!("{} {}", hundredths as f64 / 100.0, UNITS[power - 1])
 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_is_cut_to_whole_mebibytes_and_a_wish_is_not() {
+    fn only_default_sizes_are_cut_to_whole_mebibytes() {
         let dir = Path::new("d");
         let default = Size::AtMost {
             most: GIB,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_target_is_never_taken_for_larger_than_it_is() {
+    fn existing_target_never_counts_as_larger() {
         let path = Path::new("f");
         let default = Size::AtMost {
             most: GIB,

@@ -1,24 +1,27 @@
-//! Who else uses the bytes of a target. It is resolved down to the ranges of files and devices that it stands on, and from
-//! each of them up to everything else that stands on an overlapping range.
+//! Search for other users of a target's bytes. It resolves the target down to the ranges of files and devices
+//! that it stands on. From each range it goes up to everything else on an overlapping range.
 //!
-//! **Down.** A partition leads to its disk; a loop device to its file, which the driver names by device and inode, with offset and
-//! length; a mapped device to the pieces of its table, or to all members if the mapping is unknown; a thin volume to its pool; a
-//! device connected to an export of this machine (nvmet, LIO), known by UUID, NGUID or NAA identifier, to what is exported; a file of
-//! an overlay to the file in the upper layer.
+//! **Down.** A partition leads to its disk; a loop device to its file, which the driver names by device and
+//! inode, with offset and length. A mapped device leads to the pieces of its table, or to all members if the
+//! mapping is unknown; a thin volume to its pool. A device connected to an export of this machine (nvmet, LIO),
+//! known by UUID, NGUID or NAA identifier, leads to the exported object. A file of an overlay leads to the file
+//! in the upper layer.
 //!
-//! **Paths.** Two SCSI devices or NVMe namespaces are paths to one disk if they share a worldwide id (`naa`, `eui`, `uuid`), or
-//! another WWID and the size. A SCSI disk without a WWID is known by vendor, model and serial number. Ids that are empty, blank, zero or
-//! without a serial number do not count.
+//! **Paths.** Two SCSI devices or NVMe namespaces are paths to one disk if they share a worldwide id (`naa`,
+//! `eui`, `uuid`), or another WWID and the size. A SCSI disk without a WWID is identified by vendor, model and
+//! serial number. Ids that are empty, blank, zero or without a serial number do not count.
 //!
-//! **Up.** A use is: a mount, swap, an export, a driver without a claim, a loop device, a mapped device, a RAID, a claim of the kernel
-//! (`O_EXCL` fails with `EBUSY`), a process that has it open for writing or mapped, also by a device that sends commands to the disk,
-//! a process that serves a file system or block device from it, a layer of a mounted overlay. The search covers all mount namespaces
-//! that can be seen, `/proc/*/task/*/fd` and `/proc/*/maps`. What it finds is searched for again during one second, because udev
-//! opens devices for a moment. Then the device and its other paths are claimed with `O_EXCL` for the whole run.
+//! **Up.** A use is: a mount, swap, an export, a driver without a claim, a loop device, a mapped device, a
+//! RAID, or a claim of the kernel (`O_EXCL` fails with `EBUSY`). Also a process that has it open for writing or
+//! mapped, even through a device that sends commands to the disk; a process that serves a file system or block
+//! device from it; and a layer of a mounted overlay. The search covers all visible mount namespaces,
+//! `/proc/*/task/*/fd` and `/proc/*/maps`. Findings are checked again during one second, because udev opens
+//! devices briefly. Then the device and its other paths are claimed with `O_EXCL` for the whole run.
 //!
-//! **Files.** The kernel grants a write lease (`F_SETLEASE`) only for a file that is not open anywhere else. A client of NFSv4 or SMB gets
-//! one only with a delegation or oplock. Without one, a refused lease proves nothing, and processes, locks, loop devices, swap
-//! and exports are searched under every number and handle that mounts of the same server give the file.
+//! **Files.** The kernel grants a write lease (`F_SETLEASE`) only for a file that is not open anywhere else. A
+//! client of NFSv4 or SMB gets one only with a delegation or oplock. Without one, a refused lease proves
+//! nothing; then processes, locks, loop devices, swap and exports are searched by every number and handle that
+//! mounts of the same server give the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -67,9 +70,9 @@ pub(super) use remote_files::handle;
 pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
 use storage_graph::{Below, FileId, Node, Span, Way};
 
-/// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
+/// Time to wait for a temporary user: udev and others open devices and files briefly.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
-/// Pause between two looks; the kernel has no event for it.
+/// Pause between two checks; the kernel has no event for this.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 const SEE_DEVICES: &str =
@@ -79,21 +82,22 @@ const SEE_EXPORTS: &str = "see `nvmetcli ls`, `targetcli ls` and /sys/kernel/con
 const SEE_CLIENTS: &str = "disconnect it first (`nvme disconnect -d NAME`, `iscsiadm -m session` and `--logout`), or choose another target";
 const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";
 
-/// Who uses storage, as the kernel says now.
+/// Present users of storage, according to the kernel.
 #[derive(Debug)]
 pub(super) struct Users {
     inventory: Inventory,
-    /// Whether everything can be seen; for an ordinary user what cannot be is said, for root it is a reason to refuse.
+    /// Whether the user is root. Root sees everything, so invisible parts are a reason to refuse; for an
+    /// ordinary user they become a note.
     is_root: bool,
     notes: BTreeSet<String>,
 }
 
-/// A reason to refuse.
+/// Reason to refuse.
 #[derive(Debug)]
 struct Refusal {
     why: String,
     hint: &'static str,
-    /// Whether it can be gone in a moment.
+    /// Whether it may disappear in a moment.
     passing: bool,
 }
 
@@ -116,7 +120,7 @@ fn passing(why: String, hint: &'static str) -> Refusal {
 }
 
 impl Sharer {
-    /// Where to see what uses it.
+    /// Command that shows the users.
     fn hint(&self) -> &'static str {
         match self.by_path {
             true => SEE_PATHS,
@@ -125,7 +129,7 @@ impl Sharer {
     }
 }
 
-/// What uses a device or file, in words, and where to see it, if that is not said elsewhere.
+/// Use of a device or file, in words, with the command that shows it, if not stated elsewhere.
 struct Use {
     what: String,
     see: Option<&'static str>,
@@ -134,25 +138,26 @@ struct Use {
 /// Another device that shares bytes with the target.
 struct Sharer {
     number: Number,
-    /// From the target to it, as a message names it.
+    /// Chain from the target to it, for a message.
     chain: String,
-    /// The target stands on it.
+    /// Whether the target stands on it.
     is_below: bool,
-    /// A driver between the two keeps the other bytes to itself (device mapper, md).
+    /// Whether a driver between the two keeps the other bytes to itself (device mapper, md).
     is_mapped: bool,
-    /// The target is a thin volume, and this only shows its pool, to which the volume manager alone writes.
+    /// Whether the target is a thin volume and this device shows its pool, to which only the volume manager
+    /// writes.
     shows_pool: bool,
-    /// The target is, or stands on, one of its partitions.
+    /// Whether the target is, or stands on, one of its partitions.
     by_partition: bool,
-    /// Both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
+    /// Whether both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
     by_path: bool,
 }
 
 impl Users {
-    /// Reads what the kernel says of devices and mounts ([`Inventory`]).
+    /// Reads the kernel's devices and mounts ([`Inventory`]).
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` cannot be read.
     pub(super) fn read() -> Result<Self> {
         Ok(Self {
             inventory: Inventory::read()?,
@@ -161,7 +166,7 @@ impl Users {
         })
     }
 
-    /// What could not be looked at, for the user to know.
+    /// Notes to the user on parts that could not be examined.
     pub(super) fn into_notes(self) -> impl Iterator<Item = String> {
         self.notes.into_iter()
     }
@@ -175,7 +180,8 @@ impl Users {
     /// Checks that no other process uses the bytes of a block device.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): by whom, along which chain, and what to do; or what cannot be looked at.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the user of the device, the chain to it, and a
+    /// remedy; or the part that cannot be examined.
     pub(super) fn check_device(&mut self, found: &NamedObject, number: Number) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
@@ -188,10 +194,10 @@ impl Users {
         }
     }
 
-    /// Claims the other paths to a device's bytes, which its own claim does not keep others from.
+    /// Claims the other paths to a device's bytes, which its own claim does not protect.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): one is claimed by now, or cannot be opened by root.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): one is claimed by now, or root cannot open it.
     pub(super) fn claim_other_paths(
         &mut self,
         found: &NamedObject,
@@ -207,7 +213,7 @@ impl Users {
                     claims.push(claim);
                     continue;
                 }
-                // Nothing reaches the disk through a path that is down.
+                // No I/O reaches the disk through a path that is down.
                 Err(Errno::NXIO | Errno::NOMEDIUM) => continue,
                 Err(errno) => errno,
             };
@@ -236,7 +242,7 @@ impl Users {
         let ways = self.ways(number);
         let own = devices(&ways);
         if let Some(held) = device.holders.first() {
-            // What is mounted above says more than what lies between.
+            // A mount above is more informative than a layer in between.
             self.check_uses(&self.sharers(number, &ways), &own)?;
             let holder = self.inventory.name(Node::Device(*held));
             return Err(lasting(
@@ -247,7 +253,7 @@ impl Users {
         self.check_known()?;
         let mut wanted = Wanted::default();
         let mut chains = BTreeMap::new();
-        // What is known to use the target is said before what is not known.
+        // A known user of the target is reported before an unknown one.
         let mut unknown = Ok(());
         for file in self.files_below(number) {
             let seen = self.look_at_backing(number, &own, file, &mut wanted);
@@ -256,7 +262,7 @@ impl Users {
         if let Some(Use { what, see }) = self.use_of(Node::Device(number), &own) {
             return Err(lasting(format!("it is {what}"), see.unwrap_or(SEE_DEVICES)));
         }
-        // Files below may have turned out to be one.
+        // Files below may have turned out to be the same.
         let ways = self.ways(number);
         self.note_own_exports(&ways, &own);
         for way in &ways {
@@ -279,7 +285,7 @@ impl Users {
         self.check_file_systems(below)
     }
 
-    /// Refuses where a loop device does not tell what it stands on: it may stand on the target.
+    /// Refuses if a loop device does not report what it stands on: it may stand on the target.
     fn check_known(&mut self) -> Checked {
         for device in self.inventory.graph.devices.values() {
             let Below::Unknown(why) = &device.below else {
@@ -303,7 +309,7 @@ impl Users {
         graph.ways(graph.whole(number))
     }
 
-    /// The files that a device stands on.
+    /// Files that a device stands on.
     fn files_below(&self, number: Number) -> BTreeSet<FileId> {
         let ways = self.ways(number);
         ways.iter()
@@ -311,12 +317,13 @@ impl Users {
             .collect()
     }
 
-    /// Whether it is mounted, swapped to, or exported to others than the target, which stands on these devices.
+    /// Use of a node: mounted, swapped to, or exported to others than the target, which stands on these
+    /// devices.
     fn use_of(&self, node: Node, own: &BTreeSet<Number>) -> Option<Use> {
         let mounted = match node {
             Node::Device(number) => self.inventory.mounted(number),
             Node::File(file) => self.inventory.mounted_file(file),
-            // What uses a disk uses one of its paths.
+            // A user of a disk uses one of its paths.
             Node::Disk(_) => None,
         };
         let swap = || {
@@ -336,7 +343,7 @@ impl Users {
         })
     }
 
-    /// Refuses where another device that shares bytes with the target is mounted, swapped to, or exported.
+    /// Refuses if another device that shares bytes with the target is mounted, swapped to, or exported.
     fn check_uses(&self, sharers: &[Sharer], own: &BTreeSet<Number>) -> Checked {
         let used = sharers.iter().find_map(|sharer| {
             let Use { what, see } = self.use_of(Node::Device(sharer.number), own)?;
@@ -359,7 +366,8 @@ impl Users {
                         Some((way, at, &their[..place]))
                     })
                 });
-                // Something that the target stands on can lead to the same disk further down, as two paths to one disk do.
+                // A lower layer of the target can lead to the same disk further down, as two paths to one disk
+                // do.
                 let (way, at, upon) = meetings.min_by_key(|(_, _, upon)| upon.len())?;
                 Some(self.sharer(*other, way, at, upon))
             })
@@ -390,7 +398,7 @@ impl Users {
         }
     }
 
-    /// `/dev/loop2 -> im (bytes 16 MiB to 64 MiB) <- /dev/loop1`.
+    /// Chain in words: `/dev/loop2 -> im (bytes 16 MiB to 64 MiB) <- /dev/loop1`.
     fn chain(&self, way: &Way, at: usize, upon: &[Span]) -> String {
         let mut text = String::new();
         for (step, span) in way.iter().take(at + 1).enumerate() {
@@ -449,7 +457,7 @@ impl Users {
             let why = format!("{chain}, held by {holder}");
             return Err(lasting(why, sharer.hint()));
         }
-        // A disk is claimed by each of its partitions, and the target's own claim tells whether all of it is.
+        // Each partition claims its disk, and the target's own claim shows whether the whole disk is claimed.
         if sharer.by_partition {
             return Ok(());
         }
@@ -491,12 +499,12 @@ impl Users {
         if !claim(number)? {
             return Ok(false);
         }
-        // A claim on a partition keeps others from claiming the disk, and the other way around.
+        // A claim on a partition keeps others from claiming the disk, and vice versa.
         let mut partitions = self.inventory.graph.partitions(number);
         Ok(!partitions.any(|(partition, _)| claim(partition) == Ok(true)))
     }
 
-    /// Refuses what another process has open for writing, or mapped.
+    /// Refuses if another process has it open for writing, or mapped.
     fn look_at_openers(
         &mut self,
         wanted: &Wanted,
@@ -519,7 +527,7 @@ impl Users {
         self.check_seen(&look)
     }
 
-    /// Refuses to root where some processes are not shown at all, or notes it.
+    /// If some processes are hidden, refuses for root, or adds a note.
     fn check_unseen(&mut self) -> Checked {
         let Some(unseen) = openers::unseen(Path::new("/proc")) else {
             return Ok(());
@@ -542,7 +550,7 @@ impl Users {
         Ok(())
     }
 
-    /// Refuses to root what some processes do not show, or notes it.
+    /// If some processes hide their open files, refuses for root, or adds a note.
     fn check_seen(&mut self, look: &Look) -> Checked {
         let several = |count: usize| match count {
             1 => "1 process does".to_owned(),
@@ -576,7 +584,7 @@ pub(super) fn are_paths_to_same(a: Number, b: Number) -> bool {
     inventory.is_ok_and(|inventory| inventory.graph.are_paths_to_same(a, b))
 }
 
-/// The devices on ways.
+/// Devices on these ways.
 fn devices(ways: &[Way]) -> BTreeSet<Number> {
     let spans = ways.iter().flatten();
     spans.filter_map(|span| span.node.device()).collect()
@@ -592,7 +600,7 @@ fn in_layer(what: &str, overlay: &Path) -> Refusal {
     )
 }
 
-/// Opens what a handle without access stands for.
+/// Opens the object that a handle without access refers to.
 fn opened(handle: impl AsFd, flags: OFlags) -> std::result::Result<File, Errno> {
     super::path_lookup::open_same(handle, Path::new(""), flags)
 }

@@ -1,5 +1,5 @@
-//! Block devices as targets. Needs root and loop devices, which are made here and taken down again;
-//! no other device is ever touched.
+//! Block devices as targets. Needs root, and loop devices made and removed here; no other device is ever
+//! touched.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -27,13 +27,13 @@ fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A loop device over a sparse file, both gone when dropped.
+/// A loop device on a sparse file, both removed when dropped.
 struct Loop {
     dir: tempfile::TempDir,
     device: PathBuf,
     mounted: Option<PathBuf>,
-    /// One test at a time: a process being started has a copy of every descriptor, claims
-    /// included, until it calls exec.
+    /// One test at a time: a process being started has a copy of every descriptor, claims included, until it
+    /// calls exec.
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -80,7 +80,7 @@ impl Loop {
         text.replace(&self.dir.path().display().to_string(), "DIR")
     }
 
-    /// Whether the device carries an ext4 now.
+    /// Makes an ext4 on the device. True if that worked.
     fn mkfs(&self) -> bool {
         let made = run("mkfs.ext4", &["-q", "-F", self.name()]);
         made.map_err(|why| needs::skip(needs::Need::Ext4, why))
@@ -129,7 +129,7 @@ fn destroying(bytes: u64) -> Need {
     need(bytes, true, Consent::Destroy)
 }
 
-/// What is said of an open that must be refused, without the names that change from run to run.
+/// Message of an open that must be refused, without the names that change from run to run.
 #[track_caller]
 fn refused(device: &Loop, path: &Path, need: &Need) -> String {
     let error = Target::open(path, need).unwrap_err();
@@ -138,7 +138,7 @@ fn refused(device: &Loop, path: &Path, need: &Need) -> String {
 }
 
 #[test]
-fn a_blank_device_is_written_with_consent_and_claimed_meanwhile() {
+fn blank_device_is_claimed_and_written_with_consent() {
     let Some(device) = Loop::new(64 * MIB, &[]) else {
         return;
     };
@@ -240,7 +240,7 @@ fn partitions_guard_their_disk() {
     disk.sync_all().unwrap();
     drop(disk);
     let part = PathBuf::from(format!("{}p1", device.name()));
-    // Told to the kernel by hand: not every kernel reads this kind of table.
+    // Reported to the kernel by hand: not every kernel reads this kind of table.
     let told = run("addpart", &[device.name(), "1", "2048", "65536"]);
     if !part.exists() {
         return needs::skip(needs::Need::Partitions, format!("{told:?}"));
@@ -254,7 +254,7 @@ fn partitions_guard_their_disk() {
     if let Err(why) = run("mkswap", &[part.to_str().unwrap()]) {
         return needs::skip(needs::Need::Swap, why);
     }
-    // What a partition holds has to be named too.
+    // Content of a partition has to be named too.
     insta::assert_snapshot!(refused(&device, &device.device, &mbr), @r"
     refusing to write to /dev/LOOP: it holds mbr; it holds swap on a partition at 1 MiB; its partition LOOPp1 holds swap; DIR/backing holds swap on a partition at 1 MiB
       if that data is no longer needed, add --destroy-data=mbr,swap
@@ -296,7 +296,7 @@ fn partitions_guard_their_disk() {
 }
 
 #[test]
-fn a_full_file_system_is_told_with_offset_and_remedy() {
+fn full_file_system_is_reported_with_a_remedy() {
     let Some(mut device) = Loop::new(256 * MIB, &[]) else {
         return;
     };
@@ -332,7 +332,7 @@ fn a_full_file_system_is_told_with_offset_and_remedy() {
     let told = device
         .said(error)
         .replace(&device.said(target.path().display()), "FILE");
-    // How much is left for it depends on what mkfs takes.
+    // The remaining space depends on mkfs.
     let words = told.split(' ').map(|word| match word.parse::<u64>() {
         Ok(1..) => "BYTES",
         _ => word,
@@ -348,7 +348,7 @@ fn a_full_file_system_is_told_with_offset_and_remedy() {
 }
 
 #[test]
-fn a_read_only_file_system_is_a_clear_error() {
+fn read_only_file_system_is_a_clear_error() {
     let Some(mut device) = Loop::new(64 * MIB, &[]) else {
         return;
     };
@@ -367,7 +367,7 @@ fn a_read_only_file_system_is_a_clear_error() {
 }
 
 #[test]
-fn scratch_files_on_one_file_system_share_its_free_space() {
+fn scratch_files_on_one_file_system_share_space() {
     let Some(mut device) = Loop::new(400 * MIB, &[]) else {
         return;
     };

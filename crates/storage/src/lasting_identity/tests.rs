@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::Need;
 
-/// A folder that stands for `/sys`, with a disk of two partitions.
+/// A fake `/sys`, with a disk of two partitions.
 fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
     let sys = tempfile::tempdir().expect("a folder");
     let mut all = Vec::new();
@@ -27,7 +27,7 @@ fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
     sys
 }
 
-/// Adds a device with these members and files.
+/// Adds a device with these members and files to a fake `/sys`.
 fn add(sys: &Path, name: &str, number: Number, members: &[&str], files: &[(&str, &str)]) {
     let folder = sys.join("devices").join(name);
     let number = format!("{}:{}", number.0, number.1);
@@ -77,7 +77,7 @@ fn a_disk_without_an_id_has_no_identity() {
     let of = |files: &[(&str, &str)]| of(files, (252, 0));
     // Linux keeps the number over a reset of a zram device.
     assert_eq!(of(&[("diskseq", "9")]), None);
-    // Zeros and blanks are no id.
+    // Zeros and blanks are not an id.
     assert_eq!(of(&[("serial", "0000 0000")]), None);
     let named = of(&[("serial", "S1")]);
     assert!(named.is_some());
@@ -86,9 +86,10 @@ fn a_disk_without_an_id_has_no_identity() {
     assert_ne!(named, of(&[("serial", "S1"), ("size", "99")]));
 }
 
-/// As Linux 6.12 shows two NVMe disks of QEMU whose serial number is a blank, before and after their names were swapped.
+/// Two NVMe disks of QEMU with a blank serial number, as Linux 6.12 shows them before and after their names
+/// were swapped.
 #[test]
-fn two_disks_without_a_serial_number_are_not_one() {
+fn two_disks_without_serial_numbers_are_distinct() {
     let blank = "nvme.1b36--51454d55204e564d65204374726c-00000001";
     for (file, id) in [
         ("wwid", blank),
@@ -134,7 +135,7 @@ fn an_id_that_two_disks_have_tells_neither() {
     assert!(is_told(worldwide, &[worldwide]));
 }
 
-/// An array and mapped devices on two disks, which have these numbers.
+/// An array and mapped devices on two disks with these numbers.
 fn stack(minors: [u32; 2], serials: [&str; 2]) -> tempfile::TempDir {
     let sys = tempfile::tempdir().expect("a folder");
     let add = |name: &str, number, members: &[&str], files: &[(&str, &str)]| {
@@ -151,7 +152,7 @@ fn stack(minors: [u32; 2], serials: [&str; 2]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_stack_is_the_same_after_its_disks_were_renumbered() {
+fn stack_is_unchanged_by_renumbered_disks() {
     let array = |sys: &tempfile::TempDir| told(sys.path(), (9, 0)).expect("told");
     let first = stack([0, 16], ["ser1", "ser2"]);
     let renumbered = stack([16, 0], ["ser1", "ser2"]);
@@ -175,12 +176,12 @@ fn a_stack_is_the_same_after_its_disks_were_renumbered() {
         mapped(&first, &two("252:16", "252:0")),
         "in another order"
     );
-    // It names a device that sysfs does not: by its number alone it could be any.
+    // The table names a device that sysfs lacks: its number alone could mean any.
     assert_eq!(mapped(&first, &crypt("8:0")), None);
 }
 
 #[test]
-fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
+fn file_is_identified_by_device_ids_below() {
     let place = |files: &[(&str, &str)], number, system| {
         let sys = machine(files);
         let kernel = kernel(sys.path(), &|_| None);
@@ -198,10 +199,10 @@ fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
     );
     assert_ne!(ext4, place(&named, (252, 1), 13), "made anew");
     assert_ne!(ext4, place(&[("serial", "S2")], (252, 1), 12), "a copy");
-    // XFS gives the number as its id.
+    // XFS uses the number as its id.
     let xfs = place(&named, (252, 1), encoded((252, 1)));
     assert_eq!(xfs, place(&named, (259, 300), encoded((259, 300))));
-    // Nothing but the number tells.
+    // Only the number identifies the place.
     for (files, system) in [(&[][..], 12), (&named[..], 0)] {
         let (text, is_numbered) = place(files, (252, 1), system);
         assert!(is_numbered);
@@ -213,7 +214,7 @@ fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
     assert!(server.is_some_and(|(_, is_numbered)| is_numbered));
 }
 
-/// As root sees its partition, and an ordinary user, who cannot read the table of the disk.
+/// Results for root on a partition, and for an ordinary user, who cannot read the disk's table.
 #[test]
 fn a_file_has_one_identity_for_all_users() {
     let place = |open, entry: &[(&str, &str)]| {
@@ -229,7 +230,7 @@ fn a_file_has_one_identity_for_all_users() {
     assert_ne!(place(Some(&|_, _| None), &entry), place(None, &entry));
 }
 
-/// Minors above 255 have their high bits behind those of the major (include/linux/kdev_t.h of Linux).
+/// Minors above 255 have their high bits above those of the major (include/linux/kdev_t.h of Linux).
 #[test]
 fn numbers_are_encoded_as_linux_does() {
     assert_eq!(encoded((252, 1)), 0xfc01);
@@ -247,7 +248,7 @@ fn partitions_are_told_by_their_places() {
     let named = [("serial", "S1")];
     let of = |files: &[(&str, &str)], minor| of(files, (252, minor)).expect("told");
     assert_ne!(of(&named, 1), of(&named, 2));
-    // The second one has become the first.
+    // The second partition has become the first.
     let moved = [("serial", "S1"), ("vda1/start", "43008")];
     assert_ne!(of(&named, 1), of(&moved, 1));
     assert_eq!(of(&named, 2).text, of(&moved, 1).text);
@@ -260,7 +261,7 @@ fn partitions_are_told_by_their_places() {
 }
 
 #[test]
-fn the_table_on_the_disk_tells_a_partition_that_was_made_anew() {
+fn recreated_partition_is_recognised_by_the_table() {
     let disk = tempfile::tempfile().expect("a file");
     let put = |at: u64, bytes: &[u8]| disk.write_all_at(bytes, at).expect("written");
     put(0, &[0; 1 << 16]);
@@ -297,7 +298,7 @@ fn a_circle_has_no_identity() {
 }
 
 #[test]
-fn another_file_of_the_same_name_is_told_from_the_first() {
+fn new_file_of_the_same_name_is_distinguished() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("data");
     let of = |path: &Path| {
@@ -315,7 +316,7 @@ fn another_file_of_the_same_name_is_told_from_the_first() {
     fs::remove_file(&path).expect("removed");
     fill();
     assert_ne!(of(&path), Some(first));
-    // One that is made for a session is never another's.
+    // A scratch file made for a session needs no identity.
     let scratch = Target::open(folder.path(), &Need::writing(1 << 12)).expect("made");
     assert_eq!(scratch.lasting_identity(), LastingIdentity::default());
     assert!(scratch.is_writable());

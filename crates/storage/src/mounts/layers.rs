@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use super::escapes::unescape;
 
-/// The folders that an overlay is made of, by the names they were mounted by. Those need not mean the same to this
-/// process: they may be relative, or those of another mount namespace.
+/// Folders that an overlay is made of, by the names they were mounted by. This process may know them by other
+/// names: the names may be relative, or from another mount namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layers {
-    /// The one that is written to; `None` where nothing can be written.
+    /// Layer that is written to; `None` if the overlay is read-only.
     pub upper: Option<PathBuf>,
-    /// Those that are only read, the topmost first.
+    /// Read-only layers, topmost first.
     pub lower: Vec<PathBuf>,
 }
 
 impl Layers {
-    /// Reads the options of an overlay's superblock, as `mountinfo` has them, escapes included.
+    /// Parses the options of an overlay's superblock in `mountinfo`, escapes included.
     pub(super) fn of_options(options: &[u8]) -> Self {
         let mut layers = Self::default();
         for option in options.split(|byte| *byte == b',') {
@@ -37,7 +37,7 @@ impl Layers {
         layers
     }
 
-    /// All of them, in the order in which a file is looked for.
+    /// All layers, in lookup order.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         self.upper.iter().chain(&self.lower).map(PathBuf::as_path)
     }
@@ -47,8 +47,8 @@ fn path(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// Folders between colons. A backslash takes its meaning from the character behind it; Linux 6.5 to 6.7 write a colon
-/// within a name as `\072` instead.
+/// Folders between colons. A backslash escapes the next character; Linux 6.5 to 6.7 write a colon within a name
+/// as `\072` instead.
 fn folders(value: &[u8]) -> Vec<PathBuf> {
     const BACKSLASH: &[u8] = b"\\134";
     let mut found = vec![Vec::new()];
@@ -70,12 +70,12 @@ fn folders(value: &[u8]) -> Vec<PathBuf> {
         }
         rest = &rest[skip + length..];
     }
-    // Two colons stand before layers that are asked for data alone.
+    // Two colons precede layers that hold only data.
     found.retain(|name| !name.is_empty());
     found.into_iter().map(path).collect()
 }
 
-/// The first character of a field of `mountinfo`, and how many bytes it takes there.
+/// First character of a field of `mountinfo`, and its length there, bytes.
 fn one(field: &[u8]) -> (u8, usize) {
     let escaped = field.get(..4).map(unescape);
     match escaped.as_deref() {
@@ -92,7 +92,7 @@ mod tests {
         Layers::of_options(options.as_bytes()).lower
     }
 
-    /// As Linux 6.18 prints them.
+    /// Options as Linux 6.18 prints them.
     #[test]
     fn layers_are_read_as_linux_prints_them() {
         let layers =
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn colons_part_layers_unless_they_belong_to_a_name() {
+    fn colons_separate_layers_unless_escaped() {
         assert_eq!(
             lower("lowerdir=/a:/b::/c"),
             ["/a", "/b", "/c"].map(PathBuf::from)

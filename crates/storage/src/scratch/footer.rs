@@ -1,4 +1,4 @@
-//! The footer of a main file: how it is known again, which process made it, and the list of the files that belong to it.
+//! Footer of a main file: its signature, the process that made it, and the list of files that belong to it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,31 +14,31 @@ use iolab_workload::{Error, Result};
 use super::super::errno;
 use super::super::procfs;
 
-/// Bytes after the usable region.
+/// Length of the footer, after the usable region, bytes.
 pub(in super::super) const FOOTER_LEN: u64 = 64 << 10;
 /// Bytes before the list.
 const HEAD_LEN: usize = 128;
 const ENTRY_LEN: usize = 16;
-/// Files that the list can hold: more than a trial of the most threads has, each with a file and a fresh one.
+/// Capacity of the list: more files than a trial with the most threads has, each with a file and a fresh one.
 const ENTRIES: usize = (FOOTER_LEN as usize - HEAD_LEN) / ENTRY_LEN;
 const MAGIC: &[u8] =
     b"iolab scratch file: holds no data, safe to delete when no iolab is running\n";
 
-/// A file as the list has it: an inode's number is soon another file's when the first one is gone.
+/// An entry of the list. The inode alone is not enough: its number is soon reused once the file is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct ListedFile {
     inode: u64,
-    /// When it was made, ns; 0 where the file system does not say.
+    /// Creation time, ns; 0 where the file system does not record it.
     born: u64,
 }
 
 impl ListedFile {
     const FREE: Self = Self { inode: 0, born: 0 };
 
-    /// What `flags` say of a path below `dir`.
+    /// Identity of the object at a path below `dir`, looked up with `flags`.
     ///
     /// # Errors
-    /// Those of statx(2).
+    /// Errors of statx(2).
     pub(in super::super) fn of(
         dir: impl AsFd,
         path: impl Arg,
@@ -73,20 +73,21 @@ impl ListedFile {
     }
 }
 
-/// The process that made a file.
+/// Process that made a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Maker {
-    /// The id of the boot of its machine.
+    /// Id of the boot of its machine.
     boot: u128,
     process: u32,
-    /// When it started, in ticks since the machine did.
+    /// Start of the process, in ticks since boot.
     started: u64,
 }
 
 impl Maker {
     const LEN: usize = 28;
 
-    /// A process that lives; `None` of one that was killed, also where nobody has taken note of its end, and where the kernel tells too little.
+    /// A live process; `None` for a killed one, even if its end was not collected, and where the kernel reports
+    /// too little.
     fn of(process: u32) -> Option<Self> {
         let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
@@ -100,8 +101,8 @@ impl Maker {
         })
     }
 
-    /// Whether it is another process that lives on this machine. Its lock may not be seen from here: locks do not pass an overlay, or a mount
-    /// of NFS without them.
+    /// Whether it is another live process on this machine. Its lock may not be visible here: locks do not pass
+    /// an overlay, or an NFS mount without them.
     pub(super) fn lives_elsewhere(self) -> bool {
         self.process != std::process::id() && Self::of(self.process) == Some(self)
     }
@@ -114,7 +115,7 @@ impl Maker {
         bytes
     }
 
-    /// `None` of a file without one.
+    /// Process in the bytes of a head; `None` if it has none.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (boot, rest) = bytes.split_first_chunk()?;
         let (started, rest) = rest.split_first_chunk()?;
@@ -127,7 +128,7 @@ impl Maker {
     }
 }
 
-/// What a footer begins with, for a region of this many bytes.
+/// Beginning of a footer for a region of this many bytes.
 fn signature(region: u64) -> [u8; MAGIC.len() + 8] {
     let mut bytes = [0; MAGIC.len() + 8];
     let (magic, length) = bytes.split_at_mut(MAGIC.len());
@@ -136,7 +137,7 @@ fn signature(region: u64) -> [u8; MAGIC.len() + 8] {
     bytes
 }
 
-/// What stands before the list.
+/// Part of a footer before the list.
 fn head(region: u64, maker: Option<Maker>) -> [u8; HEAD_LEN] {
     let mut bytes = [0; HEAD_LEN];
     let (signed, rest) = bytes.split_at_mut(MAGIC.len() + 8);
@@ -147,17 +148,17 @@ fn head(region: u64, maker: Option<Maker>) -> [u8; HEAD_LEN] {
     bytes
 }
 
-/// Writes a footer with an empty list, which makes a file one that the next run knows.
+/// Writes a footer with an empty list, by which the next run recognises the file.
 ///
 /// # Errors
-/// When it cannot be written, or not made durable.
+/// The footer cannot be written, or not synced.
 pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
     let mut footer = head(region, Maker::of(std::process::id())).to_vec();
     footer.resize(FOOTER_LEN as usize, 0);
     file.write_all_at(&footer, region).map_err(|error| {
         errno::on_transfer("pwrite", FOOTER_LEN, region, path, errno::of_std(&error))
     })?;
-    // On disk before anything else, so that a crash leaves a file that the next run knows.
+    // Synced before anything else, so that a crash leaves a file that the next run recognises.
     file.sync_all().map_err(|error| {
         let errno = errno::of_std(&error);
         errno::remedied(
@@ -171,7 +172,7 @@ pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
     })
 }
 
-/// Refuses so many files at once where the list cannot hold them.
+/// Refuses more files than the list can hold at once.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
@@ -189,16 +190,16 @@ fn too_many(files: usize) -> Error {
     .hint("use fewer threads or files with layout=private")
 }
 
-/// What a footer says.
+/// Content of a footer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Footer {
-    /// Who made the file; `None` of files of earlier versions.
+    /// Process that made the file; `None` for files of earlier versions.
     pub(super) maker: Option<Maker>,
-    /// The files that belong to it.
+    /// Files that belong to it.
     pub(super) listed: Vec<ListedFile>,
 }
 
-/// The footer of a file of this length; `None` where it has none.
+/// Footer of a file of this length; `None` if it has none.
 pub(super) fn read(file: &File, length: u64) -> Option<Footer> {
     let region = length.checked_sub(FOOTER_LEN)?;
     let mut found = vec![0; FOOTER_LEN as usize];
@@ -213,7 +214,7 @@ pub(super) fn read(file: &File, length: u64) -> Option<Footer> {
     })
 }
 
-/// The list of a main file of this process, as it stands in its footer.
+/// List of a main file of this process, as written in its footer.
 #[derive(Debug)]
 pub(super) struct Register {
     file: File,
@@ -222,7 +223,7 @@ pub(super) struct Register {
 }
 
 impl Register {
-    /// The empty list of a file with so many usable bytes.
+    /// Empty list of a file with `region` usable bytes.
     pub(super) fn new(file: File, region: u64) -> Self {
         Self {
             file,
@@ -237,10 +238,11 @@ impl Register {
         entries.iter().all(|entry| *entry == ListedFile::FREE)
     }
 
-    /// Lists a file, and gives its place. A kill finds it there; a power cut may not, and leaves the file where it is.
+    /// Lists a file and returns its entry's index. After a kill the entry is found; after a power cut it may be
+    /// lost, and the file stays.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when the list is full; else when it cannot be written.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when the list is full; otherwise it cannot be written.
     pub(super) fn enter(&self, file: ListedFile, path: &Path) -> Result<usize> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let free = entries.iter().position(|entry| *entry == ListedFile::FREE);
@@ -259,7 +261,7 @@ impl Register {
         Ok(slot)
     }
 
-    /// Frees the entry of a file that is gone.
+    /// Frees the entry of a removed file.
     pub(super) fn leave(&self, slot: usize) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         // If this fails, the entry lists a file that no longer exists, which is harmless.
@@ -278,7 +280,7 @@ impl Register {
     }
 }
 
-/// A place in the list of a footer.
+/// An entry in the list of a footer.
 #[derive(Debug)]
 pub(in super::super) struct Listed {
     pub(super) register: Arc<Register>,
@@ -286,7 +288,7 @@ pub(in super::super) struct Listed {
 }
 
 impl Listed {
-    /// Frees the entry of a file that is gone.
+    /// Frees the entry of a removed file.
     pub(in super::super) fn leave(&self) {
         self.register.leave(self.slot);
     }
@@ -325,9 +327,9 @@ mod tests {
         assert_eq!(listed(), [c, b]);
     }
 
-    /// Of one that ended, or that another boot had, its number says nothing.
+    /// The number of an ended process, or one of another boot, means nothing.
     #[test]
-    fn who_made_a_file_is_known_while_he_lives() {
+    fn maker_is_known_while_it_lives() {
         let maker = |process| Maker::of(process).expect("it is there");
         let lives = |maker: Maker| {
             let read = Maker::read(&head(8192, Some(maker))[MAGIC.len() + 8..]);
@@ -348,13 +350,13 @@ mod tests {
             ..of_child
         }));
         child.kill().expect("it runs");
-        // It stays in the list of processes until its parent collects it.
+        // The process stays in the list until its parent collects it.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("it ends");
         assert!(!lives(of_child));
         child.wait().expect("it ends");
         assert!(!lives(of_child));
-        // The locks of a process count among its own files.
+        // Locks of this process belong to its own files.
         assert!(!lives(maker(std::process::id())));
         let own = read(&marked(8192), 8192 + FOOTER_LEN)
             .expect("a footer")

@@ -1,4 +1,4 @@
-//! Files left by runs that were killed: those known to be iolab's are removed, the others stay and are reported.
+//! Files left by killed runs: those known to be iolab's are removed, the others stay and are reported.
 
 use std::collections::BTreeSet;
 use std::fs::{DirEntry, File};
@@ -14,24 +14,24 @@ use super::super::target_size::human;
 use super::footer::{self, ListedFile, Maker};
 use super::{DIGITS, MODE, PREFIX};
 
-/// Names in a note.
+/// Most names in a note.
 const NAMED: usize = 3;
 
-/// What a file with the name of a main file is.
+/// Finding for a file with the name of a main file.
 enum Main {
     /// In use by a run, or not iolab's: left alone.
     Other,
-    /// A left-over, which is removed by now, with those that it listed: the bytes of all.
+    /// A left-over, removed with the files that it listed; with the bytes of all.
     Removed(u64),
-    /// It looks like a left-over, but is not known to be one.
+    /// A likely left-over, without proof.
     Unknown,
-    /// A left-over that stays with its folder, as there is something in it from elsewhere: a later run tries again.
+    /// A left-over that stays with its folder, because a file from elsewhere is in it: a later run tries again.
     Kept,
 }
 
-/// Bytes of the files in a directory that are named like scratch files, and of those in folders of such names: no removal of what a dead
-/// run left there has more to give back. 0 for what is no directory, what cannot be read, and what would wait
-/// for a suspended device.
+/// Bytes of the files in a directory with names of scratch files, and of those in folders with such names.
+/// Upper bound of the space that removing left-overs frees. 0 for other paths, unreadable directories, and ones
+/// on a suspended device.
 pub fn leftover_bytes(dir: &Path) -> u64 {
     let is_awake = |found| device_state::check_awake(&found).is_ok();
     if !path_lookup::find(dir).is_ok_and(is_awake) {
@@ -56,14 +56,15 @@ pub fn leftover_bytes(dir: &Path) -> u64 {
     own.fold(0, u64::saturating_add)
 }
 
-/// Removes scratch files of dead runs from a directory; a note for each.
+/// Removes scratch files of dead runs from a directory, with a note for each.
 ///
-/// What is not beyond doubt a left-over of ours stays, and so does what cannot be read.
+/// Files that are not certainly iolab's left-overs stay, and so do unreadable ones.
 pub(in super::super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
     remove_leftovers_but(dir, path, &[])
 }
 
-/// As [`remove_leftovers`], but leaves these files alone: they are live, and their locks may not be seen from here.
+/// As [`remove_leftovers`], but leaves these files alone: they are live, and their locks may not be visible
+/// here.
 pub(in super::super) fn remove_leftovers_but(
     dir: impl AsFd,
     path: &Path,
@@ -78,7 +79,7 @@ pub(in super::super) fn remove_leftovers_but(
     let names = list
         .filter_map(Result::ok)
         .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    // A folder lists them in any order.
+    // A folder lists its entries in any order.
     let names: BTreeSet<String> = names.collect();
     let (mains, others): (Vec<String>, Vec<String>) = names
         .into_iter()
@@ -119,7 +120,7 @@ pub(in super::super) fn remove_leftovers_but(
     notes
 }
 
-/// Says what stays.
+/// Note on the files that stay.
 fn left(names: &mut [String], path: &Path) -> Option<String> {
     names.sort_unstable();
     let (named, more) = names.split_at(names.len().min(NAMED));
@@ -137,7 +138,7 @@ fn left(names: &mut [String], path: &Path) -> Option<String> {
     ))
 }
 
-/// The size that the name of a file gives that belongs to the scratch file `of`.
+/// Size in the name of a file that belongs to the scratch file `of`.
 fn size_beside(name: &str, of: &str) -> Option<u64> {
     let rest = name.strip_prefix(of)?.strip_prefix('.')?;
     let (size, number) = rest.split_once('.')?;
@@ -145,12 +146,12 @@ fn size_beside(name: &str, of: &str) -> Option<u64> {
     size_within(size)
 }
 
-/// The size that the name of a file gives in the folder of programs.
+/// Size in the name of a file in the folder of programs.
 fn size_within(name: &str) -> Option<u64> {
     canonical(name).filter(|bytes| *bytes > 0)
 }
 
-/// A number as this module writes it.
+/// A number in the form that this module writes.
 fn canonical(digits: &str) -> Option<u64> {
     let number: u64 = digits.parse().ok()?;
     (number.to_string() == digits).then_some(number)
@@ -170,7 +171,7 @@ fn look_at(dir: impl AsFd, name: &str) -> Option<Stat> {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
 }
 
-/// Removes one file when it is a left-over, after those of `others` that it lists.
+/// Removes one file if it is a left-over, after the files among `others` that it lists.
 fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
     let Some(before) = look_at(&dir, name).filter(is_own_file) else {
         return Main::Other;
@@ -179,11 +180,11 @@ fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
     let Ok(file) = rustix::fs::openat(&dir, name, flags, Mode::empty()).map(File::from) else {
         return Main::Other;
     };
-    // Where there are no locks, whether a run has it cannot be told.
+    // Without locks, use by a run cannot be excluded.
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Main::Other;
     }
-    // Everything anew under the lock: a live run may have gone on since.
+    // All checks are repeated under the lock: a live run may have gone on since.
     let Some(stat) = rustix::fs::fstat(&file).ok() else {
         return Main::Other;
     };
@@ -215,7 +216,7 @@ fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
     }
 }
 
-/// Removes a file that a left-over lists; it may have been killed before it had its full size.
+/// Removes a file listed by a left-over; a kill may have come before it had its full size.
 fn remove_beside(dir: impl AsFd, name: &str, bytes: u64, listed: &[ListedFile]) -> Option<u64> {
     let stat = look_at(&dir, name)?;
     let length = u64::try_from(stat.st_size).ok()?;
@@ -236,7 +237,7 @@ fn is_own(stat: &Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// Whether a file is of the kind that iolab makes.
+/// Whether a file has the properties of iolab's own files.
 pub(super) fn could_be_ours(stat: &Stat) -> bool {
     is_own_file(stat) && stat.st_mode & 0o7777 == MODE && stat.st_nlink == 1
 }
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_bears_its_name_belongs_to_a_file() {
+    fn only_exact_names_belong_to_a_file() {
         let of = ".iolab-scratch-0123456789abcdef";
         for rest in [".4096.0", ".4096.17"] {
             assert_eq!(size_beside(&format!("{of}{rest}"), of), Some(4096));

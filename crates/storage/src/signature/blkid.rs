@@ -1,10 +1,11 @@
-//! The signatures that `blkid` knows, where it is installed: it knows more formats than our table, and newer ones.
+//! Signatures found by `blkid`, where it is installed: it knows more formats than iolab's table, and newer
+//! ones.
 
 use std::fs::File;
 
 use super::super::{lent_descriptor, system_tools};
 
-/// Names that blkid has for what our table calls otherwise; all others are taken in small letters.
+/// blkid's names that differ from iolab's; all others are lowercased.
 const OURS: &[(&str, &str)] = &[
     ("crypto_LUKS", "luks"),
     ("LVM1_member", "lvm2"),
@@ -27,7 +28,7 @@ const OURS: &[(&str, &str)] = &[
     ("mac", "apm"),
 ];
 
-/// Asks blkid for what it sees in `length` bytes of an open file or device from byte `start`; nothing where it is not
+/// Formats that blkid finds in `length` bytes of an open file or device from byte `start`; empty if it is not
 /// installed.
 pub(super) fn names(file: &File, start: u64, length: u64) -> Vec<String> {
     let Ok(place) = lent_descriptor::descriptor(file) else {
@@ -37,13 +38,13 @@ pub(super) fn names(file: &File, start: u64, length: u64) -> Vec<String> {
     let arguments = ["-p", "-o", "export", "-O", &start, "-S", &length, &place];
     match system_tools::output("blkid", &arguments) {
         Some(output) if output.code == Some(0) => parse(&output.stdout),
-        // It sees several formats and does not say which.
+        // blkid sees several formats and does not say which.
         Some(output) if output.code == Some(8) => vec!["ambivalent".to_owned()],
         _ => Vec::new(),
     }
 }
 
-/// Whether blkid knows a format by this name of ours.
+/// Whether blkid knows a format by this name of iolab's.
 pub(super) fn knows(name: &str) -> bool {
     const TABLES: [&str; 7] = [
         "aix", "ambivalent", "atari", "minix", "solaris_x86", "ultrix", "unixware",
@@ -58,7 +59,7 @@ pub(super) fn knows(name: &str) -> bool {
         })
 }
 
-/// Our name of one of blkid's.
+/// iolab's name for a name of blkid's.
 pub(super) fn ours(name: &str) -> String {
     let ours = OURS
         .iter()

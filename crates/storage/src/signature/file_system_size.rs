@@ -1,9 +1,9 @@
-//! How many bytes a file system says it has: what lies behind them is not its own. Offsets are those of the superblocks in the
+//! Size that a file system states; bytes beyond it are not its own. Offsets are from the superblocks in the
 //! headers of Linux (fs/ext4/ext4.h, fs/xfs/libxfs/xfs_format.h, uapi/linux/btrfs_tree.h) and of mkswap.
 
 use super::{Found, Probe};
 
-/// Bytes of a format from its start; `None` where it does not say, or says what cannot be.
+/// Size of a format from its start, bytes; `None` if it states none, or an impossible one.
 pub(super) fn of(name: &str, probe: &Probe) -> Found<Option<u64>> {
     let bytes = match name {
         "ext2" | "ext3" | "ext4" => ext(probe)?,
@@ -11,12 +11,12 @@ pub(super) fn of(name: &str, probe: &Probe) -> Found<Option<u64>> {
             let block = u64::from(u32::from_be_bytes(probe.bytes(4)?));
             u64::from_be_bytes(probe.bytes(8)?).checked_mul(block)
         }
-        // Of this device alone, where there are several.
+        // Size on this device alone, where there are several.
         "btrfs" => Some(u64::from_le_bytes(probe.bytes(0x1_0000 + 0xc9 + 8)?)),
         "swap" => swap(probe)?,
         _ => None,
     };
-    // Not less than its superblock takes.
+    // At least the end of the superblock.
     Ok(bytes.filter(|bytes| *bytes >= 128 << 10))
 }
 
@@ -31,7 +31,8 @@ fn ext(probe: &Probe) -> Found<Option<u64>> {
     Ok(block.and_then(|block| blocks.checked_mul(block)))
 }
 
-/// The header counts pages, and its magic number ends the first of them, whichever size pages have where it was made.
+/// Size of a swap area, bytes. The header counts pages, and its magic number ends the first page, whatever the
+/// page size where it was made.
 fn swap(probe: &Probe) -> Found<Option<u64>> {
     for page in [4_096, 8_192, 16_384, 32_768, 65_536] {
         if probe.bytes(page - 10)? == *b"SWAPSPACE2" {
@@ -51,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// What mkfs makes of a part of a file.
+    /// Sizes by mkfs on a part of a file.
     #[test]
     fn file_systems_say_how_large_they_are() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The table of formats: where the magic number of each lies, and what else has to agree.
+//! Table of formats: the positions of their magic numbers, and further conditions.
 
 use super::At::{End, Part, Start};
 use super::{At, Format, Found, Probe};
@@ -62,9 +62,10 @@ const ZFS_FIRST_PAIR: &[At] = &[
         plus: 0x4014,
     },
 ];
-/// Where an ext superblock has its magic number.
+/// Position of the magic number in an ext superblock.
 const EXT_AT: u64 = 0x38;
-/// The first superblock, then the copies of the first groups that have one (`sparse_super`), with blocks of 1, 2 and 4 KiB.
+/// The first superblock, then the copies in the first groups that have one (`sparse_super`), with blocks of 1,
+/// 2 and 4 KiB.
 const EXT: &[At] = &[
     Start(1024 + EXT_AT),
     ext_copy(1, 10),
@@ -90,13 +91,14 @@ const EXT: &[At] = &[
     ext_copy(27, 12),
 ];
 
-/// A group has eight blocks for each byte of a block; the first block of the smallest size is the boot sector's.
+/// Position of an ext superblock's copy. A group has eight blocks for each byte of a block; with the smallest
+/// block size, the first block is the boot sector's.
 const fn ext_copy(group: u64, block_bits: u32) -> At {
     let first = if block_bits == 10 { 1024 } else { 0 };
     Start((group << (2 * block_bits + 3)) + first + EXT_AT)
 }
 
-/// The first superblock, and those of the second allocation group where so many groups fill the target.
+/// The first superblock, and the one of the second allocation group, for this number of groups on the target.
 const XFS: &[At] = &[
     Start(0),
     Part(2),
@@ -122,7 +124,7 @@ const EXT_MAGIC: &[&[u8]] = &[&[0x53, 0xef]];
 const BOOT: &[At] = &[Start(510)];
 const BOOT_MAGIC: &[&[u8]] = &[&[0x55, 0xaa]];
 
-/// Every format that iolab knows.
+/// All formats that iolab knows.
 pub(super) const FORMATS: &[Format] = &[
     checked("ext2", EXT, EXT_MAGIC, |p, at| is_ext(p, at, "ext2")),
     checked("ext3", EXT, EXT_MAGIC, |p, at| is_ext(p, at, "ext3")),
@@ -132,12 +134,12 @@ pub(super) const FORMATS: &[Format] = &[
     format("xfs", &[Start(4 << 12)], &[b"FIB3"]),
     format("xfs", &[Start(5 << 12)], &[b"RMB3", b"R3FC"]),
     format("xfs", &[Start(6 << 12)], &[b"R3FC"]),
-    // The log of an XFS file system that has it on a device of its own.
+    // Log of an XFS file system with a separate log device.
     Format {
         part_of: &["xfs"],
         ..checked("xfs_external_log", &[Start(0)], &[b""], has_xfs_log)
     },
-    // The journal of an ext3 or ext4 file system that has it on a device of its own.
+    // Journal of an ext3 or ext4 file system with a separate journal device.
     checked("jbd", &[Start(1024 + EXT_AT)], EXT_MAGIC, |p, _| {
         Ok(p.u32(0x460)? & JOURNAL_DEVICE != 0)
     }),
@@ -172,7 +174,7 @@ pub(super) const FORMATS: &[Format] = &[
         &[Start(54)],
         &[b"FAT12   ", b"FAT16   ", b"FAT     "],
     ),
-    // The boot sector, and its copy in the seventh sector.
+    // Boot sector, and its copy in the seventh sector.
     format("vfat", &[Start(82), Start(6 * 512 + 82)], &[b"FAT32   "]),
     checked("vfat", BOOT, BOOT_MAGIC, is_fat_boot_sector),
     format(
@@ -213,7 +215,7 @@ pub(super) const FORMATS: &[Format] = &[
         &[Start(0), Start(512), Start(1024), Start(1536)],
         &[b"LABELONE"],
     ),
-    // The area of the metadata, after the label.
+    // Metadata area, after the label.
     format("lvm2", &[Start(4100)], &[b" LVM2 x[5A%r0N*>"]),
     format(
         "mdraid",
@@ -332,7 +334,7 @@ pub(super) const FORMATS: &[Format] = &[
     format("ldm", &[Start(0xc00)], &[b"PRIVHEAD"]),
     format("vdo", &[Start(0)], &[b"dmvdo001"]),
     format("integrity", &[Start(0)], &[b"integrt\0"]),
-    // What the device mapper keeps of its targets (drivers/md of Linux: dm-thin-metadata.c and so on).
+    // Metadata of device-mapper targets (drivers/md of Linux: dm-thin-metadata.c and so on).
     format("dm-thin", &[Start(32)], &[b"\xba\x52\x9c\x01\0\0\0\0"]),
     format("dm-cache", &[Start(32)], &[b"\x03\xc4\x18\0\0\0\0\0"]),
     format("dm-era", &[Start(32)], &[b"\x7b\x07\xc1\x7e\0\0\0\0"]),
@@ -360,7 +362,7 @@ pub(super) const FORMATS: &[Format] = &[
     format("vhd", &[Start(0), end(512, 512)], &[b"conectix"]),
 ];
 
-/// Whether the big-endian words of the first sector make zero, as in the labels of Sun and SGI.
+/// Whether the big-endian words of the first sector add up to zero, as in the labels of Sun and SGI.
 fn sums_up<const N: usize>(probe: &Probe, plus: fn(u32, u32) -> u32) -> Found<bool> {
     let sector: [u8; 512] = probe.bytes(0)?;
     let word = |bytes: &[u8; N]| {
@@ -372,10 +374,10 @@ fn sums_up<const N: usize>(probe: &Probe, plus: fn(u32, u32) -> u32) -> Found<bo
     Ok(words.fold(0, plus) == 0)
 }
 
-/// The feature flag (incompat) of an ext file system that is nothing but a journal.
+/// Feature flag (incompat) of an ext file system that is only a journal.
 const JOURNAL_DEVICE: u32 = 0x8;
 
-/// Whether the header of a log record stands in one of the first sectors, as libblkid looks for it.
+/// Whether one of the first sectors has the header of a log record, as libblkid looks for it.
 fn has_xfs_log(probe: &Probe, _: u64) -> Found<bool> {
     const SECTOR: usize = 512;
     const MAGIC: [u8; 4] = [0xfe, 0xed, 0xba, 0xbe];
@@ -388,8 +390,8 @@ fn has_xfs_log(probe: &Probe, _: u64) -> Found<bool> {
     Ok(bytes.chunks_exact(SECTOR).any(is_record))
 }
 
-/// Tells ext2, ext3 and ext4 apart by their feature flags, as libblkid does, in the superblock that has its magic number at `at`. A copy
-/// names the group that it lies in.
+/// Distinguishes ext2, ext3 and ext4 by their feature flags, as libblkid does, in the superblock with its magic
+/// number at `at`. A copy names the group that it is in.
 fn is_ext(probe: &Probe, at: u64, name: &str) -> Found<bool> {
     const HAS_JOURNAL: u32 = 0x4;
     /// Features of ext3: filetype, recover, journal_dev, meta_bg; sparse_super, large_file, btree_dir.
@@ -415,7 +417,7 @@ fn is_ext(probe: &Probe, at: u64, name: &str) -> Found<bool> {
         })
 }
 
-/// Whether the four entries make sense as a partition table, and at least one is in use.
+/// Whether the four entries are plausible as a partition table, and at least one is in use.
 fn has_partitions(probe: &Probe, _: u64) -> Found<bool> {
     let mut table = [0; 64];
     if !probe.read(446, &mut table)? {
@@ -427,7 +429,7 @@ fn has_partitions(probe: &Probe, _: u64) -> Found<bool> {
     Ok(plausible && used)
 }
 
-/// Whether the boot sector's parameters are those of a FAT file system without a type string.
+/// Whether the boot sector has the parameters of a FAT file system without a type string.
 fn is_fat_boot_sector(probe: &Probe, _: u64) -> Found<bool> {
     let mut sector = [0; 32];
     if !probe.read(0, &mut sector)? {

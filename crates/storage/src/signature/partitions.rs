@@ -1,22 +1,22 @@
-//! Where the partitions of a disk lie, by its tables: the kernel looks for partitions only on devices where it is asked to, and
-//! knows the sector size that a table was written for only where the disk has it. Every reading that makes sense counts: a
-//! place where nothing lies does no harm.
+//! Partitions of a disk by its tables. The kernel looks for partitions only on devices where it is asked to. It
+//! also knows the sector size that a table was written for only if the disk has the same. Every plausible
+//! reading counts: an empty place does no harm.
 //!
-//! GPT: UEFI specification 2.10, chapter 5. MBR: the IBM PC's, with extended partitions as a chain of tables. Others: their
-//! readers in block/partitions of Linux.
+//! GPT: UEFI specification 2.10, chapter 5. MBR: the IBM PC's, with extended partitions as a chain of tables.
+//! Others: their readers in block/partitions of Linux.
 
 use std::collections::BTreeSet;
 
 use super::{Found, Probe};
 
-/// Most tables of a chain of extended partitions.
+/// Most tables in a chain of extended partitions.
 const CHAIN_MAX: u64 = 1024;
-/// Most bytes of the entries of a GPT: what Linux reads of one.
+/// Most bytes of GPT entries, the same limit as in Linux.
 const GPT_MAX: u64 = 4 << 20;
-/// Sizes of a sector that a table may count in, bytes.
+/// Possible sector sizes of a table, bytes.
 const SECTORS: [u64; 4] = [512, 1024, 2048, 4096];
 
-/// A range of the target, `start` bytes from its own start.
+/// A range of the target, `start` bytes from the target's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Region {
     pub(super) start: u64,
@@ -26,7 +26,7 @@ pub(super) struct Region {
 /// A format that has partitions.
 struct Table {
     name: &'static str,
-    /// The bytes of the table itself.
+    /// Regions of the table itself.
     places: fn(&Probe) -> Vec<Region>,
     partitions: fn(&Probe, &mut Vec<Region>) -> Found<()>,
 }
@@ -71,7 +71,7 @@ fn first(probe: &Probe, length: u64) -> Vec<Region> {
     }]
 }
 
-/// A header and at least 16 KiB of entries at either end, in sectors of up to 4 KiB.
+/// Regions of a GPT: a header and at least 16 KiB of entries at either end, in sectors of up to 4 KiB.
 fn gpt_tables(probe: &Probe) -> Vec<Region> {
     const TABLE: u64 = 2 * 4096 + (16 << 10);
     let length = TABLE.min(probe.length);
@@ -79,13 +79,13 @@ fn gpt_tables(probe: &Probe) -> Vec<Region> {
     places.to_vec()
 }
 
-/// The bytes that a format of this name takes when it is a table; `None` when it is none.
+/// Regions of the format's own table; `None` if the format is not a table.
 pub(super) fn table(name: &str, probe: &Probe) -> Option<Vec<Region>> {
     let table = TABLES.iter().find(|table| table.name == name)?;
     Some((table.places)(probe))
 }
 
-/// The partitions in the tables of these names, each once. What ends beyond the target is cut to it.
+/// Partitions in the tables of these names, each once. Partitions that end beyond the target are truncated.
 pub(super) fn find(names: &[String], probe: &Probe) -> Found<Vec<Region>> {
     let mut regions = Vec::new();
     let mut is_table = false;
@@ -96,7 +96,7 @@ pub(super) fn find(names: &[String], probe: &Probe) -> Found<Vec<Region>> {
         }
     }
     if is_table {
-        // Beside any other table there may be one of a PC, for those who know no better (hybrid MBR).
+        // Any other table may be accompanied by one of a PC, for systems that know only that (hybrid MBR).
         mbr(probe, &mut regions)?;
     }
     let within: BTreeSet<Region> = regions
@@ -111,7 +111,7 @@ pub(super) fn find(names: &[String], probe: &Probe) -> Found<Vec<Region>> {
     Ok(within.into_iter().collect())
 }
 
-/// What lies from each of these bytes on.
+/// Regions from each of these bytes to the end.
 pub(super) fn at(starts: &[u64], probe: &Probe) -> Vec<Region> {
     let from = |start: &u64| {
         let length = probe.length.checked_sub(*start)?;
@@ -163,7 +163,7 @@ fn gpt(probe: &Probe, regions: &mut Vec<Region>) -> Found<()> {
 
 fn mbr(probe: &Probe, regions: &mut Vec<Region>) -> Found<()> {
     for sector in SECTORS {
-        // Tables still to be read, and where the extended partition starts that they lie in.
+        // Tables still to be read, each with the start of its extended partition.
         let mut tables = vec![(0, None)];
         let mut read = 0;
         while let Some((at, extended)) = tables.pop() {
@@ -177,7 +177,7 @@ fn mbr(probe: &Probe, regions: &mut Vec<Region>) -> Found<()> {
                 let (kind, start) = (entry[4], u64::from(u32_at(entry, 8)));
                 let sectors = u64::from(u32_at(entry, 12));
                 match kind {
-                    // Nothing, and the whole disk where a GPT stands.
+                    // An empty entry, or the whole disk on a GPT.
                     0 | 0xee => {}
                     0x05 | 0x0f | 0x85 => {
                         // The chain counts from the start of the first extended partition.
@@ -187,7 +187,7 @@ fn mbr(probe: &Probe, regions: &mut Vec<Region>) -> Found<()> {
                     }
                     _ => {
                         add(regions, at + start, sectors, sector);
-                        // Within a partition some count from the start of the disk (Minix).
+                        // Within a partition, some tables count from the start of the disk (Minix).
                         let disk = probe.start / sector;
                         if let Some(start) = start.checked_sub(disk).filter(|_| disk > 0) {
                             add(regions, start, sectors, sector);
@@ -299,7 +299,7 @@ mod tests {
         find(&[name.to_owned()], &probe).unwrap()
     }
 
-    /// Whether these are found, MiB; readings with other sectors find more.
+    /// Whether these partitions are found, in MiB; readings with other sector sizes find more.
     fn has(name: &str, file: &File, wanted: &[(u64, u64)]) -> bool {
         let found = found(name, file, 0);
         let region = |(start, length): (u64, u64)| Region {
@@ -364,7 +364,7 @@ mod tests {
         assert!(has("gpt", &file, &[(1, 2)]));
         put(512, 1024);
         assert!(has("gpt", &file, &[(1, 2)]));
-        // Beside it, one of a PC.
+        // With a PC's table next to it.
         put_mbr(&file, 0, &[(0xee, 1, 2047), (0x83, 8192, 4096)]);
         assert!(has("gpt", &file, &[(1, 2), (4, 2)]));
         assert!(!has("gpt", &file, &[(0, 1)]));
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_that_ends_beyond_the_target_is_cut() {
+    fn partition_beyond_the_target_is_truncated() {
         let file = image();
         put_mbr(&file, 0, &[(0x83, 2048, u32::MAX), (0x83, u32::MAX, 2048)]);
         let found = found("mbr", &file, 0);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_partition_a_table_may_count_from_the_disk() {
+    fn nested_table_may_count_from_the_disk() {
         let file = image();
         put_mbr(&file, 8 << 20, &[(0x83, (10 << 20) / 512, 2048)]);
         let found = found("mbr", &file, 8 << 20);

@@ -1,4 +1,4 @@
-//! The files that a target stands on by way of loop devices: what uses them, and by what other names.
+//! Files that a target stands on by way of loop devices: their users, and their other names.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ const OUT_OF_REACH: &str =
     "which has another name by now or none, or lies in another mount namespace";
 
 impl Users {
-    /// Looks at a file that the target stands on, and learns its other identities.
+    /// Examines a file that the target stands on, and adds its other identities.
     pub(super) fn look_at_backing(
         &mut self,
         top: Number,
@@ -42,8 +42,8 @@ impl Users {
             );
         }
         let Some(handle) = self.inventory.reach(file) else {
-            // A file without a name is within reach only of those who have it open, unless it is one of an overlay: then
-            // its layer may have other names for it.
+            // Only processes that have an unnamed file open can reach it, unless it is on an overlay: then its
+            // layer may have other names for it.
             let is_deleted = name.ends_with(" (deleted)");
             if is_deleted && !self.inventory.may_be_overlaid(file) {
                 return self.unify(file, &[file], &stands);
@@ -72,8 +72,8 @@ impl Users {
         Ok(())
     }
 
-    /// Takes for one file what loop devices have by other names: the identities of the file that the target stands on, and
-    /// files of overlays whose layers have it, perhaps by a hard link.
+    /// Merges the identities of a file below the target that loop devices know by other names. These are files
+    /// of overlays whose layers have it, perhaps by a hard link.
     fn unify(&mut self, file: FileId, identities: &[FileId], stands: &str) -> Checked {
         self.inventory.graph.unify(identities, file);
         for other in self.inventory.graph.files() {
@@ -101,7 +101,7 @@ impl Users {
         Ok(())
     }
 
-    /// Whether an erofs begins somewhere on what a device shows or stands on; what cannot be read may be one.
+    /// Whether an erofs may begin somewhere on the device or below it; unreadable data may be one.
     fn may_hold_erofs(&self, number: Number) -> bool {
         let ways = self.ways(number);
         ways.iter().flatten().any(|span| {
@@ -121,7 +121,7 @@ impl Users {
             layer.display()
         );
         if self.is_root {
-            // A file that is written at this moment is not known again by its size and time.
+            // A file that is being written is not recognised by its size and time.
             return Err(passing(
                 format!("cannot tell whether it is in use: {why}"),
                 "give a directory, where iolab makes its own scratch file; or run where the layers are",

@@ -1,5 +1,5 @@
-//! The ids by which a disk is known whatever path leads to it: worldwide names (WWID) of SCSI disks, identifiers of NVMe
-//! namespaces. Two devices with one id are two paths to one disk.
+//! Ids that identify a disk by any path: worldwide names (WWID) of SCSI disks, identifiers of NVMe namespaces.
+//! Two devices with one id are two paths to one disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,7 +18,8 @@ impl std::fmt::Display for DiskId {
 }
 
 impl DiskId {
-    /// Reads a WWID; `None` when it does not tell one disk from another: it is empty, blank or zero, or its serial number is.
+    /// Parses a WWID; `None` if it does not identify a disk, because it or its serial number is empty, blank or
+    /// zero.
     fn of_wwid(text: &str) -> Option<Self> {
         let text = text.trim_end_matches(['\n', '\0']);
         let (kind, value) = text.split_once('.')?;
@@ -36,14 +37,15 @@ impl DiskId {
         tells.then(|| Self(text.trim_end().to_owned()))
     }
 
-    /// Whether a registry gives these ids out, so that no two disks have one; others are made of what a vendor has put in.
+    /// Whether a registry assigns these ids, so that no two disks share one; others consist of vendor-chosen
+    /// text.
     fn is_worldwide(&self) -> bool {
         ["naa.", "eui.", "uuid."]
             .iter()
             .any(|kind| self.0.starts_with(kind))
     }
 
-    /// Reads an id of hexadecimal digits, however they are grouped.
+    /// Parses an id of hexadecimal digits, however they are grouped.
     pub(super) fn of_digits(value: &str, kind: &str) -> Option<Self> {
         let digits: String = value.chars().filter(char::is_ascii_hexdigit).collect();
         tells(&digits).then(|| Self(format!("{kind}.{}", digits.to_ascii_lowercase())))
@@ -53,9 +55,9 @@ impl DiskId {
         tells(value).then(|| Self(format!("uuid.{}", value.trim().to_ascii_lowercase())))
     }
 
-    /// The serial number of a SCSI disk, with vendor and model, from its page of vital product data 0x80.
+    /// Serial number of a SCSI disk, with vendor and model, from its page of vital product data 0x80.
     fn of_serial(vendor: &str, model: &str, page: &[u8]) -> Option<Self> {
-        /// Page code and length come first.
+        /// Bytes of page code and length.
         const HEADER: usize = 4;
         let serial = String::from_utf8_lossy(page.get(HEADER..)?);
         let serial = serial.trim_matches([' ', '\0']);
@@ -79,12 +81,12 @@ fn has_serial(value: &str) -> bool {
     let is_ata = value.starts_with("ATA ");
     match value.get(if is_ata { ATA } else { SCSI }..) {
         Some(serial) => tells(serial),
-        // Too short for a model: all of it is the vendor's own.
+        // Too short for a model: all of it is chosen by the vendor.
         None => !is_ata && tells(value),
     }
 }
 
-/// The text that hexadecimal digits stand for.
+/// Text encoded by hexadecimal digits.
 fn of_hex(digits: &str) -> Option<String> {
     let bytes = digits.as_bytes().chunks(2).map(|pair| {
         let pair = std::str::from_utf8(pair).ok()?;
@@ -94,7 +96,7 @@ fn of_hex(digits: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes?).into_owned())
 }
 
-/// The ids of a disk, given its folder in sysfs.
+/// Ids of a disk, by its folder in sysfs.
 pub(super) fn ids(dir: &Path) -> BTreeSet<DiskId> {
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
     let wwid = |name: &str| DiskId::of_wwid(&text(name)?);
@@ -124,19 +126,19 @@ pub(super) fn ids(dir: &Path) -> BTreeSet<DiskId> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct LastingId {
     pub(in super::super) text: String,
-    /// Whether no other one can have it: a registry or the kernel sees to that.
+    /// Whether a registry or the kernel ensures that no other one has it.
     pub(in super::super) is_worldwide: bool,
 }
 
-/// The id of a disk or layer, given its folder in sysfs: WWID, the UUID of the device mapper or of md, or serial number; `None` where none
-/// of them tells it from others.
+/// Id of a disk or layer, by its folder in sysfs: WWID, the UUID of device mapper or md, or serial number;
+/// `None` if none of them identifies it.
 pub(in super::super) fn lasting_id(dir: &Path) -> Option<LastingId> {
     let text = |name: &&str| std::fs::read_to_string(dir.join(name)).ok();
     let first = |names: [&str; 2]| {
         let mut texts = names.iter().filter_map(text);
         texts.find(|text| tells(text.trim_start_matches("0x")))
     };
-    // With the blanks at its end: they stand for a serial number that is missing.
+    // With trailing blanks, which represent a missing serial number.
     let wwid = |name: &&str| DiskId::of_wwid(&text(name)?);
     if let Some(id) = ["device/wwid", "wwid"].iter().find_map(wwid) {
         return Some(LastingId {
@@ -147,7 +149,7 @@ pub(in super::super) fn lasting_id(dir: &Path) -> Option<LastingId> {
     let of_layer = first(["dm/uuid", "md/uuid"]);
     let is_worldwide = of_layer.is_some();
     let id = of_layer.or_else(|| first(["device/serial", "serial"]))?;
-    // The serial number of an NVMe disk is that of all its namespaces.
+    // All namespaces of an NVMe disk share its serial number.
     let namespace = text(&"nsid").unwrap_or_default();
     Some(LastingId {
         text: format!("{} {}", id.trim(), namespace.trim()),
@@ -155,8 +157,8 @@ pub(in super::super) fn lasting_id(dir: &Path) -> Option<LastingId> {
     })
 }
 
-/// Puts devices that share an id upon one disk, if they have the same size or the id is worldwide: a disk that has grown shows its
-/// new size on the paths that were rescanned.
+/// Joins devices that share an id into one disk, if they have the same size or the id is worldwide. A disk that
+/// has grown shows its new size only on rescanned paths.
 pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {
     let mut groups: Vec<Paths> = Vec::new();
     for (number, ids) in ids.into_iter().filter(|(_, ids)| !ids.is_empty()) {
@@ -205,7 +207,7 @@ pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {
 /// Devices that are paths to one disk.
 struct Paths {
     ids: BTreeSet<DiskId>,
-    /// An id that several of them have.
+    /// An id shared by several of them.
     shared: Option<DiskId>,
     /// Each with its size, bytes.
     devices: Vec<(Number, u64)>,
@@ -228,7 +230,7 @@ mod tests {
         DiskId::of_wwid(text).map(|id| id.to_string())
     }
 
-    /// As Linux 6.1 prints them for disks of scsi_debug, QEMU and LIO.
+    /// Recorded on Linux 6.1 for disks of scsi_debug, QEMU and LIO.
     #[test]
     fn ids_are_read_as_linux_prints_them() {
         for text in [
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_blank_or_zero_is_no_id() {
+    fn empty_blank_or_zero_text_identifies_nothing() {
         for text in [
             "",
             "\n",

@@ -1,6 +1,5 @@
-//! What the kernel exports to other machines: namespaces of NVMe over Fabrics (nvmet), backstores of SCSI targets (LIO), and
-//! disks of USB gadgets.
-//! It may use them without a claim; configfs tells which they are.
+//! Exports of the kernel to other machines: namespaces of NVMe over Fabrics (nvmet), backstores of SCSI targets
+//! (LIO), and disks of USB gadgets. The kernel may use them without a claim; configfs lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,27 +14,27 @@ use super::mount_namespace::{Namespace, rooted};
 use super::storage_graph::{Below, FileId, Graph, Node, Piece, Way};
 use super::{Checked, Users, lasting};
 
-/// What is exported.
+/// Exported devices and files.
 #[derive(Debug, Default)]
 pub(super) struct Exports {
     known: Vec<Export>,
-    /// Why there may be more.
+    /// Reasons why there may be more.
     pub(super) unknown: Vec<Unknown>,
 }
 
-/// A device or file that is exported.
+/// An exported device or file.
 #[derive(Debug, Default)]
 pub(super) struct Export {
-    /// By what, in words.
+    /// Exporter, in words.
     pub(super) by: String,
     nodes: Vec<Node>,
-    /// Where a file lies.
+    /// Path of a file.
     path: PathBuf,
-    /// By which a client knows the disk that it gets.
+    /// Ids by which a client knows the disk that it gets.
     ids: BTreeSet<DiskId>,
-    /// Whether the kernel keeps others from claiming a device that is exported.
+    /// Whether the kernel keeps others from claiming an exported device.
     claims: bool,
-    /// Devices of this machine that are it: connected to an export of its own.
+    /// Devices of this machine that are connected to this export.
     clients: BTreeSet<Number>,
 }
 
@@ -46,7 +45,7 @@ impl Export {
     }
 }
 
-/// Something that cannot be seen, and what makes it visible.
+/// Something that is not visible, and what makes it visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unknown {
     pub(super) why: String,
@@ -57,7 +56,7 @@ pub(super) struct Unknown {
 struct Exporter {
     name: &'static str,
     module: &'static str,
-    /// Its folder in configfs.
+    /// Folder in configfs.
     folder: &'static str,
     read: fn(&mut Reader<'_>, &Path) -> std::io::Result<()>,
 }
@@ -84,7 +83,7 @@ const EXPORTERS: [Exporter; 3] = [
 ];
 
 impl Exports {
-    /// Reads what is exported, wherever configfs is mounted.
+    /// Reads the exports, wherever configfs is mounted.
     pub(super) fn read(sys: &Path, namespaces: &[Namespace]) -> Self {
         let mut reader = Reader {
             sys,
@@ -116,14 +115,14 @@ impl Exports {
         reader.found
     }
 
-    /// The exports of a device or file.
+    /// Exports of a device or file.
     pub(super) fn of(&self, node: Node) -> impl Iterator<Item = &Export> {
         let known = self.known.iter();
         known.filter(move |export| export.nodes.contains(&node))
     }
 
-    /// Puts devices that are connected to an export of this machine, which they are known by their ids to be, upon what is exported; the
-    /// paths of files below them.
+    /// Places devices that are connected to an export of this machine, recognised by their ids, above the
+    /// exported objects. Returns the paths of files below them.
     pub(super) fn connect(
         &mut self,
         graph: &mut Graph,
@@ -144,7 +143,7 @@ impl Exports {
                     below: *below,
                     to: 0,
                 };
-                // A path that leads to several, or an id that several exports have, does not say which of them it is: each may be.
+                // An ambiguous path, or an id of several exports, leaves several candidates: all are kept.
                 let mut all: Vec<Piece> = export.nodes.iter().map(piece).collect();
                 let mut all_claim = export.claims;
                 if let Below::Export { pieces, claims } = &device.below {
@@ -168,7 +167,7 @@ impl Exports {
 }
 
 impl Users {
-    /// Refuses where what the kernel exports cannot be seen: it may be the target.
+    /// Refuses if the kernel's exports are not visible: one may be the target.
     pub(super) fn check_exports(&mut self) -> Checked {
         for Unknown { why, hint } in &self.inventory.exports.unknown {
             if self.is_root {
@@ -180,7 +179,7 @@ impl Users {
         Ok(())
     }
 
-    /// Notes that the target is what this machine exports: other machines may be connected to that as well.
+    /// Notes that the target is an export of this machine: other machines may be connected to it as well.
     pub(super) fn note_own_exports(&mut self, ways: &[Way], own: &BTreeSet<Number>) {
         for span in ways.iter().flatten() {
             let exports = self.inventory.exports.of(span.node);
@@ -194,19 +193,19 @@ impl Users {
     }
 }
 
-/// Where a mount namespace has configfs: every mount of it shows the same.
+/// Mount points of configfs in a mount namespace: all show the same content.
 fn roots(namespace: &Namespace) -> impl Iterator<Item = PathBuf> {
     let mounts = namespace.mounts.iter();
     let mounts = mounts.filter(|mount| mount.fs.kind == "configfs");
     mounts.map(|mount| rooted(&namespace.root, &mount.fs.mount_point))
 }
 
-/// Whether a module is loaded and more than other modules use it: each object in its folder of configfs does.
+/// Whether a module is loaded and has users other than modules: each object in its folder of configfs is one.
 fn is_used(sys: &Path, module: &str) -> bool {
     let folder = sys.join("module").join(module);
     let holders = std::fs::read_dir(folder.join("holders")).map_or(0, Iterator::count);
     let users = sysfs::value(&folder.join("refcnt"));
-    // One that is built in has no such counter.
+    // A built-in module has no such counter.
     folder.exists() && users.is_none_or(|users| users > holders as u64)
 }
 
@@ -225,7 +224,7 @@ impl Reader<'_> {
                 let by = format!("nvmet (subsystem {name}, namespace {number})");
                 self.nvmet_device(by, &namespace)?;
             }
-            // A whole controller, where the kernel can do that.
+            // A whole controller, where the kernel supports that.
             let controller = subsystem.join("passthru");
             if controller.is_dir() {
                 self.nvmet_device(format!("nvmet (subsystem {name})"), &controller)?;
@@ -256,7 +255,7 @@ impl Reader<'_> {
     fn lio(&mut self, folder: &Path) -> std::io::Result<()> {
         for adapter in folders(&folder.join("core"))? {
             for store in folders(&adapter)? {
-                // Beside adapters there are groups of ports.
+                // Next to adapters there are groups of ports.
                 if !store.join("info").exists() || line(&store.join("enable"))? == "0" {
                     continue;
                 }
@@ -279,7 +278,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Disks that this machine is to another one by USB; the kernel opens them without a claim as soon as they are named.
+    /// Disks that this machine provides to another one by USB; the kernel opens them without a claim as soon as
+    /// they are named.
     fn usb(&mut self, folder: &Path) -> std::io::Result<()> {
         for gadget in folders(folder)? {
             for function in folders(&gadget.join("functions"))? {
@@ -302,7 +302,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds what is exported by its number, or by paths in any namespace where they exist.
+    /// Adds an export by its number, or by paths in every namespace where they exist.
     fn add(&mut self, mut export: Export, paths: &[String]) {
         let mut paths = paths.iter().filter(|path| !path.is_empty()).peekable();
         let first = paths.peek().copied();
@@ -342,7 +342,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The block devices of an NVMe controller: theirs is the controller, or a subsystem that has it.
+    /// Block devices of an NVMe controller: their device folder is the controller, or a subsystem that has it.
     fn disks_of(&self, controller: Number) -> Vec<Number> {
         let link = format!("dev/char/{}:{}", controller.0, controller.1);
         let Ok(folder) = std::fs::canonicalize(self.sys.join(link)) else {
@@ -363,7 +363,7 @@ impl Reader<'_> {
     }
 }
 
-/// The folders in a folder, and links to such.
+/// Folders in a folder, and links to folders.
 fn folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -380,17 +380,18 @@ fn name(folder: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The one line of an attribute; empty where an attribute that was never set has none.
+/// The one line of an attribute; empty if the attribute was never set.
 fn line(path: &Path) -> std::io::Result<String> {
     let text = std::fs::read_to_string(path)?;
     Ok(text.trim_end_matches('\n').to_owned())
 }
 
-/// The id of the disk that a client of LIO gets, from the serial number of its backstore: the NAA identifier of `spc_emulate_evpd_83` of
-/// Linux, of the registered company with the first hexadecimal digits of the serial number (`spc_parse_naa_6h_vendor_specific`), and zeros
-/// where it has fewer. A company that was set to another one is not known here. Without a serial number there is none.
+/// Id of the disk that a client of LIO gets, from the serial number of its backstore: the NAA identifier of
+/// `spc_emulate_evpd_83` of Linux. It consists of the registered company, the first hexadecimal digits of the
+/// serial number (`spc_parse_naa_6h_vendor_specific`), and zeros if there are fewer. A changed company is not
+/// known here. Without a serial number there is no id.
 fn lio_id(text: &str) -> Option<DiskId> {
-    /// Digits of the serial number in it.
+    /// Number of serial-number digits in it.
     const DIGITS: usize = 25;
     let (_, serial) = text.split_once("Unit Serial Number:")?;
     if serial.trim().is_empty() {
@@ -401,7 +402,7 @@ fn lio_id(text: &str) -> Option<DiskId> {
     DiskId::of_digits(&format!("6001405{digits:0<DIGITS$}"), "naa")
 }
 
-/// The device of a backstore of the kind iblock: `Major: 8 Minor: 0`.
+/// Device of an iblock backstore: `Major: 8 Minor: 0`.
 fn info_device(info: &str) -> Option<Number> {
     let (_, numbers) = info.split_once("Major: ")?;
     let (major, rest) = numbers.split_once(" Minor: ")?;
@@ -409,7 +410,7 @@ fn info_device(info: &str) -> Option<Number> {
     Some((major.trim().parse().ok()?, minor.parse().ok()?))
 }
 
-/// The file of a backstore of the kind fileio: `File: /images/im  Size: 1048576`.
+/// File of a fileio backstore: `File: /images/im  Size: 1048576`.
 fn info_file(info: &str) -> Option<&str> {
     let (_, file) = info.split_once(" File: ")?;
     file.split_once("  Size: ").map(|(file, _)| file)

@@ -1,4 +1,4 @@
-//! Who else uses a file, and what else stands on the devices of its file system.
+//! Other users of a file, and other objects on the devices of its file system.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,7 +25,8 @@ impl Users {
     /// Checks that no other process uses a regular file.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): by whom, and what to do; or what cannot be looked at.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the user of the file, and a remedy; or the part that
+    /// cannot be examined.
     pub(in super::super) fn check_file(&mut self, found: &NamedObject) -> Result<()> {
         let handle = found
             .handle
@@ -87,13 +88,13 @@ impl Users {
         self.check_file_systems(aliases.devices)
     }
 
-    /// Asks the kernel whether the file is open elsewhere, and the processes by whom.
+    /// Asks the kernel whether the file is open elsewhere, and the processes which one has it open.
     fn look_at_lease(&mut self, handle: &File, aliases: &Aliases) -> Checked {
         let others = match opened(handle, OFlags::RDONLY | OFlags::NONBLOCK) {
             Ok(file) => write_lease::others(&file),
             Err(errno) => Others::Unknown(errno),
         };
-        // A server counts no use by the same client against a delegation.
+        // A server ignores uses by the same client when it grants a delegation.
         if others == Others::None && !aliases.is_served {
             return Ok(());
         }
@@ -150,8 +151,8 @@ impl Users {
         }
     }
 
-    /// Checks what else stands on the devices of file systems that will be written to by way of their files. Only what is seen
-    /// to be in use counts: a file system keeps its files apart from everything that uses its device as it should be used.
+    /// Checks for other objects on the devices of file systems that will be written through their files. Only
+    /// visible uses count: a file system keeps its files apart from all proper uses of its device.
     pub(super) fn check_file_systems(&self, devices: BTreeSet<Number>) -> Checked {
         let mut seen = devices.clone();
         let mut queue: Vec<Number> = devices.into_iter().collect();
@@ -192,7 +193,8 @@ impl Users {
                 let what = use_.map_or_else(|| "in use".to_owned(), |use_| use_.what);
                 return Err(passing(format!("{stands}, {what}"), SEE_DEVICES));
             }
-            // What starts at the same byte is the same file system, seen twice; what another path shows is seen by this one, too.
+            // A use that starts at the same byte is the same file system, seen twice; uses visible on another
+            // path are visible here, too.
             if way[at].start == their[place].start || !graph.shows_others(*other) {
                 continue;
             }
@@ -213,7 +215,7 @@ impl Users {
         sites.into_iter().next().map(|site| site.name)
     }
 
-    /// The devices of the file systems whose files a device stands on.
+    /// Devices of the file systems whose files a device stands on.
     pub(super) fn devices_below_files(&self, number: Number) -> BTreeSet<Number> {
         let files = self.files_below(number);
         files
@@ -227,11 +229,11 @@ impl Users {
     }
 }
 
-/// Checks what else stands on the devices of the file system that a scratch file is made on. What cannot be read here does
-/// not matter: a new file of our own takes nothing that belongs to a file system's users.
+/// Checks for other objects on the devices of the file system for a scratch file. Unreadable parts do not
+/// matter here: a new file takes nothing that belongs to other users of the file system.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused): what overlaps, along which chain, and what to do.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): the overlapping object, the chain to it, and a remedy.
 pub(in super::super) fn check_directory(found: &NamedObject) -> Result<()> {
     if !super::inventory::may_show_twice(Path::new("/sys")) {
         return Ok(());

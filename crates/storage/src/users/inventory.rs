@@ -1,4 +1,4 @@
-//! What the kernel says of devices, mounts and swap: `/sys` and `/proc`, of every mount namespace that can be seen.
+//! Devices, mounts and swap according to the kernel: `/sys`, and `/proc` for every visible mount namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -23,32 +23,32 @@ use super::mapper::{self, SECTOR};
 use super::mount_namespace::{Namespace, rooted};
 use super::storage_graph::{Below, Device, FileId, Graph, Node, Piece};
 
-/// What the kernel says.
+/// Devices, mounts and swap according to the kernel.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
     pub(super) graph: Graph,
-    /// This process's own mount namespace first.
+    /// Mount namespaces, this process's own first.
     pub(super) namespaces: Vec<Namespace>,
-    /// Files and devices swapped to.
+    /// Files and devices used as swap.
     pub(super) swaps: Vec<PathBuf>,
-    /// By what name the files that loop devices stand on were opened.
+    /// Names by which the files below loop devices were opened.
     pub(super) names: BTreeMap<FileId, PathBuf>,
-    /// The devices of each btrfs file system that is mounted.
+    /// Devices of each mounted btrfs file system.
     pub(super) btrfs: Vec<Vec<Number>>,
     /// Devices that drivers use without a claim, each with the user in words.
     pub(super) unclaimed: BTreeMap<Number, String>,
-    /// Devices and files that other machines use by way of the kernel.
+    /// Devices and files that other machines use through the kernel.
     pub(super) exports: Exports,
 }
 
-/// Asks a loop device for what it stands on.
+/// Function that asks a loop device what it stands on.
 type Ask<'a> = &'a dyn Fn(Number, &str) -> std::result::Result<Backing, Errno>;
 
 impl Inventory {
     /// Reads all devices, mounts and swap areas that `/proc` and `/sys` list.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` cannot be read.
     pub(super) fn read() -> Result<Self> {
         let ask = |number, name: &str| {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK;
@@ -106,7 +106,7 @@ impl Inventory {
                 Some((number, sysfs::value(&dir.join("size"))?, dir))
             });
             let Some((number, sectors, dir)) = shown else {
-                // A device that goes away meanwhile is none; its link goes first.
+                // A device that goes away meanwhile is skipped; its link disappears first.
                 if link.symlink_metadata().is_err() {
                     continue;
                 }
@@ -117,7 +117,7 @@ impl Inventory {
             };
             let bytes = sectors.saturating_mul(SECTOR);
             let device = self.device(&dir, number, bytes, ask)?;
-            // A disk of its own: what stands on others has no id of the hardware.
+            // A disk of its own: a device that stands on others has no hardware id.
             if device.below == Below::Nothing && bytes > 0 {
                 ids.insert(number, disk_ids::ids(&dir));
             }
@@ -170,7 +170,7 @@ impl Inventory {
         })
     }
 
-    /// What a loop device stands on. Its file may have a name that is too long to show, or none.
+    /// Object below a loop device. The name of its file may be too long to show, or missing.
     fn loop_device(
         &mut self,
         dir: &Path,
@@ -181,7 +181,7 @@ impl Inventory {
     ) -> Below {
         let path = sysfs::backing_file(dir);
         let answer = ask(number, name).or_else(|errno| match &path {
-            // An ordinary user may not ask; what the name leads to is the best guess.
+            // An ordinary user may not ask; the object at the path is the best guess.
             Some(path) if !rustix::process::geteuid().is_root() => {
                 named_backing(dir, path).ok_or(errno)
             }
@@ -214,7 +214,7 @@ impl Inventory {
         }
     }
 
-    /// Where a device is mounted, in words.
+    /// Mount of a device, in words.
     pub(super) fn mounted(&self, number: Number) -> Option<String> {
         let of_btrfs = |mount: &Mount| {
             let source = mount.source_device();
@@ -230,7 +230,7 @@ impl Inventory {
         })
     }
 
-    /// Where a file is mounted by itself, without a loop device, in words: erofs and FUSE can do that.
+    /// Mount of a file by itself, without a loop device, in words: erofs and FUSE can do that.
     pub(super) fn mounted_file(&self, file: FileId) -> Option<String> {
         self.namespaces.iter().find_map(|namespace| {
             namespace.mounted(|mount| {
@@ -240,7 +240,8 @@ impl Inventory {
         })
     }
 
-    /// Whether an image is mounted by itself whose name leads nowhere: it was a relative one, or has changed.
+    /// Whether an image is mounted by itself under a name that leads nowhere: a relative name, or a changed
+    /// one.
     pub(super) fn has_lost_image(&self) -> bool {
         self.namespaces.iter().any(|namespace| {
             let is_lost = |mount: &Mount| {
@@ -250,7 +251,7 @@ impl Inventory {
         })
     }
 
-    /// The mount that an open file was reached through, whoever's it is: the kernel numbers all of them alike.
+    /// Mount through which an open file was reached, in any namespace: the kernel numbers all mounts alike.
     pub(super) fn mount_of(&self, file: &File) -> Option<(&Namespace, &Mount)> {
         let id = mounts::id_of(file)?;
         self.namespaces.iter().find_map(|namespace| {
@@ -259,7 +260,7 @@ impl Inventory {
         })
     }
 
-    /// The devices that the file system of a file lies on, which was reached through this mount.
+    /// Devices below the file system of a file, which was reached through this mount.
     pub(super) fn devices_of(&self, stat: &Stat, mount: &Mount) -> Vec<Number> {
         let own = FileId::of(stat).dev;
         let named = [Some(own), Some(mount.device), mount.source_device()];
@@ -271,8 +272,8 @@ impl Inventory {
         together.cloned().unwrap_or_else(|| vec![device])
     }
 
-    /// Whether a file can be one of an overlay, as far as the number of its file system tells. With layers on several
-    /// file systems, an overlay has more numbers than the one of its mount; so has btrfs with subvolumes.
+    /// Whether a file can be on an overlay, judged by the number of its file system. With layers on several
+    /// file systems, an overlay has more numbers than its mount; btrfs with subvolumes has too.
     pub(super) fn may_be_overlaid(&self, file: FileId) -> bool {
         let mounts = || self.namespaces.iter().flat_map(|space| &space.mounts);
         let is_overlay = |mount: &Mount| mount.layers.is_some();
@@ -283,8 +284,8 @@ impl Inventory {
             && (mounts().any(is_overlay) || !mounts().any(|mount| mount.fs.kind == "btrfs"))
     }
 
-    /// Opens the file that a loop device stands on, without access to its content, in whatever namespace it has the name
-    /// by which it was opened.
+    /// Opens the file that a loop device stands on, without access to its content, in any namespace that has
+    /// the name by which it was opened.
     pub(super) fn reach(&self, file: FileId) -> Option<File> {
         let name = self.names.get(&file)?;
         self.namespaces.iter().find_map(|namespace| {
@@ -296,7 +297,7 @@ impl Inventory {
         })
     }
 
-    /// Whether a device or file is swapped to.
+    /// Whether a device or file is used as swap.
     pub(super) fn is_swap(&self, node: Node) -> bool {
         self.swaps
             .iter()
@@ -308,7 +309,7 @@ impl Inventory {
             })
     }
 
-    /// A node as a person knows it.
+    /// Name of a node for people.
     pub(super) fn name(&self, node: Node) -> String {
         match node {
             Node::Device(number) => match self.graph.devices.get(&number) {
@@ -342,7 +343,7 @@ impl FileId {
 /// Opens a device by its number, wherever its node is.
 ///
 /// # Errors
-/// Those of open(2); `ENOENT` when no node in `/dev` stands for it.
+/// Errors of open(2); `ENOENT` when no node in `/dev` stands for it.
 pub(in super::super) fn open_node(
     number: Number,
     name: &str,
@@ -351,7 +352,7 @@ pub(in super::super) fn open_node(
     let by_number = format!("/dev/block/{}:{}", number.0, number.1);
     let mut last = Errno::NOENT;
     for path in [format!("/dev/{name}"), by_number] {
-        // Looked at before it is opened: opening something else there could have effects.
+        // Checked before the opening: opening something else there could have effects.
         if mounts::block_device_at(Path::new(&path)) != Some(number) {
             continue;
         }
@@ -370,8 +371,8 @@ pub(super) fn untold(what: &str, hint: &str) -> Error {
     Error::refused(format!("cannot tell whether the target is in use: {what}")).hint(hint)
 }
 
-/// The mounts of the other namespaces and roots that processes have. What cannot be seen is left out: the kernel's claims
-/// on devices tell of those mounts, too.
+/// Mounts in the other namespaces and roots of processes. Invisible ones are left out: the kernel's claims on
+/// devices cover them, too.
 fn other_namespaces(proc: &Path) -> Vec<Namespace> {
     let identity = |dir: &Path| {
         let namespace = std::fs::read_link(dir.join("ns/mnt")).ok()?;
@@ -397,7 +398,7 @@ fn other_namespaces(proc: &Path) -> Vec<Namespace> {
     found
 }
 
-/// Numbers of the processes that can be seen.
+/// Numbers of the visible processes.
 pub(super) fn processes(proc: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
     entries
@@ -405,7 +406,7 @@ pub(super) fn processes(proc: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// The numbers of the devices that a directory of sysfs has links to.
+/// Numbers of the devices that a sysfs directory has links to.
 fn linked(dir: &Path) -> Result<Vec<Number>> {
     sysfs::linked_devices(dir).map_err(|error| {
         untold(
@@ -415,7 +416,7 @@ fn linked(dir: &Path) -> Result<Vec<Number>> {
     })
 }
 
-/// What the name of a loop device's file leads to.
+/// Object at the name of a loop device's file.
 fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
     let stat = rustix::fs::stat(path).ok()?;
     let node = match number_of(&stat) {
@@ -426,8 +427,8 @@ fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
     Some(Backing { node, offset })
 }
 
-/// Whether any bytes may be shown by two devices that do not know of each other, or be of a pool: by a loop device, by the device
-/// mapper, or by two paths to a disk.
+/// Whether any bytes may be shown by two devices that do not know of each other, or belong to a pool: by a loop
+/// device, by the device mapper, or by two paths to a disk.
 pub(super) fn may_show_twice(sys: &Path) -> bool {
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
     let mut ids = BTreeSet::new();

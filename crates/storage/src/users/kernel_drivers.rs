@@ -1,4 +1,4 @@
-//! Drivers of the kernel that use a block device without a claim on it, as sysfs tells.
+//! Kernel drivers that use a block device without a claim on it, from sysfs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::device::Number;
 use super::super::sysfs;
 
-/// The devices that such drivers use, each with the user in words.
+/// Devices that such drivers use, each with the user in words.
 pub(super) fn read(sys: &Path) -> BTreeMap<Number, String> {
     let flash = folders(&sys.join("class/ubi")).filter_map(|folder| flash(&folder));
     let xen = folders(&sys.join("bus/xen-backend/devices")).filter_map(|folder| xen(&folder));
@@ -23,7 +23,7 @@ fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     entries.map(|entry| entry.path())
 }
 
-/// The block device of flash memory that UBI volumes stand on (Documentation/ABI/stable/sysfs-class-ubi of Linux).
+/// Block device of flash memory below UBI volumes (Documentation/ABI/stable/sysfs-class-ubi of Linux).
 fn flash(folder: &Path) -> Option<(Number, String)> {
     /// `MTD_BLOCK_MAJOR` of linux/mtd/mtd.h.
     const MTD_BLOCK: u32 = 31;
@@ -32,7 +32,8 @@ fn flash(folder: &Path) -> Option<(Number, String)> {
     Some(((MTD_BLOCK, number), user))
 }
 
-/// The device behind a disk of a virtual machine of Xen, in hexadecimal (drivers/block/xen-blkback/xenbus.c of Linux).
+/// Device used as a disk of a Xen virtual machine, in hexadecimal (drivers/block/xen-blkback/xenbus.c of
+/// Linux).
 fn xen(folder: &Path) -> Option<(Number, String)> {
     let text = std::fs::read_to_string(folder.join("physical_device")).ok()?;
     let (major, minor) = text.trim().split_once(':')?;

@@ -1,5 +1,5 @@
-//! What a loop device stands on, asked of the loop driver (`LOOP_GET_STATUS64`, see loop(4)): a path in sysfs may name
-//! another file by now, or one of another mount namespace.
+//! File or device below a loop device, according to the loop driver (`LOOP_GET_STATUS64`, see loop(4)). A path
+//! in sysfs may by now name another file, or belong to another mount namespace.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -30,17 +30,17 @@ struct LoopInfo64 {
     init: [u64; 2],
 }
 
-/// What a loop device stands on, and the first byte of it that it shows.
+/// File or device below a loop device, and the first byte that the loop device shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Backing {
     pub(super) node: Node,
     pub(super) offset: u64,
 }
 
-/// Asks an open loop device.
+/// Asks an open loop device what it stands on.
 ///
 /// # Errors
-/// The kernel's: `ENXIO` when nothing is set up.
+/// Errors of the kernel: `ENXIO` when it is not set up.
 pub(super) fn backing(device: &File) -> Result<Backing, Errno> {
     let mut info = std::mem::MaybeUninit::<LoopInfo64>::zeroed();
     // SAFETY: the request writes one `loop_info64`, whose layout `LoopInfo64` has, to memory of that size on this stack.

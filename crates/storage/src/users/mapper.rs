@@ -1,4 +1,5 @@
-//! What mapped devices (LVM, LUKS) are made of, by their tables (Documentation/admin-guide/device-mapper of Linux).
+//! Composition of mapped devices (LVM, LUKS), by their tables (Documentation/admin-guide/device-mapper of
+//! Linux).
 
 use std::path::Path;
 
@@ -6,38 +7,39 @@ use super::super::device::Number;
 use super::super::{sysfs, system_tools};
 use super::storage_graph::{Below, Node, Piece};
 
-/// Sysfs and the device mapper count sectors of 512 bytes, even where the device's own are larger.
+/// Sector size of sysfs and the device mapper, bytes, even if the device's own sectors are larger.
 pub(super) const SECTOR: u64 = 512;
 
-/// What a mapped device is made of, as `dmsetup` prints it; `None` when it is no such device, or the mapping is unknown.
+/// Composition of a mapped device, as `dmsetup` prints it; `None` for other devices, or if the mapping is
+/// unknown.
 pub(super) fn below(dir: &Path, number: Number) -> Option<Below> {
     let table = table(dir, number)?;
     let thin = || parse_thin(&table).map(Below::Thin);
     parse_table(&table).map(Below::Mapped).or_else(thin)
 }
 
-/// What a pool of thin volumes has left.
+/// Space left in a pool of thin volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct PoolSpace {
     pub(in super::super) total: u64,
     pub(in super::super) free: u64,
-    /// Bytes of a block: what is taken at once.
+    /// Size of a block, the unit of allocation, bytes.
     pub(in super::super) block: u64,
 }
 
-/// Asks the device mapper for the space of a pool; `None` where it does not tell.
+/// Space of a pool, from the device mapper; `None` where it does not report any.
 pub(super) fn pool_space(number: Number) -> Option<PoolSpace> {
     let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
     let table = table(Path::new(&dir), number)?;
     let (major, minor) = (number.0.to_string(), number.1.to_string());
-    // Without flush: it would have the kernel commit what the pool has not yet, a write that nobody asked for.
+    // Without a flush, which would make the kernel commit the pool's pending data: an unrequested write.
     let status = ["status", "--noflush", "-j", &major, "-m", &minor];
     let status = system_tools::output("dmsetup", &status)?;
     (status.code == Some(0)).then_some(())?;
     parse_pool(&table, &status.stdout)
 }
 
-/// The pool of a device that is a thin volume from end to end, with nothing else in its table and no origin elsewhere.
+/// Pool of a device that is one whole thin volume, with nothing else in its table and no external origin.
 fn parse_thin(table: &str) -> Option<Number> {
     let mut lines = table.lines();
     let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
@@ -47,12 +49,14 @@ fn parse_thin(table: &str) -> Option<Number> {
     }
 }
 
-/// Blocks of data that one free block of a pool's metadata maps at least. A leaf of the tree has room for 252 and is a third full or
-/// more (drivers/md/persistent-data of Linux); the rest is for inner nodes and the maps of free space.
+/// Fewest data blocks that one free block of a pool's metadata maps. A leaf of the tree has room for 252 and is
+/// at least a third full (drivers/md/persistent-data of Linux); the rest is for inner nodes and maps of free
+/// space.
 const MAPPED_PER_METADATA_BLOCK: u64 = 64;
 
-/// Table and status of a pool (Documentation/admin-guide/device-mapper/thin-provisioning.rst of Linux). One that is out of space, read-only
-/// or failed has nothing left; a tenth of its metadata stays free.
+/// Space of a pool by its table and status (Documentation/admin-guide/device-mapper/thin-provisioning.rst of
+/// Linux). A pool that is out of space, read-only or failed has nothing left. A tenth of the metadata stays
+/// free.
 fn parse_pool(table: &str, status: &str) -> Option<PoolSpace> {
     let table: Vec<&str> = table.split_ascii_whitespace().collect();
     let block: u64 = match table[..] {
@@ -83,7 +87,7 @@ fn parse_pool(table: &str, status: &str) -> Option<PoolSpace> {
     })
 }
 
-/// The table of a mapped device; `None` when it is none, or `dmsetup` does not tell.
+/// Table of a mapped device; `None` for other devices, or if `dmsetup` does not report it.
 fn table(dir: &Path, number: Number) -> Option<String> {
     if !dir.join("dm").exists() {
         return None;
@@ -93,8 +97,8 @@ fn table(dir: &Path, number: Number) -> Option<String> {
     (table.code == Some(0)).then_some(table.stdout)
 }
 
-/// The kinds of targets that a mapped device is made of (`linear`, `thin`, `delay`), each once; none where it is no such
-/// device, or its table cannot be read.
+/// Kinds of targets in a mapped device's table (`linear`, `thin`, `delay`), each once; empty for other devices,
+/// or if the table cannot be read.
 pub fn mapped_kinds(number: Number) -> Vec<String> {
     let table = mapped_table(number).unwrap_or_default();
     let mut kinds: Vec<String> = table.lines().filter_map(kind).map(str::to_owned).collect();
@@ -103,14 +107,14 @@ pub fn mapped_kinds(number: Number) -> Vec<String> {
     kinds
 }
 
-/// Whether a device stores nothing: it is a mapped one whose table has only the target `zero`.
+/// Whether a device stores nothing: a mapped device whose table has only the target `zero`.
 pub(in super::super) fn stores_nothing(number: Number) -> bool {
     stores_nothing_in(Path::new("/sys"), number, &mapped_table)
 }
 
 fn stores_nothing_in(sys: &Path, number: Number, table: &dyn Fn(Number) -> Option<String>) -> bool {
     let dir = sys.join(format!("dev/block/{}:{}", number.0, number.1));
-    // It stands on no device. Others are not asked: a program has to be started for it.
+    // A `zero` target stands on no device. Other devices are not asked, because that starts a program.
     let is_bottom = || sysfs::linked_devices(&dir.join("slaves")).is_ok_and(|all| all.is_empty());
     if !dir.join("dm").exists() || !is_bottom() {
         return false;
@@ -120,7 +124,7 @@ fn stores_nothing_in(sys: &Path, number: Number, table: &dyn Fn(Number) -> Optio
     kinds.peek().is_some() && kinds.all(|kind| kind == Some("zero"))
 }
 
-/// The table of a mapped device; `None` where it is no such device, or its table cannot be read.
+/// Table of a mapped device; `None` for other devices, or if the table cannot be read.
 pub(in super::super) fn mapped_table(number: Number) -> Option<String> {
     let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
     table(Path::new(&dir), number)
@@ -130,7 +134,7 @@ fn kind(line: &str) -> Option<&str> {
     line.split_ascii_whitespace().nth(2)
 }
 
-/// Reads a table of linear, crypt and multipath targets.
+/// Parses a table of linear, crypt and multipath targets.
 fn parse_table(table: &str) -> Option<Vec<Piece>> {
     let lines = table.lines().map(parse_line).collect::<Option<Vec<_>>>()?;
     Some(lines.concat())
@@ -151,7 +155,7 @@ fn parse_line(line: &str) -> Option<Vec<Piece>> {
     match *words.get(2)? {
         "linear" => Some(vec![piece(words.get(3)?, sectors(words.get(4)?)?)?]),
         "crypt" => Some(vec![piece(words.get(6)?, sectors(words.get(7)?)?)?]),
-        // Each path shows all of it.
+        // Each path shows the whole disk.
         "multipath" => paths(&words[3..])?
             .into_iter()
             .map(|path| piece(path, 0))
@@ -160,8 +164,8 @@ fn parse_line(line: &str) -> Option<Vec<Piece>> {
     }
 }
 
-/// The paths of a multipath target: features, handlers, then for each group a selector with its arguments, and the paths with
-/// theirs (drivers/md/dm-mpath.c of Linux).
+/// Paths of a multipath target: features, handlers, then for each group a selector with its arguments, and the
+/// paths with theirs (drivers/md/dm-mpath.c of Linux).
 fn paths<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut words = words.iter().copied();
     let number = |word: Option<&str>| word?.parse::<usize>().ok();
@@ -218,13 +222,13 @@ mod tests {
         }
         assert_eq!(kind("0 4096 delay 8:16 0 20"), Some("delay"));
         assert_eq!(kind("0 4096"), None);
-        // What else there is keeps its bytes anywhere.
+        // Other targets keep their bytes anywhere.
         assert_eq!(parse_table("0 4096 striped 2 128 8:1 0 8:2 0"), None);
         assert_eq!(parse_table("0 4096 linear 8:2"), None);
     }
 
     #[test]
-    fn a_device_that_only_reads_as_zeros_stores_nothing() {
+    fn device_that_reads_as_zeros_stores_nothing() {
         let sys = tempfile::tempdir().expect("a folder");
         let device = sys.path().join("dev/block/253:0");
         let stores_nothing =
@@ -244,13 +248,13 @@ mod tests {
         assert!(!stores_nothing(zero), "it stands on another one");
     }
 
-    /// As Linux 6.1 prints them for volumes made by LVM.
+    /// Recorded on Linux 6.1 for volumes made by LVM.
     #[test]
     fn thin_volumes_and_their_pool_are_read() {
         assert_eq!(parse_thin("0 81920 thin 253:2 1"), Some((253, 2)));
         for other in [
             "0 81920 thin-pool 253:0 253:1 128 0 0",
-            // An origin outside of the pool; another target behind it, or before.
+            // An external origin; another target after it, or before.
             "0 81920 thin 253:2 1 8:1",
             "0 81920 thin 253:2 1\n81920 8192 linear 8:1 0",
             "0 8192 linear 8:1 0\n8192 81920 thin 253:2 1",

@@ -1,4 +1,4 @@
-//! The mounts that processes see, each in a mount namespace and below a root.
+//! Mounts visible to processes, each in a mount namespace and below a root.
 
 use std::path::{Path, PathBuf};
 
@@ -6,18 +6,18 @@ use rustix::fs::Stat;
 
 use super::super::mounts::Mount;
 
-/// The mounts that some process sees.
+/// Mounts visible to some process.
 #[derive(Debug)]
 pub(super) struct Namespace {
-    /// Where its root can be reached from here.
+    /// Path of its root from here.
     pub(super) root: PathBuf,
-    /// A process in it, where it is another one than our own.
+    /// A process in it, if that is another one than this.
     pub(super) process: Option<u32>,
     pub(super) mounts: Vec<Mount>,
 }
 
 impl Namespace {
-    /// What the source of a mount leads to, where it is a path that means the same to every process.
+    /// Object at the source of a mount, if the source is a path that means the same to every process.
     pub(super) fn source(&self, mount: &Mount) -> Option<Stat> {
         let source = Path::new(&mount.fs.source);
         let is_plain = source.is_absolute() && !source.starts_with("/proc");
@@ -26,7 +26,7 @@ impl Namespace {
             .flatten()
     }
 
-    /// Where the first such mount is, in words.
+    /// Mount point of the first matching mount, in words.
     pub(super) fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
         let mount = self.mounts.iter().find(is_it)?;
         let at = mount.fs.mount_point.display();
@@ -39,7 +39,7 @@ impl Namespace {
     }
 }
 
-/// An absolute path as seen from another root.
+/// Absolute path as seen from another root.
 pub(super) fn rooted(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }

@@ -1,4 +1,5 @@
-//! Which processes have devices and files open or mapped: `/proc/PID/task/TID/fd`, `/proc/PID/map_files`, see proc(5).
+//! Processes that have devices and files open or mapped: `/proc/PID/task/TID/fd`, `/proc/PID/map_files`, see
+//! proc(5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -13,17 +14,18 @@ use super::inventory::processes;
 use super::remote_files::Handle;
 use super::storage_graph::{FileId, Node};
 
-/// What is looked for.
+/// Devices and files to look for.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) devices: BTreeSet<Number>,
     pub(super) files: BTreeSet<FileId>,
-    /// Files that may have other identities, by other mounts of their server.
+    /// Files that may have other identities, through other mounts of their server.
     pub(super) served: Vec<Handle>,
 }
 
 impl Wanted {
-    /// Which of them a link of `/proc` leads to; `generic` has the character devices that send commands to disks.
+    /// Wanted node that a link of `/proc` leads to; `generic` has the character devices that send commands to
+    /// disks.
     fn node(&self, stat: &Statx, link: &Path, generic: &GenericDevices) -> Option<Node> {
         const BLOCK: u32 = libc::S_IFBLK;
         const CHARACTER: u32 = libc::S_IFCHR;
@@ -63,17 +65,17 @@ impl Wanted {
     }
 }
 
-/// How a process uses what was looked for.
+/// Use of a wanted node by a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum How {
     Reads,
     Maps,
-    /// The process serves a file system or a block device, too: what it reads may be mounted through that.
+    /// The process also serves a file system or a block device, through which the data may be mounted.
     Serves,
     Writes,
 }
 
-/// A process that uses what was looked for.
+/// A process that uses a wanted node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Opener {
     pub(super) process: u32,
@@ -94,26 +96,26 @@ impl std::fmt::Display for Opener {
     }
 }
 
-/// What a look at the processes has shown.
+/// Result of a look at the processes.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     pub(super) openers: Vec<Opener>,
-    /// Processes that could not be looked into.
+    /// Number of processes that could not be examined.
     pub(super) closed: usize,
-    /// Those that the kernel never shows, not even to root, because a security module guards them.
+    /// Number of processes that a security module hides even from root.
     pub(super) guarded: usize,
 }
 
 /// Processes that `/proc` does not show at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unseen {
-    /// Those of other PID namespaces: this one is not the first, which sees all.
+    /// Processes in other PID namespaces: this one is not the first, which sees all.
     Namespaces,
-    /// Those of other users, or with more rights (the mount option `hidepid`).
+    /// Processes of other users, or with more rights (the mount option `hidepid`).
     Users,
 }
 
-/// What processes `/proc` does not show; `None` where it shows all.
+/// Kind of processes that `/proc` does not show; `None` if it shows all.
 pub(super) fn unseen(proc: &Path) -> Option<Unseen> {
     if !has_first_pid_namespace(proc) {
         return Some(Unseen::Namespaces);
@@ -122,7 +124,7 @@ pub(super) fn unseen(proc: &Path) -> Option<Unseen> {
     (!proc.join("1").exists()).then_some(Unseen::Users)
 }
 
-/// Looks into all processes but this one.
+/// Examines all processes but this one.
 pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
     let own = std::process::id();
     let servers = servers(sys);
@@ -151,7 +153,7 @@ pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
             true => look.closed += 1,
             false => {}
         }
-        // The most serious one stands for a process.
+        // The most serious use stands for a process.
         if let Some((how, node)) = uses.into_iter().max() {
             let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
             look.openers.push(Opener {
@@ -167,7 +169,7 @@ pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
     look
 }
 
-/// Whether this process may look into all others: CAP_SYS_PTRACE, and not only in a user namespace of its own.
+/// Whether this process may examine all others: CAP_SYS_PTRACE, and not only in a user namespace of its own.
 fn has_all_rights(proc: &Path) -> bool {
     /// `PROC_USER_INIT_INO` of linux/proc_ns.h.
     const FIRST: &str = "user:[4026531837]";
@@ -183,7 +185,7 @@ fn has_all_rights(proc: &Path) -> bool {
         && rights.is_some_and(|rights| rights >> SYS_PTRACE & 1 == 1)
 }
 
-/// Whether two threads have one table of descriptors, see kcmp(2); `false` where the kernel does not tell.
+/// Whether two threads share a table of descriptors, see kcmp(2); `false` where the kernel does not say.
 fn shares_descriptors(a: u32, b: u32) -> bool {
     /// `KCMP_FILES` of linux/kcmp.h.
     const FILES: libc::c_long = 2;
@@ -193,13 +195,13 @@ fn shares_descriptors(a: u32, b: u32) -> bool {
     answer == 0
 }
 
-/// Looks at what a link of `/proc` leads to. It may be a file system that does not answer: nothing is asked of it.
+/// Status of the object at a link of `/proc`, without a request to its file system, which may not answer.
 fn stat(link: &Path) -> Option<Statx> {
     let flags = AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(CWD, link, flags, StatxFlags::TYPE | StatxFlags::INO).ok()
 }
 
-/// What a thread has open; `None` when it does not show that.
+/// Wanted nodes that a thread has open; `None` if it does not show its descriptors.
 fn descriptors(
     dir: &Path,
     wanted: &Wanted,
@@ -212,8 +214,9 @@ fn descriptors(
     for entry in entries.flatten() {
         let stat = match stat(&entry.path()) {
             Some(stat) => stat,
-            // Root without CAP_SYS_PTRACE sees the descriptors of other processes of root, and not what they lead to. Where
-            // the name is reported, a FUSE of another user has denied the rest: that is no device and no file of ours.
+            // Root without CAP_SYS_PTRACE sees the descriptors of other root processes, but not their objects.
+            // If the name is shown, a FUSE of another user has denied the rest: that is neither a device nor a
+            // wanted file.
             None if is_denied(&entry.path()) => return None,
             None => continue,
         };
@@ -230,7 +233,7 @@ fn descriptors(
             Some(flags) if flags & libc::O_ACCMODE == libc::O_RDONLY => {
                 uses.push((How::Reads, node));
             }
-            // What cannot be read is taken for the worst.
+            // An unreadable descriptor is assumed to be the worst case.
             _ => uses.push((How::Writes, node)),
         }
     }
@@ -242,7 +245,7 @@ fn descriptors(
     Some(uses)
 }
 
-/// Whether a link of `/proc` does not tell what it leads to.
+/// Whether a link of `/proc` hides its object.
 fn is_denied(link: &Path) -> bool {
     let name = std::fs::read_link(link);
     name.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
@@ -251,7 +254,8 @@ fn is_denied(link: &Path) -> bool {
 /// Character devices that send commands to disks past their block devices, each with its disks.
 type GenericDevices = BTreeMap<Number, BTreeSet<Number>>;
 
-/// sg and bsg of SCSI disks, ng and the controllers of NVMe namespaces, mtd of flash memory.
+/// Character devices of this kind: sg and bsg of SCSI disks, ng and the controllers of NVMe namespaces, mtd of
+/// flash memory.
 fn generic_devices(sys: &Path) -> GenericDevices {
     let folders = |folder: PathBuf| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -279,7 +283,7 @@ fn generic_devices(sys: &Path) -> GenericDevices {
     all
 }
 
-/// The character devices by which processes serve file systems (FUSE) and block devices (ublk, VDUSE).
+/// Character devices by which processes serve file systems (FUSE) and block devices (ublk, VDUSE).
 fn servers(sys: &Path) -> BTreeSet<Number> {
     /// `/dev/fuse`, a miscellaneous device (Documentation/admin-guide/devices.txt of Linux).
     const FUSE: Number = (10, 229);
@@ -298,7 +302,7 @@ fn is_server(stat: &Statx, servers: &BTreeSet<Number>) -> bool {
         && servers.contains(&(stat.stx_rdev_major, stat.stx_rdev_minor))
 }
 
-/// The flags of open(2) in a file of `fdinfo`.
+/// Flags of open(2) in a file of `fdinfo`.
 fn open_flags(fdinfo: &str) -> Option<i32> {
     let octal = fdinfo
         .lines()
@@ -306,7 +310,7 @@ fn open_flags(fdinfo: &str) -> Option<i32> {
     i32::from_str_radix(octal.trim(), 8).ok()
 }
 
-/// What a process has mapped.
+/// Wanted nodes that a process has mapped.
 fn mappings(dir: &Path, wanted: &Wanted, generic: &GenericDevices) -> Vec<(How, Node)> {
     let Ok(maps) = std::fs::read(dir.join("maps")) else {
         return Vec::new();
@@ -330,7 +334,7 @@ fn mappings(dir: &Path, wanted: &Wanted, generic: &GenericDevices) -> Vec<(How, 
 struct Mapping {
     range: PathBuf,
     inode: u64,
-    /// Whether writes to it reach the file.
+    /// Whether writes to the mapping reach the file.
     writes: bool,
 }
 
@@ -346,8 +350,8 @@ impl Mapping {
         })
     }
 
-    /// Most mappings are ruled out by their inode. That of a device is the one of whatever node it was opened by, so that all
-    /// shared ones are looked at.
+    /// Whether the mapping may be of a wanted node. Most are ruled out by their inode. A device's mapping has
+    /// the inode of the node by which it was opened, so all shared ones are examined.
     fn may_be(&self, wanted: &Wanted) -> bool {
         self.inode != 0
             && (self.writes && !wanted.devices.is_empty() || wanted.has_inode(self.inode))
@@ -362,7 +366,7 @@ mod tests {
 
     use super::*;
 
-    /// A file, and that it is looked for.
+    /// A file, and the wish to find it.
     fn wanted() -> (tempfile::NamedTempFile, Wanted) {
         let file = tempfile::NamedTempFile::new().unwrap();
         let id = FileId::of(&rustix::fs::stat(file.path()).unwrap());
@@ -374,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_mappings_are_read_as_the_kernel_writes_them() {
+    fn flags_and_mappings_are_parsed_as_written() {
         let info = "pos:\t0\nflags:\t02100002\nmnt_id:\t31\n";
         assert_eq!(open_flags(info), Some(0o2_100_002));
         assert_eq!(open_flags("pos:\t0\n"), None);
@@ -390,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_a_file_open_is_found() {
+    fn process_with_an_open_file_is_found() {
         let (file, wanted) = wanted();
         let open = |mode: &str, stdin: File| {
             let mut child = Command::new("sh")
@@ -410,7 +414,7 @@ mod tests {
             let how = |o: &Opener| (o.process == child.id()).then_some(o.how);
             found.openers.iter().find_map(how)
         };
-        // A pipe without a writer at the other end keeps the shell waiting.
+        // A pipe with an open, silent writer keeps the shell waiting.
         let (reader, _writer) = std::io::pipe().unwrap();
         let stdin = || File::from(std::os::fd::OwnedFd::from(reader.try_clone().unwrap()));
         assert_eq!(open("<", stdin()), Some(How::Reads));
@@ -418,7 +422,7 @@ mod tests {
         assert_eq!(open("<>", stdin()), Some(How::Writes));
     }
 
-    /// A made-up `/proc` of one process: each thread has descriptors of its own, with their flags.
+    /// A fake `/proc` of one process: each thread has descriptors of its own, with their flags.
     fn made_up(threads: &[(u32, &[(&Path, &str)])]) -> tempfile::TempDir {
         let proc = tempfile::tempdir().unwrap();
         for (thread, descriptors) in threads {
@@ -443,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_with_descriptors_of_their_own_are_looked_into() {
+    fn threads_with_own_descriptors_are_examined() {
         let (file, wanted) = wanted();
         let writes = [(file.path(), "0100002")];
         let proc = made_up(&[(4_194_400, &[]), (4_194_401, &writes)]);
@@ -453,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn who_serves_a_file_system_from_what_it_reads_uses_it() {
+    fn process_serving_a_file_system_uses_its_files() {
         let fuse = Path::new("/dev/fuse");
         if !rustix::fs::stat(fuse).is_ok_and(|s| s.st_rdev == rustix::fs::makedev(10, 229)) {
             return needs::skip(needs::Need::Fuse, "there is no /dev/fuse");
@@ -466,9 +470,10 @@ mod tests {
         assert_eq!(how(&proc, &wanted), Some(How::Reads));
     }
 
-    /// Its character device has whatever number the kernel gave it: here that of one that any machine has.
+    /// The character device has whatever number the kernel assigned: here the number of one that every machine
+    /// has.
     #[test]
-    fn who_serves_a_block_device_from_what_it_reads_uses_it() {
+    fn process_serving_a_block_device_uses_its_files() {
         let null = Path::new("/dev/null");
         let (file, wanted) = wanted();
         let reads = (file.path(), "0100000");
@@ -480,7 +485,8 @@ mod tests {
         assert_eq!(how(&proc, &wanted), Some(How::Serves));
     }
 
-    /// As Linux shows a SCSI disk, a namespace of NVMe, and flash memory; here each has the character device of /dev/null.
+    /// A SCSI disk, an NVMe namespace and flash memory as Linux shows them; each has the character device of
+    /// /dev/null here.
     #[test]
     fn who_sends_commands_to_a_disk_uses_it() {
         let null = Path::new("/dev/null");
@@ -509,9 +515,9 @@ mod tests {
         }
     }
 
-    /// Its own block device lies in the folder of a controller as well.
+    /// The controller's folder contains its block device as well.
     #[test]
-    fn a_controller_sends_commands_to_all_its_namespaces_and_no_other_device_does() {
+    fn only_a_controller_commands_all_its_namespaces() {
         let sys = tempfile::tempdir().unwrap();
         for (folder, number) in [
             ("block/nvme0n1", "259:1"),

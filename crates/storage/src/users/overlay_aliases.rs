@@ -1,4 +1,5 @@
-//! Other names for a file's bytes: a file of an overlay is one of its layers, and has another identity there.
+//! Other names for a file's bytes: a file of an overlay is in one of its layers, and has another identity
+//! there.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,26 +16,26 @@ use super::mount_namespace::{Namespace, rooted};
 use super::remote_files::{Handle, Server};
 use super::storage_graph::FileId;
 
-/// What is known of a file besides its own identity.
+/// Other identities and properties of a file.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
-    /// Every identity that it has, its own first.
+    /// All identities, its own first.
     pub(super) files: Vec<FileId>,
-    /// The same files to look at, without access to their content (`O_PATH`).
+    /// Handles of the same files without access to their content (`O_PATH`).
     pub(super) handles: Vec<File>,
-    /// Another machine serves it.
+    /// Whether another machine serves the file.
     pub(super) is_served: bool,
-    /// Handles of what another machine serves, by which other mounts of it know that.
+    /// Handles of served files, by which other mounts of the server know them.
     pub(super) served: Vec<Handle>,
-    /// The block devices that their file systems lie on.
+    /// Block devices below their file systems.
     pub(super) devices: BTreeSet<Number>,
-    /// Where an overlay is mounted that has the file in one of its layers.
+    /// Mount point of an overlay that has the file in one of its layers.
     pub(super) layer_of: Option<PathBuf>,
-    /// The upper layer of an overlay, which cannot be reached.
+    /// Upper layer of an overlay, which is out of reach.
     pub(super) unreached: Option<PathBuf>,
 }
 
-/// Where a file lies: its file system, by the number that mountinfo gives it, and its path in there.
+/// Position of a file: its file system, by the number in mountinfo, and its path there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct FileSystemPath {
     fs: Number,
@@ -42,7 +43,7 @@ struct FileSystemPath {
 }
 
 impl Aliases {
-    /// Looks for the other identities of an open file.
+    /// Finds the other identities of an open file.
     pub(super) fn of(inventory: &Inventory, file: &File) -> Self {
         let mut search = Search {
             inventory,
@@ -103,8 +104,8 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the identities that a file has by other mounts of its server. By name and address these are known for sure; a server
-    /// may have several of each, and its handle of the file tells.
+    /// Adds the identities of a file through other mounts of its server. A matching name and address are
+    /// certain; a server may have several of each, and then its handle of the file decides.
     fn by_other_mounts(&mut self, file: &File, stat: &Stat, server: &Server<'_>) {
         let id = FileId::of(stat);
         let mounts = self.inventory.namespaces.iter().flat_map(|n| &n.mounts);
@@ -122,7 +123,7 @@ impl Search<'_> {
         self.found.served.extend(handle(file, id));
     }
 
-    /// Adds files that loop devices stand on, and that are the same by their handles.
+    /// Adds files below loop devices that are the same by their handles.
     fn served_to_loops(&mut self) {
         let found = &mut self.found;
         for id in self.inventory.graph.files() {
@@ -138,8 +139,8 @@ impl Search<'_> {
         }
     }
 
-    /// Goes on with the file in the upper layer of an overlay; whether that can be the layer. Lower layers are never written:
-    /// a file that only they have is copied when it is opened for writing.
+    /// Continues with the file in the upper layer of an overlay. True if that can be the layer. Lower layers
+    /// are never written: a file that only they have is copied when it is opened for writing.
     fn below(&mut self, shown: &Stat, place: &FileSystemPath, upper: &File) -> bool {
         let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let held = open_within(upper, &place.path)
@@ -153,7 +154,7 @@ impl Search<'_> {
                 }
                 is_it
             }
-            // What is written will be written there.
+            // Data will be written there.
             _ => {
                 self.visit(upper, false);
                 true
@@ -161,7 +162,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the files of overlays that lie in one of their layers.
+    /// Adds the files of overlays that have this file in one of their layers.
     fn above(&mut self, place: &FileSystemPath, is_first: bool) {
         for namespace in &self.inventory.namespaces {
             for mount in &namespace.mounts {
@@ -193,7 +194,7 @@ impl Search<'_> {
 }
 
 impl FileSystemPath {
-    /// The path from a folder to this place, when it lies in there.
+    /// Path from a folder to this place, if it is inside.
     fn within(&self, folder: &Self) -> Option<PathBuf> {
         let within = self.path.strip_prefix(&folder.path).ok()?;
         (self.fs == folder.fs).then(|| within.to_owned())
@@ -214,11 +215,11 @@ fn place(file: &File, mount: &Mount) -> Option<FileSystemPath> {
     })
 }
 
-/// A folder that is a layer of an overlay, as the one who mounted it may have named it.
+/// Folder that is a layer of an overlay, by the name that the mounting process may have used.
 fn open_layer(namespace: &Namespace, mount: &Mount, layer: &Path) -> Option<File> {
     let named = overlay::places(layer, &mount.fs.mount_point);
     let in_namespace = named.iter().map(|path| rooted(&namespace.root, path));
-    // Who runs containers mounts overlays by names of the host, which is where we may be.
+    // Container engines mount overlays by names of the host, which may be the present root.
     in_namespace
         .chain(named.iter().cloned())
         .filter_map(|path| open(&path))

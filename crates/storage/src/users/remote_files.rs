@@ -1,21 +1,21 @@
-//! Files of a server that is mounted more than once. Each mount may have a number of its own, under which the kernel knows the
-//! file once more. The handle by which the server knows it is the same.
+//! Files of a server that is mounted more than once. Each mount may have its own number, by which the kernel
+//! knows the file again. The server's handle of the file stays the same.
 
 use std::path::Path;
 
 use super::super::mounts::Mount;
 
-/// What tells a file of a server from others, see open_by_handle_at(2).
+/// Identity of a file on a server, see open_by_handle_at(2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Handle {
-    /// Files with another one differ.
+    /// Inode; files with different inodes differ.
     pub(super) inode: u64,
     bytes: Vec<u8>,
 }
 
 /// `MAX_HANDLE_SZ` of linux/exportfs.h.
 const MOST: usize = 128;
-/// Shorter ones have no more than an inode number.
+/// Shortest useful handle, bytes: shorter ones have only an inode number.
 const LEAST: usize = 8;
 
 /// `struct file_handle` of linux/fs.h, with room for the longest.
@@ -27,7 +27,8 @@ struct Raw {
 }
 
 impl Handle {
-    /// The handle of what a link of `/proc` leads to; `None` where its file system has none. Nothing is asked of a server.
+    /// Handle of the object at a link of `/proc`; `None` if its file system has none. Sends no request to a
+    /// server.
     pub(super) fn at(link: &Path, inode: u64) -> Option<Self> {
         use std::os::unix::ffi::OsStrExt;
         let path = std::ffi::CString::new(link.as_os_str().as_bytes()).ok()?;
@@ -52,9 +53,9 @@ impl Handle {
         (answer == 0 && bytes.len() >= LEAST).then_some(Self { inode, bytes })
     }
 
-    /// Whether both are of one file. The handle that a client has of a file contains the one of its server, which contains the
-    /// one of the file system there: that may be one of this machine. It begins with what names the export, and ends with what
-    /// names the file, by which two exports of one file system have it in common.
+    /// Whether both handles are of one file. A client's handle contains the server's handle, which contains the
+    /// handle in the file system there; that may be on this machine. It begins with the name of the export and
+    /// ends with the name of the file, so two exports of one file system share the end.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let (short, long) = match self.bytes.len() <= other.bytes.len() {
             true => (&self.bytes, &other.bytes),
@@ -66,18 +67,18 @@ impl Handle {
             .take_while(|(a, b)| a == b)
             .map(|(byte, _)| *byte)
             .collect();
-        // An inode number and a random generation, and not the filler of a handle of fixed length.
+        // An inode number and a random generation, not the filler of a fixed-length handle.
         let is_name = end.len() >= LEAST && end.iter().filter(|byte| **byte != 0).count() >= 4;
         self.inode == other.inode && (is_name || is_within())
     }
 }
 
-/// The handle of what a link of `/proc` leads to, as bytes; `None` where its file system has none.
+/// Handle of the object at a link of `/proc`, as bytes; `None` if its file system has none.
 pub(in super::super) fn handle(link: &Path, inode: u64) -> Option<Vec<u8>> {
     Handle::at(link, inode).map(|handle| handle.bytes)
 }
 
-/// The server of a mounted file system.
+/// Server of a mounted file system.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Server<'a> {
     name: &'a str,
@@ -85,7 +86,7 @@ pub(super) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Who serves what is mounted; `None` for a file system that names no other machine.
+    /// Server of a mount; `None` for a file system that names no other machine.
     pub(super) fn of(mount: &'a Mount) -> Option<Self> {
         let source = mount.fs.source.as_str();
         let name = match source.strip_prefix("//") {
@@ -99,7 +100,7 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// Whether both are one machine, as far as name and address tell.
+    /// Whether both are one machine, judged by name and address.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name || self.address.is_some() && self.address == other.address
     }
@@ -136,7 +137,7 @@ mod tests {
             inode: 16,
             ..root.clone()
         }));
-        // What two servers fill up with zeros.
+        // Handles that two servers pad with zeros.
         let filled = |name: u8| handle(15, &[&[name; 12][..], &[0; 16]].concat());
         assert!(!filled(1).is_same(&filled(2)));
     }

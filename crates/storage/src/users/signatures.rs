@@ -1,4 +1,4 @@
-//! The signatures on a target, and on what it shares bytes with.
+//! Signatures on a target, and on objects that share bytes with it.
 
 use std::fs::File;
 
@@ -12,7 +12,7 @@ use super::super::target_size::human;
 use super::storage_graph::{Below, Node, Piece, Span};
 use super::{Error, NamedObject, Number, Site, Users, errno, opened, signature};
 
-/// Signatures that have to be named, and where they are.
+/// Signatures that have to be named, and their places.
 #[derive(Default)]
 pub(in super::super) struct Signatures {
     names: Vec<String>,
@@ -39,7 +39,7 @@ impl Signatures {
     /// Refuses unless the user named all of them.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): what is there, and the option that names it.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the signatures, and the option that names them.
     pub(in super::super) fn check(mut self, found: &NamedObject, consent: &Consent) -> Result<()> {
         self.names.sort_unstable();
         self.names.dedup();
@@ -58,15 +58,15 @@ impl Signatures {
     }
 }
 
-/// What could not be read: the offset, and why.
+/// Unreadable offset, and the reason.
 type Unreadable = (u64, Errno);
 
 impl Users {
-    /// Signatures on an open target of `length` bytes, on its partitions, and on what it stands on, as far as the target has
-    /// their bytes.
+    /// Signatures on an open target of `length` bytes, on its partitions, and on objects below it, as far as
+    /// they share bytes with the target.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): what cannot be read may hold anything.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): unreadable data may be anything.
     pub(in super::super) fn signatures(
         &self,
         found: &NamedObject,
@@ -97,7 +97,7 @@ impl Users {
         for way in graph.ways(graph.whole(number)) {
             for pair in way.windows(2) {
                 let [upper, lower] = pair else { continue };
-                // A partition has its bytes from the disk's table, and a driver keeps its own to itself.
+                // A partition has its bytes by the disk's table, and a driver keeps its own to itself.
                 let shows =
                     matches!(upper.node, Node::Device(number) if graph.shows_others(number));
                 if !shows {
@@ -106,7 +106,7 @@ impl Users {
                 let name = self.inventory.name(lower.node);
                 let sites = self.sites_on(lower);
                 let mut sites = sites.map_err(|wrong| unreadable(&name, wrong))?;
-                // What starts where the target does has been seen there.
+                // A signature that starts where the target does has been seen there.
                 sites.retain(|site| site.start != lower.start || !all.names.contains(&site.name));
                 all.add(&name, sites);
             }
@@ -114,7 +114,7 @@ impl Users {
         Ok(all)
     }
 
-    /// The partitions of a disk as the kernel has them, by name.
+    /// Partitions of a disk according to the kernel, by name.
     fn pieces_of(&self, disk: Number) -> impl Iterator<Item = (&str, &Piece)> {
         let partitions = self.inventory.graph.partitions(disk);
         partitions.filter_map(|(_, device)| match &device.below {
@@ -123,11 +123,11 @@ impl Users {
         })
     }
 
-    /// The signatures on a node that a span of it may destroy.
+    /// Signatures on a node that a span of it may destroy.
     pub(super) fn sites_on(&self, span: &Span) -> std::result::Result<Vec<Site>, Unreadable> {
         let wrong = |errno| (span.start, errno);
         let file = match span.node {
-            // What it holds is seen by each of its paths.
+            // Each of the disk's paths shows its content.
             Node::Disk(_) => return Ok(Vec::new()),
             Node::Device(number) => {
                 let name = &self.inventory.graph.devices[&number].name;
@@ -135,7 +135,8 @@ impl Users {
             }
             Node::File(file) => match self.inventory.reach(file) {
                 Some(handle) => opened(&handle, OFlags::RDONLY).map_err(wrong)?,
-                // All that a deleted file has can be seen through the device, when that starts where the file does.
+                // The content of a deleted file is visible through the device, if that starts where the file
+                // does.
                 None if span.start == 0 => return Ok(Vec::new()),
                 None => return Err(wrong(Errno::NOENT)),
             },

@@ -1,4 +1,4 @@
-//! What writes to a device take space of: files below loop devices, and pools of thin volumes.
+//! Sources of space for writes to a device: files below loop devices, and pools of thin volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,41 +15,41 @@ use super::overlay_aliases::Aliases;
 use super::storage_graph::{FileId, Node, Span, Way};
 use super::{Number, Users};
 
-/// A file that a loop device stands on, directly or by further ones.
+/// A file that a loop device stands on, directly or through others.
 pub(in super::super) struct Image {
-    /// The file, without access to its content; where it is out of reach, anything on its file system.
+    /// The file without access to its content; if it is out of reach, anything on its file system.
     pub(in super::super) handle: File,
-    /// Whether the handle is the file.
+    /// Whether the handle is of the file itself.
     pub(in super::super) is_reached: bool,
-    /// As a person knows it.
+    /// Name for people.
     pub(in super::super) name: String,
-    /// Its bytes that may be written.
+    /// Bytes of it that may be written.
     pub(in super::super) range: Range<u64>,
-    /// A file system above puts what is written again at another place.
+    /// Whether a file system above writes changed data to a new place.
     pub(in super::super) is_moved: bool,
 }
 
-/// A pool whose blocks a thin volume takes when it is written.
+/// A pool from which a thin volume takes blocks when it is written.
 pub(in super::super) struct Pool {
     pub(in super::super) number: Number,
-    /// As a person knows it.
+    /// Name for people.
     pub(in super::super) name: String,
-    /// What it has left; nothing where the device mapper does not tell.
+    /// Space left; none where the device mapper does not report any.
     pub(in super::super) space: PoolSpace,
     /// Bytes of the volume that may be written.
     pub(in super::super) bytes: u64,
 }
 
-/// What writes take space of.
+/// Source of space for writes.
 pub(in super::super) enum Supply {
     Image(Image),
     Pool(Pool),
 }
 
-/// The files and pools that hold the first bytes of a device.
+/// Files and pools that hold the first bytes of a device.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` cannot be read.
 pub(in super::super) fn below_device(number: Number, bytes: u64) -> Result<Vec<Supply>> {
     let users = Users::read()?;
     let whole = users.inventory.graph.whole(number);
@@ -60,7 +60,7 @@ pub(in super::super) fn below_device(number: Number, bytes: u64) -> Result<Vec<S
     Ok(users.supplies(vec![span], false))
 }
 
-/// The files and pools below the file system of an open file or directory. What cannot be seen is left out.
+/// Files and pools below the file system of an open file or directory. Invisible ones are left out.
 pub(in super::super) fn below_file(handle: &File) -> Vec<Supply> {
     if !super::inventory::may_show_twice(Path::new("/sys")) {
         return Vec::new();
@@ -73,7 +73,7 @@ pub(in super::super) fn below_file(handle: &File) -> Vec<Supply> {
 }
 
 impl Users {
-    /// All bytes of the devices that the file system of a file lies on.
+    /// All bytes of the devices below the file system of a file.
     fn wholes(&self, file: &File) -> Vec<Span> {
         let devices = Aliases::of(&self.inventory, file).devices.into_iter();
         devices
@@ -114,9 +114,9 @@ impl Users {
         supplies
     }
 
-    /// The pools that these ways lead through, each once.
+    /// Pools on these ways, each once.
     fn pools(&self, ways: &[Way]) -> impl Iterator<Item = Pool> {
-        // The same volume may lie on several ways, and several volumes in one pool.
+        // A volume may be on several ways, and several volumes in one pool.
         let mut volumes = BTreeMap::new();
         for span in ways.iter().flatten() {
             let volume = span.node.device();
@@ -143,7 +143,7 @@ impl Users {
         })
     }
 
-    /// The file, or the place where its file system is mounted.
+    /// The file, or the mount point of its file system.
     fn handle_of(&self, file: FileId) -> Option<(File, bool)> {
         if let Some(reached) = self.inventory.reach(file) {
             return Some((reached, true));

@@ -1,26 +1,26 @@
-//! Which bytes of storage stand on which: devices, files, and the ranges between them. Pure: what the kernel says is read
-//! elsewhere.
+//! Graph of the bytes of storage: devices, files, and which ranges stand on which. Pure: other modules read the
+//! kernel's data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::device::Number;
 
-/// Most levels that are followed down: more than any sane stack has.
+/// Most levels that are followed down, more than any sane stack has.
 const DEPTH_MAX: usize = 32;
 
-/// A file, as stat(2) knows it: the device number of its file system, and its inode.
+/// A file by stat(2): the device number of its file system, and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FileId {
     pub(super) dev: Number,
     pub(super) inode: u64,
 }
 
-/// What holds bytes.
+/// Holder of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Node {
     Device(Number),
     File(FileId),
-    /// A disk that several devices are paths to: its place among [`Graph::disks`].
+    /// A disk that several devices are paths to: its index in [`Graph::disks`].
     Disk(usize),
 }
 
@@ -53,8 +53,8 @@ impl Span {
         self.node == other.node && self.start < other.end && other.start < self.end
     }
 
-    /// This span moved to another node: `length` bytes at `from` in its own node are those at `to` in the other one.
-    /// `None` when it has none of them.
+    /// This span moved to another node: `length` bytes at `from` in its own node are the bytes at `to` in the
+    /// other. `None` when it has none of them.
     fn moved(&self, piece: &Piece) -> Option<Self> {
         let (from, upto) = (piece.from, piece.from.saturating_add(piece.length));
         let (start, end) = (self.start.max(from), self.end.min(upto));
@@ -66,7 +66,7 @@ impl Span {
     }
 }
 
-/// `length` bytes of a device, at `from`, are those of another node at `to`.
+/// A device's bytes in another node: `length` bytes at `from` are the bytes at `to` in `below`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) from: u64,
@@ -75,35 +75,36 @@ pub(super) struct Piece {
     pub(super) to: u64,
 }
 
-/// What a device's bytes are.
+/// Origin of a device's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Below {
-    /// Its own.
+    /// The device's own bytes.
     Nothing,
-    /// Those of a disk that other devices are paths to as well.
+    /// Bytes of a disk that other devices are paths to as well.
     Path(Piece),
     /// A part of a disk.
     Partition(Piece),
-    /// Those of a file, or of another device.
+    /// Bytes of a file, or of another device.
     Loop(Piece),
-    /// Those of what this machine exports and is connected to itself; of several that it may be, all.
+    /// Bytes of an export of this machine to itself; if several exports are possible, all of them.
     Export {
         pieces: Vec<Piece>,
         /// Whether the export keeps others from claiming it.
         claims: bool,
     },
-    /// A loop device, of which it cannot be learnt what it stands on: the reason.
+    /// A loop device on an unknown object, with the reason.
     Unknown(String),
     /// Pieces of other devices, by a driver that keeps their other bytes to itself (device mapper).
     Mapped(Vec<Piece>),
-    /// Blocks of a pool that the device mapper gave to this volume alone; a snapshot's are copied before they are written.
+    /// Blocks of a pool that the device mapper gave to this volume alone; a snapshot's blocks are copied before
+    /// they are written.
     Thin(Number),
-    /// Anywhere on these devices (md, bcache, a mapping that cannot be read).
+    /// Anywhere on these devices (md, bcache, an unreadable mapping).
     Spread(Vec<Number>),
 }
 
 impl Below {
-    /// What may be bytes of files.
+    /// Pieces that may be bytes of files.
     fn in_files(&self) -> &[Piece] {
         match self {
             Self::Loop(piece) => std::slice::from_ref(piece),
@@ -139,7 +140,7 @@ pub(super) struct Device {
     pub(super) name: String,
     pub(super) bytes: u64,
     pub(super) below: Below,
-    /// Devices that the kernel says stand on it.
+    /// Devices that stand on it, according to the kernel.
     pub(super) holders: Vec<Number>,
     pub(super) read_only: bool,
 }
@@ -147,7 +148,7 @@ pub(super) struct Device {
 /// A disk that several devices are paths to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Disk {
-    /// The id that the paths have in common.
+    /// Id that the paths share.
     pub(super) name: String,
     pub(super) bytes: u64,
 }
@@ -159,7 +160,7 @@ pub(super) struct Graph {
     pub(super) disks: Vec<Disk>,
 }
 
-/// A chain of spans from the top to the bottom, each standing on the next.
+/// Chain of spans from the top to the bottom, each standing on the next.
 pub(super) type Way = Vec<Span>;
 
 impl Graph {
@@ -172,7 +173,7 @@ impl Graph {
         }
     }
 
-    /// Whether a span is all that its node has; how much a file has is not known here.
+    /// Whether a span covers its whole node; the size of a file is not known here.
     pub(super) fn is_whole(&self, span: &Span) -> bool {
         match span.node {
             Node::Device(number) => *span == self.whole(number),
@@ -181,7 +182,7 @@ impl Graph {
         }
     }
 
-    /// Every way from a span down to what stands on nothing that is known here.
+    /// Every way from a span down to a node that stands on nothing known.
     pub(super) fn ways(&self, span: Span) -> Vec<Way> {
         let mut ways = Vec::new();
         self.follow(&mut vec![span], &mut ways);
@@ -199,7 +200,8 @@ impl Graph {
             ways.push(way.clone());
         }
         for below in next {
-            // A circle ends the way: exports with the same id can seem to stand on each other, and `/sys` can be damaged.
+            // A cycle ends the way: exports with the same id can seem to stand on each other, and `/sys` can be
+            // damaged.
             if way.iter().any(|span| span.node == below.node) {
                 ways.push(way.clone());
                 continue;
@@ -229,12 +231,12 @@ impl Graph {
         }
     }
 
-    /// Whether two devices are, or are the same part of, paths to one disk.
+    /// Whether two devices are paths to one disk, or the same part of such paths.
     pub(super) fn are_paths_to_same(&self, a: Number, b: Number) -> bool {
         self.other_paths(a).any(|other| other == b)
     }
 
-    /// The devices that show the bytes of this one by other paths to their disk.
+    /// Devices that show the bytes of this one by other paths to their disk.
     pub(super) fn other_paths(&self, number: Number) -> impl Iterator<Item = Number> {
         let ways = self.ways(self.whole(number));
         let is_path =
@@ -249,7 +251,7 @@ impl Graph {
             let theirs = self.ways(self.whole(**other));
             let theirs = theirs.first().and_then(|way| way.last());
             let is_disk = |span: &&Span| matches!(span.node, Node::Disk(_));
-            // Paths to all of a disk that has grown show different sizes of it.
+            // Paths to a whole disk that has grown show different sizes.
             let are_whole = own_is_whole && is_whole(device);
             let is_on_it = |span: &Span| {
                 let mut own = ways.iter().filter_map(|way| way.last());
@@ -260,8 +262,8 @@ impl Graph {
         paths.map(|(other, _)| *other)
     }
 
-    /// Where two ways share bytes first, seen from the top of the first one: the places in both. Two volumes of one pool share
-    /// none.
+    /// First shared bytes of two ways, from the top of the first one: the positions in both. Two volumes of one
+    /// pool share none.
     pub(super) fn meeting(&self, a: &Way, b: &Way) -> Option<(usize, usize)> {
         let (at, place) = a.iter().enumerate().find_map(|(at, span)| {
             let other = b.iter().position(|other| other.overlaps(span))?;
@@ -277,7 +279,7 @@ impl Graph {
         (!are_apart).then_some((at, place))
     }
 
-    /// The pool whose blocks a thin volume has.
+    /// Pool whose blocks a thin volume has.
     pub(super) fn pool_of(&self, number: Number) -> Option<Number> {
         match self.devices.get(&number)?.below {
             Below::Thin(pool) => Some(pool),
@@ -285,7 +287,7 @@ impl Graph {
         }
     }
 
-    /// Takes several identities of one file (a file of an overlay, and the one in its layer) for one.
+    /// Merges several identities of one file (a file of an overlay, and the one in its layer).
     pub(super) fn unify(&mut self, aliases: &[FileId], as_one: FileId) {
         for device in self.devices.values_mut() {
             for piece in device.below.in_files_mut() {
@@ -300,7 +302,7 @@ impl Graph {
         }
     }
 
-    /// The files that loop devices and clients of own exports stand on.
+    /// Files below loop devices and clients of this machine's exports.
     pub(super) fn files(&self) -> BTreeSet<FileId> {
         let below = self.devices.values().map(|device| &device.below);
         let pieces = below.flat_map(Below::in_files);
@@ -313,7 +315,8 @@ impl Graph {
         matches!(below, Some(Below::Export { .. }))
     }
 
-    /// Whether a device shows bytes of another or of a file, as they are: a loop device, or one that is connected to an own export.
+    /// Whether a device shows bytes of another device or a file unchanged: a loop device, or a client of an own
+    /// export.
     pub(super) fn shows_others(&self, number: Number) -> bool {
         self.is_loop(number) || self.is_client(number)
     }
@@ -328,7 +331,7 @@ impl Graph {
         matches!(below, Some(Below::Partition(_)))
     }
 
-    /// Whether a device is put together by a driver from others.
+    /// Whether a driver assembles the device from others.
     pub(super) fn is_stacked(&self, number: Number) -> bool {
         let below = self.devices.get(&number).map(|device| &device.below);
         matches!(
@@ -342,7 +345,7 @@ impl Graph {
         )
     }
 
-    /// The partitions of a device.
+    /// Partitions of a device.
     pub(super) fn partitions(&self, disk: Number) -> impl Iterator<Item = (Number, &Device)> {
         self.devices.iter().filter_map(move |(number, device)| {
             matches!(&device.below, Below::Partition(piece) if piece.below == Node::Device(disk))

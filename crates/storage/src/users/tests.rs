@@ -1,4 +1,4 @@
-//! The graph of what stands on what, on made-up kernels.
+//! Tests of the storage graph on fake kernels.
 
 mod exports;
 mod multipath;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::storage_graph::{Device, Graph, Piece};
 use super::*;
 
-/// A made-up kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.
+/// A fake kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.
 struct Fake(tempfile::TempDir);
 
 const SDQ: Number = (259, 900);
@@ -92,7 +92,7 @@ impl Fake {
         fs::write(path, format!("{text}\n")).unwrap();
     }
 
-    /// sdr, a second path to sdq, with the partition sdr1.
+    /// Adds sdr, a second path to sdq, with the partition sdr1.
     fn second_path(&self) {
         self.device("sdr", SDR, 8192);
         self.partition("sdr/sdr1", SDR1, 2048, 1024);
@@ -109,7 +109,7 @@ impl Fake {
         fs::write(self.proc().join("self/mountinfo"), text).unwrap();
     }
 
-    /// Every loop device stands on the image, `offset` bytes from its start.
+    /// Users with every loop device on the image, `offset` bytes from its start.
     fn users(&self, offset: impl Fn(Number) -> u64) -> Users {
         let ask = |number, _: &str| {
             Ok(loops::Backing {
@@ -133,7 +133,7 @@ impl Fake {
 }
 
 #[test]
-fn a_disk_and_its_partitions_share_bytes_and_partitions_do_not() {
+fn only_disk_and_partition_share_bytes() {
     let fake = Fake::new();
     assert_eq!(
         fake.chains(SDQ),
@@ -170,7 +170,7 @@ fn stacked_devices_hold_what_they_stand_on() {
     let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
     assert_eq!(refusal.why, "/dev/dm-7 stands on it and holds it");
     fake.stack("md9", "dm-7");
-    // A circle must not hang the walk.
+    // A cycle must not hang the walk.
     symlink(fake.folder("dm-7"), fake.folder("md9/holders/dm-7")).unwrap();
     symlink(fake.folder("md9"), fake.folder("dm-7/slaves/md9")).unwrap();
     assert!(fake.users(|_| 0).look_at_device(MD).is_err());
@@ -219,7 +219,7 @@ fn aliases_of_a_file_are_one() {
 }
 
 #[test]
-fn a_loop_device_that_tells_nothing_is_a_reason_to_refuse() {
+fn loop_device_on_an_unknown_file_is_refused() {
     let fake = Fake::new();
     fake.loop_device("loop701", LOOP1, 2048, "/no such folder/im");
     let ask = |_, _: &str| Err(Errno::NOENT);
@@ -236,7 +236,7 @@ fn a_loop_device_that_tells_nothing_is_a_reason_to_refuse() {
 }
 
 #[test]
-fn without_proc_or_sys_nothing_is_taken_for_free() {
+fn missing_proc_or_sys_is_refused() {
     let fake = Fake::new();
     let empty = tempfile::tempdir().unwrap();
     let ask = |_, _: &str| Err(Errno::NOENT);
@@ -246,9 +246,9 @@ fn without_proc_or_sys_nothing_is_taken_for_free() {
     }
 }
 
-/// What is hidden may be in use: its folder is there and empty, as under a mount.
+/// A hidden device may be in use: its folder exists and is empty, as below a mount.
 #[test]
-fn a_device_that_sys_hides_is_a_reason_to_refuse() {
+fn device_hidden_in_sys_is_refused() {
     let ask = |_, _: &str| Err(Errno::NOENT);
     for (folder, hidden) in [("sdq", "size"), ("sdq/sdq1", "dev"), ("sdq/sdq1", "start")] {
         let fake = Fake::new();
@@ -261,7 +261,7 @@ fn a_device_that_sys_hides_is_a_reason_to_refuse() {
             "{folder}/{hidden}"
         );
     }
-    // A device that is gone has no link either.
+    // A removed device has no link either.
     let fake = Fake::new();
     let (number, gone) = (format!("{}:{}", SDQ1.0, SDQ1.1), fake.folder("sdq/sdq1"));
     fs::remove_file(fake.sys().join("dev/block").join(number)).unwrap();
@@ -269,9 +269,9 @@ fn a_device_that_sys_hides_is_a_reason_to_refuse() {
     assert!(Inventory::read_from(&fake.proc(), &fake.sys(), &ask).is_ok());
 }
 
-/// Files with numbers of file systems that no mount shows can be those of an overlay.
+/// Files with file system numbers that no mount shows may be on an overlay.
 #[test]
-fn files_that_may_be_those_of_an_overlay_are_told_apart() {
+fn possible_overlay_files_are_recognised() {
     let fake = Fake::new();
     let may_be = |mounts: &str, dev| {
         fake.mounts(mounts);
@@ -284,10 +284,10 @@ fn files_that_may_be_those_of_an_overlay_are_told_apart() {
     let all = [overlay, tmpfs, btrfs].concat();
     assert!(may_be(&all, (0, 50)));
     assert!(!may_be(&all, (0, 60)) && !may_be(&all, (8, 1)));
-    // Layers on several file systems, and subvolumes, have numbers of their own.
+    // Layers on several file systems, and subvolumes, have their own numbers.
     assert!(may_be(&all, (0, 99)));
     assert!(!may_be(btrfs, (0, 99)));
-    // An overlay that is unmounted lazily is shown nowhere.
+    // A lazily unmounted overlay is shown nowhere.
     assert!(may_be(tmpfs, (0, 99)));
 }
 
@@ -353,7 +353,8 @@ fn volumes_of_one_pool_share_no_bytes() {
     assert_eq!(graph.pool_of(SHOWN), None);
 }
 
-/// Random devices, each on ranges of those before it, with a table of which byte of the bottom each byte is.
+/// Random devices, each on ranges of the ones before it, with a table that maps each of their bytes to a byte
+/// of the bottom.
 fn stacks() -> impl Strategy<Value = (Graph, Vec<Vec<(usize, u64)>>)> {
     let device = (
         any::<prop::sample::Index>(),

@@ -1,5 +1,6 @@
-//! Who else has a file open, asked of the kernel: a write lease (`F_SETLEASE`, see fcntl(2)) is given only to the single
-//! opener of a file. It knows of processes in other namespaces, of shared and private mappings, and of loop devices.
+//! Detection of other openers of a file by the kernel: a write lease (`F_SETLEASE`, see fcntl(2)) is granted
+//! only to the single opener of a file. It covers processes in other namespaces, shared and private mappings,
+//! and loop devices.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -9,25 +10,26 @@ use rustix::io::Errno;
 /// `F_SETSIG` of linux/fcntl.h.
 const F_SETSIG: libc::c_int = 10;
 
-/// What taking a lease shows about other openers.
+/// Other openers of a file, as shown by taking a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Others {
     /// The file is not open anywhere else.
     None,
-    /// It is open elsewhere, for reading or executing.
+    /// The file is open elsewhere, for reading or executing.
     Read,
-    /// It is open elsewhere, for writing too.
+    /// The file is open elsewhere, for writing too.
     Write,
-    /// The file is one of another machine, which gave no delegation of it, with or without others that use it.
+    /// The file is on another machine, which granted no delegation, whether or not others use the file.
     Undelegated,
-    /// The file system has no leases, or leases are for its owner alone.
+    /// The file system has no leases, or grants them only to the owner.
     Unknown(Errno),
 }
 
-/// Asks with a descriptor that was opened for reading alone: a lease for readers is refused to writers.
+/// Asks with a read-only descriptor: a read lease is refused if there are writers.
 pub(super) fn others(file: &File) -> Others {
-    // When another process opens the file while we have the lease, the kernel sends a signal. The usual one would end the process;
-    // this one is ignored unless a process waits for it, and giving the lease back is what it asks for.
+    // When another process opens the file during the lease, the kernel sends a signal. The default one would
+    // end the process. This one is ignored unless a process waits for it, and the lease is given back at once
+    // anyway.
     if let Err(errno) = set(file, F_SETSIG, libc::SIGURG) {
         return Others::Unknown(errno);
     }
@@ -43,8 +45,8 @@ pub(super) fn others(file: &File) -> Others {
     }
 }
 
-/// Whether the client of a file system gives a lease only where the server has given it a delegation (NFSv4) or an oplock (SMB):
-/// then a lease says that no other machine uses the file, and its refusal says nothing.
+/// Whether the client of a file system grants a lease only with a delegation (NFSv4) or an oplock (SMB) of the
+/// server. Then a lease means that no other machine uses the file, and a refusal means nothing.
 fn needs_delegation(file: &File) -> bool {
     /// Magic numbers of linux/magic.h.
     const NFS_AND_SMB: [u32; 3] = [0x0000_6969, 0xff53_4d42, 0xfe53_4d42];
@@ -76,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_lease_tells_readers_from_writers() {
-        // In a process of tests another thread may be starting a program, which has a copy of our descriptors until it
-        // runs: so the answer is awaited.
+        // In a test process another thread may be starting a program, which has a copy of all descriptors until
+        // it runs. So the answer is awaited.
         let settles = |file: &File, wanted: Others| {
             for _ in 0..10_000 {
                 let others = others(file);
@@ -103,7 +105,7 @@ mod tests {
         settles(&ours, Others::Read);
         drop(other);
         settles(&ours, Others::None);
-        // Who only names a file does not have it open.
+        // A handle that only names the file does not keep it open.
         let named = crate::Opened::named(&path).unwrap();
         settles(&ours, Others::None);
         assert_eq!(named.bytes(), Some(4096));

@@ -1,4 +1,4 @@
-//! Files that were there before: read as they are, and written with consent alone.
+//! Existing files: readable as they are, writable only with consent.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use iolab_storage::{OpenMode, TargetKind};
 use super::*;
 
 #[test]
-fn a_file_is_opened_read_only_unless_it_is_to_be_written() {
+fn file_is_opened_read_only_unless_writing() {
     let dir = dir();
     let path = file(dir.path(), "data", &[5; 8192]);
     let target = Target::open(&path, &need(8192)).unwrap();
@@ -104,7 +104,7 @@ fn what_mkfs_makes_is_known() {
         let Some(tool) = needs::tool(need) else {
             continue;
         };
-        // Each anew: a program leaves what another made where it writes nothing.
+        // Each file anew: a program leaves another's data where it writes nothing.
         let path = file(dir.path(), name, b"");
         let image = File::options().write(true).open(&path);
         image.unwrap().set_len(512 * MIB).unwrap();
@@ -120,7 +120,7 @@ fn what_mkfs_makes_is_known() {
 }
 
 #[test]
-fn files_with_two_names_or_in_use_are_not_written() {
+fn files_with_two_names_or_users_are_refused() {
     let _alone = alone();
     let dir = dir();
     let path = file(dir.path(), "data", &[5; 8192]);
@@ -136,7 +136,7 @@ fn files_with_two_names_or_in_use_are_not_written() {
     ");
     fs::remove_file(&other).unwrap();
 
-    // iolab waits 1 s for users of a file to end, so that all cases run at once.
+    // iolab waits 1 s for users of a file to end, so all cases run at once.
     let consent = &consent;
     std::thread::scope(|scope| {
         let held = |name: &str, hold: &dyn Fn(&Path) -> File| {
@@ -144,7 +144,7 @@ fn files_with_two_names_or_in_use_are_not_written() {
             let held = hold(&path);
             (path, held)
         };
-        // A lock is the first reason; without one, the kernel says that the file is open.
+        // A lock is the first reason; without one, the kernel reports that the file is open.
         let refused = [
             held("locked", &locked),
             held("image", &record_locked),
@@ -168,7 +168,7 @@ fn files_with_two_names_or_in_use_are_not_written() {
         });
         let told = refused.map(|thread| said(thread.join().unwrap(), dir.path()));
         let [told @ .., written] = &told;
-        // A process that is being started, as blkid is, has a copy of the descriptor: it is named then.
+        // A process that is being started, such as blkid, has a copy of the descriptor and is then named.
         assert!(written.contains("open for writing"), "{written}");
         insta::assert_snapshot!(told.join("\n"), @r"
         refusing to write to DIR/locked: another process holds a lock on it
@@ -191,7 +191,7 @@ fn locked(path: &Path) -> File {
     file
 }
 
-/// Locks one byte the way a virtual machine locks its image.
+/// Locks one byte as a virtual machine locks its image.
 fn record_locked(path: &Path) -> File {
     let file = opened(path);
     let mut lock = libc::flock {

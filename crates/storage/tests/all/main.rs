@@ -1,4 +1,4 @@
-//! Targets: what is accepted, what is refused, and that nothing of anybody's is lost or left behind.
+//! Acceptance and refusal of targets, without loss of foreign data and without left-overs.
 
 #![allow(unsafe_code)] // what is tested is beyond safe calls
 
@@ -55,7 +55,7 @@ fn fill(target: &Target) {
         .unwrap();
 }
 
-/// The error of an open that must fail, with its kind and a remedy.
+/// Error of an open that must fail, with its kind and a remedy.
 fn fails(path: &Path, need: &Need, kind: Kind) -> Error {
     let error = Target::open(path, need).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
@@ -68,8 +68,8 @@ fn said(text: impl ToString, dir: &Path) -> String {
     text.to_string().replace(&dir.display().to_string(), "DIR")
 }
 
-/// For tests that start processes, and for those that open again what was just closed: a process
-/// being started has a copy of every descriptor, locks included, until it calls exec.
+/// Lock for tests that start processes, and for those that reopen a file just closed. A process being started
+/// has a copy of every descriptor, locks included, until it calls exec.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

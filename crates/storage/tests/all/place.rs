@@ -1,4 +1,4 @@
-//! Paths of every kind, and what they lie on.
+//! Paths of every kind, and the objects they lie on.
 
 use std::fs::Permissions;
 use std::os::fd::AsRawFd;
@@ -9,7 +9,7 @@ use iolab_storage::{OpenMode, TargetKind};
 use super::*;
 
 #[test]
-fn symlinks_are_followed_to_read_and_not_to_write() {
+fn symlinks_are_followed_only_for_reading() {
     let dir = dir();
     let path = file(dir.path(), "data", &[5; 8192]);
     let real = fs::canonicalize(&path).unwrap();
@@ -137,7 +137,7 @@ fn dev_zero_is_read_but_called_no_storage() {
 }
 
 #[test]
-fn a_directory_that_may_not_be_written_is_a_clear_error() {
+fn unwritable_directory_is_a_clear_error() {
     needs::ordinary_user(may_not_be_written);
 }
 
@@ -184,7 +184,7 @@ fn a_directory_that_keeps_every_file_gets_none() {
 }
 
 #[test]
-fn reopening_gives_the_same_file_whatever_its_name_means_by_now() {
+fn reopening_gives_the_same_file_after_renaming() {
     let dir = dir();
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     fill(&target);

@@ -1,4 +1,4 @@
-//! Scratch files: private, filled, within the room there is, and gone in the end.
+//! Scratch files: private, filled, within the available room, and finally removed.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
@@ -11,11 +11,11 @@ use iolab_storage::{ExtraFiles, PrivateFiles, TargetKind};
 
 use super::*;
 
-/// Bytes behind the region.
+/// Length of the footer after the region, bytes.
 const FOOTER: u64 = 64 << 10;
 
 #[test]
-fn a_scratch_file_is_private_locked_and_gone_in_the_end() {
+fn scratch_file_is_private_locked_and_finally_removed() {
     let dir = dir();
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     assert_eq!(target.kind(), TargetKind::Scratch);
@@ -63,11 +63,11 @@ fn a_file_in_use_can_lose_its_name() {
 }
 
 #[test]
-fn a_file_in_use_keeps_its_name_while_files_are_beside_it() {
+fn scratch_file_stays_while_other_files_need_it() {
     let dir = dir();
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     let remover = target.scratch_remover().expect("it is a scratch file");
-    // Made later than what removes it, as the files of a trial are.
+    // Made after the remover, as the files of a trial are.
     let beside = target.beside(MIB).unwrap();
     assert!(!remover.remove());
     assert!(target.path().exists());
@@ -86,7 +86,7 @@ fn leftover(dir: &Path, digits: &str) -> PathBuf {
 }
 
 #[test]
-fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
+fn only_leftovers_of_dead_runs_are_removed() {
     let _alone = alone();
     let dir = dir();
     let live = Target::open(dir.path(), &need(MIB)).unwrap();
@@ -103,7 +103,7 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
 
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     assert!(!dead.exists());
-    // A scratch file always has its footer: an empty file of such a name belongs to somebody else.
+    // A scratch file always has its footer: an empty file of such a name belongs to others.
     assert!(empty.exists() && mine.exists());
     assert!(live.path().exists());
     let mut notes = target.notes().to_vec();
@@ -115,14 +115,14 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
 }
 
 #[test]
-fn what_only_looks_like_a_leftover_is_left_alone() {
+fn lookalikes_of_leftovers_are_left_alone() {
     let _alone = alone();
     let dir = dir();
     let outside = tempfile::tempdir().unwrap();
     let at = |digits: &str| dir.path().join(format!(".iolab-scratch-{digits}"));
     let private = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 
-    // Made in another directory, since a run in this one would remove the earlier ones.
+    // Made in another directory, because a run in this one would remove the earlier ones.
     let genuine = leftover(outside.path(), "00000000000000a0");
     let copy = |path: &Path| fs::copy(&genuine, path).unwrap();
 
@@ -147,7 +147,7 @@ fn what_only_looks_like_a_leftover_is_left_alone() {
         0,
     )
     .unwrap();
-    // The footer of another length: a process appended to it, or cut it.
+    // A footer of another length: a process appended to it, or truncated it.
     copy(&at("000000000000000a"));
     let longer = OpenOptions::new()
         .write(true)
@@ -171,7 +171,7 @@ fn what_only_looks_like_a_leftover_is_left_alone() {
     );
 }
 
-/// Not a test of its own: what a test wants to run in a process of its own.
+/// Body for child processes that other tests start; does nothing otherwise.
 #[test]
 fn child() {
     let Ok(job) = std::env::var("IOLAB_TEST_CHILD") else {
@@ -202,7 +202,7 @@ fn child() {
     }
 }
 
-/// A scratch file, and one for each of two workers.
+/// Need of a scratch file, and a private file for each of two workers.
 fn with_private_files() -> Need {
     let private = PrivateFiles {
         threads: 2,
@@ -241,13 +241,13 @@ fn the_next_run_cleans_up_after_sigkill() {
             .map_while(Result::ok)
             .any(|line| line.contains("holding"))
     );
-    // Alive: left alone.
+    // Alive, so left alone.
     drop(Target::open(dir.path(), &need(MIB)).unwrap());
     assert_eq!(names(dir.path()).len(), 3);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(names(dir.path()).len(), 3);
-    // A new file under the name of a left-over is kept, even with its inode number.
+    // A new file with the name of a left-over is kept, even with the same inode number.
     let mine = names(dir.path())
         .into_iter()
         .find(|name| name.ends_with(".1"));
@@ -269,7 +269,7 @@ fn the_next_run_cleans_up_after_sigkill() {
 }
 
 #[test]
-fn the_limit_on_file_sizes_is_an_error_and_no_signal() {
+fn file_size_limit_is_an_error_not_signal() {
     let _alone = alone();
     let dir = dir();
     let output = in_child("limit", dir.path()).output().unwrap();
@@ -278,9 +278,9 @@ fn the_limit_on_file_sizes_is_an_error_and_no_signal() {
 }
 
 #[test]
-fn a_filled_file_has_no_hole_and_does_not_compress() {
+fn filled_file_has_no_hole_and_is_incompressible() {
     let dir = dir();
-    // Not a multiple of the block size: the tail is written by another path.
+    // Not a multiple of the block size, so that the tail is written separately.
     let size = 9 * MIB + 12_345;
     let target = Target::open(dir.path(), &need(size)).unwrap();
     let mut steps = Vec::new();
@@ -305,14 +305,14 @@ fn a_filled_file_has_no_hole_and_does_not_compress() {
     blocks.sort_unstable();
     assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]));
 
-    // The footer outlived the fill: this is still a file that the next run knows.
+    // The footer outlived the fill: the next run still recognises this file.
     assert_eq!(target.file().metadata().unwrap().len(), size + FOOTER);
     let mut footer = [0; 5];
     target.file().read_exact_at(&mut footer, size).unwrap();
     assert_eq!(&footer, b"iolab");
 }
 
-/// No hole (`SEEK_HOLE`) and no unwritten extent (`FIEMAP`) before `size`.
+/// Checks that there is no hole (`SEEK_HOLE`) and no unwritten extent (`FIEMAP`) before `size`.
 fn assert_complete(file: &File, size: u64) {
     let hole = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).unwrap();
     assert!(hole >= size, "hole at {hole}");
@@ -337,7 +337,7 @@ fn assert_complete(file: &File, size: u64) {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_data_and_another_seed_other_data() {
+fn only_the_same_seed_gives_the_same_data() {
     let dir = dir();
     let content = |seed| {
         let target = Target::open(dir.path(), &need(MIB)).unwrap();
@@ -373,10 +373,10 @@ fn an_interrupt_ends_the_filling_and_leaves_nothing() {
 // ---- free space
 
 #[test]
-fn more_than_there_is_room_for_is_refused_before_anything_is_made() {
+fn too_large_a_file_is_refused_before_creation() {
     let dir = dir();
     let error = fails(dir.path(), &need(1 << 60), Kind::Refused);
-    // How much there is differs between machines.
+    // The room differs between machines.
     let error = said(error, dir.path());
     insta::assert_snapshot!(error.split(':').next().unwrap_or_default(), @"a scratch file of 1 EiB does not fit into DIR");
     assert!(names(dir.path()).is_empty());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A made-up configfs, mounted.
+/// A fake configfs, mounted.
 struct Configfs<'a>(&'a Fake);
 
 impl Configfs<'_> {
@@ -34,7 +34,7 @@ fn module(fake: &Fake, name: &str, users: Option<u64>, holders: &[&str]) {
     }
 }
 
-/// Names of the objects as Linux 6.1 has them; what they lead to is a file, and a device that any machine has.
+/// Object names as on Linux 6.1; they lead to a file, and to a device that every machine has.
 #[test]
 fn what_the_kernel_exports_is_in_use() {
     let fake = Fake::new();
@@ -83,7 +83,7 @@ fn what_the_kernel_exports_is_in_use() {
 }
 
 #[test]
-fn an_exported_device_is_found_by_its_number_up_and_down_and_by_other_paths() {
+fn exported_device_is_found_in_all_directions() {
     let fake = Fake::new();
     fake.second_path();
     let config = Configfs::new(&fake);
@@ -102,9 +102,9 @@ fn an_exported_device_is_found_by_its_number_up_and_down_and_by_other_paths() {
     assert!(fake.refusal(SDR1).ends_with(&format!("<- /dev/sdq1, {by}")));
 }
 
-/// The ids are those that Linux 6.1 gives such devices.
+/// Ids that Linux 6.1 gives such devices.
 #[test]
-fn a_device_that_this_machine_exports_to_itself_stands_on_what_is_exported() {
+fn device_exported_to_itself_stands_on_the_export() {
     const SDS: Number = (259, 920);
     let fake = Fake::new();
     fake.device("sds", SDS, 1024);
@@ -126,7 +126,7 @@ fn a_device_that_this_machine_exports_to_itself_stands_on_what_is_exported() {
     assert_eq!(below(), "/dev/sds");
     serial("1b4e28ba-2fa1-11d2-883f-0016d3cca427");
     assert_eq!(below(), "/dev/sdq");
-    // The claim on what is exported is the export's own.
+    // The claim on the exported device is the export's own.
     let mut users = fake.users(|_| 0);
     let (ways, own) = (users.ways(SDS), BTreeSet::from([SDS, SDQ1, SDQ]));
     let sharers = users.sharers(SDS, &ways);
@@ -152,14 +152,14 @@ fn a_device_that_this_machine_exports_to_itself_stands_on_what_is_exported() {
     assert_eq!(below(), path);
 }
 
-/// The id of a disk of LIO with these digits in its serial number.
+/// Id of a LIO disk with these digits in its serial number.
 fn lio_wwid(digits: &str) -> String {
     format!("naa.6001405{digits:0<25}")
 }
 
-/// Linux fills the identifier up with zeros (`spc_parse_naa_6h_vendor_specific`).
+/// Linux pads the identifier with zeros (`spc_parse_naa_6h_vendor_specific`).
 #[test]
-fn clients_of_one_export_keep_each_other_from_it() {
+fn clients_of_one_export_exclude_each_other() {
     const SDS: Number = (259, 920);
     const SDT: Number = (259, 921);
     for (is_device, info) in [
@@ -210,7 +210,7 @@ fn clients_of_one_export_keep_each_other_from_it() {
 }
 
 #[test]
-fn an_id_of_several_exports_may_be_any_of_them() {
+fn ambiguous_id_may_be_any_of_several_exports() {
     const SDS: Number = (259, 920);
     let fake = Fake::new();
     fake.device("sds", SDS, 1024);
@@ -239,7 +239,7 @@ fn an_id_of_several_exports_may_be_any_of_them() {
 }
 
 #[test]
-fn exports_that_seem_to_stand_on_each_other_end_the_way() {
+fn cyclic_exports_end_the_way() {
     const SDS: Number = (259, 920);
     const SDT: Number = (259, 921);
     let mut graph = Graph::default();
@@ -269,7 +269,7 @@ fn exports_that_seem_to_stand_on_each_other_end_the_way() {
 }
 
 #[test]
-fn an_export_that_leads_nowhere_may_be_of_any_target() {
+fn export_of_an_unknown_path_is_refused() {
     let fake = Fake::new();
     let config = Configfs::new(&fake);
     config.object(
@@ -285,7 +285,7 @@ fn an_export_that_leads_nowhere_may_be_of_any_target() {
 }
 
 #[test]
-fn exports_that_cannot_be_seen_are_a_reason_to_refuse() {
+fn invisible_exports_are_refused() {
     let is_refused = |fake: &Fake| fake.users(|_| 0).check_exports().is_err();
     let fake = Fake::new();
     assert!(!is_refused(&fake));
@@ -294,17 +294,17 @@ fn exports_that_cannot_be_seen_are_a_reason_to_refuse() {
     assert!(!is_refused(&fake));
     module(&fake, "nvmet", Some(2), &[]);
     assert!(is_refused(&fake));
-    // configfs is mounted, and shows that it exports nothing.
+    // configfs is mounted, and shows no exports.
     Configfs::new(&fake).object("nvmet/subsystems", &[]);
     assert!(!is_refused(&fake));
-    // One that is built in does not say who uses it.
+    // A built-in module does not show its users.
     module(&fake, "target_core_mod", None, &[]);
     assert!(is_refused(&fake));
 }
 
-/// The controller is exported as it is, which takes its character device.
+/// The controller itself is exported, by its character device.
 #[test]
-fn all_disks_of_an_exported_controller_are_in_use() {
+fn disks_of_an_exported_controller_are_in_use() {
     for is_in_subsystem in [false, true] {
         let fake = Fake::new();
         let config = Configfs::new(&fake);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn two_paths_to_a_disk_are_one_owner_of_its_bytes() {
+fn two_paths_to_a_disk_share_its_bytes() {
     let fake = Fake::new();
     fake.second_path();
     assert_eq!(
@@ -29,7 +29,7 @@ fn two_paths_to_a_disk_are_one_owner_of_its_bytes() {
 }
 
 #[test]
-fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
+fn multipath_mapping_stands_on_both_paths() {
     let fake = Fake::new();
     fake.second_path();
     fake.device("dm-7", DM, 8192);
@@ -66,7 +66,7 @@ fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
 }
 
 #[test]
-fn a_worldwide_id_makes_a_disk_and_another_one_does_with_the_size() {
+fn worldwide_id_or_id_and_size_join_paths() {
     let is_one = |sectors, ids: [&[(&str, &str)]; 2]| {
         let fake = Fake::new();
         fake.device("sdr", SDR, sectors);
@@ -80,7 +80,7 @@ fn a_worldwide_id_makes_a_disk_and_another_one_does_with_the_size() {
     };
     let naa: &[_] = &[("device/wwid", "naa.5000c500a1b2c3d4")];
     assert!(is_one(8192, [naa, naa]));
-    // It has grown, and one path was not rescanned.
+    // The disk has grown, and one path was not rescanned.
     assert!(is_one(8200, [naa, naa]));
     assert!(!is_one(
         8192,
@@ -89,7 +89,7 @@ fn a_worldwide_id_makes_a_disk_and_another_one_does_with_the_size() {
     let zero: &[_] = &[("device/wwid", "naa.0000000000000000")];
     assert!(!is_one(8192, [zero, zero]));
     assert!(!is_one(8192, [&[], &[]]));
-    // Namespaces of NVMe: one id of several is enough.
+    // NVMe namespaces: one id of several is enough.
     let nguid = ("nguid", "00253858-1234-abcd-0000-000000000001");
     let serial = ("wwid", "nvme.1b36-616263-51454d55-00000001");
     assert!(is_one(8192, [&[nguid, serial], &[nguid]]));
@@ -114,9 +114,9 @@ fn a_worldwide_id_makes_a_disk_and_another_one_does_with_the_size() {
     assert!(!is_one(8192, [&disk("A"), &disk("B")]));
 }
 
-/// Devices of which no two have all ids, but each has one of another's.
+/// Devices of which no two share all ids, but each shares one with another.
 #[test]
-fn paths_that_share_no_id_may_share_a_third() {
+fn paths_are_joined_through_a_third() {
     let fake = Fake::new();
     fake.device("sdr", SDR, 8192);
     fake.device("sds", (259, 920), 8192);
