@@ -1,9 +1,9 @@
-//! A number for the sources that decide what ranks say to each other, so that ranks of different builds of one version are told apart.
+//! A number for the sources that define the messages between ranks, which distinguishes different builds of one version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Beside this package they are there in a checkout alone; elsewhere the version tells which they are.
+/// The sources, next to this package in a checkout only; elsewhere the version identifies them.
 const SOURCES: [&str; 3] = ["src", "../cluster/src", "../workload/src"];
 
 fn main() {

@@ -1,4 +1,4 @@
-//! What fio does between two passes over a file, and iolab does not.
+//! Actions of fio between two passes over a file that iolab does not take.
 
 use iolab_workload::trial::{CacheState, FileLayout, TrialSpec};
 
@@ -7,11 +7,11 @@ use iolab_workload::trial::{CacheState, FileLayout, TrialSpec};
 pub struct PageSize(pub u64);
 
 impl PageSize {
-    /// That of most machines.
+    /// Bytes of a page on most machines.
     pub const USUAL: Self = Self(4096);
 }
 
-/// What the kernel reads as a whole before a buffered write of a part of it.
+/// The unit that the kernel reads before a buffered write of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadUnit {
     /// A block of a file system: as mkfs makes it by default, on machines with pages of any size.

@@ -1,5 +1,5 @@
-//! What iolab measured, in fio's options: a job for each cell, or for each of its groups. A setting that does not come back when the
-//! options are read is named in the job's `description`, from which iolab reads it.
+//! Measured cells in fio's options: a job for each cell, or for each of its groups. A setting that the options do not carry
+//! is named in the job's `description`, from which iolab reads it.
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::TrialSpec;
@@ -8,11 +8,11 @@ use iolab_workload::{Error, Result};
 use crate::job_lines::JobLines;
 use crate::options::{FileSize, Options, cell_or_faults, reported_cell};
 
-/// What the description of a job begins with.
+/// Beginning of the description of a job.
 const ALSO: &str = "iolab also had ";
-/// What stands between the settings of a description.
+/// Separator between the settings of a description.
 const NEXT: &str = "; ";
-/// What the description of a cell that issues no requests begins with.
+/// Beginning of the description of a cell that issues no requests.
 const PROGRAM: &str = "iolab timed a program: ";
 
 /// The trials of a cell, or of one of its groups.
@@ -22,7 +22,7 @@ pub struct DescribedJob {
     pub group: u32,
     /// Its settings.
     pub trial: TrialSpec,
-    /// The same as options of fio.
+    /// The settings as options of fio.
     pub options: Options,
 }
 
@@ -58,9 +58,9 @@ fn job(group: u32, lines: JobLines, cell: &CellSpec) -> DescribedJob {
         None => (line.clone(), "1".to_owned()),
     });
     let mut options: Options = given.collect();
-    // It is about what fio prints.
+    // The percentiles only change what fio prints.
     options.remove("clat_percentiles");
-    // The name of the file is that of another one in a job file.
+    // In a job file the file has another name.
     if let Some(name) = options.get_mut("filename") {
         "target".clone_into(name);
     }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn each_group_that_runs_is_a_job_and_reads_as_a_cell_of_its_own() {
+    fn each_running_group_is_a_job_and_cell() {
         let sets = "writer.rate=none reader.bs=16k reader.threads=4 reader.rate=none reader.arrivals=constant";
         let jobs = jobs("interference", sets);
         let numbers: Vec<u32> = jobs.iter().map(|job| job.group).collect();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_no_job_and_another_tool_is_named() {
+    fn a_program_has_no_job_other_tools_do() {
         let program = CellSpec {
             command: Some("cat {file}".parse().expect("a program")),
             ..CellSpec::default()
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_by_another_hand_is_refused_or_no_setting() {
+    fn foreign_descriptions_are_refused_or_ignored() {
         let with = |text: &str| {
             let options = Options::from([("description".to_owned(), text.to_owned())]);
             described_cell(&options, 4096)

@@ -35,16 +35,16 @@ pub use super::between_passes::PageSize;
 use super::between_passes::ReadUnit;
 use super::options::{FileSize, cell_or_faults, duration, is_set};
 
-/// What a job file asks for.
+/// The content of a job file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobFile {
     /// The experiment.
     pub experiment: Experiment,
-    /// Where it is measured: what the user or the file names.
+    /// The target that the user or the file names.
     pub target: Option<PathBuf>,
-    /// What iolab does otherwise than fio would.
+    /// Differences between iolab and fio for this file.
     pub notes: Vec<String>,
-    /// Every option with what iolab makes of it.
+    /// Every option with its meaning for iolab.
     pub told: Vec<OptionExplanation>,
 }
 
@@ -185,7 +185,7 @@ impl JobFile {
     }
 }
 
-/// What each job measures; `None` for those with mistakes.
+/// The cell of each job; `None` for jobs with mistakes.
 fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Option<CellSpec>> {
     let size = FileSize {
         known: whole,
@@ -193,7 +193,7 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Op
     };
     let mut cells = Vec::with_capacity(jobs.len());
     for job in jobs {
-        // It is not waited for, but has to be a time all the same.
+        // iolab does not wait for it, but it has to be a valid time all the same.
         let ramp = job.options.get("ramp_time");
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
             mistakes.add(&job.place_of(fault.option), fault.error);
@@ -274,7 +274,7 @@ fn design(cells: &[CellSpec], stages: &[usize]) -> Design {
     }
 }
 
-/// What the cells have in common is fixed; in what they differ, each is a combination of its own.
+/// Fixes the common settings of the cells; if cells differ in others, each becomes a combination.
 fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
     let default = CellSpec::default();
     let mut rows: Vec<Combination> = vec![Vec::new(); cells.len()];

@@ -16,12 +16,12 @@ const FILE: &str = "iolab.fio.tmp";
 pub(crate) struct JobLines {
     /// Each as `NAME` or `NAME=VALUE`.
     pub(crate) lines: Vec<String>,
-    /// What fio would do otherwise, as far as it follows from values that no option takes.
+    /// Differences of fio that follow from values without an option.
     differences: Vec<String>,
 }
 
 impl JobLines {
-    /// Those of a trial. What fio cannot do at all, [`check`](super::unsupported::check) says.
+    /// The lines of a trial. [`check`](super::unsupported::check) names everything that fio cannot do at all.
     pub(crate) fn of(spec: &TrialSpec) -> Self {
         let common = words::common(spec).into_iter();
         let common = common.map(|word| word.trim_start_matches("--").to_owned());
@@ -72,7 +72,7 @@ impl JobLines {
         all / threads
     }
 
-    /// Where its threads run.
+    /// Adds the CPUs of its threads.
     fn processors(&mut self, spec: &TrialSpec) {
         self.add(format!("numjobs={}", spec.threads));
         if let Some(cpus) = &spec.cpus {
@@ -87,7 +87,7 @@ impl JobLines {
         }
     }
 
-    /// Which part of which file the threads go over, and how far.
+    /// Adds the part of the file that the threads visit, and the limit.
     fn place(&mut self, spec: &TrialSpec) {
         if spec.layout != FileLayout::Private {
             self.add(format!("filename={FILE}"));

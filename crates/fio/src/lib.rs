@@ -1,8 +1,10 @@
-//! iolab-fio: what fio's options mean. Job files of fio become experiments, experiments job files, and trials the words of a command
-//! line. Nothing here starts fio or measures, so that any system reads and writes job files. fio's HOWTO explains every option.
+//! iolab-fio: the meaning of fio's options. Job files of fio become experiments, experiments job files, and trials the
+//! words of a command line. Nothing here starts fio or measures, so any system reads and writes job files. fio's HOWTO
+//! explains every option.
 //!
-//! Files to begin with: `job.rs` a job file as an experiment, `write_job.rs` an experiment as a job file, `options.rs` the options of
-//! a job as a cell, `words.rs` a trial as options, `described.rs` what was measured as jobs, `reported.rs` what a report says of a job, `unsupported.rs` what fio cannot do, or does otherwise.
+//! Files to begin with: `job.rs` a job file as an experiment, `write_job.rs` an experiment as a job file, `options.rs` the
+//! options of a job as a cell. `words.rs` a trial as options, `described.rs` measured cells as jobs, `reported.rs` the job
+//! of a report's entry. `unsupported.rs` names the differences from fio, and everything that fio cannot do.
 
 mod between_passes;
 pub mod described;

@@ -25,7 +25,7 @@ pub(crate) use files::file_count;
 pub(crate) use values::{duration, short, size};
 use values::{refused, unknown};
 
-/// The options of one job, those of `[global]` among them.
+/// The options of one job, including the options of `[global]`.
 pub type Options = BTreeMap<String, String>;
 
 /// An option whose value iolab has no words for.
@@ -33,7 +33,7 @@ pub type Options = BTreeMap<String, String>;
 pub(crate) struct Fault {
     /// Its name, as it was given.
     pub(crate) option: &'static str,
-    /// What is wrong, of kind [`Usage`](iolab_workload::Kind::Usage).
+    /// The error, of kind [`Usage`](iolab_workload::Kind::Usage).
     pub(crate) error: Error,
 }
 
@@ -55,7 +55,7 @@ pub(crate) type Read<T> = std::result::Result<T, Fault>;
 struct Faults(Vec<Fault>);
 
 impl Faults {
-    /// What was read, or something instead where it is a fault.
+    /// The value read, or `instead` if it is a fault, which is kept.
     fn or<T>(&mut self, read: Read<T>, instead: T) -> T {
         read.unwrap_or_else(|fault| {
             self.0.push(fault);
@@ -74,10 +74,10 @@ pub fn cell_of(options: &Options, size: FileSize) -> Result<CellSpec> {
     cell_or_faults(options, size).map_err(|mut faults| faults.swap_remove(0).error)
 }
 
-/// The cell of a job that has run and did so many bytes, which are its size where it has none.
+/// The cell of a job that has run and transferred `done` bytes, which are its size if it has none.
 ///
 /// # Errors
-/// Those of [`cell_of`].
+/// As [`cell_of`].
 pub fn reported_cell(options: &Options, done: u64) -> Result<CellSpec> {
     let size = FileSize {
         known: None,
@@ -207,7 +207,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     }
 }
 
-/// Which blocks a random order prefers.
+/// The distribution of a random order.
 fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
     let Some((option, text)) = value(options, "random_distribution") else {
         return Ok(uniform);
@@ -215,7 +215,7 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
     let fault = |error: Error| Fault::within(option, error);
     match text.split_once(':') {
         None if text == "random" => Ok(uniform),
-        // The numbers that fio takes where none is given.
+        // The numbers that fio uses if none is given.
         None if text == "zipf" => Ok(Pattern::Zipf(1.1)),
         None if text == "pareto" => Ok(Pattern::Pareto(0.2)),
         None if text == "normal" => Ok(Pattern::Normal(0.0)),
@@ -308,7 +308,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     };
 }
 
-/// `bs`, that of reads where the directions differ.
+/// `bs`, for reads if the directions differ.
 fn block_size(options: &Options) -> Read<u64> {
     let (name, text) = value(options, "bs").unwrap_or(("bs", ""));
     requests_and_threads::block(name, requests_and_threads::directions(text)[0])

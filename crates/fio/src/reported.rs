@@ -1,7 +1,8 @@
-//! What an entry of a report says that fio did: its options, as far as its counts agree with them.
+//! The settings of an entry of a fio report: its options, as far as its counts agree with them.
 //!
-//! fio prints the options of one job where it adds up a group of different ones, leaves out options without a value, and clients
-//! leave out all of them. So an option that is not there says nothing, and options that the counts contradict say nothing either.
+//! fio prints the options of one job if it adds up a group of different ones. It leaves out options without a value, and
+//! clients leave out all of them. So a missing option says nothing, and options that the counts contradict say nothing
+//! either.
 
 use std::collections::BTreeSet;
 
@@ -55,12 +56,12 @@ impl Counts {
         [self.reads, self.writes, self.trims]
     }
 
-    /// Those of each direction, and those of all.
+    /// The counts of each direction, and of all.
     fn each(&self) -> [Counted; 4] {
         [self.reads, self.writes, self.trims, self.unsplit]
     }
 
-    /// Number of threads, where the times tell it.
+    /// Number of threads, if the times show it.
     fn threads(&self) -> Option<u32> {
         let ratio = self.worked_ms as f64 / self.elapsed_ms.max(1) as f64;
         let threads = ratio.round();
@@ -76,19 +77,19 @@ impl Counts {
     }
 }
 
-/// What is known of an entry.
+/// Known facts about an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
-    /// Its settings, with those that are not known named.
+    /// Its settings, including the names of unknown ones.
     pub cell: CellSpec,
-    /// Why its options are not those of what ran; `None` where the counts agree with them.
+    /// Why its options do not describe the actual job; `None` if the counts agree with them.
     pub doubt: Option<String>,
-    /// Number of jobs that it adds up, where that is not the number of clones that its options say.
+    /// Number of jobs that it adds up, if that differs from the number of clones in its options.
     pub group_of: Option<u32>,
 }
 
-/// What an entry with these options did by its counts. `repeated` is an option that was given twice, `None` for options those that the
-/// report does not have.
+/// The settings of an entry with these options, checked by its counts. `repeated` is an option that was given twice.
+/// `options` is `None` if the report has none.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
@@ -216,7 +217,7 @@ impl Checked<'_> {
         counted
     }
 
-    /// What the counts contradict of the options.
+    /// A contradiction between the counts and the options, in words.
     fn contradiction(&self) -> Option<String> {
         if let Some(text) = self.options.get("kb_base").filter(|text| *text != "1024") {
             return Some(format!("its sizes have other units (kb_base={text})"));

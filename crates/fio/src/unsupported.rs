@@ -27,7 +27,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), String> {
     first_refusal(treatments(spec))
 }
 
-/// What fio makes of each field. Those of `same` are options of the same meaning, which `write_job` writes.
+/// Treatment of each field by fio. The fields of `same` are options with the same meaning, which `write_job` writes.
 fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
     treated!(spec => TrialSpec {

@@ -4,7 +4,7 @@ use iolab_workload::trial::{
     Backend, CacheState, FileLayout, Pattern, Sizes, SyncPolicy, TrialSpec, share,
 };
 
-/// What all workers have in common.
+/// The settings common to all workers.
 pub fn common(spec: &TrialSpec) -> Vec<String> {
     let mut words = vec![
         "--allow_file_create=0".to_owned(),

@@ -186,9 +186,9 @@ mod tests {
         }
     }
 
-    /// Where a pass begins is nothing that requests at random have.
+    /// Random requests do not depend on the start of a pass.
     #[test]
-    fn random_requests_are_written_wherever_an_ordered_pass_would_begin() {
+    fn random_requests_ignore_the_start_of_passes() {
         let left_out = |name: &str| {
             let text = job_file(&plan(name, &["bs=4k", "first_offset=random"]));
             text.contains("; left out: ")
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fio_would_do_otherwise_is_left_out_with_its_reason() {
+    fn differences_of_fio_are_left_out_with_reasons() {
         let told = [
             ("load-latency", &["rate=1000,2000", "read_percent=50"][..]),
             ("read-random", &["bs=4k,8k", "cache=cold", "bytes=none"]),

@@ -13,17 +13,17 @@ use crate::options::size;
 #[derive(Clone, Copy)]
 struct Clones {
     count: u64,
-    /// Where the range of the first one begins, bytes.
+    /// Start of the first range, bytes.
     first: u64,
-    /// From the beginning of a range to that of the next, bytes.
+    /// Distance from the start of a range to the start of the next, bytes.
     step: u64,
 }
 
-/// The jobs, with one for each clone of those whose ranges have gaps between them, or overlap. As many bytes apart as a job has, the clones
-/// are the threads of one job.
+/// The jobs, with a job of its own for each clone whose ranges have gaps between them, or overlap. Clones exactly one job
+/// size apart stay threads of one job.
 ///
 /// # Errors
-/// When a trial has no room for the clones; none is made then.
+/// If a trial has no room for the clones; then none of them is made.
 pub(super) fn apart(jobs: Vec<Job>) -> Result<Vec<Job>> {
     let clones: Vec<Option<Clones>> = jobs.iter().map(of_job).collect();
     check_count(&jobs, &clones)?;

@@ -1,4 +1,4 @@
-//! Where iolab does otherwise than fio would, in words.
+//! Differences between iolab and fio, in words.
 
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
@@ -15,19 +15,19 @@ use crate::unsupported::has_one_place;
 /// Whether it holds of a job file, and what to say then.
 type Note = (bool, &'static str);
 
-/// What a job file asks for, job by job.
+/// The content of a job file, job by job.
 struct Asked<'a> {
     jobs: &'a [Job],
-    /// What each job measures.
+    /// The cell of each job.
     cells: &'a [CellSpec],
     /// Jobs of the same number run side by side.
     stages: &'a [usize],
-    /// Bytes of the file that is measured; `None` where iolab makes one.
+    /// Bytes of the measured file; `None` if iolab makes one.
     whole: Option<u64>,
 }
 
-/// Differences from what fio does with these jobs, a sentence each. `stages` has the same number for jobs that run side by side, `whole`
-/// the bytes of the file that is measured, unless iolab makes one, `unit` what its writes read first.
+/// Differences from fio for these jobs, a sentence each. `stages` has the same number for jobs that run side by side.
+/// `whole` is the size of the measured file in bytes, unless iolab makes one. `unit` is what its writes read first.
 pub(super) fn of(
     jobs: &[Job],
     cells: &[CellSpec],
@@ -109,7 +109,7 @@ impl Asked<'_> {
         }
     }
 
-    /// When requests are made, and what goes with them.
+    /// Differences in the timing of requests, and in requests that accompany them.
     fn requests(&self) -> [Note; 4] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
@@ -131,7 +131,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What files hold, and how it is checked.
+    /// Differences in the content of files, and in its check.
     fn data(&self) -> [Note; 9] {
         table! {
             (self.any_with(&["create_on_open"], TrialSpec::reads),
@@ -202,7 +202,7 @@ fn cached_passes(job: &Job, trial: &TrialSpec, unit: ReadUnit) -> Option<String>
     })
 }
 
-/// What fio does otherwise with several files, and how much of it.
+/// fio's difference with several files, and its extent.
 fn several_files((job, cell): (&Job, &CellSpec)) -> Option<String> {
     let trial = &cell.trial;
     let files = trial.files?;
@@ -229,7 +229,7 @@ fn several_files((job, cell): (&Job, &CellSpec)) -> Option<String> {
     ))
 }
 
-/// Where fio's requests are smaller than those that a job asks for, and how much.
+/// Jobs for which fio makes smaller requests than asked, and their extent.
 fn shortened_requests<'a>(
     jobs: &'a [Job],
     cells: &'a [CellSpec],

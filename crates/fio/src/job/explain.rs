@@ -12,13 +12,13 @@ use super::line_position::LinePosition;
 /// One option and its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionExplanation {
-    /// Where it stands: `line 3`.
+    /// Its place: `line 3`.
     pub place: String,
-    /// The jobs that it holds for; empty for all of them.
+    /// The jobs that it applies to; empty for all of them.
     pub jobs: Vec<String>,
-    /// As fio knows it: `rw=randread`.
+    /// The option in fio's words: `rw=randread`.
     pub option: String,
-    /// As iolab does: `pattern=rand, read_percent=100`, or why it changes nothing.
+    /// The settings in iolab's words: `pattern=rand, read_percent=100`, or why it changes nothing.
     pub means: String,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
 fn means(name: &str, cell: &CellSpec) -> String {
     match in_job(name).map(|known| known.effect) {
         Some(Effect::Decides(settings)) => {
-            // What an option may change beside the first two is news only where it does.
+            // A setting after the first two is shown only if the option changes it.
             let default = CellSpec::default();
             let settings = settings.iter().filter_map(|name| Setting::find(name));
             let changed = settings.enumerate().filter(|(place, setting)| {

@@ -1,4 +1,4 @@
-//! What is wrong in a job file, told all at once.
+//! Mistakes of a job file, reported all at once.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl Mistakes {
         self.put(place, error.within(place));
     }
 
-    /// Whether there are so many that the rest of the file is not looked at.
+    /// Whether there are too many to examine the rest of the file.
     pub(super) fn are_enough(&self) -> bool {
         self.0.len() > LINES_MAX
     }

@@ -19,22 +19,23 @@ pub(super) const JOBS_MAX: usize = 1000;
 pub(super) struct Job {
     /// Its name.
     pub(super) name: String,
-    /// Where it begins.
+    /// Its place in the file.
     place: LinePosition,
-    /// Its options, each understood.
+    /// Its options, all of them known.
     pub(super) options: Options,
-    /// Jobs beside it that do the same: their threads are counted with its own.
+    /// Identical jobs that run at the same time: their threads are counted with its own.
     pub(super) also: Vec<String>,
-    /// Of a clone with a range of its own: the options that made it, each with its value in the file and what it came to.
+    /// For a clone with a range of its own: the options that made it, each with its value in the file and the resulting
+    /// value.
     pub(super) made_by: Vec<(&'static str, String, String)>,
-    /// Whether it gives a `filename` that its `libblkio_path` takes the place of.
+    /// Whether its `libblkio_path` replaces a `filename`.
     pub(super) leaves_filename: bool,
-    /// Where its options stand.
+    /// Places of its options.
     places: BTreeMap<String, LinePosition>,
 }
 
 impl Job {
-    /// Makes `libblkio_path` the file: the library does not look at `filename`, wherever that stands.
+    /// Makes `libblkio_path` the file: the library ignores `filename`, wherever it stands.
     fn take_path(&mut self) {
         if let Some(path) = self.options.get("libblkio_path").cloned() {
             let place = self.place_of("libblkio_path");
@@ -44,7 +45,7 @@ impl Job {
         }
     }
 
-    /// Where an option is given, or else the job begins.
+    /// The place of an option, or otherwise of the job.
     pub(super) fn place_of(&self, option: &str) -> LinePosition {
         self.places
             .get(option)
@@ -52,7 +53,7 @@ impl Job {
             .unwrap_or_else(|| self.place())
     }
 
-    /// Where it begins. What is said of a job as a whole follows from all of its options: it is hidden where one of them is.
+    /// The place of the job. Statements about a job follow from all of its options: the place is hidden if one of them is.
     pub(super) fn place(&self) -> LinePosition {
         let hidden = || self.places.values().find_map(|place| place.hidden.clone());
         let mut place = self.place.clone();
@@ -100,7 +101,7 @@ impl Job {
             clone.made_by.extend(written);
         }
         if number > 0 {
-            // It runs beside the first one, which waits.
+            // A clone runs at the same time as the first one, which waits.
             for option in ["stonewall", "wait_for_previous", "wait_for", "new_group"] {
                 clone.options.remove(option);
             }

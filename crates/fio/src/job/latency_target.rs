@@ -12,14 +12,14 @@ use super::job_errors::Mistakes;
 use super::jobs::Job;
 use crate::options::micros;
 
-/// What such a job asks.
+/// The service levels of a job with a latency target.
 pub(super) struct Held {
     levels: ServiceLevels,
     /// How long each depth is tried.
     window: Option<Duration>,
 }
 
-/// What the jobs ask so; `None` where none does.
+/// The service levels of the jobs; `None` if no job has a latency target.
 pub(super) fn held(jobs: &[Job], mistakes: &mut Mistakes) -> Option<Held> {
     const TARGET: &str = "latency_target";
     let job = jobs.iter().find(|job| job.options.contains_key(TARGET))?;

@@ -1,15 +1,15 @@
-//! Where a line of a job file stands, and whether its text may be shown.
+//! Position of a line of a job file, and whether its text may be shown.
 
 use std::fmt;
 
 use iolab_workload::Error;
 
-/// Where a line stands.
+/// Position of a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct LinePosition {
     /// The number of the line in the file that was named.
     pub(super) line: usize,
-    /// The file that this line includes, and the lines in it and in what it includes in turn.
+    /// The file that this line includes, with the lines in that file and in further included files.
     pub(super) included: Option<(String, Vec<usize>)>,
     /// Why its text is not shown.
     pub(super) hidden: Option<Hidden>,
@@ -20,7 +20,7 @@ pub(super) struct LinePosition {
 pub(super) enum Hidden {
     /// The value of variables of the environment is in it; so the job file writes it.
     Variables(String),
-    /// It stands in another file.
+    /// The text comes from another file.
     Elsewhere,
 }
 

@@ -21,10 +21,10 @@ const LINES_MAX: usize = 100_000;
 /// Most bytes of a file with all that it includes, and with what stands in variables.
 const BYTES_MAX: usize = 8 << 20;
 
-/// Where a job file takes from what is not in its text.
+/// Sources of a job file other than its text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    /// The job file, from whose folder `include` counts; none where nothing can be included.
+    /// The job file, relative to whose folder `include` is resolved; `None` if nothing can be included.
     pub(super) file: Option<&'a Path>,
     /// Whether files outside of that folder may be included.
     pub(super) allow_include: bool,
@@ -37,11 +37,11 @@ pub(super) struct Around<'a> {
 pub(super) enum Said {
     /// `[name]`.
     Section(String),
-    /// `name=value`; without a value where there is no `=`, or nothing behind it.
+    /// `name=value`; without a value if there is no `=`, or nothing after it.
     Option(String, Option<String>),
 }
 
-/// What the lines say, each with its place.
+/// The lines of a job file, each with its place.
 pub(super) fn read(
     text: &str,
     around: Around<'_>,
@@ -73,13 +73,13 @@ struct Reader<'a> {
     included: usize,
     /// Bytes that were read so far.
     bytes: usize,
-    /// The file under way, behind those that include it.
+    /// The files being read, each included by the one before it.
     open: Vec<PathBuf>,
     said: Vec<(LinePosition, Said)>,
 }
 
 impl Reader<'_> {
-    /// Takes the lines of a file; `place` tells where each of them stands.
+    /// Takes the lines of a file; `place` gives the position of each of them.
     fn collect(&mut self, text: &str, depth: usize, place: &dyn Fn(usize) -> LinePosition) {
         for (number, line) in text.lines().enumerate() {
             let mut place = place(number + 1);
@@ -122,7 +122,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The text behind the bracket that opens a section.
+    /// Reads the text after the bracket that opens a section.
     fn section(&mut self, text: &str, place: &LinePosition, depth: usize) {
         let name = text.strip_suffix(']').unwrap_or_else(|| {
             let error = Error::usage("a section has no closing bracket").hint("write [name]");
@@ -182,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Where a file that is included lies.
+    /// Path of an included file.
     fn path_of(&self, name: &str) -> Result<PathBuf> {
         let file = self.around.file.ok_or_else(|| {
             Error::usage(format!("include {name}: there is no folder to look in"))
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_variables_and_the_byte_order_mark_are_seen_through() {
+    fn comments_variables_and_byte_order_marks_are_handled() {
         let text = "\u{feff}[a]\r\nruntime=3600  # an hour\r\nsize = ${SIZE} ; all of it\nthread\nruntime=\n";
         let (lines, told) = said(text, None);
         assert_eq!(told, "");

@@ -37,7 +37,7 @@ impl ReadBack {
         self.0.get(number).is_some_and(Option::is_some)
     }
 
-    /// What is said of each of them.
+    /// A note about each of them.
     pub(super) fn told<'a>(&'a self, jobs: &'a [Job]) -> impl Iterator<Item = String> + 'a {
         let pairs = jobs.iter().zip(&self.0);
         pairs.filter_map(|(job, writer)| {
@@ -72,7 +72,7 @@ mod tests {
         [write]\nrw=write\n[read]\nstonewall\nrw=read\noffset=OFFSET\n";
 
     #[test]
-    fn a_part_of_what_was_written_is_read_back() {
+    fn part_of_the_written_data_is_read_back() {
         for part in ["0", "0\nsize=512k", "512k\nsize=512k"] {
             let text = BEHIND.replace("OFFSET", part);
             JobFile::parse(&text, "part").expect(part);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_job_reads_back_is_checked_once() {
+    fn data_read_by_later_jobs_is_checked_once() {
         let file = JobFile::parse(SCAN, "scan").expect("read");
         let cells = cells(&file.experiment).expect("cells");
         let verified: Vec<(u8, bool)> = cells
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_job_of_the_file_wrote_is_not_read_back() {
+    fn unwritten_data_is_not_read_back() {
         for text in [
             SCAN.replace("rw=write", "rw=read"),
             SCAN.replace("[read]\n", "[read]\nverify=crc32c\n"),

@@ -49,7 +49,7 @@ pub(super) fn mean_request(trial: &TrialSpec) -> Option<f64> {
     Some(covered as f64 * trial.bs as f64 / requests as f64)
 }
 
-/// The blocks of a file that were visited: each points to itself where it was not, or to one behind it.
+/// The visited blocks of a file: an unvisited block points to itself, a visited one to a later block.
 struct Visited(Vec<usize>);
 
 impl Visited {
@@ -57,7 +57,7 @@ impl Visited {
         Self((0..=blocks).collect())
     }
 
-    /// The first block from this one on that was not visited, the first of all behind the last; `None` where all were.
+    /// The first unvisited block from this one on, continuing at the start of the file; `None` if all were visited.
     fn next_free(&mut self, from: usize) -> Option<usize> {
         let end = self.0.len() - 1;
         let found = match self.root(from) {
@@ -76,7 +76,7 @@ impl Visited {
         block
     }
 
-    /// Visits so many blocks, or those up to the first one that was visited before; how many these are.
+    /// Visits up to `blocks` blocks, stopping before one that was visited already; returns their number.
     fn visit(&mut self, first: usize, blocks: usize) -> usize {
         for block in first..first + blocks {
             if self.0[block] != block {

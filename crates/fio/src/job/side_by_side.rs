@@ -17,8 +17,8 @@ use crate::options::{file_count, short};
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;
 
-/// The jobs in their order, each with the number of its stage: those of a stage run side by side, and a stage begins when
-/// the one before it is over. Jobs of a stage that do the same are one with more threads.
+/// The jobs in their order, each with the number of its stage. Jobs of a stage run side by side, and a stage begins when
+/// the one before it is over. Identical jobs of a stage become one with more threads.
 pub(super) fn staged(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<(usize, Job)> {
     let mut all: Vec<(usize, Job)> = Vec::new();
     for job in jobs {
@@ -101,8 +101,8 @@ fn folder(jobs: &[Job]) -> Option<PathBuf> {
         .then_some(first)
 }
 
-/// Gives each job the bytes of its own file, one behind the other; jobs that name the same file share them. Each thread of
-/// a job then has a share of the range, as it has a file of its own in fio.
+/// Gives each job the bytes of its own file, one file after the other; jobs that name the same file share them. Each thread
+/// of a job then has a share of the range, as it has a file of its own in fio.
 pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     // Each file with its number of bytes.
     let mut files: Vec<(Option<&Path>, u64)> = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     }
 }
 
-/// Refuses jobs with several files beside others: groups share one file.
+/// Refuses jobs with several files in a stage with other jobs: groups share one file.
 pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
     for job in jobs {
         if let Some((option, count)) = file_count(&job.options) {
@@ -144,7 +144,7 @@ pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
     }
 }
 
-/// Makes each job a group. Where there are several stages, each is a cell in which the groups of the others do nothing.
+/// Makes each job a group. With several stages, each is a cell in which the groups of the other stages do nothing.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): too many jobs.

@@ -1,4 +1,4 @@
-//! What a job file is measured on.
+//! The target of a job file.
 
 use std::fs::{File, FileType};
 use std::io::{Seek, SeekFrom};

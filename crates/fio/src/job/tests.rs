@@ -32,7 +32,7 @@ fn the_path_of_libblkio_is_the_file() {
 }
 
 #[test]
-fn several_files_a_floor_alone_and_a_trace_are_refused() {
+fn several_files_single_floors_and_traces_are_refused() {
     let told = [
         "filename=f1\nfilename=f2\n",
         "filename=f1:f2\n",
@@ -86,7 +86,7 @@ fn planned(text: &str, names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn jobs_that_differ_in_much_are_a_list_of_cells() {
+fn very_different_jobs_become_a_list_of_cells() {
     let text = "[fill]\nfilename=/dev/x\nsize=1g\nrw=write\nbs=1m\niodepth=16\nioengine=libaio\n[steady]\nfilename=/dev/x\nsize=1g\nstonewall\nrw=randwrite\nbs=4k\nnumjobs=4\niodepth=32\nioengine=libaio\n[read]\nfilename=/dev/x\nsize=1g\nwait_for=steady\n";
     assert_eq!(
         planned(
@@ -147,7 +147,7 @@ fn jobs_on_one_file_share_its_bytes() {
 }
 
 #[test]
-fn stages_of_several_jobs_are_cells_with_their_own_groups() {
+fn stages_of_several_jobs_are_cells_with_groups() {
     let text = "[global]\nfilename=/dev/nowhere\nsize=1m\n[fill]\nrw=write\n[r]\nstonewall\nrw=randread\n[w]\nrw=randwrite\nrate_iops=10\n";
     assert_eq!(
         grouped(text, &["pattern", "rate"]),
@@ -165,7 +165,7 @@ fn what_reads_behind_durable_writes_is_measured_too() {
 }
 
 #[test]
-fn threads_share_files_as_the_jobs_of_fio_do() {
+fn threads_share_files_as_fios_jobs_do() {
     let names = ["threads", "layout", "region", "bytes"];
     for (text, cells) in [
         ("numjobs=4\nsize=1m", "4 private 4MiB 4MiB"),
@@ -190,7 +190,7 @@ fn threads_share_files_as_the_jobs_of_fio_do() {
 }
 
 #[test]
-fn a_level_of_latency_is_judged_at_each_depth() {
+fn a_latency_level_is_judged_at_each_depth() {
     let text = "[a]\nrw=randread\nioengine=libaio\niodepth=6\nlatency_target=500\nlatency_window=2000000\nlatency_percentile=99.9\n";
     assert_eq!(
         planned(text, &["depth", "time", "bytes"]),
@@ -208,7 +208,7 @@ fn a_level_of_latency_is_judged_at_each_depth() {
 }
 
 #[test]
-fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
+fn identical_jobs_are_one_with_more_threads() {
     let text = "[global]\nfilename=/x\nsize=1m\nrw=randread\nnumjobs=3\n[a]\n[b]\n";
     let file = JobFile::parse(text, "x").expect("a job file");
     let told = file.explained();
@@ -221,7 +221,7 @@ fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
     assert_eq!(threads(&more), [["a 10", "e 3"]]);
     let waiting = format!("{text}[c]\nrw=read\nwait_for=b\n[d]\nrw=write\nwait_for=c\n");
     assert_eq!(planned(&waiting, &["threads"]), ["6", "3", "3"]);
-    // Clones with ranges of their own are not those of another job.
+    // Clones with ranges of their own are not merged into another job.
     let own = text.replace("size=1m", "size=1m\noffset_increment=1m");
     assert_eq!(threads(&own.replace("randread", "read")), [["a 3", "b 3"]]);
 }
@@ -256,7 +256,7 @@ fn every_option_is_told_with_what_it_means() {
 }
 
 #[test]
-fn what_is_not_understood_is_named_with_its_line() {
+fn unknown_options_are_named_with_their_line() {
     let told = [
         "[a]\nrw=write\nverify=pattern\n",
         "[a]\nrw=read\nbsrange=4k-10k\n",
@@ -325,7 +325,7 @@ fn what_is_not_understood_is_named_with_its_line() {
 }
 
 #[test]
-fn a_file_is_made_in_its_folder_and_a_folder_is_not_made() {
+fn a_file_is_made_but_not_its_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().display();
     for (options, target) in [
@@ -352,7 +352,7 @@ fn a_file_is_made_in_its_folder_and_a_folder_is_not_made() {
 }
 
 #[test]
-fn a_size_of_0_is_all_of_the_file() {
+fn a_size_of_0_means_the_whole_file() {
     let sized = JobFile::parse("[a]\nrw=read\nsize=0\n", "x").expect("a job file");
     let without = JobFile::parse("[a]\nrw=read\n", "x").expect("a job file");
     assert_eq!(sized.experiment, without.experiment);

@@ -11,7 +11,7 @@ macro_rules! job_files {
 }
 
 #[test]
-fn each_option_is_carried_out_told_or_named_as_what_stops_it() {
+fn each_option_is_applied_explained_or_refused() {
     let files = job_files![
         "01-oltp", "02-zipf", "03-lat-target", "04-rate", "05-stages", "06-trim", "07-verify",
         "08-nrfiles", "09-steady", "10-poll", "11-think", "12-replay", "13-zones", "14-dbplain",

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_engine_brings_no_other_option_into_question() {
+    fn an_unknown_engine_is_the_only_fault() {
         let given = [
             ("ioengine", "ime_aio"),
             ("iodepth", "32"),

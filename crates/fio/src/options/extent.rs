@@ -13,9 +13,9 @@ use super::{
 /// The size of the file of a job.
 #[derive(Clone, Copy)]
 pub struct FileSize {
-    /// That of a file or device that is there, bytes; `None` where none is, or it is not looked at.
+    /// Size of an existing file or device, bytes; `None` if there is none, or it is not examined.
     pub known: Option<u64>,
-    /// What a job without a size uses, bytes.
+    /// Size for a job without one, bytes.
     pub otherwise: u64,
 }
 
@@ -37,7 +37,7 @@ impl Amount {
             .ok_or_else(|| unknown(name, text))
     }
 
-    /// The bytes, of a file of so many.
+    /// The bytes, for a file of `file` bytes.
     fn of(self, name: &'static str, file: Option<u64>) -> Read<u64> {
         match (self, file) {
             (Self::Bytes(bytes), _) => Ok(bytes),
@@ -72,30 +72,30 @@ fn file_size(options: &Options) -> Read<Option<u64>> {
     size(name, text).map(Some)
 }
 
-/// What part of the file a job asks for.
+/// The part of the file that a job visits.
 struct Extent {
-    /// Where it begins, bytes.
+    /// Start, bytes.
     offset: u64,
-    /// How much further on each clone begins.
+    /// Distance between the starts of two clones, bytes.
     increment: Option<u64>,
-    /// The size that is given, or what is left of a file whose size is.
+    /// The given size, or the rest of a file of known size after the offset, bytes.
     sized: Option<u64>,
-    /// The same, or what a job without a size has.
+    /// The size, or the default for a job without a size, bytes.
     given: u64,
-    /// Of these, those in whole requests.
+    /// The part of `given` in whole requests, bytes.
     own: u64,
     /// Bytes that one clone transfers in one loop.
     transferred: u64,
 }
 
 impl Extent {
-    /// That of a job whose several files have so many `bytes` together.
+    /// The extent of a job whose several files have `bytes` together.
     fn of_files(options: &Options, bytes: u64, faults: &mut Faults) -> Self {
         let mut bound = |name| {
             let (name, text) = value(options, name)?;
             Some(faults.or(size(name, text), bytes)).filter(|bytes| *bytes > 0)
         };
-        // fio goes no further than its files, unless io_size says so.
+        // fio stays within its files, unless io_size says otherwise.
         let within = bound("size").map(|bound| bound.min(bytes));
         Self {
             offset: 0,
@@ -107,7 +107,7 @@ impl Extent {
         }
     }
 
-    /// Where the files of a job are not what they should be: its sizes mean nothing then.
+    /// The extent of a job with faulty files, whose sizes mean nothing.
     fn unread(bytes: u64) -> Self {
         Self {
             offset: 0,
@@ -154,7 +154,7 @@ impl Extent {
         let given = sized.unwrap_or(size.otherwise);
         let transferred =
             bytes_of("io_size", Some(given), |bytes, _| bytes).filter(|bytes| *bytes > 0);
-        // Of requests of one size none begins behind the last whole block.
+        // Requests of one size do not begin after the last whole block.
         let own = match trial.bs_mix {
             None if given >= bs => down(given, bs.max(1)),
             _ => given,
@@ -207,7 +207,7 @@ pub(super) fn bounds(
     trial.region = trial.region.max(trial.bs);
 }
 
-/// What ends the job.
+/// Sets the limits of the trial.
 fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut Faults) {
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
     let threads = u64::from(trial.threads);
@@ -277,8 +277,8 @@ fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLa
     Err(Fault { option, error })
 }
 
-/// The bytes that fio transfers of so many (`io_size`): it begins a request while some are left, but no further pass over its
-/// `own` whole blocks for less than a block.
+/// The bytes that fio transfers for `bytes` bytes (`io_size`). It begins a request while some are left, but no further pass
+/// over its `own` whole blocks for less than a block.
 fn last_request(bytes: u64, own: u64, bs: u64) -> u64 {
     let whole = bytes - bytes % bs;
     match whole > 0 && own > 0 && whole.is_multiple_of(own) {
@@ -287,14 +287,14 @@ fn last_request(bytes: u64, own: u64, bs: u64) -> u64 {
     }
 }
 
-/// The bytes that a pass visits in runs of so many with others left out between them.
+/// The bytes that a pass visits in runs of `run` bytes with `skip` bytes left out between them.
 fn one_pass(bytes: u64, run: u64, skip: u64) -> u64 {
     let stride = run.saturating_add(skip).max(1);
     let (whole, rest) = (bytes / stride, bytes % stride);
     whole.saturating_mul(run).saturating_add(rest.min(run))
 }
 
-/// Requests at a given rate. fio's are those of each job.
+/// Sets the rate of the requests. fio's rates apply to each job.
 pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let iops = value(options, "rate_iops").map(|given| (given, Rate::Requests as fn(u64) -> Rate));
     let bytes = value(options, "rate").map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
@@ -323,8 +323,8 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
     };
 }
 
-/// The rate of one job: that of its direction, or of both together where they keep the share of reads; none where that
-/// direction has none.
+/// The rate of one job: the rate of its direction, or of both directions together if they keep the share of reads. `None`
+/// if that direction has no rate.
 fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option<u64>> {
     let mut given = Vec::new();
     for part in text.split(',').map(str::trim) {

@@ -12,7 +12,7 @@ pub(super) struct JobFiles {
     pub(super) bytes: u64,
 }
 
-/// How many files a job has, with the name of the option that says so; `None` for one, and for what is no number.
+/// Number of files of a job, with the name of the option that gives it; `None` for one file, or for an invalid number.
 pub(crate) fn file_count(options: &Options) -> Option<(&'static str, u32)> {
     let (name, text) = value(options, "nrfiles")?;
     let count = text.parse().ok()?;
@@ -70,7 +70,7 @@ pub(super) fn files(options: &Options, bs: u64, otherwise: u64) -> Read<Option<J
     }))
 }
 
-/// Checks that the sync after so many writes of a job reaches all of them: it is of one file.
+/// Checks that a sync after `every` writes of a job reaches all of them: it applies to one file.
 pub(super) fn check_syncs(options: &Options, every: u32) -> Read<()> {
     let Some((files, count)) = file_count(options).filter(|_| every > 1) else {
         return Ok(());
@@ -88,8 +88,8 @@ pub(super) fn check_syncs(options: &Options, every: u32) -> Read<()> {
     Err(Fault { option, error })
 }
 
-/// Twice the mean size of the files, bytes, and that of the largest over that of the smallest. fio draws a size between two that
-/// are given, below the second one, and rounds it down to whole blocks.
+/// Twice the mean size of the files, bytes, and the ratio of the largest size to the smallest. fio draws a size between two
+/// given ones, below the second one, and rounds it down to whole blocks.
 fn sizes(options: &Options, bs: u64, (count, otherwise): (u32, u64)) -> Read<(u64, f64)> {
     let down = |bytes: u64| bytes / bs * bs;
     let too_small = |option, text: &str| Fault {
@@ -146,7 +146,7 @@ fn order(options: &Options) -> Read<FileOrder> {
     let Some((option, text)) = value(options, "file_service_type") else {
         return Ok(FileOrder::RoundRobin(1));
     };
-    // fio takes a number behind it, and looks at none.
+    // fio accepts a number after it, and ignores it.
     let order = match text.strip_prefix("sequential:") {
         Some(_) => "sequential",
         None => text,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_job_have_fios_sizes_and_order() {
+    fn files_have_fios_sizes_and_order() {
         for (text, files, kib) in [
             ("nrfiles=4 size=1m", "4", 1024),
             ("nrfiles=3 size=1m", "3", 1020),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_that_does_not_reach_all_writes_is_refused_at_its_option() {
+    fn a_sync_missing_some_writes_is_refused() {
         let check = |given: &[(&str, &str)], every| {
             let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
             check_syncs(&given.iter().map(own).collect(), every)
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_iolab_does_not_make_are_refused_at_their_option() {
+    fn files_beyond_iolabs_means_are_refused() {
         for (text, option) in [
             ("nrfiles=x", "nrfiles"),
             ("nrfiles=1001", "nrfiles"),

@@ -69,8 +69,8 @@ fn smallest(sizes: &Sizes) -> u64 {
     all.min().unwrap_or_default()
 }
 
-/// Gives the directions of a mix what their requests start at multiples of, of reads and of writes: both have the `bs` of the trial where it is the
-/// same, and in ordered patterns, whose requests follow each other.
+/// Gives the directions of a mix the alignment of their reads and writes. Both use the `bs` of the trial if it is the same,
+/// and in ordered patterns, whose requests follow each other.
 fn with_starts(trial: &mut TrialSpec, used: SizeMix, starts: [u64; 2]) -> SizeMix {
     let [reads, writes] = match trial.read_percent {
         100 => [starts[0]; 2],
@@ -131,8 +131,8 @@ fn mix(options: &Options, only_trims: bool) -> Read<Option<SizeMix>> {
     parsed(name, &mix).map(Some)
 }
 
-/// What is said of reads, of writes and of trims; empty where nothing is. As in fio, one part holds for all of them, and the
-/// second of two for trims too.
+/// The parts for reads, for writes and for trims; empty if missing. As in fio, one part applies to all of them, and the
+/// second of two to trims too.
 pub(super) fn directions(text: &str) -> [&str; 3] {
     let mut parts = text.split(',').map(str::trim);
     let reads = parts.next().unwrap_or_default();
@@ -262,7 +262,7 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
     trial.thinktime = (!think.is_zero()).then_some(think);
 }
 
-/// A time whose bare numbers are so many microseconds each.
+/// A duration; a bare number counts units of `bare_us` microseconds.
 pub(super) fn time(name: &'static str, given: &str, bare_us: u64) -> Read<Duration> {
     match given.trim().parse::<u64>() {
         Ok(number) => number

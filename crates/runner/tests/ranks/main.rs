@@ -108,7 +108,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     };
     let path = match folder.is_dir() {
         true => folder.join("run.iolab"),
-        // Folders with `{rank}` in their name: the run file lies beside them.
+        // Folders with `{rank}` in their name: the run file lies next to them.
         false => folder.with_file_name("run.iolab"),
     };
     iolab_runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
@@ -117,7 +117,8 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     iolab_runfile::read(&path)
 }
 
-/// What an error says, but for the names of this host, of the folder and of scratch files, and for sizes: a text for a snapshot.
+/// The text of an error for a snapshot, without the names of this host, of the folder and of scratch files, and without
+/// sizes.
 fn told(error: &Error, folder: &Path) -> String {
     const SCRATCH: &str = ".iolab-scratch-";
     let host = rustix::system::uname();
@@ -150,7 +151,7 @@ fn names(folder: &Path) -> Vec<OsString> {
 }
 
 #[test]
-fn ranks_together_move_every_byte_of_the_region_once() {
+fn ranks_together_move_every_byte_once() {
     for (count, sets) in [
         (1, &["layout=shared"][..]),
         (2, &["layout=shared"]),
@@ -222,7 +223,7 @@ fn what_ranks_write_is_read_back() {
 }
 
 #[test]
-fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
+fn a_failing_rank_is_reported_once_with_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let (result, others) = with_ranks(3, |ranks| {
         let need = Need::reading(1 << 20);
@@ -240,7 +241,7 @@ fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
 }
 
 #[test]
-fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
+fn unremovable_files_are_reported_once_with_their_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let own = |rank: usize| folder.path().join(format!("r{rank}"));
     (0..3).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
@@ -250,7 +251,7 @@ fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
         let place = |named: &Path| ranks.place(named);
         let targets = Targets::open_at(&named, std::slice::from_ref(&need), &place)?;
         ranks.open(targets.iter(), &[need])?;
-        // Another program puts a file of its own in the place of one.
+        // Another program replaces one file with its own.
         let scratch = own(1).join(&names(&own(1))[0]);
         std::fs::remove_file(&scratch).expect("it was there");
         std::fs::write(&scratch, "other").expect("room");
@@ -279,7 +280,7 @@ fn noting(link: ThreadLink, noted: Arc<Mutex<Vec<Duration>>>) -> impl Link {
 }
 
 #[test]
-fn a_rank_that_idles_waits_for_what_follows_a_trial() {
+fn an_idle_rank_waits_for_a_trials_aftermath() {
     let folder = tempfile::tempdir().expect("a folder");
     let noted = Arc::new(Mutex::new(Vec::new()));
     let sets = [
@@ -303,7 +304,7 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
 }
 
 #[test]
-fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
+fn settings_for_one_process_are_refused_at_once() {
     for (experiment, set) in [
         ("read-size", "tool=fio"),
         ("write-size", "allocate=fresh"),
@@ -324,7 +325,7 @@ fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_rank_that_raises_its_stop_flag_ends_the_run() {
+fn a_rank_with_a_raised_flag_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = Clock::calibrate();
     let own = clock.clone();
@@ -371,7 +372,7 @@ fn breaking(link: ThreadLink) -> impl Link {
 }
 
 #[test]
-fn every_rank_knows_how_to_finish_a_run_whose_root_is_lost() {
+fn every_rank_can_resume_after_losing_the_root() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = Clock::calibrate();
     let own = clock.clone();
@@ -397,7 +398,7 @@ fn every_rank_knows_how_to_finish_a_run_whose_root_is_lost() {
 }
 
 #[test]
-fn ranks_are_a_factor_and_those_that_idle_have_no_part() {
+fn ranks_are_a_factor_and_idle_ones_excluded() {
     let folder = tempfile::tempdir().expect("a folder");
     let (record, others) = with_ranks(4, |ranks| {
         let sets = ["bs=64k", "ranks=1,2,4", "layout=interleaved"];

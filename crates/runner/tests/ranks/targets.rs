@@ -59,7 +59,7 @@ fn a_rank_has_a_target_of_its_own() {
     ");
 }
 
-/// What is seen of the files of all ranks is added up, also where each rank visits the whole of its own one.
+/// The bytes found in the files of all ranks are added up, also if each rank visits its whole file.
 #[test]
 fn every_file_of_a_rank_counts() {
     for (named, layout, files) in [
@@ -92,9 +92,9 @@ fn every_file_of_a_rank_counts() {
     }
 }
 
-/// What answers for the bytes of each rank decides, and not that of rank 0 alone.
+/// The media of all ranks decide, not the medium of rank 0 alone.
 #[test]
-fn memory_of_another_rank_is_not_taken_for_storage() {
+fn memory_of_another_rank_is_not_storage() {
     let memory = Path::new("/dev/shm");
     let medium = |path: &Path| {
         let target = Target::open(path, &Need::reading(1 << 20));
@@ -140,7 +140,7 @@ fn memory_of_another_rank_is_not_taken_for_storage() {
 }
 
 #[test]
-fn ranks_see_one_store_under_paths_of_their_own() {
+fn ranks_see_one_store_under_own_paths() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("store");
     std::fs::create_dir(&store).expect("a folder");
@@ -165,7 +165,7 @@ fn ranks_see_one_store_under_paths_of_their_own() {
 }
 
 #[test]
-fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
+fn targets_that_fit_only_singly_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let free = iolab_storage::free(folder.path()).expect("a folder");
     let free = free.expect("a file system that says what is free");
@@ -196,7 +196,7 @@ fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
     }
 }
 
-/// Leaves a scratch file in a folder that nobody holds the lock of, as a killed run does; its name.
+/// Leaves a scratch file in a folder without a holder of its lock, as a killed run does; returns its name.
 fn abandon(folder: &Path) -> String {
     let made = tempfile::tempdir().expect("a folder");
     let target = Target::open(made.path(), &Need::reading(1 << 20)).expect("a scratch file");
@@ -206,7 +206,7 @@ fn abandon(folder: &Path) -> String {
 }
 
 #[test]
-fn each_rank_removes_what_dead_runs_left_in_its_own_target() {
+fn each_rank_cleans_its_own_target_of_leftovers() {
     let folder = tempfile::tempdir().expect("a folder");
     let own = |rank: usize| folder.path().join(format!("r{rank}"));
     for rank in 0..3 {
@@ -224,7 +224,7 @@ fn each_rank_removes_what_dead_runs_left_in_its_own_target() {
     }
 }
 
-/// Files of dead runs before the first trial, and those of this run at its end.
+/// Files of dead runs before the first trial, and files of this run at its end.
 #[test]
 fn ranks_that_remove_large_files_are_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -250,7 +250,7 @@ fn ranks_that_remove_large_files_are_waited_for() {
 }
 
 #[test]
-fn a_live_file_whose_lock_is_not_seen_is_left_alone() {
+fn a_live_file_with_invisible_lock_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let live = abandon(folder.path());
     abandon(folder.path());

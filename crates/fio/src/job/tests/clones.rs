@@ -2,7 +2,7 @@ use super::super::JobFile;
 use super::{grouped, planned};
 
 #[test]
-fn clones_further_apart_than_their_size_have_ranges_of_their_own() {
+fn clones_with_gaps_have_ranges_of_their_own() {
     let text = "[w]\nfilename=/x\nrw=write\nnumjobs=3\nsize=1m\noffset=4m\noffset_increment=16m\n";
     let names = ["threads", "offset", "region"];
     assert_eq!(
@@ -15,7 +15,7 @@ fn clones_further_apart_than_their_size_have_ranges_of_their_own() {
 }
 
 #[test]
-fn a_job_waits_for_clones_by_the_name_of_their_job() {
+fn a_job_waits_for_clones_by_job_name() {
     let text = "[w]\nfilename=/x\nrw=write\nnumjobs=3\nsize=1m\noffset_increment=16m\n[r]\nfilename=/x\nrw=read\nsize=1m\nwait_for=w\n";
     assert_eq!(planned(text, &["threads"]).len(), 2);
     let wrong = text.replace("wait_for=w", "wait_for=x");
@@ -24,7 +24,7 @@ fn a_job_waits_for_clones_by_the_name_of_their_job() {
 }
 
 #[test]
-fn what_made_clones_is_told_as_it_is_written() {
+fn options_that_made_clones_are_shown_as_written() {
     let text = "[w]\nfilename=/x\nrw=write\nnumjobs=3\nsize=1m\noffset=4m\noffset_increment=16m\n[w-1]\nfilename=/x\nrw=read\nsize=1m\noffset=1m\n";
     let file = JobFile::parse(text, "x").expect("a job file");
     let told = file.explained();
@@ -51,7 +51,7 @@ fn what_made_clones_is_told_as_it_is_written() {
 }
 
 #[test]
-fn too_many_clones_are_refused_before_they_are_made() {
+fn too_many_clones_are_refused_beforehand() {
     let refused = |text: &str| {
         let error = JobFile::parse(text, "x").expect_err("too many");
         error.message().to_owned()
@@ -70,7 +70,7 @@ fn too_many_clones_are_refused_before_they_are_made() {
 }
 
 #[test]
-fn ranges_of_clones_that_cannot_be_made_say_why() {
+fn impossible_ranges_of_clones_are_explained() {
     let text =
         "[w]\nfilename=/x\nfilesize=1g\nrw=write\nnumjobs=3\nsize=1m\noffset_increment=16m\n";
     let refused = |text: &str| {

@@ -1,4 +1,4 @@
-//! What a job means is what fio 3.33 does, as its `write_iolog` told.
+//! The meaning of jobs, compared with fio 3.33 by its `write_iolog`.
 
 use super::planned;
 
@@ -59,7 +59,7 @@ fn an_empty_part_keeps_its_direction() {
 }
 
 #[test]
-fn a_block_that_requests_do_not_begin_at_leaves_no_map() {
+fn an_alignment_requests_miss_leaves_no_map() {
     for (options, pattern) in [
         ("bssplit=4k/50:8k/50 ba=8k", "rand-replace"),
         ("bsrange=64k-128k blockalign=4k", "rand-replace"),

@@ -1,14 +1,14 @@
-//! What is shown of variables and of other files.
+//! Display of variables and of other files.
 
 use std::path::Path;
 
 use super::super::lines::Around;
 use super::super::{JobFile, PageSize};
 
-/// What is in no message, table or run file.
+/// A text that must not appear in any message, table or run file.
 const SECRET: &str = "hunter2/topsecret";
 
-/// All that iolab shows of a job file: what each option means and the definition, or what is wrong.
+/// Everything that iolab shows of a job file: the meaning of each option and the definition, or the mistakes.
 fn shown(text: &str, file: Option<&Path>, allow_include: bool) -> String {
     let variable = |name: &str| match name {
         "SECRET" => Some(SECRET.to_owned()),
@@ -29,7 +29,7 @@ fn shown(text: &str, file: Option<&Path>, allow_include: bool) -> String {
     }
 }
 
-/// What the options of a job file mean, of what is shown of it.
+/// The explained options in the shown text of a job file.
 fn meanings(shown: &str) -> String {
     let lines = shown.lines().take_while(|line| line.starts_with("# "));
     lines.collect::<Vec<_>>().join("\n")
@@ -132,7 +132,7 @@ line 2 (common.fio, line 1, line 1): iolab cannot carry out this line
 }
 
 #[test]
-fn files_elsewhere_are_not_included_unless_that_is_allowed() {
+fn files_elsewhere_are_included_only_if_allowed() {
     use std::os::unix::fs::symlink;
 
     let root = tempfile::tempdir().expect("a folder");
