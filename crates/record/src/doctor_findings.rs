@@ -61,7 +61,7 @@ impl fmt::Display for Topic {
 pub enum Severity {
     /// Nothing to do.
     Fine,
-    /// It affects results, and readers should know.
+    /// Results are affected, and readers should know.
     WorthKnowing,
     /// Results would be wrong or misattributed.
     MustFix,

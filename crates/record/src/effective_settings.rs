@@ -1,12 +1,12 @@
-//! What was in force in a trial, as one text: the column `effective` of exports.
+//! Settings in force in a trial, as one text: the column `effective` of exports.
 
 use std::str::FromStr;
 
 use super::{RingFlag, Sample};
 
 impl Sample {
-    /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
-    /// tool's trial its command line stands before the note.
+    /// Settings in force that can differ from the requested ones: `fixed_file,fixed_buffers,...; note`. For another tool's
+    /// trial its command line comes before the note.
     pub fn effective_text(&self) -> String {
         let effective = &self.effective;
         let flags = [

@@ -62,7 +62,7 @@ impl Environment {
         }));
     }
 
-    /// The facts that apply to a further target: its own, and those of the machine.
+    /// The facts that apply to a further target: its own, and the facts of the machine.
     #[must_use]
     pub fn of_target(&self, number: usize) -> Self {
         let own = KEYS.of_further_target.of(TargetFact {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_name_what_one_side_lacks_and_leave_out_what_passes() {
+    fn differences_name_missing_facts_and_skip_passing_ones() {
         let list = |pairs: &[(&str, &str)]| -> Environment {
             let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
             pairs.iter().map(own).collect()
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_found_and_nothing_is_left_out() {
+    fn facts_that_were_put_are_found() {
         let mut list = Environment::default();
         list.put(&KEYS.memory_bytes, 17_u64 << 30);
         list.put(&KEYS.cpu_model, " \n".to_owned());
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_target_has_facts_of_its_own_and_the_machine_in_common() {
+    fn a_further_target_has_own_and_machine_facts() {
         let mut list = Environment::default();
         list.put(&KEYS.cpu_model, "X".to_owned());
         list.put(&KEYS.device, "sda".to_owned());

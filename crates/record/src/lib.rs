@@ -126,10 +126,10 @@ pub struct Cell {
     pub id: i64,
     /// The factor levels, in the order of [`ExperimentRecord::factors`], canonical text (`4KiB`, `rand`).
     pub levels: Vec<String>,
-    /// All settings in effect. Where a trial runs a program, only those of the file that it reads (`bs`, `region`, `cache`)
-    /// apply.
+    /// All settings in effect. If a trial runs a program, only the settings of the file that it reads (`bs`, `region`,
+    /// `cache`) apply.
     pub spec: CellSpec,
-    /// What ended the repetition; `None` before the end.
+    /// Reason for the end of the repetition; `None` before the end.
     pub ended_by: Option<EndedBy>,
     /// The choice of the pilot; `None` without one.
     pub pilot: Option<Pilot>,
@@ -140,7 +140,7 @@ pub struct Cell {
 pub struct Pilot {
     /// Visits in each block.
     pub visits: u32,
-    /// Time limit of a trial, ns, where it is shorter than that of the definition.
+    /// Time limit of a trial, ns, if it is shorter than in the definition.
     pub time_ns: Option<u64>,
 }
 
@@ -169,7 +169,7 @@ pub struct Event {
     pub kind: EventKind,
     /// The cell that it is about; `None` for the whole run.
     pub cell: Option<i64>,
-    /// What happened.
+    /// The event in words.
     pub message: String,
 }
 
@@ -201,7 +201,7 @@ pub struct RunRecord {
     /// Time series of trials, in the order of the samples; none for programs. Intervals are merged with their neighbours where
     /// there would be more than a million.
     pub series: Vec<SampleSeries>,
-    /// What was done to the targets before the first trial, in the order of time.
+    /// Preparation steps of the targets before the first trial, in the order of time.
     pub preparation: Vec<PreparationStep>,
     /// All events in the order of time.
     pub events: Vec<Event>,
@@ -213,7 +213,7 @@ const OF_ALL_GROUPS: [&str; 7] = [
 ];
 
 impl RunRecord {
-    /// Gives the workers of each cell their place among those of all processes (ranks) that carried out its trials.
+    /// Places the workers of each cell among the workers of all processes (ranks) that carried out its trials.
     pub fn span_ranks(&mut self) {
         if self.ranks.is_empty() {
             return;
@@ -244,8 +244,8 @@ impl Cell {
         groups.map(move |group| (group.name.as_str(), own(group)))
     }
 
-    /// What the workers of a trial do together. A setting in which groups can differ is read of [`CellSpec::only_trial`],
-    /// [`CellSpec::trials`] or [`CellSpec::shared`].
+    /// The combined settings of all workers of a trial. A setting in which groups can differ is read from
+    /// [`CellSpec::only_trial`], [`CellSpec::trials`] or [`CellSpec::shared`].
     pub fn trial(&self) -> WholeTrial<'_> {
         self.spec.whole_trial()
     }

@@ -10,13 +10,13 @@ use crate::peak_source::PeakSource;
 /// The ceilings from one source; `None` where unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Peaks {
-    /// Of reads, MB/s.
+    /// Throughput of reads, MB/s.
     pub read_mb_s: Option<f64>,
-    /// Of writes, MB/s.
+    /// Throughput of writes, MB/s.
     pub write_mb_s: Option<f64>,
-    /// Of reads, requests per second.
+    /// Reads per second.
     pub read_iops: Option<f64>,
-    /// Of writes, requests per second.
+    /// Writes per second.
     pub write_iops: Option<f64>,
 }
 

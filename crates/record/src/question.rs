@@ -28,7 +28,7 @@ pub struct Question {
     pub needs: Vec<Need>,
 }
 
-/// What is asked about service levels.
+/// A question about service levels.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
     /// Whether they hold in each cell.
@@ -46,7 +46,7 @@ pub struct Fit {
     pub id: String,
     /// Name of the requirement.
     pub requirement: String,
-    /// What the answer does not cover.
+    /// The limits of the answer.
     pub not: String,
     /// How long each workload loads the storage.
     pub hold: Duration,

@@ -58,7 +58,7 @@ pub struct Sample {
     pub errors: u64,
     /// First failure in words.
     pub failure: Option<String>,
-    /// What ended it.
+    /// Reason for the end of the trial.
     pub ended: Ended,
     /// First start to last end, ns.
     pub elapsed_ns: u64,
@@ -84,9 +84,9 @@ pub struct Sample {
     pub rate_report: Option<RateReport>,
     /// Result of reading back; `None` where that was not done.
     pub verified: Option<Verified>,
-    /// What tracing showed; `None` where the trial was not traced.
+    /// Summary of tracing; `None` if the trial was not traced.
     pub traced: Option<TraceSummary>,
-    /// What was in force, where that can differ from what was asked for.
+    /// Settings in force that can differ from the requested ones.
     pub effective: Effective,
     /// The origin of the bytes.
     pub verdict: ServedVerdict,
@@ -101,7 +101,7 @@ pub struct PartId {
     pub group: u32,
     /// The rank; 0 for the coordinating one.
     pub rank: u32,
-    /// Number of the target; 0 for that of the run.
+    /// Number of the target; 0 is the run's own.
     pub target: u32,
 }
 
@@ -110,7 +110,7 @@ pub struct PartId {
 pub struct Part {
     /// The sample's row number in the file.
     pub sample: i64,
-    /// Which part it is.
+    /// The place of the part in the sample.
     pub id: PartId,
     /// Start of its first worker, from the start of the sample, ns.
     pub start_ns: u64,
@@ -142,11 +142,11 @@ pub struct RankActivity {
 pub struct ClientPart {
     /// Its sample; the verdict is still missing.
     pub sample: Sample,
-    /// What stores its bytes.
+    /// The storage medium of its bytes.
     pub medium: Medium,
     /// Bytes that its ranks access.
     pub region_bytes: u64,
-    /// Which of its counters other clients read as well.
+    /// Its counters that other clients read as well.
     pub shared: SharedAccounts,
 }
 
@@ -168,7 +168,7 @@ pub struct RankReport {
 pub struct LatencyOf {
     /// The operation of the requests.
     pub operation: Operation,
-    /// Which time of the requests: service, response or lateness.
+    /// Kind of time: service, response or lateness.
     pub quantity: RequestTime,
 }
 
@@ -223,7 +223,7 @@ pub struct SampleLatencyOverTime {
     pub group: u32,
     /// The operation.
     pub operation: Operation,
-    /// Which of the times: response times at a rate, else service times.
+    /// Kind of time: response times at a rate, otherwise service times.
     pub quantity: RequestTime,
     /// The times, ns.
     pub latency: LatencyOverTime,

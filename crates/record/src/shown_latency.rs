@@ -9,17 +9,17 @@ use crate::RunRecord;
 /// Whose latency the trials of a run show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ShownLatency {
-    /// That of each trial's requests: none was asked for several operations.
+    /// The latency of each trial's own requests: no trial mixes several operations.
     #[default]
     Own,
-    /// That of the requests with this operation, of which trials may have none: some were asked for several.
+    /// The latency of requests with this operation, which some trials may lack: some mix several operations.
     Of(Operation),
 }
 
 impl ShownLatency {
-    /// Of the cells of a run: of their whole trials (0), or of a group of this number. Where settings ask any of them for several
-    /// operations, all show the first of these, so that no two are compared by different ones: counts, which chance decides, do not
-    /// matter.
+    /// The shown latency of the cells of a run: of their whole trials (0), or of a group with this number. If the settings
+    /// of any cell mix several operations, all cells show the first of these, so that no two are compared by different
+    /// ones. Counts, which chance decides, do not matter.
     pub fn of<'a>(cells: impl Iterator<Item = &'a CellSpec>, group: u32) -> Self {
         let trials = cells.filter_map(|spec| {
             let own = match group {
@@ -46,7 +46,7 @@ impl ShownLatency {
         }
     }
 
-    /// What is shown, `latency` for instance, with the operation where there is a choice: `latency of reads`.
+    /// The name of the shown quantity, such as `latency`, with the operation if there is a choice: `latency of reads`.
     pub fn subject(self, what: &str) -> String {
         match self {
             Self::Own => what.to_owned(),

@@ -49,7 +49,7 @@ impl TargetKind {
 }
 
 named! {
-    /// What ended the repetition of a cell.
+    /// Reason for the end of the repetition of a cell.
     pub enum EndedBy: "end" {
         /// The precision goal is reached.
         Precision = "precision",
@@ -63,7 +63,7 @@ named! {
         Budget = "budget",
         /// The bytes that the run may write were used up.
         Writes = "writes",
-        /// It has as many trials as the design allows.
+        /// The cell has as many trials as the design allows.
         TrialsMax = "trials-max",
         /// The user ended the run by Ctrl-C or another signal.
         User = "user",
@@ -71,7 +71,7 @@ named! {
 }
 
 named! {
-    /// What is done to a target before the first trial.
+    /// Kind of a preparation step on a target before the first trial.
     #[derive(Default)]
     pub enum PreparationKind: "kind of preparation" {
         /// A pass that trims.
@@ -89,13 +89,13 @@ named! {
 }
 
 named! {
-    /// What ended a trial.
+    /// Reason for the end of a trial.
     #[derive(Default)]
     pub enum Ended: "end of a trial" {
         /// Everything requested was done.
         #[default]
         Done = "done",
-        /// It was steady (setting `steady`).
+        /// The trial was steady (setting `steady`).
         Steady = "steady",
         /// Its time limit.
         Time = "time",
@@ -111,9 +111,9 @@ named! {
         /// Worth knowing.
         #[default]
         Note = "note",
-        /// It affects the results.
+        /// A condition that affects the results.
         Warning = "warning",
-        /// It ended the run.
+        /// An error that ended the run.
         Error = "error",
         /// A decision from measurements.
         Choice = "choice",
@@ -149,7 +149,8 @@ named! {
 }
 
 impl ServedBy {
-    /// Whether it holds for each part of the bytes that it was found for, such as those of one group: no storage, or a computed one.
+    /// Whether it holds for each part of the bytes, such as the bytes of one group: without storage, or with a computed
+    /// one.
     pub fn holds_for_parts(self) -> bool {
         match self {
             Self::NotStorage | Self::Model => true,
@@ -176,7 +177,7 @@ named! {
 }
 
 named! {
-    /// Which time of a request.
+    /// Kind of time of a request.
     #[derive(Default, PartialOrd, Ord)]
     pub enum RequestTime: "quantity" {
         /// Completion minus submission.

@@ -61,7 +61,7 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
     constraints: &["CHECK (id = 1)"],
 });
 
-/// A further target of a run, in addition to that of table `run`.
+/// A further target of a run, besides the target in table `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FurtherTarget {
     /// From 1; 0 is the target of table `run`.
@@ -164,7 +164,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
             text!("question", ExperimentRecord, question).doc(NAMED);
             word!("response", ExperimentRecord, response, Response)
                 .doc("`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `p90`, `p99`, `p99.9`, `p99.99`, `p99.999`, `max` (quantiles and the greatest of the same times), `elapsed` (the time of a whole trial), `cpu` (CPU time per request)");
-            text!("response_group", ExperimentRecord, response_group?).doc("the group whose response it is; NULL for that of whole trials");
+            text!("response_group", ExperimentRecord, response_group?).doc("the group whose response it is; NULL for whole trials");
             text!("toml", ExperimentRecord, toml)
                 .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");
             json_text!("factors", ExperimentRecord, factors)
@@ -210,8 +210,8 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
                 whole!("sample_id", Part, sample as i64).doc("the sample");
                 whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none");
                 whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans");
-                whole!("target_id", Part, id.target as u32).doc("the target; 0 is that of table `run`");
-                whole!("start_ns", Part, start_ns as u64).doc("its first worker's start, from that of the sample");
+                whole!("target_id", Part, id.target as u32).doc("the target; 0 is the target in table `run`");
+                whole!("start_ns", Part, start_ns as u64).doc("its first worker's start, from the start of the sample");
                 whole!("elapsed_ns", Part, elapsed_ns as u64).doc("its first worker's start to its last worker's end");
             }),
             done,
@@ -236,7 +236,7 @@ pub struct LatencyRow {
     pub part: PartId,
     /// The operation of the requests.
     pub operation: Operation,
-    /// Which time of the requests: service, response or lateness.
+    /// Kind of time: service, response or lateness.
     pub quantity: RequestTime,
     /// HdrHistogram, V2 encoding.
     pub histogram: Vec<u8>,

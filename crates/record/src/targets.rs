@@ -29,7 +29,7 @@ impl RunRecord {
         std::iter::once(self.run.target_bytes).chain(further.map(|t| t.bytes))
     }
 
-    /// What the targets are called: by the names that the user gave, else by their paths.
+    /// Names of the targets: as given by the user, otherwise their paths.
     pub fn target_names(&self) -> impl Iterator<Item = String> {
         let named = self.targets().enumerate();
         named.map(|(number, path)| {
@@ -55,7 +55,7 @@ impl RunRecord {
         self.target_names().collect::<Vec<_>>().join(", ")
     }
 
-    /// What a target is called; the run's own without a path.
+    /// The name of a target; of the run's own target without a path.
     pub fn target_called(&self, named: Option<&TargetName>) -> String {
         let number = match named {
             None => Some(0),
@@ -95,7 +95,7 @@ impl RunRecord {
         numbers.map(path).collect()
     }
 
-    /// The facts that apply to the target of a cell; where its groups use several, those of the machine.
+    /// The facts that apply to the target of a cell; if its groups use several targets, the facts of the machine.
     pub fn environment_of(&self, cell: &Cell) -> Cow<'_, Environment> {
         match self.target_of(cell) {
             Some(0) => Cow::Borrowed(&self.environment),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_called_by_the_name_that_it_was_given() {
+    fn a_target_goes_by_its_given_name() {
         let mut record = two_targets();
         let mut own = Environment::default();
         own.put(&KEYS.target_name, "WD-Red".to_owned());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_with_groups_work_on_the_targets_of_those_that_run() {
+    fn groups_use_the_targets_of_running_ones() {
         let mut record = two_targets();
         let facts = [
             ("device_link_mb_s", "600"),

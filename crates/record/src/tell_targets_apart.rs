@@ -1,4 +1,4 @@
-//! Names of targets that several runs call alike.
+//! Names that distinguish targets with the same path in several runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ struct Unnamed {
     places: [String; 3],
 }
 
-/// Which of [`Unnamed::places`] follow a path, the shortest first.
+/// Choices of the [`Unnamed::places`] that follow a path, the shortest first.
 const CHOICES: [[bool; 3]; 8] = [
     [false, false, false],
     [true, false, false],
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_on_two_disks_of_a_host_is_two_targets() {
+    fn a_path_on_two_disks_is_two_targets() {
         let two = vec![run("alpha", "X1"), run("alpha", "X2")];
         assert_eq!(names(two), ["/data on X1", "/data on X2"]);
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_with_several_disks_each_keep_both_in_the_name() {
+    fn several_disks_per_host_need_both_in_names() {
         let four = [
             ("alpha", "X1"),
             ("alpha", "X2"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn storage_that_differs_in_nothing_that_is_told_keeps_the_shortest_name() {
+    fn storage_without_known_differences_keeps_the_shortest_name() {
         let model = |digest: &str| {
             let mut record = run("alpha", "X1");
             record
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_where_they_are_not_shared_or_nothing_more_is_known() {
+    fn unshared_or_indistinguishable_names_stay() {
         assert_eq!(
             names(vec![run("alpha", "X1"), run("alpha", "X1")]),
             ["/data"; 2]

@@ -1,45 +1,46 @@
-//! What `iolab witness` keeps of a program, a process or devices: a file of its own kind, without an experiment and without trials.
+//! The record of `iolab witness` about a program, a process or devices: a file of its own kind, without an experiment and
+//! without trials.
 
 use iolab_workload::witness::Observed;
 
 use crate::ServedVerdict;
 use crate::environment::Environment;
 
-/// What was observed, with the verdicts that were reached on it.
+/// An observation with its verdicts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witnessed {
     /// Version of iolab.
     pub tool_version: String,
     /// Start, RFC 3339, UTC.
     pub started_utc: String,
-    /// What was seen.
+    /// The observation.
     pub observed: Observed,
-    /// Where the bytes came from that were read; `None` where there were none of note.
+    /// Source of the bytes that were read; `None` if there were next to none.
     pub reads: Option<ServedVerdict>,
-    /// Where the bytes went that were written; `None` where there were none of note.
+    /// Destination of the bytes that were written; `None` if there were next to none.
     pub writes: Option<ServedVerdict>,
-    /// What the program says itself, where it wrote a report that iolab reads.
+    /// The program's own claim, if it wrote a report that iolab reads.
     pub claim: Option<ToolClaim>,
     /// The machine and the devices.
     pub environment: Environment,
 }
 
-/// What a program says of itself in a report that iolab reads.
+/// A program's claim about itself in a report that iolab reads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolClaim {
     /// The tool.
     pub tool: String,
-    /// What it says of reads; `None` where it made none.
+    /// The claim about reads; `None` if it made none.
     pub reads: Option<Claimed>,
-    /// Of writes.
+    /// The claim about writes; `None` if it made none.
     pub writes: Option<Claimed>,
 }
 
-/// What a program says of its own transfers in one direction.
+/// A program's claim about its own transfers in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Claimed {
     /// Bytes over all its jobs or tests.
     pub bytes: u64,
-    /// Throughput, MB/s, with the time that it rests on, ns; `None` where several jobs or tests have one each.
+    /// Throughput, MB/s, with the time that it is based on, ns; `None` if several jobs or tests have one each.
     pub rate: Option<(f64, u64)>,
 }

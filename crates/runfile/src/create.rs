@@ -40,7 +40,7 @@ pub enum NewFile<'a> {
 /// The name of a new run file.
 #[derive(Debug, Clone, Copy)]
 pub enum FileName<'a> {
-    /// That at the end of this path.
+    /// The name at the end of this path.
     Exactly(&'a Path),
     /// The first free one of `NAME.iolab`, `NAME-2.iolab`, ...
     First(&'a str),
@@ -112,7 +112,8 @@ pub(super) struct Created {
 ///
 /// # Errors
 ///
-/// Of kind [`Refused`](iolab_workload::Kind::Refused) where the path exists; when it cannot be written. Leaves nothing behind.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) if the path exists; also if it cannot be written. Leaves no file
+/// then.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
     let folder = HeldFolder::of(place)?;
     let created = attempt(&folder, place, content);
@@ -149,7 +150,7 @@ impl Deref for HeldFolder<'_> {
     }
 }
 
-/// The same in an open folder, which is that of the place, with the error of the file system.
+/// Creates the file in an open folder, the folder of the place, with errors of the file system.
 pub(super) fn attempt(folder: &Folder, place: NewFile<'_>, content: &[u8]) -> io::Result<Created> {
     // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
     let made = unnamed(folder.open(), content).and_then(|file| {
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_in_their_order_and_never_twice() {
+    fn names_are_taken_in_order_and_never_twice() {
         let folder = tempfile::tempdir().unwrap();
         let place = NewFile::In {
             folder: folder.path(),

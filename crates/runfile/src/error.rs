@@ -11,7 +11,7 @@ use crate::system::limits_file_size;
 /// Extended result code of a read beyond the end of the file.
 const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 
-/// The error for a run file whose log stays beside it.
+/// The error for a run file whose log remains next to it.
 pub(super) fn not_merged(path: &Path, error: &rusqlite::Error) -> Error {
     let place = path.display();
     let failed = fault(path, error);

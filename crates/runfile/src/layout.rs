@@ -1,4 +1,4 @@
-//! What a run file holds when it is made: its tables, the plan, and no samples.
+//! Initial content of a run file: its tables, the plan, and no samples.
 
 use std::path::Path;
 

@@ -76,11 +76,11 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// Creates a run file with its plan and without samples, atomically, and its folder where there is none.
+    /// Creates a run file with its plan and without samples, atomically, and its folder if it is missing.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) where the file exists; no file is ever overwritten. When it cannot be
-    /// written; leaves nothing behind.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) if the file exists; no file is ever overwritten. Also if it
+    /// cannot be written; no file is left then.
     pub fn create<'a>(
         place: impl Into<NewFile<'a>>,
         run: &Run,
@@ -194,8 +194,8 @@ impl RunFile {
         Ok(Some(path))
     }
 
-    /// Adds a sample with its latencies and its series in one transaction; returns its row number ([`Sample::id`] is ignored).
-    /// Histograms are those of the whole sample; empty ones are not stored.
+    /// Adds a sample with its latencies and its series in one transaction; returns its row number ([`Sample::id`] is
+    /// ignored). Histograms cover the whole sample; empty ones are not stored.
     ///
     /// # Errors
     ///
@@ -516,7 +516,7 @@ pub fn settle(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The log beside a run file, without which the file lacks trials; `None` where all is in the file.
+/// The log next to a run file, without which the file lacks trials; `None` if the file is complete.
 pub fn log_beside(path: &Path) -> Option<PathBuf> {
     has_wal(path).then(|| beside(path, "-wal"))
 }

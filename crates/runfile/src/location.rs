@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_probes_of_processes_that_are_gone_are_removed() {
+    fn only_probes_of_gone_processes_are_removed() {
         // Above every process id of Linux.
         const GONE: u32 = 1 << 23;
         let folder = tempfile::tempdir().unwrap();

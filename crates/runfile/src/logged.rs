@@ -1,5 +1,5 @@
-//! A run file with its log (`-wal`), put together in memory: that of a run which goes on, or was killed. SQLite would map an index of the log
-//! from a further file (`-shm`), and where the disk of that file is full, touching the map kills the process.
+//! A run file with its log (`-wal`), merged in memory, for a run that continues or was killed. SQLite would map an index of
+//! the log from a further file (`-shm`). If the disk of that file is full, touching the map kills the process.
 //!
 //! The format: <https://sqlite.org/fileformat2.html#the_write_ahead_log>.
 
@@ -74,7 +74,7 @@ fn too_large() -> io::Error {
     io::ErrorKind::FileTooLarge.into()
 }
 
-/// Writes the committed pages of a log over those of the file.
+/// Writes the committed pages of a log over the pages of the file.
 fn apply(mut file: Vec<u8>, log: &[u8]) -> io::Result<Vec<u8>> {
     let Some(log) = Log::read(log) else {
         return Ok(plain(file));

@@ -18,11 +18,11 @@ pub fn model_definition(name: &str) -> Result<(String, Definition)> {
     parsed(name, text_of(name)?)
 }
 
-/// The same of a name that comes from a run file, with the digest of the definition that the run measured. What a run file names may
-/// be any file: its text is compared before it is read, since messages about the reading quote it.
+/// The definition with a name from a run file and the digest that the run measured. A name in a run file may be any file:
+/// its text is compared before it is parsed, since parse errors quote it.
 ///
 /// # Errors
-/// Those of [`model_definition`], and a definition of another digest.
+/// As [`model_definition`]; also a definition with another digest.
 pub fn measured_definition(name: &str, measured: Option<&str>) -> Result<(String, Definition)> {
     let text = text_of(name)?;
     match measured == Some(digest(text.bytes()).as_str()) {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_a_run_file_quotes_no_other_file() {
+    fn names_in_run_files_quote_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         std::fs::write(&path, "root:x:0:0:root\n").expect("a file");

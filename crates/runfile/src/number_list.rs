@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_named_with_its_line() {
+    fn invalid_numbers_are_named_with_their_line() {
         let wrong = [
             &b"1\n2 3\n"[..],
             b"1,5\n",

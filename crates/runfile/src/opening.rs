@@ -20,7 +20,7 @@ use super::{logged, schema, sqlite_protection};
 /// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
 /// have opened them.
 pub(super) const CHECKED_BESIDE: u64 = 8 << 20;
-/// A reading connection looks after so many instructions of SQLite whether its file has turned out to be damaged.
+/// Instructions of SQLite after which a reading connection checks whether its file has turned out to be damaged.
 const INSTRUCTIONS: i32 = 100_000;
 
 /// Opens the file.
@@ -72,18 +72,18 @@ pub(super) fn read_checked<T>(
     })
 }
 
-/// Which file was opened, whatever has its name by now.
+/// Identity of an opened file, whatever has its name by now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileIdentity((u64, u64));
 
 impl FileIdentity {
-    /// That of a file which is about to be opened; `None` where the system does not tell.
+    /// The identity of a file that is about to be opened; `None` if the system does not report it.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         identity(&metadata).map(Self)
     }
 
-    /// A further connection to it; `None` where there can be none, or the path leads to another file by now.
+    /// A further connection to it; `None` if none is possible, or if the path leads to another file by now.
     pub(super) fn opened_again(self, path: &Path) -> Option<Connection> {
         let (connection, file) = opened(path).ok()?;
         (file == Some(self)).then_some(connection)

@@ -1,4 +1,4 @@
-//! What trials did over time: throughput (table `series`) and latency (table `latency_over_time`).
+//! The course of trials over time: throughput (table `series`) and latency (table `latency_over_time`).
 
 use std::path::{Path, PathBuf};
 

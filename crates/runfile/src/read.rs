@@ -21,17 +21,17 @@ use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
 use iolab_workload::trial::Rate;
 
-/// Most judgements of levels, one per level and trial: those of the longest load of the largest requirement, and some more.
+/// Most judgements of levels, one per level and trial: the longest load of the largest requirement, and a reserve.
 const JUDGED_MAX: usize = 250_000;
-/// Most histograms of a sample: those of one part.
+/// Most histograms of one part of a sample.
 const HISTOGRAMS_MAX: usize = 15;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// An experiment with its trials.
     Run(Box<RunRecord>),
-    /// What was seen of a program or of devices.
+    /// An observation of a program or of devices.
     Witness(Box<Witnessed>),
 }
 

@@ -24,7 +24,7 @@ pub(super) fn check_side_files(path: &Path) -> Result<()> {
         };
         if !there.is_file() || name_count(&there) > 1 || !is_sqlites(&name, ending) {
             return Err(Error::refused(format!(
-                "{} is no remainder of {}, and would be taken for a part of it",
+                "{} does not belong to {}, and would be taken for a part of it",
                 name.display(),
                 path.display()
             ))

@@ -1,11 +1,12 @@
-//! What systems tell of files, and Linux does as a matter of course. iolab writes run files on Linux; elsewhere it reads them.
+//! Facts about files that Linux always reports, and other systems may not. iolab writes run files on Linux; elsewhere it
+//! reads them.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-/// How many names (hard links) a file has; 1 where the system does not tell.
+/// Number of names (hard links) of a file; 1 if the system does not report it.
 pub(super) fn name_count(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
     return std::os::unix::fs::MetadataExt::nlink(metadata);

@@ -15,7 +15,7 @@ use super::schema::ROWS_MAX;
 
 /// Most further targets: as many as levels of a factor.
 const TARGETS_MAX: usize = 1000;
-/// Most cells: those of a plan, and as many that its run has added.
+/// Most cells: the most of a plan, and as many that its run has added.
 const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
 /// Most bytes of text to read. Rows can have more text than the file, through defaults of columns.
 const TEXT_MAX: u64 = 256 << 20;
@@ -24,7 +24,7 @@ const TEXT_MAX: u64 = 256 << 20;
 pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
-    /// What further threads may open to read it too; `None` where only this one reads.
+    /// The file that further threads may open to read it too; `None` if only this thread reads.
     pub(super) file: Option<FileIdentity>,
     /// Bytes of text read so far, by all threads.
     pub(super) text: &'a AtomicU64,

@@ -150,7 +150,7 @@ fn alter(path: &Path, sql: &str) {
 }
 
 #[test]
-fn a_finished_run_is_one_plain_file_that_reading_leaves_alone() {
+fn reading_a_finished_run_leaves_one_file() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let names = || -> Vec<_> {
@@ -218,7 +218,7 @@ fn results_are_never_overwritten() {
 }
 
 #[test]
-fn a_file_that_cannot_be_created_is_not_left_behind() {
+fn an_impossible_file_leaves_nothing_behind() {
     let bench = Fixture::new();
     let path = bench.path("a.iolab");
     let run = Run {
@@ -297,7 +297,7 @@ fn a_log_that_cannot_be_merged_is_reported() {
 }
 
 #[test]
-fn a_run_in_progress_is_locked_for_other_programs() {
+fn a_run_in_progress_locks_its_file() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     add(&mut file, &sample_row(0, 0));
@@ -320,7 +320,7 @@ fn a_run_in_progress_is_locked_for_other_programs() {
 }
 
 #[test]
-fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
+fn the_log_of_a_killed_run_is_merged() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     add(&mut file, &sample_row(0, 0));
@@ -359,7 +359,7 @@ fn only_one_process_writes() {
 }
 
 #[test]
-fn the_status_changes_with_the_first_sample_of_a_session() {
+fn status_changes_with_a_sessions_first_sample() {
     let bench = Fixture::new();
     let path = bench.path("a.iolab");
     bench

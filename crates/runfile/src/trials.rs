@@ -23,10 +23,10 @@ const THREADS_MAX: usize = 8;
 /// Parts that a thread may be ahead of what is collected.
 const AHEAD: usize = 2;
 
-/// What a thread has read of one part.
+/// The samples that a thread has read of one part.
 type Part = Result<Vec<Sample>>;
 
-/// All trials, in the order of their numbers; each must belong to one of so many cells.
+/// All trials, in the order of their numbers; each must belong to one of `cells` cells.
 pub(super) fn read(tables: &Tables<'_>, cells: usize) -> Result<Vec<Sample>> {
     if let Some(numbers) = numbers_to_share(tables)?
         && let Some(samples) = read_shared(tables, cells, numbers)

@@ -1,4 +1,4 @@
-//! What `iolab witness` saw, in a file of its own: the tables of a run file, without an experiment.
+//! Observations of `iolab witness` in a file of their own: the tables of a run file, without an experiment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ use super::{NewFile, create, opening, rows};
 /// Writes an observation to a new file, atomically; returns its path.
 ///
 /// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused) where the file exists; when it cannot be written; leaves nothing behind.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) if the file exists; also if it cannot be written. No file is left
+/// then.
 pub fn create_witness<'a>(place: impl Into<NewFile<'a>>, witnessed: &Witnessed) -> Result<PathBuf> {
     let place = place.into();
     opening::check_length(&place.name(1))?;

@@ -183,7 +183,7 @@ impl fmt::Display for TargetFact {
     }
 }
 
-/// What the names of keys begin with whose values are of a target, and not of the machine.
+/// Beginnings of key names whose values belong to a target, and not to the machine.
 pub(super) const OF_TARGET: [&str; 8] = [
     "file_system", "mount_", "direct_", "device", "peak_measured_", "target_path_hex",
     "target_name", "target_file_",

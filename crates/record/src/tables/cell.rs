@@ -45,7 +45,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
     });
     let mut columns = Vec::from(table! {
         whole!("id", CellRow, cell.id as i64).key().hidden()
-            .doc("from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid");
+            .doc("from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes follow the cells of the grid");
         text!("levels", CellRow, levels).hidden().doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`");
     });
     // Read before the settings, which are NULL where they are named here.
@@ -100,7 +100,7 @@ pub struct GroupRow {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// Number of its target; 0 is that of table `run`.
+    /// Number of its target; 0 is the target in table `run`.
     pub target: u32,
     /// Its settings.
     pub spec: CellSpec,
@@ -115,7 +115,7 @@ pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
         whole!("cell_id", GroupRow, cell as i64).doc("the cell");
         whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition");
         text!("name", GroupRow, name).doc("its name");
-        whole!("target_id", GroupRow, target as u32).doc("the target that it works on; 0 is that of table `run`");
+        whole!("target_id", GroupRow, target as u32).doc("the target that it works on; 0 is the target in table `run`");
     });
     columns.extend(settings);
     columns.push(byte_rate!(GroupRow, spec));

@@ -81,7 +81,7 @@ macro_rules! residency {
     }};
 }
 
-/// Where the extents of a region are in holes and unwritten, with a meaning of bytes looked at and of both.
+/// Columns for the holes and unwritten extents of a region, with the meaning of the examined bytes and of the empty ones.
 macro_rules! extents {
     ($type:ty, [$($at:tt)+], $looked:expr, $empty:expr) => {{
         names_all!(iolab_workload::region_state::Extents: looked_bytes hole_bytes unwritten_bytes);

@@ -15,11 +15,11 @@ pub struct LatencyOverTimeRow {
     pub group: u32,
     /// The operation of the requests.
     pub operation: Operation,
-    /// Which time of the requests: service, response or lateness.
+    /// Kind of time: service, response or lateness.
     pub quantity: RequestTime,
     /// Length of an interval but the last, ns.
     pub interval_ns: u64,
-    /// End of the last one, ns.
+    /// End of the last interval, ns.
     pub span_ns: u64,
     /// The intervals, encoded.
     pub intervals: Vec<u8>,

@@ -13,13 +13,14 @@ pub struct PreparationStep {
     pub at_utc: String,
     /// The target as the plan names it; `None` for the only one.
     pub target: Option<String>,
-    /// What it does.
+    /// Kind of the step.
     pub kind: PreparationKind,
-    /// Number of this step among those of its kind on its target in its session, from 1.
+    /// Number of this step among the steps of its kind, target and session, from 1.
     pub number: u32,
     /// Whether it was completed; `false` where the target refuses trims or cannot be purged, it failed, or the user interrupted it.
     pub ok: bool,
-    /// Size of its requests, of which the last one may be shorter, bytes; `None` of a purge and in files from before this column.
+    /// Size of its requests, of which the last one may be shorter, bytes; `None` for a purge and in files older than this
+    /// column.
     pub bs: Option<u64>,
     /// Requests completed.
     pub requests: u64,
@@ -51,10 +52,10 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
             text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
             word!("kind", PreparationStep, kind, PreparationKind)
                 .doc("`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady");
-            whole!("number", PreparationStep, number as u32).doc("from 1 among those of its kind, target and session");
+            whole!("number", PreparationStep, number as u32).doc("from 1 among the steps of its kind, target and session");
             flag!("ok", PreparationStep, ok)
                 .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
-            number!("bs", PreparationStep, bs?).doc("size of its requests, NULL of a purge; a shorter one follows where the range is no multiple")
+            number!("bs", PreparationStep, bs?).doc("size of its requests, NULL for a purge; a shorter one follows if the range is not a multiple")
                 .between(1, i64::MAX as u64);
             whole!("requests", PreparationStep, requests as u64).doc("requests completed");
             whole!("bytes", PreparationStep, bytes as u64).doc("bytes written, trimmed or purged");

@@ -67,7 +67,7 @@ pub struct LevelRow {
     pub source: String,
     /// The wording of the source.
     pub wording: String,
-    /// What to change where it does not hold.
+    /// The change to make if the level does not hold.
     pub remedy: String,
 }
 

@@ -73,7 +73,7 @@ const OF_TRIAL: [&str; 4] = [
     "wall_ns", "clock_drift_ppm", "unsplit_requests", "unsplit_bytes",
 ];
 
-/// What an imported trial did without a direction.
+/// Requests of an imported trial without a direction.
 fn unsplit() -> Columns {
     const UNSPLIT: &str = "of an imported trial: requests, and their bytes, of which the report does not say whether they read or wrote; included in throughput and IOPS; NULL without any";
     table! {
@@ -91,7 +91,8 @@ fn whole_trial() -> Column<Sample> {
 
 /// When a part of a trial started.
 fn own_start() -> Column<Sample> {
-    number!("start_ns", Sample, start_ns).doc("its first worker's start, from that of the trial")
+    number!("start_ns", Sample, start_ns)
+        .doc("its first worker's start, from the start of the trial")
 }
 
 /// Table `group_sample`: the sample of one group.

@@ -193,7 +193,7 @@ fn machine() -> Vec<Column<Witnessed>> {
                 limits.map(|limits| row.observed.limits.io = limits).is_some()
             },
         )
-        .doc("those of traffic with the devices, a JSON array of pairs: `rbps`, `wbps`, `riops` or `wiops`, and its limit per second");
+        .doc("limits of traffic with the devices, a JSON array of pairs: `rbps`, `wbps`, `riops` or `wiops`, and its limit per second");
         json_text!("course_devices", Witnessed, observed.course.devices)
             .doc("names of the devices in `witness_moment_device`, a JSON array");
     });

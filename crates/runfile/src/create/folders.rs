@@ -83,7 +83,7 @@ impl Folder {
         NewFile::Within(self, FileName::First(name))
     }
 
-    /// A new file in this folder, which is that of the place.
+    /// A new file in this folder, which is the folder of the place.
     pub fn place<'a>(&'a self, place: NewFile<'a>) -> NewFile<'a> {
         NewFile::Within(self, place.own_name())
     }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_takes_the_place_of_the_folder_is_not_followed() {
+    fn a_link_that_replaces_the_folder_is_refused() {
         let above = tempfile::tempdir().unwrap();
         let at = |name: &str| above.path().join(name);
         let folder = at("results");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_another_process_removes_is_made_again() {
+    fn a_folder_removed_meanwhile_is_made_again() {
         let above = tempfile::tempdir().unwrap();
         let folder = above.path().join("a/b");
         let place = NewFile::In {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_named_and_nothing_is_left() {
+    fn an_impossible_folder_is_named_leaving_nothing() {
         let above = tempfile::tempdir().unwrap();
         std::fs::write(above.path().join("file"), "mine").unwrap();
         let folder = above.path().join("file/b");

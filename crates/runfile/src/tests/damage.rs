@@ -88,7 +88,7 @@ fn a_definition_that_is_no_text_is_told() {
 }
 
 #[test]
-fn a_whole_file_with_a_bad_value_is_not_called_damaged() {
+fn a_bad_value_is_not_called_damage() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     alter(&path, "UPDATE cell SET cpus = '0/0'");

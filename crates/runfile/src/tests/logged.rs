@@ -45,7 +45,7 @@ fn rows(connection: &Connection) -> Vec<Row> {
     rows.unwrap().map(|row| row.unwrap()).collect()
 }
 
-/// What a file with this log contains.
+/// The rows of a file with this log, as iolab merges them.
 fn by_iolab(path: &Path) -> Vec<Row> {
     let bytes = merged(path).unwrap();
     let mut connection = Connection::open_in_memory().unwrap();
@@ -56,7 +56,7 @@ fn by_iolab(path: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn a_log_cut_or_damaged_anywhere_reads_as_in_sqlite() {
+fn a_damaged_log_reads_as_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _open) = with_log(folder.path());
     let log = std::fs::read(beside(&path, "-wal")).unwrap();
@@ -83,7 +83,7 @@ fn a_log_cut_or_damaged_anywhere_reads_as_in_sqlite() {
 }
 
 #[test]
-fn a_reader_beside_a_writer_sees_every_trial_that_was_kept() {
+fn a_concurrent_reader_sees_every_stored_trial() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let path = bench.path("a.iolab");
@@ -110,7 +110,7 @@ fn a_reader_beside_a_writer_sees_every_trial_that_was_kept() {
 }
 
 #[test]
-fn a_file_is_read_as_one_with_a_log_from_its_first_byte() {
+fn a_file_has_a_log_from_its_start() {
     let bench = Fixture::new();
     let path = bench.path("a.iolab");
     let cells = [cell_row(0), cell_row(1)];

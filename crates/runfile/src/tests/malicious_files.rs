@@ -99,7 +99,7 @@ fn failure(connection: &Connection, sql: &str) -> Option<String> {
 }
 
 #[test]
-fn a_statement_that_a_run_file_does_not_need_is_not_compiled() {
+fn statements_beyond_a_run_files_needs_are_refused() {
     let bench = Fixture::new();
     let connection = unlooked_at(&bench.finished("a"));
     for needed in [
@@ -142,7 +142,7 @@ fn a_statement_that_a_run_file_does_not_need_is_not_compiled() {
 }
 
 #[test]
-fn virtual_tables_views_and_triggers_do_not_run_even_where_none_is_looked_for() {
+fn virtual_tables_views_and_triggers_do_not_run() {
     let bench = Fixture::new();
     for (number, (sql, query)) in [
         (
@@ -188,7 +188,7 @@ fn virtual_tables_views_and_triggers_do_not_run_even_where_none_is_looked_for() 
 }
 
 #[test]
-fn an_entry_that_lies_about_its_kind_is_told() {
+fn an_entry_of_the_wrong_kind_is_reported() {
     let bench = Fixture::new();
     for (number, sql) in [
         format!("CREATE VIEW sample AS {ENDLESS}"),
@@ -215,7 +215,7 @@ fn an_entry_that_lies_about_its_kind_is_told() {
 }
 
 #[test]
-fn plain_tables_and_indexes_of_a_users_own_do_no_harm() {
+fn a_users_own_tables_do_no_harm() {
     let bench = Fixture::new();
     let path = bench.finished("a");
     alter(

@@ -46,9 +46,9 @@ fn several_threads_read_what_one_reads() {
     assert_eq!(read(&path).unwrap(), shared);
 }
 
-/// Who replaces a file while it is read gets no mixture of two runs.
+/// Replacing a file while it is read does not mix two runs.
 #[test]
-fn no_further_thread_opens_what_has_come_in_the_place_of_a_file() {
+fn no_thread_opens_a_replaced_file() {
     let bench = Fixture::new();
     let path = bench.finished("a");
     let Some(file) = FileIdentity::of(&path) else {
@@ -60,7 +60,7 @@ fn no_further_thread_opens_what_has_come_in_the_place_of_a_file() {
 }
 
 #[test]
-fn the_first_bad_value_is_told_whichever_thread_comes_upon_it() {
+fn any_thread_names_the_first_bad_value() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
     alter(&path, "UPDATE sample SET cell_id = id WHERE id >= 4700");
@@ -70,7 +70,7 @@ fn the_first_bad_value_is_told_whichever_thread_comes_upon_it() {
 }
 
 #[test]
-fn damage_is_told_of_a_file_that_is_checked_while_it_is_read() {
+fn damage_found_while_reading_is_reported() {
     let bench = Fixture::new();
     let whole = std::fs::read(large(&bench, "whole")).unwrap();
     let page = usize::from(u16::from_be_bytes([whole[16], whole[17]]));

@@ -22,7 +22,7 @@ fn every_latency_over_time_comes_back() {
 
 /// A file takes a byte for an empty interval, and memory 32.
 #[test]
-fn all_at_once_take_no_more_memory_than_there_is_room_for() {
+fn reading_everything_keeps_to_the_memory_limit() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let whole = read_latency_over_time(&path).unwrap().read_all().unwrap();

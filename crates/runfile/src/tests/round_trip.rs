@@ -1,4 +1,4 @@
-//! What is written to a run file is read back unchanged.
+//! Run files return what was written to them.
 
 use iolab_record::Question;
 use iolab_record::question::{Asked, Fit};
@@ -89,7 +89,7 @@ fn everything_comes_back() {
 }
 
 #[test]
-fn a_question_comes_back_and_its_answer_is_for_queries() {
+fn questions_round_trip_and_answers_can_be_queried() {
     let bench = Fixture::new();
     let level = |text: &str| text.parse().unwrap();
     let fit = Fit {
@@ -185,7 +185,7 @@ fn a_question_that_cannot_be_is_told() {
 }
 
 #[test]
-fn a_sample_may_have_parts_with_latencies_of_every_kind() {
+fn a_sample_may_have_parts_with_all_latencies() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let ids = [(0, 0, 0), (0, 3, 1), (1, 0, 0)];
@@ -263,7 +263,7 @@ fn a_sample_may_have_parts_with_latencies_of_every_kind() {
 }
 
 #[test]
-fn what_a_run_across_hosts_has_besides_comes_back() {
+fn records_of_runs_across_hosts_round_trip() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let columns: Vec<&str> = SETTINGS.iter().map(|setting| setting.column).collect();

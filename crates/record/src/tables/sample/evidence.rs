@@ -61,7 +61,7 @@ pub(super) fn bottom() -> Columns {
     )
     .between(0, 1)
     .null(Null::Account)
-    .doc("1: a loop device lies between, so that the page cache may hold the file behind it");
+    .doc("1: a loop device lies between, so the page cache may hold its file");
     let passes_on = Column::number(
         "bottom_passes_on",
         |s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
@@ -128,8 +128,8 @@ pub(super) fn machine() -> Columns {
 
 const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
 const HELD: &str = "bytes of the region in the page cache before the start and after the end; NULL where the kernel does not tell this user";
-const DIRTY: &str = "those of them that had still to be written";
-const WRITEBACK: &str = "those of them that were being written";
+const DIRTY: &str = "dirty bytes among them, still to be written";
+const WRITEBACK: &str = "bytes among them in write-back";
 
 pub(super) fn cache_before() -> Columns {
     residency!(

@@ -1,4 +1,4 @@
-//! What tracing showed: the stages of requests.
+//! Stages of traced requests.
 
 use crate::Sample;
 use crate::column::Column;
@@ -7,10 +7,10 @@ use iolab_workload::table;
 
 const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
 const SPLIT: &str = "joined requests that were several to the device";
-const CARRIED: &str = "requests of the disk (or to a server) that carried those of the trial, those of others (the file system's too), and flushes of its cache (or syncs and COMMITs that the server was asked for); `flush_waits` are requests that transfer nothing and wait for a flush. For a disk their sum is that of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
-const SYNCS: &str = "syncs that followed writes, or that writes carried out themselves; the journal commits that these waited for, and those of them that several waited for; the same of flushes";
+const CARRIED: &str = "requests of the disk (or to a server) that carried the trial's requests, requests of others (the file system's too), and flushes of its cache (or syncs and COMMITs that the server was asked for); `flush_waits` are requests that transfer nothing and wait for a flush. For a disk their sum equals the sum of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
+const SYNCS: &str = "syncs that followed writes, or that writes carried out themselves; the journal commits that these waited for, and the ones that several waited for; likewise for flushes";
 const LOST: &str = "events that the kernel had no room for";
-const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. Those of `sync_` are of a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
+const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. The columns `sync_...` describe a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
 
 /// The numbers of a stage.
 macro_rules! stage {

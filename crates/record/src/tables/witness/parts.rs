@@ -1,4 +1,4 @@
-//! What an observation has several of: files, devices, other processes, moments.
+//! Lists of an observation: files, devices, other processes, moments.
 
 use std::sync::LazyLock;
 
@@ -146,14 +146,14 @@ pub static WITNESS_MOMENT: LazyLock<Table<Moment>> = LazyLock::new(|| {
     )
 });
 
-/// What a device carried in a moment.
+/// Traffic of a device in a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MomentDeviceRow {
     /// When the moment starts, ns.
     pub start_ns: u64,
     /// Name of the device.
     pub device: String,
-    /// What it carried.
+    /// Its traffic.
     pub did: DeviceStat,
 }
 

@@ -9,7 +9,7 @@ use crate::witness::Witnessed;
 use iolab_workload::table;
 
 named! {
-    /// What an observation is of.
+    /// Kind of the subject of an observation.
     pub enum SubjectKind: "subject" {
         /// A program that iolab started.
         Program = "program",
@@ -27,9 +27,9 @@ named! {
         Code = "exit-code",
         /// By a signal.
         Signal = "signal",
-        /// It ended; only its parent learns how.
+        /// Ended; only its parent learns how.
         Gone = "gone",
-        /// It had not ended when the observation did.
+        /// Still running at the end of the observation.
         Running = "running",
     }
 }

@@ -6,7 +6,7 @@ use crate::column::Column;
 use crate::witness::Witnessed;
 use iolab_workload::table;
 
-/// Of the program.
+/// Columns of the program's trace.
 pub(super) fn program() -> Vec<Column<Witnessed>> {
     const SYNCS: &str = "syncs that file systems got of the program, where `--trace` recorded the kernel's trace events; of these: whose end is known";
     const WITHIN: &str = "of the syncs whose end is known: within which the disk completed a flush of its cache; on disks without a volatile cache";
@@ -51,14 +51,14 @@ macro_rules! requests {
     }};
 }
 
-/// Of a disk.
+/// Columns of a disk's trace.
 pub(super) fn disk() -> Vec<Column<DiskTraffic>> {
     const GROUP: &str =
         "what of it the control group of the program counted (`io.stat`); NULL where none does";
     let group = table! {
         number!("group_read_bytes", DiskTraffic, of_group?.read_bytes).doc(GROUP);
         number!("group_write_bytes", DiskTraffic, of_group?.write_bytes).doc(GROUP);
-        number!("traced_others", DiskTraffic, traced?.others).doc("requests that other threads sent, those of the kernel among them; NULL without a trace");
+        number!("traced_others", DiskTraffic, traced?.others).doc("requests that other threads sent, including threads of the kernel; NULL without a trace");
     };
     let reads = requests!(reads, "traced_read");
     let writes = requests!(writes, "traced_write");

@@ -18,7 +18,7 @@ macro_rules! verdict {
     };
 }
 
-/// What a tool claims of one direction.
+/// Columns for a tool's claim about one direction.
 macro_rules! claimed {
     ($prefix:literal, $field:ident) => {{
         const RATE: &str = "throughput that it says, and the time that this rests on; NULL where several jobs have one each";
