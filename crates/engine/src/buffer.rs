@@ -11,7 +11,7 @@
 //! mechanism failed. The kernel may write into it at any later time, so that the mapping then stays until the process ends.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
@@ -93,6 +93,23 @@ impl Slot {
     }
 }
 
+/// Registration of buffers with rings: for all workers of a trial or for none, so that no worker has cheaper requests than another.
+/// It holds the kernel's reason for refusing the buffers of one worker.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Registration(Arc<OnceLock<String>>);
+
+impl Registration {
+    /// The first refusal; `None` if buffers are to be registered.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+
+    /// Keeps all buffers of the trial unregistered from now on. Only the first reason counts.
+    pub(crate) fn refuse(&self, reason: String) {
+        self.0.get_or_init(|| reason);
+    }
+}
+
 /// The place of a worker's buffers in an arena.
 #[derive(Debug)]
 pub(crate) struct ArenaPart {
@@ -101,6 +118,8 @@ pub(crate) struct ArenaPart {
     pub(crate) before: u32,
     /// Whether an earlier trial has filled them.
     pub(crate) is_filled: bool,
+    /// Shared by all workers of the trial.
+    pub(crate) registration: Registration,
 }
 
 /// One worker's buffers, one per slot of its depth, contiguous in an arena.
@@ -111,6 +130,7 @@ pub(crate) struct Buffers {
     places: NonNull<[BufferAddress]>,
     /// The slots that are not in use; the last is taken next.
     home: Vec<Slot>,
+    registration: Registration,
 }
 
 impl Buffers {
@@ -123,6 +143,7 @@ impl Buffers {
             arena: Arc::new(Arena::new(spec, 1)?),
             before: 0,
             is_filled: false,
+            registration: Registration::default(),
         };
         Self::in_arena(spec, worker, own)
     }
@@ -136,6 +157,7 @@ impl Buffers {
             arena,
             before,
             is_filled,
+            registration,
         } = part;
         let stride = stride(spec);
         let len = u32::try_from(spec.largest_request()).map_err(|_| no_memory(spec))?;
@@ -155,6 +177,7 @@ impl Buffers {
             home: (0..spec.depth as usize)
                 .map(|index| Slot(unsafe { first.add(index) }))
                 .collect(),
+            registration,
         };
         buffers.prepare(spec, stride, worker, is_filled)?;
         Ok(buffers)
@@ -172,6 +195,11 @@ impl Buffers {
     #[inline(always)]
     pub(crate) fn home(&self) -> &[Slot] {
         &self.home
+    }
+
+    /// Whether all workers of the trial register their buffers with rings.
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.registration
     }
 
     /// The slots at home, with access to their buffers.

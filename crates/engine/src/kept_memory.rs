@@ -18,7 +18,7 @@ use iolab_workload::Result;
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
 use crate::arena::{self, Arena};
-use crate::buffer::ArenaPart;
+use crate::buffer::{ArenaPart, Registration};
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::{latency_log, outcome, request_log};
@@ -70,7 +70,7 @@ impl GroupMemory {
     }
 
     /// The place of a worker's buffers.
-    fn of(&self, worker: u32, is_filled: bool) -> ArenaPart {
+    fn of(&self, worker: u32, is_filled: bool, registration: &Registration) -> ArenaPart {
         let (arena, before) = match &self.0[..] {
             [all] => (all, worker),
             each => (&each[worker as usize], 0),
@@ -79,6 +79,7 @@ impl GroupMemory {
             arena: Arc::clone(arena),
             before,
             is_filled,
+            registration: registration.clone(),
         }
     }
 
@@ -100,6 +101,7 @@ pub(crate) struct WorkerMemory {
 pub(crate) struct TrialMemory {
     buffers: TrialBuffers,
     pub(crate) histograms: SpareHistograms,
+    pub(crate) registration: Registration,
 }
 
 impl TrialMemory {
@@ -107,7 +109,7 @@ impl TrialMemory {
     pub(crate) fn of(&self, group: usize, worker: u32) -> WorkerMemory {
         let buffers = &self.buffers;
         WorkerMemory {
-            buffers: buffers.groups[group].of(worker, buffers.are_filled),
+            buffers: buffers.groups[group].of(worker, buffers.are_filled, &self.registration),
             histograms: self.histograms.clone(),
         }
     }
@@ -183,6 +185,7 @@ impl KeptMemory {
         Ok(TrialMemory {
             buffers,
             histograms,
+            registration: Registration::default(),
         })
     }
 
@@ -191,6 +194,7 @@ impl KeptMemory {
         let TrialMemory {
             mut buffers,
             histograms,
+            registration: _,
         } = memory;
         let is_free = buffers.groups.iter_mut().all(GroupMemory::is_free);
         let is_kept = is_free && buffers.layouts.is_some();

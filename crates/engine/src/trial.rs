@@ -17,7 +17,6 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use rustix::fs::FileType;
 
 use crate::arena;
-use crate::backend::io_uring::registers_buffers;
 pub use crate::backend::trim::check_trims;
 use crate::kept_memory::{KeptMemory, TrialMemory};
 use crate::kernel_support;
@@ -390,16 +389,16 @@ struct Carried {
 /// A thread that carries a worker out; it gives `None` where it could not be set up, or the trial is not carried out.
 type WorkerThread<'scope> = ScopedJoinHandle<'scope, Option<WorkerOutcome>>;
 
-/// Carries a trial out, a second time where the buffers that threads registered left no locked memory for the ring of another.
+/// Carries a trial out; a second time without registered buffers if the kernel refused those of a worker, or the ring that was
+/// to have them.
 fn carry_out(
     jobs: &[Job<'_>],
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     memory: &TrialMemory,
 ) -> Result<Carried> {
-    let registers = registers_buffers();
     let carried = carry_out_once(jobs, halt, meeting, memory);
-    match registers && !registers_buffers() && carried.is_err() {
+    match carried.is_err() && memory.registration.refusal().is_some() {
         true => carry_out_once(jobs, halt, meeting, memory),
         false => carried,
     }

@@ -3,7 +3,6 @@
 mod ring;
 
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
@@ -34,15 +33,8 @@ const LOOK_AGAIN_MAX: u32 = 1 << 20;
 /// The longest single wait for requests in flight after a failure. A ring that has to be polled never waits long.
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
 
-/// Whether buffers are registered with rings. Cleared once the buffers of some threads left no locked memory for another
-/// thread's ring.
-static REGISTERS_BUFFERS: AtomicBool = AtomicBool::new(true);
-
-/// Whether trials of this process register their buffers with rings. A trial that failed while this changed can be repeated
-/// without registration.
-pub(crate) fn registers_buffers() -> bool {
-    REGISTERS_BUFFERS.load(Ordering::Relaxed)
-}
+/// Reason why buffers are not registered, if the kernel has no memory for a ring or for them.
+const LOCKED_MEMORY: &str = "all threads together exceed the locked-memory limit (ulimit -l)";
 
 pub(crate) struct Uring<O> {
     ring: Ring,
@@ -116,8 +108,12 @@ impl SpinPolicy {
 
 impl<O: Opened> Uring<O> {
     /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the system gives no ring, or refuses buffers that are to be registered. In the latter
+    /// case the trial can be tried again, without registered buffers.
     pub(crate) fn new(opened: O, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
-        let ring = build(spec)?;
+        let ring = build(spec, buffers.registration())?;
         let mut flags = ring.flags.clone();
         if spec.rate.is_some() && !ring.ring.params().is_feature_ext_arg() {
             return Err(Error::usage(
@@ -142,23 +138,21 @@ impl<O: Opened> Uring<O> {
             polls: spec.iopoll && !spec.sqpoll,
             write_flags: super::write_flags(spec),
         };
-        uring.register(buffers);
+        uring.register(buffers)?;
         Ok(uring)
     }
 
-    /// Registers what the kernel lets us; what it refuses is used unregistered, and said.
-    fn register(&mut self, buffers: &Buffers) {
+    /// Registers the files, if the kernel lets us, and the buffers, unless it refused those of another worker.
+    fn register(&mut self, buffers: &Buffers) -> Result<()> {
         let submitter = self.ring.ring.submitter();
         let files: Vec<RawFd> = self.opened.files().iter().map(AsRawFd::as_raw_fd).collect();
         match submitter.register_files(&files) {
             Ok(()) => self.effective.fixed_file = true,
             Err(error) => self.effective.note = format!("file not registered: {error}"),
         }
-        if !registers_buffers() {
-            self.effective.note =
-                "buffers not registered: all threads together exceed the locked-memory limit (ulimit -l)"
-                    .to_owned();
-            return;
+        if let Some(refusal) = buffers.registration().refusal() {
+            self.effective.note = format!("buffers not registered: {refusal}");
+            return Ok(());
         }
         let vectors: Vec<libc::iovec> = buffers.home().iter().map(Slot::as_iovec).collect();
         // SAFETY: the addresses lie in a live mapping. The kernel pins the pages until they are unregistered or the ring is
@@ -167,11 +161,14 @@ impl<O: Opened> Uring<O> {
             Ok(()) => {
                 self.ring.has_buffers = true;
                 self.effective.fixed_buffers = true;
+                Ok(())
             }
             Err(error) => {
-                self.effective.note = format!(
-                    "buffers not registered: {error} (a higher locked-memory limit, ulimit -l, may help)"
-                );
+                buffers.registration().refuse(match error.raw_os_error() {
+                    Some(libc::ENOMEM) => LOCKED_MEMORY.to_owned(),
+                    _ => error.to_string(),
+                });
+                Err(refused(&error))
             }
         }
     }

@@ -1,10 +1,9 @@
 //! Rings, and what is registered with one.
 
-use std::sync::atomic::Ordering;
-
 use io_uring::IoUring;
 
-use super::{REGISTERS_BUFFERS, refused};
+use super::{LOCKED_MEMORY, refused};
+use crate::buffer::Registration;
 use iolab_workload::Result;
 use iolab_workload::outcome::RingFlag;
 use iolab_workload::trial::TrialSpec;
@@ -29,8 +28,8 @@ impl Drop for Ring {
     }
 }
 
-/// The ring in the best mode the kernel takes.
-pub(super) fn build(spec: &TrialSpec) -> Result<Ring> {
+/// The ring in the best mode the kernel takes. Where it has no memory for one, the buffers of the trial are not to be registered.
+pub(super) fn build(spec: &TrialSpec, registration: &Registration) -> Result<Ring> {
     // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
     let modes: &[&[RingFlag]] = if spec.sqpoll {
         &[
@@ -77,7 +76,7 @@ pub(super) fn build(spec: &TrialSpec) -> Result<Ring> {
     }
     let error = last.expect("at least one mode was tried");
     if error.raw_os_error() == Some(libc::ENOMEM) {
-        REGISTERS_BUFFERS.store(false, Ordering::Relaxed);
+        registration.refuse(LOCKED_MEMORY.to_owned());
     }
     Err(refused(&error))
 }
