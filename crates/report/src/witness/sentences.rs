@@ -207,9 +207,14 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         Some(_) => " and kept",
         None => "",
     };
+    // Its calls may have written more: data that is overwritten in the page cache is sent once.
+    let wrote = match Reading::of(&evidence.observed).medium(Transfer::Write) {
+        Medium::Storage => "sent to storage",
+        Medium::Memory | Medium::Elsewhere => "wrote",
+    };
     let asked = match writes.asked {
         Asked::Bytes(written) if written.is_known_within(written.most) => format!(
-            "the {} that it wrote{kept}",
+            "the {} that it {wrote}{kept}",
             format_bytes(written.most as f64)
         ),
         // Where it may have kept nothing, or nothing follows for it, or they are far apart, bounds add nothing.
@@ -219,7 +224,7 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         {
             "its writes".to_owned()
         }
-        Asked::Bytes(written) => format!("the {} that it wrote{kept}", bounds(written)),
+        Asked::Bytes(written) => format!("the {} that it {wrote}{kept}", bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
     };
     let owed = evidence

@@ -64,7 +64,7 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn the_first_line_says_what_the_evidence_comes_to() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. All of the 64 MiB that it wrote reached vda. vda completed 240 cache flushes. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. All of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes. Nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
     insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
@@ -84,7 +84,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes or the file system may have written up to 3 MiB to vda.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes or the file system may have written up to 3 MiB to vda.");
     // A loop device carried all, and left most of it in the page cache of its file.
     let mut in_file = evidence(
         nothing(),
@@ -95,12 +95,12 @@ fn the_first_line_says_what_the_evidence_comes_to() {
         in_file: true,
         ..ObservedDevice::default()
     }];
-    insta::assert_snapshot!(headline(&in_file), @"fio: 6.2 % of the 64 MiB that it wrote had reached the disks below loop0 at its end. vda completed 240 cache flushes. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&in_file), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached the disks below loop0 at its end. vda completed 240 cache flushes. Nothing else used vda.");
     let shared = Evidence {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))
     };
-    insta::assert_snapshot!(headline(&shared), @"fio: all of the 64 MiB that it wrote reached vda. vda completed 240 cache flushes, of all processes. Others moved at most 36 KiB on vda.");
+    insta::assert_snapshot!(headline(&shared), @"fio: all of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others moved at most 36 KiB on vda.");
 }
 
 #[test]
@@ -238,9 +238,9 @@ fn a_part_that_is_not_durable_is_told() {
         evidence.observed.processes.cancelled_write_bytes = cancelled;
         headline(&evidence)
     };
-    insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it wrote reached vda, and 200 KiB had still to be written back. Nothing else used vda.");
-    insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it wrote reached vda, and 4 KiB had still to be written back. Nothing else used vda.");
-    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it wrote and kept reached vda. It discarded 20 MiB unwritten. Nothing else used vda.");
+    insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it sent to storage reached vda, and 200 KiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it sent to storage reached vda, and 4 KiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it sent to storage and kept reached vda. It discarded 20 MiB unwritten. Nothing else used vda.");
 }
 
 /// No range of which one end means that it kept nothing.
@@ -291,13 +291,13 @@ fn writes_tell_what_reached_the_device_and_what_is_left() {
         headline(&evidence)
     };
     let known = Bounds::exact(16 * MIB);
-    insta::assert_snapshot!(of(Some(0.2), known, true, true), @"fio: 20 % of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
-    insta::assert_snapshot!(of(Some(0.2), known, true, false), @"fio: where the 80 MiB that it wrote went is unknown: REASON. Nothing else used vda.");
+    insta::assert_snapshot!(of(Some(0.2), known, true, true), @"fio: 20 % of the 80 MiB that it sent to storage had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(Some(0.2), known, true, false), @"fio: where the 80 MiB that it sent to storage went is unknown: REASON. Nothing else used vda.");
     let open = Bounds {
         least: 8 * MIB,
         most: 16 * MIB,
     };
-    insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it sent to storage had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
 }
 
 #[test]
