@@ -187,6 +187,25 @@ fn a_read_only_folder_can_be_read_from() {
     }
 }
 
+/// In a folder like `/tmp` others can put the link there before the first run.
+#[test]
+fn a_link_of_another_user_is_no_output_folder() {
+    if !rustix::process::geteuid().is_root() {
+        return needs::skip(needs::Need::Root, "only root gives a link away");
+    }
+    let shared = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let all = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(shared.path(), all).unwrap();
+    let link = shared.path().join("iolab-results");
+    std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
+    Folder::make(&link).expect("an own link is followed");
+    std::os::unix::fs::lchown(&link, Some(65534), Some(65534)).unwrap();
+    let error = Folder::make(&link).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn results_are_never_overwritten() {
     let bench = Fixture::new();
