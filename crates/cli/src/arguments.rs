@@ -35,7 +35,7 @@ pub(crate) use self::plotting::Plot;
 #[cfg(feature = "measure")]
 pub(crate) use self::witnessing::Witness;
 
-/// What decides the width of text.
+/// Help about the width of text.
 macro_rules! text_width {
     () => {
         "\
@@ -204,7 +204,7 @@ pub(crate) struct Schema {
     pub(crate) output: Document,
 }
 
-/// What has a schema, each with the command that prints it.
+/// The documents that have a schema, each with the command that prints it.
 fn documents() -> impl TypedValueParser<Value = Document> {
     let all = Document::ALL.iter();
     let values = all.map(|document| PossibleValue::new(document.name()).help(document.command()));

@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// The same in both builds: a command that one of them lacks and that is not named as measuring fails there.
+    /// Both builds have this list: a command that one of them lacks, and that is not listed as measuring, fails there.
     #[test]
     fn all_other_commands_are_in_every_build() {
         let command = Arguments::command();

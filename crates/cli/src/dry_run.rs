@@ -30,17 +30,17 @@ use crate::short_budget::ShortBudget;
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub(crate) type Made = (u64, Duration);
 
-/// Where plans are carried out.
+/// Targets of plans.
 pub(crate) struct PlanTargets<'a> {
     /// Files and devices.
     pub(crate) targets: &'a [PathBuf],
-    /// What plans need of each.
+    /// Needs of the plans for each target.
     pub(crate) needs: &'a [Need],
-    /// The disk, where it is computed.
+    /// The modelled disk, if there is one.
     pub(crate) model: Option<&'a Disk>,
     /// Trials that an earlier session made of each plan, and what these took of its budget.
     pub(crate) made: Made,
-    /// The budget of all of them, where they share one.
+    /// The budget of all plans, if they share one.
     pub(crate) shared: Option<Duration>,
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn print(
     }
 }
 
-/// What the targets are; `None` where they do not exist or differ.
+/// Kind of the targets; `None` if they do not exist or differ.
 pub(crate) fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
     if model.is_some() {
         return Some(Medium::Model);
@@ -208,8 +208,8 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// The first cell whose requests are no multiples of the blocks of the device below a target, which direct I/O needs; `None` where all are,
-/// or no device is known.
+/// The first cell whose requests are not multiples of the blocks of the device below a target, as direct I/O needs. `None`
+/// if all are, or if no device is known.
 fn unaligned(path: &Path, plans: &[Plan]) -> Option<String> {
     let device = device_under(path).and_then(|number| Device::read(Path::new("/sys"), number))?;
     let block = device.logical_block_bytes?;

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn where_only_ascii_is_shown_the_unit_is_too() {
+    fn ascii_only_output_spells_units_in_ascii() {
         let mut to = Harmless::new(Vec::new(), true);
         to.write_all("12.3 µs of µ.iolab".as_bytes())
             .expect("written");

@@ -213,7 +213,7 @@ impl Asked {
     }
 }
 
-/// The time for all trials on so many targets: that of one for each.
+/// The time for all trials on `targets` targets: one budget for each.
 pub(crate) fn budget_of_targets(budget: Duration, targets: usize) -> Duration {
     let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
     budget.saturating_mul(targets).min(BUDGET_MAX)

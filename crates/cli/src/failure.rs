@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     No,
     /// The answer is unknown; everything is printed.
     CannotTell,
-    /// What a dry run describes would be refused; the reason is printed.
+    /// The plan of a dry run would be refused; the reason is printed.
     #[cfg(feature = "measure")]
     Refused,
     /// A program that was observed has failed with this code; all is said.

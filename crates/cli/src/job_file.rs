@@ -18,7 +18,7 @@ fn page_size() -> PageSize {
     PageSize(iolab_storage::kernel_units::page_size() as u64)
 }
 
-/// It is measured on another machine.
+/// The usual size, because the file is measured on another machine.
 #[cfg(not(feature = "measure"))]
 fn page_size() -> PageSize {
     PageSize::USUAL

@@ -1,10 +1,11 @@
-//! What is told of settings of the kernel that runs change.
+//! Messages about settings of the kernel that runs change.
 
 use iolab_host::system_control::SystemControl;
 
 use crate::output::note;
 
-/// Restores what a killed run left changed, where this is root, and tells it. What cannot be restored is told, and stops nothing.
+/// Restores settings that a killed run left changed, if this process is root, and reports them. Failures are reported, and
+/// stop nothing.
 pub(crate) fn restore_leftovers() {
     match SystemControl::restore_leftovers() {
         Ok(restored) => tell_restored(&restored),

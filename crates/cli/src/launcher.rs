@@ -83,7 +83,7 @@ fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
     check_alone(Launch::without_mpi).map(|()| None)
 }
 
-/// This process among those of a launcher.
+/// This process as one rank of a launcher.
 #[cfg(feature = "mpi")]
 fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;

@@ -1,7 +1,7 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
-//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and
-//! stop flag of a session, and the way from an experiment to a plan that is ready to be carried out (`workspace/site.rs`).
+//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target,
+//! clock and stop flag of a session. `workspace/site.rs` leads from an experiment to a plan that is ready to run.
 
 #[cfg(all(feature = "measure", not(target_os = "linux")))]
 compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");
@@ -50,7 +50,7 @@ use iolab_workload::Error;
 use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
 
-/// Stack of the main worker thread, bytes: that of the first thread may be limited by `ulimit -s`.
+/// Stack of the main worker thread, bytes. The stack of the first thread may be limited by `ulimit -s`.
 const STACK: usize = 8 << 20;
 
 /// Memory that reading the arguments and the experiment takes, bytes, with room to spare.

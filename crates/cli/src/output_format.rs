@@ -17,18 +17,19 @@ const TELLING: [&str; 22] = [
 /// Formats with the extensions of their files; the first format with an extension is the one that it selects.
 pub(crate) type Extensions<F> = [(F, &'static [&'static str])];
 
-/// Whether a name is that of a folder, or can only be one.
+/// Whether a name denotes a folder, or can only be one.
 pub(crate) fn is_folder(named: &Path) -> bool {
     let last = named.as_os_str().as_encoded_bytes().last();
     named.is_dir() || last.is_some_and(|byte| is_separator(char::from(*byte)))
 }
 
-/// The format of an output: the requested one, otherwise that of the extension, otherwise `default`. A format that is asked for may have a
-/// file with an extension that iolab does not know.
+/// The format of an output: the requested one, otherwise the format of the extension, otherwise `default`. A requested
+/// format may have a file with an extension that iolab does not know.
 ///
 /// # Errors
 ///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension is that of another format, or none of this command.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension belongs to another format, or to no format of this
+/// command.
 pub(crate) fn format_of<F: Copy + PartialEq>(
     named: Option<&Path>,
     asked: Option<F>,
@@ -168,7 +169,7 @@ mod tests {
 
     #[cfg(feature = "measure")]
     #[test]
-    fn run_files_and_folders_have_no_extension_of_another_format() {
+    fn run_files_and_folders_reject_foreign_extensions() {
         assert!(check_run_file(Path::new("r.iolab")).is_ok());
         assert!(check_run_file(Path::new("r.csv")).is_err());
         assert!(check_run_file(Path::new("r.foo")).is_err());

@@ -33,7 +33,7 @@ pub(crate) struct Display {
     run_file: Option<PathBuf>,
 }
 
-/// What an experiment shares with others of the same study.
+/// State that an experiment shares with others of the same study.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedBudget {
     /// Start of the first experiment.

@@ -23,7 +23,7 @@ impl Arguments {
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
         if std::env::args_os().skip(1).eq(["help", "all"]) {
             let mut to = output::open(None)?;
-            // As of other help, a reader that is gone is no error.
+            // As with other help, a reader that is gone is not an error.
             let _ = write!(to, "{}", every_command()).and_then(|()| to.flush());
             std::process::exit(0);
         }
@@ -100,7 +100,7 @@ fn command_with_settings() -> Option<String> {
     takes_settings.then(|| format!("iolab {}", command.get_name()))
 }
 
-/// The value that an unknown option has on the command line: behind it, or in the next word.
+/// The value that an unknown option has on the command line: after its `=`, or in the next word.
 fn given_value(option: &str) -> Option<String> {
     let arguments = std::env::args_os().skip(1);
     let mut words = arguments.map(|word| word.to_string_lossy().into_owned());

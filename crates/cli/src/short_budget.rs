@@ -8,7 +8,7 @@ use iolab_plan::experiment::{BUDGET_MAX, INTERVAL_TRIALS};
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::units::{budget_to_recommend, format_duration};
 
-/// What is said of them.
+/// Plans with too short a budget.
 pub(crate) struct ShortBudget {
     /// Their names.
     pub(crate) names: Vec<String>,
@@ -17,8 +17,8 @@ pub(crate) struct ShortBudget {
 }
 
 impl ShortBudget {
-    /// What is said of plans that share this budget; `None` where fewer than two have too little of it: of one alone its own warning says more.
-    /// `place` is the model that they measure, if any.
+    /// Plans that share this budget and have too little of it; `None` if fewer than two have, since the warning of a single
+    /// one says more. `place` is the model that they measure, if any.
     pub(crate) fn of<'a>(
         plans: impl IntoIterator<Item = &'a Plan>,
         budget: Duration,

@@ -1,4 +1,4 @@
-//! Which commands and options help shows, and under which headings.
+//! Selection of the commands and options that help shows, and their headings.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use iolab_report::layout::paragraph;

@@ -58,8 +58,8 @@ pub(crate) struct StopFlags {
     measuring: Arc<Measuring>,
 }
 
-/// Until the last holder drops it, a signal only sets flags. From then on nothing is open or left behind, and one that would end the process
-/// does so: an analysis can take long.
+/// The measuring part of a session. Until the last holder drops it, a signal only sets flags. From then on no file is open
+/// or left over, and a signal that would end the process does so: an analysis can take long.
 #[derive(Debug, Default)]
 struct Measuring {
     is_over: Arc<AtomicBool>,

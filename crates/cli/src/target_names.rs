@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 /// Longest name, characters: it heads a column.
 const NAME_MAX: usize = 40;
 
-/// What the targets of a run are called: for each of them, in their order, the name that the user gave.
+/// The user's names for the targets of a run, in the order of the targets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TargetNames(Vec<Option<String>>);
 

@@ -55,7 +55,7 @@ pub(crate) struct Workspace {
     clock: Clock,
     stop: StopFlags,
     preflight: Vec<Preflight>,
-    /// What is known of the targets before they are measured: names that the user gave, ceilings.
+    /// Facts about the targets before they are measured: names that the user gave, ceilings.
     known: Environment,
     /// The other processes of the run.
     ranks: Option<Rc<Ranks>>,
@@ -70,7 +70,7 @@ impl Workspace {
     /// When a target does not have what is needed, or must not be used.
     fn open(site: &Site, needs: &[Need]) -> Result<Self> {
         let (named, ranks) = (&site.targets, site.ranks.as_deref());
-        // Before a scratch file is there: from then on no signal may leave it behind.
+        // Before a scratch file exists: from then on a signal must not leave it.
         let stop = site.signals.caught(match ranks {
             Some(_) => StopFlags::at_once,
             None => StopFlags::in_two_steps,
@@ -86,7 +86,7 @@ impl Workspace {
     fn for_programs(site: &Site, plan: &Plan) -> Result<Self> {
         let stop = site.signals.caught(StopFlags::in_two_steps)?;
         let programs = Programs::open(plan, &site.targets, &site.programs);
-        // A signal from the terminal ends the compiler too: that is no fault of its.
+        // A signal from the terminal ends the compiler too, which is not a failure of the compiler.
         if stop.soon().load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
@@ -136,7 +136,7 @@ impl Workspace {
         let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
         let asking: Vec<&CellSpec> = cells.filter(|cell| !cell.system.is_none()).collect();
         if asking.is_empty() {
-            // This run changes nothing: what another one left is told, and does not stop it.
+            // This run changes no settings: leftovers of another run are reported, and do not stop it.
             kernel_settings::restore_leftovers();
             return Ok(());
         }
@@ -212,12 +212,12 @@ impl Workspace {
 
     /// Bytes of the scratch files, or of their parts, that all ranks fill together, at most.
     fn filled_by_all(&self) -> u64 {
-        // The files of the other ranks are no larger than the root's.
+        // The files of the other ranks are at most as large as the root's.
         let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
         self.fill_bytes().saturating_mul(ranks as u64)
     }
 
-    /// What the targets are; `None` where they differ.
+    /// Kind of the targets; `None` if they differ.
     fn medium(&self) -> Option<Medium> {
         let targets = match &self.place {
             OpenedSystem::Model(_) => return Some(Medium::Model),

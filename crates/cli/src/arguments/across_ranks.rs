@@ -1,34 +1,35 @@
-//! What several processes of a launcher (mpirun, srun) make of each command.
+//! Behaviour of each command in several processes of a launcher (mpirun, srun).
 
 use super::Command;
 
-/// What several processes do with a command that all of them were started with.
+/// Behaviour of a command that several processes were started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AcrossRanks {
-    /// They carry it out together.
+    /// The processes carry it out together.
     Together,
-    /// They are refused, because several would disturb each other: its name, and what they can do together.
+    /// The processes are refused, because several would disturb each other: the command's name, and a command that they can
+    /// carry out together.
     Alone {
         name: &'static str,
         instead: &'static str,
     },
-    /// Each carries it out for itself.
+    /// Each process carries it out for itself.
     Each,
 }
 
-/// What several processes can do instead of a suite or a requirement.
+/// The alternative of several processes to a suite or a requirement.
 const TOGETHER: &str =
     "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
 
 impl AcrossRanks {
-    /// Of a command that only plans where `is_plan` holds.
+    /// This behaviour, or each process for itself if the command only plans.
     fn unless(self, is_plan: bool) -> Self {
         if is_plan { Self::Each } else { self }
     }
 }
 
 impl Command {
-    /// What several processes do with it.
+    /// Its behaviour in several processes.
     pub(crate) fn across_ranks(&self) -> AcrossRanks {
         use AcrossRanks::{Alone, Each, Together};
         match self {

@@ -1,4 +1,4 @@
-//! What a built-in name is, and the command that measures it.
+//! Kinds of built-in names, and the command that measures each.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_workload::{Error, Result};
 
-/// What `iolab study`, `run` and `fit` accept by name, and what all of them measure.
+/// Kinds of names that `iolab study`, `run` and `fit` accept, and of things that all of them measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Builtin {
     Suite,
@@ -19,7 +19,8 @@ pub(crate) enum Builtin {
 }
 
 impl Builtin {
-    /// What a name is: of several kinds that have it (a test of a standard is an experiment and a suite), the one that is wanted.
+    /// The kind of a name. Several kinds may share it (a test of a standard is an experiment and a suite): then `wanted`
+    /// decides.
     fn of(name: &str, wanted: Self) -> Option<Self> {
         let is_in = |names: &[(&str, &str)]| names.iter().any(|(known, _)| *known == name);
         let kinds = [

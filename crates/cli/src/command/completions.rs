@@ -55,7 +55,7 @@ fn named() -> Vec<Named> {
 /// The command with the names that one of its arguments, or one of its commands, takes; as it is where this build has no such command.
 fn with_names(command: Command, path: &[&str], named: &Named) -> Command {
     match path.split_first() {
-        // Not `mut_arg`, which puts the argument behind the others.
+        // Not `mut_arg`, which would move the argument to the end.
         None => command.mut_args(|argument| match argument.get_id() == named.argument {
             true => argument.value_parser(PossibleValuesParser::new(named.names.clone())),
             false => argument,

@@ -26,7 +26,7 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
     }
     let targets = [options.target.clone()];
     let watch = watched(&targets);
-    // Before the scratch file exists, since signals must not leave it behind.
+    // Before the scratch file exists, since signals must not leave the file.
     let stop = signals::on_signals()?;
     kernel_settings::restore_leftovers();
     if let Some(watch) = &watch {

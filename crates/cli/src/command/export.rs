@@ -87,7 +87,7 @@ fn gauges(records: Vec<RunRecord>, options: &Export) -> Result<Vec<GaugeRun>> {
     .collect()
 }
 
-/// The requested format, or that of the file's extension.
+/// The requested format, otherwise the format of the file's extension.
 fn format(options: &Export) -> Result<ExportFormat> {
     format_of(
         options.output.as_deref(),

@@ -238,7 +238,7 @@ fn use_blocks(requirement: &mut Requirement, disk: &Disk) -> Result<Option<Strin
     Ok((!grown.is_empty()).then(text))
 }
 
-/// Descriptions of what each workload does, and of what it writes where that is no model (`is_virtual`).
+/// Descriptions of the work of each workload, and of its writes unless the target is a model (`is_virtual`).
 fn announced<'a>(
     requirement: &Requirement,
     plans: impl IntoIterator<Item = &'a Plan>,

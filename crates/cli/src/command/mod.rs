@@ -109,7 +109,7 @@ pub(crate) fn carry_out(
 
 #[cfg(feature = "measure")]
 impl Command {
-    /// What is printed on stderr during the command.
+    /// The kind of output on stderr during the command.
     pub(crate) fn log(&self) -> Log {
         match self {
             Command::Study(options) => Log::asked(&options.log),
@@ -154,7 +154,7 @@ fn ended(
 ///
 /// # Errors
 ///
-/// As [`ended`], after the summary of what was measured; or what is left behind.
+/// As [`ended`], after the summary of the results so far; or files that could not be removed.
 #[cfg(feature = "measure")]
 fn closed(
     finished: Result<PathBuf>,

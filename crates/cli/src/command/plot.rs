@@ -151,8 +151,8 @@ fn course(options: &Plot, witnessed: Witnessed) -> Result<Figure> {
     }
 }
 
-/// The name of a run where several are distinguished: that of its file, without what all have in common. Where another file
-/// has the same name, that of the model, or the path.
+/// The name of a run among several: the name of its file, without the parts that all share. If another file has the same
+/// name, the name of the model, or the path.
 fn name(path: &Path, all: &[PathBuf], run: &AnalysedRun) -> String {
     let stem = path.file_stem().unwrap_or(path.as_os_str());
     let same = all.iter().filter(|other| other.file_stem() == Some(stem));

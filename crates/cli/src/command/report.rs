@@ -68,7 +68,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// The file that was asked for, by its name, or by that of a folder, which is given too.
+/// The requested file, by its name or by the name of a folder, and the folder if it is to be made.
 fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf) {
     let extension = match format {
         ReportFormat::Html => "html",
@@ -118,7 +118,7 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramI
     Ok((inputs.collect::<Result<_>>()?, programs))
 }
 
-/// Writes the text and the figures beside it; nothing where one of the names is taken.
+/// Writes the text with the figures in the same folder; nothing if one of the names is taken.
 fn write(bundle: &Bundle, path: &Path) -> Outcome {
     let beside = |name: &String| path.with_file_name(OsStr::new(name));
     let figures: Vec<(PathBuf, &[u8])> = bundle

@@ -162,7 +162,7 @@ fn reported(path: &Path) -> Option<&Path> {
     folder.join(REPORT).exists().then_some(folder)
 }
 
-/// Run files of the other workloads of the same question, which lie beside these under the names that they got. They are only read.
+/// Run files of the other workloads of the same question, found in the same folder by their names. They are only read.
 fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut known: Vec<(PathBuf, Fit)> = Vec::new();
     for path in paths {
@@ -180,7 +180,7 @@ fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             continue;
         }
         for beside in named_alike(&path, &fit.requirement) {
-            // What cannot be read is no part of the question.
+            // An unreadable file is not part of the question.
             if let Ok(Some(other)) = fit_of(&beside)
                 && other.id == fit.id
                 && !has(&known, &other.workload)
@@ -193,13 +193,13 @@ fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a run is of a requirement.
+/// The place of a run in a requirement.
 fn fit_of(path: &Path) -> Result<Option<Fit>> {
     let asked = iolab_runfile::read(path)?.experiment.asked;
     Ok(asked.and_then(Question::into_fit))
 }
 
-/// Run files in the folder of one whose names begin with that of a requirement.
+/// Run files in the folder of `path` whose names begin with the name of a requirement.
 fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
     let folder = path
         .parent()
@@ -272,7 +272,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     closed(finished.map(|_| path.clone()), Some(&path), workspace)
 }
 
-/// Where a run goes on, and its plan.
+/// The site of a resumed run, and its plan.
 fn begun(
     record: &RunRecord,
     file: &Path,

@@ -276,7 +276,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     })
 }
 
-/// Checks where so many run files are to be written.
+/// Checks the place of `runs` run files.
 ///
 /// # Errors
 /// Of kind usage or refused: several run files in one; a file that is there, or cannot be.
@@ -304,7 +304,7 @@ pub(crate) fn check_output(output: Option<&Path>, runs: usize) -> Result<()> {
     }
 }
 
-/// Where the run file of a run of this name is made.
+/// The place of the run file of a run with this name.
 pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> NewFile<'a> {
     match output.filter(|path| !is_folder(path)) {
         Some(path) => NewFile::At(path),

@@ -22,7 +22,7 @@ pub(crate) fn serve(options: Serve) -> Outcome {
     let (_, definition) = model_definition(name)?;
     let disk = iolab_diskmodel::build(&definition, options.seed)
         .map_err(|why| Error::usage(why).within(name))?;
-    // Before anything is mounted: from then on no signal may leave it behind.
+    // Before anything is mounted: from then on a signal must not leave the mount.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
     signals::signals_to(&bell)?;
     let place = MountFolder::new(&options.mountpoint)?;
@@ -92,7 +92,7 @@ fn wait(wakes: &mut UnixStream, memory: u64) -> Result<()> {
     }
 }
 
-/// What virtual time means for the results; `None` in real time.
+/// The effect of virtual time on results; `None` in real time.
 fn dilation(speed: Speed) -> Option<String> {
     let factor = speed.factor();
     (speed != Speed::REAL).then(|| {

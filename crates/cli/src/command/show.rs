@@ -1,4 +1,5 @@
-//! `iolab show`: the definition of an experiment, suite or requirement, that of a run, or its cells as a job file of fio.
+//! `iolab show`: the definition of an experiment, suite or requirement, the definition of a run, or its cells as a job file
+//! of fio.
 
 use std::io::Write;
 use std::path::Path;
@@ -92,7 +93,7 @@ fn experiment(options: &Show) -> Result<Experiment> {
     Experiment::find(name)
 }
 
-/// Whether a name is that of a run file.
+/// Whether a name denotes a run file.
 fn is_run_file(name: &str) -> Result<bool> {
     let path = Path::new(name);
     let is_named_so = path

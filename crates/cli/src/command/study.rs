@@ -90,7 +90,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     if options.changes.dry_run {
         return dry_run(&sites, &planned, explains.as_ref());
     }
-    // Held on to where more is measured after the study: a signal ends the process once nobody holds them.
+    // Kept if the study is followed by more measurements: a signal ends the process once all holders have dropped them.
     let explains = explains.map(|explains| {
         let signals = sites.first().map(|site| site.signals.clone());
         (explains, signals.unwrap_or_default())
@@ -174,7 +174,7 @@ fn measure_all(
     Ok((studied.inputs, interrupt))
 }
 
-/// Writes the report and the picture beside the run files, and says where everything is.
+/// Writes the report and the picture next to the run files, and prints all places.
 fn write_results(
     inputs: &[Input],
     picture: Option<&[u8]>,
@@ -229,17 +229,17 @@ struct StudyPart {
     opened: Opened,
     plans: Vec<FittedPlan>,
     budget: Duration,
-    /// What it measures, before the name of each experiment, where there are several parts.
+    /// The name of its target, shown before the name of each experiment if there are several parts.
     place: Option<String>,
 }
 
-/// What has been measured so far.
+/// Measurements so far.
 #[derive(Default)]
 struct Studied {
     inputs: Vec<Input>,
     /// Notes that the user has seen.
     told: Vec<String>,
-    /// Where the user has ended it early.
+    /// The failure that stands for the user's early end.
     interrupt: Option<Failure>,
 }
 
@@ -294,7 +294,7 @@ impl StudyPart {
     }
 }
 
-/// What the runs tell together, and where they are.
+/// Prints the joint findings of the runs, and the places of their files.
 fn all_together(inputs: &[Input], to: &mut Results) -> Outcome {
     let analyses = inputs.iter().map(|input| input.run.analysis());
     writeln!(to, "All together\n")?;
@@ -320,8 +320,8 @@ fn here() -> String {
     }
 }
 
-/// The suite's experiments with the user's changes, and the budget for all of them: of several targets that of each. `told` are
-/// the notes that the user has seen.
+/// The suite's experiments with the user's changes, and the budget for all of them; with several targets, the budget of
+/// each. `told` are the notes that the user has seen.
 fn plan(
     suite: Suite,
     definition: Definition,

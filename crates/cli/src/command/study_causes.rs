@@ -22,19 +22,19 @@ use crate::signals::Signals;
 /// Effects that are explained.
 const EFFECTS: usize = 2;
 
-/// What explaining may take.
+/// Limits for explaining effects.
 pub(super) struct Explains {
-    /// Of each effect.
+    /// Budget of each effect.
     budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
     changes_system: bool,
 }
 
-/// What came of an effect.
+/// Result of explaining an effect.
 enum Explained {
-    /// The run that explains it, and what ended that early.
+    /// The run that explains it, and the failure that ended it early.
     Run(Box<Input>, Option<Failure>),
-    /// Nothing is measured: why, in the middle of a sentence.
+    /// No run: the reason, for the middle of a sentence.
     Unmeasured(String),
 }
 
@@ -42,7 +42,7 @@ enum Explained {
 type Found<'a> = (&'a Input, Phenomenon);
 
 impl Explains {
-    /// What the user asks for; `None` where no cause is.
+    /// The user's limits; `None` if no cause is asked for.
     ///
     /// # Errors
     /// No time.
@@ -60,7 +60,7 @@ impl Explains {
         }))
     }
 
-    /// What it adds to the study.
+    /// Its addition to the study, in words.
     pub(super) fn words(&self) -> String {
         format!(
             "--explain adds up to {EFFECTS} x {} for the causes of the {EFFECTS} largest effects",
@@ -169,8 +169,8 @@ impl Explains {
     }
 }
 
-/// The largest effects of all runs, those of the I/O size last, of each run one at first: two of one run are often one effect at two
-/// places.
+/// The largest effects of all runs, effects of the I/O size last. Each run first contributes one: two effects of a run are
+/// often the same effect at two places.
 fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
     let runs: Vec<Vec<Found<'_>>> = inputs.iter().map(of_run).collect();
     let place = |rank: usize| runs.iter().filter_map(move |own| own.get(rank).cloned());
@@ -195,7 +195,7 @@ fn compares_sizes((input, phenomenon): &Found<'_>) -> bool {
     size(phenomenon.base.cell) != size(phenomenon.other.cell)
 }
 
-/// The effects of a run whose cause is not a factor of it; those of the I/O size last.
+/// The effects of a run whose cause is not one of its factors; effects of the I/O size come last.
 fn of_run(input: &Input) -> Vec<Found<'_>> {
     let found = phenomena(input.run.analysis()).unwrap_or_default();
     // The budget of a study has no room for loads that last beyond a fall, and its page compares cells.

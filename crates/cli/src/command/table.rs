@@ -90,7 +90,7 @@ pub(crate) fn table(options: &Table) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// What was seen of one program as data.
+/// Prints the observation of one program as data.
 fn of_observation(
     runs: &[(RunName, AnalysedRun)],
     observations: &[Evidence],

@@ -45,7 +45,7 @@ use crate::workspace::{
     FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames, watched,
 };
 
-/// What one that is not known took, of trials that end by their bytes.
+/// Assumed time of a trial that ends by its bytes, if the time is unknown.
 const TRIAL_TIME: Duration = Duration::from_secs(1);
 
 /// Measures both sides of a difference without each suspect, and says what was found.
@@ -150,16 +150,17 @@ pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
     }
 }
 
-/// What came of an explanation.
+/// Result of measuring an explanation.
 pub(super) enum Measured {
-    /// Its run file, and what ended it early.
+    /// Its run file, and the failure that ended it early.
     Run(PathBuf, Option<Failure>),
-    /// Nothing: filling the scratch file would have left too little of the budget.
+    /// No run: filling the scratch file would have left too little of the budget.
     FillsTooSlowly(SlowFill),
 }
 
-/// What filling would take, the budget, and the part of it that is for trials. As text the reason and the remedy, for the middle of a
-/// sentence: `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials: --budget 3min`.
+/// The time of filling, the budget, and its part for trials. As text, the reason and the remedy for the middle of a
+/// sentence: `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials:
+/// --budget 3min`.
 pub(super) struct SlowFill {
     fill: Duration,
     budget: Duration,
@@ -229,7 +230,7 @@ fn say(text: &str) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// Prints the differences of a run, and what it shows beside them.
+/// Prints the differences of a run, and its unpaired observations.
 fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: &Path) -> Outcome {
     if found.is_empty() && beside.is_empty() {
         return say(&nothing(run.analysis()));
@@ -256,7 +257,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
     Ok(to.flush()?)
 }
 
-/// That there is nothing to explain, and whether that is for want of trials.
+/// The message that there is nothing to explain, or that more trials are needed to know.
 fn nothing(run: &Analysis) -> String {
     if let [cell] = run.cells.as_slice() {
         if leaves_tails_open(cell) {
@@ -448,13 +449,13 @@ impl Explanation<'_> {
             .map(|suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect)))
     }
 
-    /// What the run measured.
+    /// The definition of the run.
     fn definition(&self) -> Result<Experiment> {
         let text = &self.run.record().experiment.toml;
         Experiment::from_toml(text, &self.file.display().to_string())
     }
 
-    /// The budget that is asked for, by default that of the run.
+    /// The requested budget, by default the budget of the run.
     ///
     /// # Errors
     /// A run file whose definition cannot be read.
@@ -465,7 +466,8 @@ impl Explanation<'_> {
         }
     }
 
-    /// What filling a scratch file takes, at the rate at which the run filled its own; nothing where none is filled, or the run does not say.
+    /// Expected time of filling a scratch file, from the rate of the run's own; zero if none is filled, or if the rate is
+    /// unknown.
     fn fill_foreseen(&self) -> Duration {
         let record = self.run.record();
         let rate = record.environment.get(&KEYS.scratch_fill_mb_s);
@@ -533,7 +535,7 @@ impl Explanation<'_> {
         }
     }
 
-    /// Where the run was measured.
+    /// The site of the run.
     ///
     /// # Errors
     /// A model that has changed; writes to an existing file or device.

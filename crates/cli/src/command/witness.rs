@@ -100,11 +100,11 @@ fn text(evidence: &Evidence) -> String {
     report::text(evidence, output::style().width)
 }
 
-/// A file for the evidence. Prepared before the program runs: a name that cannot be written is no surprise at its end.
+/// A file for the evidence. It is prepared before the program runs, so that an unusable name is reported before the run.
 enum Output<'a> {
-    /// One that is open, with what is written to it.
+    /// An open file, with its writer.
     Open(Shown, Box<dyn Write>),
-    /// One that is made whole, and its folder.
+    /// A run file that is written at once, and its folder.
     RunFile(&'a Path, Folder),
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
     }
 }
 
-/// The command that moves the log beside a run file into it, and finishes the run where that is open.
+/// The command that merges the log next to a run file into it, and finishes the run if it is incomplete.
 fn command_to_merge(record: &RunRecord, path: &Path) -> String {
     let file = path.to_string_lossy();
     let finishes = match record.run.status {

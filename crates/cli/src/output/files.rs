@@ -31,11 +31,11 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
     ))))
 }
 
-/// The same without the filter, for binary data and for text with iolab's own colours.
+/// Opens the output without the filter, for binary data and for text with iolab's own colours.
 ///
 /// # Errors
 ///
-/// Those of [`open`].
+/// As [`open`].
 pub(crate) fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let Some(path) = path.filter(|path| !is_stdout(path)) else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
@@ -108,12 +108,12 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     }
 }
 
-/// What --force may replace: only files that begin like this.
+/// Files that --force may replace: only files that begin like this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaceable {
     /// A figure.
     Figure,
-    /// What `iolab export --format prometheus` writes.
+    /// A file of `iolab export --format prometheus`.
     Gauges,
 }
 
@@ -133,7 +133,7 @@ impl Replaceable {
     }
 }
 
-/// Refuses to replace anything else: links, devices, files with several names or other content belong to somebody.
+/// Refuses to replace anything else: links, devices, and files with several names or other content may belong to the user.
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_not_written_to_its_end_does_not_stay() {
+    fn an_incomplete_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.csv");
         for flushes in [false, true] {

@@ -19,7 +19,7 @@ use crate::escape_output::{harmless, spelled};
 #[cfg(feature = "measure")]
 use crate::screen;
 
-/// What is printed on stderr during measurements.
+/// Kind of output on stderr during measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Log {
     /// The live view, on a terminal.
@@ -109,7 +109,7 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Writes a line on stderr, above the live view where there is one. Ignores errors, which are no reason to stop measuring.
+/// Writes a line on stderr, above the live view if there is one. Ignores errors, which are not a reason to stop measuring.
 fn error_line(text: &str) {
     #[cfg(feature = "measure")]
     if screen::tell(text) {

@@ -51,7 +51,7 @@ impl<W: Write> Results<W> {
         }
     }
 
-    /// Flushes the output. `kept` says where the results are. A reader that closed the pipe has seen what it wanted, which is no failure.
+    /// Flushes the output. `kept` names the results. A reader that closed the pipe has seen enough, which is not a failure.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the terminal, the locale and the environment permit: width, characters, colours.
+//! Capabilities of the terminal, the locale and the environment: width, characters, colours.
 
 use std::io::{self, IsTerminal};
 

@@ -1,4 +1,4 @@
-//! What a run will write, said before anything is written.
+//! The writes of a run, announced before anything is written.
 
 use iolab_peers::overhead;
 use iolab_plan::cells::FittedPlan;
@@ -12,7 +12,7 @@ use super::Workspace;
 use crate::dry_run::Made;
 use crate::output::note;
 
-/// What is left of plans after the trials that were made of each.
+/// The rest of plans after the trials that were made of each.
 fn forecasts(plans: &[FittedPlan], (made, spent): Made, filled: u64) -> Vec<Forecast> {
     let all = plans.iter().map(|plan| Forecast::of(plan, &overhead));
     let all = all.map(|forecast| forecast.after(made, spent).beside_fill(filled));

@@ -9,11 +9,11 @@ use iolab_workload::{Error, Result};
 use super::{OpenedSystem, Site, Workspace};
 use crate::output::note;
 
-/// What `--peak` asks for.
+/// The ceilings of `--peak`.
 pub(crate) enum AskedPeaks {
-    /// These ceilings.
+    /// Ceilings that the user states.
     Stated(Peaks),
-    /// Those that probes find.
+    /// Ceilings to be found by probes.
     Measured,
 }
 

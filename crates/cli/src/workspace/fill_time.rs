@@ -12,7 +12,8 @@ const SEEN: u32 = 4;
 pub(crate) struct FillLimit(pub(crate) Duration);
 
 impl FillLimit {
-    /// What filling takes in all, where that is more than the limit: as far as the first `done` of `total` bytes show, which took this time.
+    /// The time of filling in all, if it exceeds the limit. Estimated from the first `done` of `total` bytes, which took
+    /// `took`.
     pub(crate) fn exceeded(self, took: Duration, done: u64, total: u64) -> Option<Duration> {
         let Self(limit) = self;
         if took < limit / SEEN || done == 0 {
@@ -23,8 +24,8 @@ impl FillLimit {
     }
 }
 
-/// What filling would take, where it was given up for that; `None` where all is filled. `is_stopped`: the user has ended it, which ends filling
-/// in the same way.
+/// The time of filling, if it was given up for that; `None` if all is filled. `is_stopped` says that the user has ended it,
+/// which ends filling in the same way.
 ///
 /// # Errors
 /// A write or the last sync failed, or the user interrupts: that takes precedence.
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filling_is_given_up_once_its_rate_is_known() {
+    fn filling_is_given_up_for_its_rate() {
         let limit = FillLimit(Duration::from_secs(30));
         let seconds = Duration::from_secs;
         // Too early to know.

@@ -25,19 +25,20 @@ use crate::output::note;
 use crate::signals::Signals;
 use crate::target_names::give;
 
-/// Where plans are carried out, and what the user allows there. Nothing is opened yet.
+/// The targets of plans, and the user's permissions for them. Nothing is opened yet.
 pub(crate) struct Site {
-    /// The disk that is computed, in the place of targets.
+    /// The modelled disk, instead of targets.
     pub(crate) model: Option<Disk>,
-    /// The run's own first.
+    /// The targets, the run's own first.
     pub(crate) targets: Vec<PathBuf>,
-    /// What the user calls these, or the model.
+    /// The user's names for the targets, or for the model.
     pub(crate) names: TargetNames,
-    /// What ends it early.
+    /// The signals that end it early.
     pub(crate) signals: Signals,
-    /// From before anything of the targets is looked up: storage that does not answer ends the process. A model has none.
+    /// The watch over targets that do not answer, which ends the process; started before any target is looked up. `None`
+    /// for a model.
     pub(crate) watch: Option<Watch>,
-    /// What the user allows to destroy on them.
+    /// The user's permission to destroy data on the targets.
     pub(crate) consent: Consent,
     /// Whether the user allows trials to change settings of the kernel.
     pub(crate) changes_system: SystemConsent,
@@ -69,14 +70,14 @@ pub(crate) enum Region {
 pub(crate) enum SystemConsent {
     /// By `--change-system`.
     Given,
-    /// That option is not given.
+    /// The option is not given.
     NotGiven,
     /// The command has no such option.
     NoOption,
 }
 
 impl SystemConsent {
-    /// Of a command with the option.
+    /// The consent of a command that has the option.
     pub(crate) fn of(is_given: bool) -> Self {
         match is_given {
             true => Self::Given,
@@ -85,19 +86,20 @@ impl SystemConsent {
     }
 }
 
-/// Whether the user allows purges, which erase more than the region. The text of an experiment is no consent: it is somebody else's.
+/// Whether the user allows purges, which erase more than the region. The text of an experiment is not a consent: it may
+/// come from someone else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PurgeConsent {
     /// By a precondition that is typed, and purges.
     Given,
-    /// None is typed.
+    /// No such precondition is typed.
     NotGiven,
     /// The command has no option for it.
     NoOption,
 }
 
 impl PurgeConsent {
-    /// Of a command with the option.
+    /// The consent of a command that has the option.
     pub(crate) fn of(is_given: bool) -> Self {
         match is_given {
             true => Self::Given,
@@ -120,8 +122,8 @@ impl Region {
     }
 }
 
-/// Where targets are measured: all files and devices at one site, in the same blocks, which has the watch over them, then each model at
-/// one of its own. `make` gives the site of a model or of these targets.
+/// The sites of all targets: one site for all files and devices, in the same blocks, with the watch over them, then one for
+/// each model. `make` gives the site of a model or of these targets.
 ///
 /// # Errors
 /// As [`give`].
@@ -160,8 +162,8 @@ pub(crate) fn sites(
     Ok(all)
 }
 
-/// Opens what the plans of sites need, one site after the other, and fits them: those of a model to no more than the targets before it
-/// have room for.
+/// Opens the targets of the plans, one site after the other, and fits the plans. Models are limited to the room of the
+/// targets before them.
 ///
 /// # Errors
 /// As [`Site::open`].
@@ -238,7 +240,7 @@ impl Site {
         Plan::of(experiment, self.processes())
     }
 
-    /// What carries trials out.
+    /// The processes that carry trials out.
     fn processes(&self) -> &dyn Processes {
         match &self.ranks {
             _ if self.foresees_ranks => &AssumedRanks,
@@ -256,7 +258,8 @@ impl Site {
         cells.try_for_each(|cell| disk.check_cell(cell))
     }
 
-    /// Refuses plans that change settings of the kernel, or start real-time threads, where the user does not allow it: an experiment or a run file is somebody else's.
+    /// Refuses plans that change settings of the kernel, or start real-time threads, unless the user allows it: an
+    /// experiment or a run file may come from someone else.
     fn check_system(&self, plans: &[Plan]) -> Result<()> {
         let hint = match self.changes_system {
             _ if self.model.is_some() => return Ok(()),
@@ -311,7 +314,7 @@ impl Site {
         .hint(hint))
     }
 
-    /// What real-time threads of the plans mean for other programs; `None` without any.
+    /// The effect of the plans' real-time threads on other programs; `None` without any.
     ///
     /// # Errors
     /// Of kind [`Refused`](iolab_workload::Kind::Refused): they may take all CPUs for themselves.
@@ -330,7 +333,7 @@ impl Site {
         ))
     }
 
-    /// What plans need of each target; nothing of a model, and of directories for the files of programs.
+    /// Needs of plans for each target; empty for a model, and for directories with the files of programs.
     fn needs(&self, plans: &[Plan]) -> Result<Vec<Need>> {
         if self.model.is_some() || runs_programs(plans) {
             return Ok(Vec::new());
@@ -353,7 +356,7 @@ impl Site {
         self.dry_run_after((0, Duration::ZERO), (plans, None), follows, does)
     }
 
-    /// The same of plans that share this budget.
+    /// [`Site::dry_run`] of plans that share this budget.
     ///
     /// # Errors
     /// As [`Site::dry_run`].
@@ -367,7 +370,7 @@ impl Site {
         self.dry_run_after((0, Duration::ZERO), (plans, Some(budget)), follows, does)
     }
 
-    /// The same of what is left after the trials that an earlier session made, and what these took of the budget.
+    /// [`Site::dry_run`] of the rest after the trials of an earlier session, and their time from the budget.
     ///
     /// # Errors
     /// As [`Site::dry_run`].
@@ -467,7 +470,7 @@ impl Site {
     }
 }
 
-/// Whether programs are run, on files made for them: never beside other plans.
+/// Whether programs are run, on files made for them: never together with other plans.
 fn runs_programs(plans: &[Plan]) -> bool {
     matches!(plans, [plan] if plan.experiment().runs_programs())
 }
@@ -485,10 +488,10 @@ fn started(plans: &[Plan]) -> Vec<String> {
     all
 }
 
-/// What was opened, and still is as it was found.
+/// Opened targets that are not changed yet.
 pub(crate) struct Opened {
     workspace: Workspace,
-    /// That of the site, until it is prepared, or removed.
+    /// The watch of the site, until the targets are prepared, or removed.
     watch: Option<Watch>,
 }
 
@@ -506,7 +509,7 @@ impl Opened {
         self.prepare_after((0, Duration::ZERO), seed, plans, peak)
     }
 
-    /// The same for what is left after the trials that an earlier session made.
+    /// [`Opened::prepare`] for the rest after the trials of an earlier session.
     ///
     /// # Errors
     /// As [`Opened::prepare`].
@@ -562,7 +565,7 @@ impl Opened {
     }
 }
 
-/// What came of preparing within a limit.
+/// Result of preparing within a limit.
 pub(crate) enum Prepared {
     /// Scratch files are filled.
     Ready(Box<Workspace>),

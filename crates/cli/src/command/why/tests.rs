@@ -5,7 +5,7 @@ use super::*;
 
 /// Two cells of three have enough trials; the third one is far from both.
 #[test]
-fn a_cell_with_few_trials_leaves_open_whether_cells_differ() {
+fn cells_with_few_trials_leave_differences_open() {
     let even = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
     let mut record = record("read-size", &["bs"]);
     add_cell(&mut record, &["bs=4KiB"], &even);
