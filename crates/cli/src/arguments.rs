@@ -25,8 +25,7 @@ pub(crate) use self::comparing::{
 };
 #[cfg(feature = "measure")]
 pub(crate) use self::measuring::{
-    Changes, ConsentOption, Fit, Import, LogFormat, LogOptions, ProgramsOption, Resume, Run, Study,
-    Why,
+    Changes, ConsentOption, Fit, Import, ProgramsOption, Resume, Run, Study, Why,
 };
 #[cfg(feature = "measure")]
 pub(crate) use self::models::Serve;

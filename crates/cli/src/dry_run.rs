@@ -23,9 +23,9 @@ use iolab_workload::trial::{Backend, CacheState};
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
-use crate::exit::{Failure, Outcome};
-use crate::output;
 use crate::short_budget::ShortBudget;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output;
 
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub(crate) type Made = (u64, Duration);

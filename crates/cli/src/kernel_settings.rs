@@ -2,7 +2,7 @@
 
 use iolab_host::system_control::SystemControl;
 
-use crate::output::note;
+use iolab_command::output::note;
 
 /// Restores settings that a killed run left changed, if this process is root, and reports them. Failures are reported, and
 /// stop nothing.

@@ -14,7 +14,8 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
 use crate::arguments::across_ranks::AcrossRanks;
-use crate::exit::{self, Failure, Outcome};
+use iolab_command::exit;
+use iolab_command::failure::{Failure, Outcome};
 
 /// Time limit for the start of MPI: thousands of processes start at different times, and load the program from shared storage.
 #[cfg(feature = "mpi")]

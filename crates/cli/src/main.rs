@@ -11,11 +11,10 @@ mod builtin_names;
 mod command;
 #[cfg(feature = "measure")]
 mod dry_run;
-mod escape_output;
-mod exit;
+#[cfg(feature = "measure")]
+mod ending;
 #[cfg(feature = "measure")]
 mod experiment_options;
-mod failure;
 #[cfg(unix)]
 mod file_limit;
 mod job_file;
@@ -24,12 +23,9 @@ mod kernel_settings;
 #[cfg(feature = "measure")]
 mod launcher;
 mod model_text;
-mod output;
-mod output_format;
 #[cfg(feature = "measure")]
 mod progress;
 mod read_arguments;
-mod run_folder;
 #[cfg(feature = "measure")]
 mod screen;
 #[cfg(feature = "measure")]
@@ -48,7 +44,10 @@ use std::thread;
 use iolab_workload::Error;
 
 use crate::arguments::{Arguments, Command};
-use crate::exit::Failure;
+use iolab_command::exit;
+use iolab_command::failure::Failure;
+#[cfg(feature = "measure")]
+use iolab_command::output;
 
 /// Stack of the main worker thread, bytes. The stack of the first thread may be limited by `ulimit -s`.
 const STACK: usize = 8 << 20;

@@ -11,8 +11,8 @@ use iolab_workload::response::Response;
 use iolab_workload::units::rough_duration;
 use serde_json::{Map, Value, json};
 
-use crate::output::{self, Log};
 use crate::screen::{Screen, Size};
+use iolab_command::output::{self, Log};
 
 /// Shows the progress of one experiment, or of filling the scratch file.
 pub(crate) struct Display {

@@ -10,8 +10,8 @@ use iolab_workload::names::nearest;
 
 use crate::arguments::Arguments;
 use crate::builtin_names::check_command;
-use crate::output::{self, Log};
 use crate::shown_help::{every_command, grouped};
+use iolab_command::output::{self, Log};
 
 impl Arguments {
     /// Parses the command line. clap prints errors and ends the program.
@@ -156,4 +156,21 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use iolab_report::layout::COMMANDS;
+
+    use super::*;
+
+    #[test]
+    fn no_line_breaks_any_command() {
+        let command = Arguments::command();
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        let mut names: Vec<&str> = names.chain(["help"]).collect();
+        names.sort_unstable();
+        assert_eq!(names, COMMANDS);
+    }
 }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iolab_command::output;
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use signal_hook::consts::SIGCONT;
@@ -46,7 +47,7 @@ enum Message {
 static SHOWN: Mutex<Option<Sender<Message>>> = Mutex::new(None);
 
 /// Prints a line above the view; returns whether there is a view.
-pub(crate) fn tell(line: &str) -> bool {
+fn tell(line: &str) -> bool {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let told = |to: &Sender<Message>| to.send(Message::Line(line.to_owned())).is_ok();
     shown.as_ref().is_some_and(told)
@@ -67,6 +68,7 @@ pub(crate) struct Screen {
 impl Screen {
     /// Starts the drawing thread; `None` where that fails.
     pub(crate) fn open() -> Option<Self> {
+        output::set_view(tell);
         let (to, messages) = channel();
         let (draws, drawn) = channel();
         let canvas = Canvas::new();

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 use iolab_report::layout::paragraph;
 
 use crate::arguments::Arguments;
-use crate::output::style;
+use iolab_command::output::style;
 
 /// The commands that help lists; `iolab help all` lists every one.
 const MAIN_COMMANDS: [&str; 10] = [

@@ -19,7 +19,7 @@ use signal_hook::consts::{
 use signal_hook::low_level::pipe;
 use signal_hook::{SigId, flag};
 
-use crate::output::note;
+use iolab_command::output::note;
 
 /// Signals that end a process by default and can be caught, after signal(7). The others are SIGKILL, and faults of the processor
 /// (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot continue.

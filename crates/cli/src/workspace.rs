@@ -23,14 +23,15 @@ use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers};
 
-use crate::exit::{self, Failure, Outcome};
+use crate::ending;
 use crate::kernel_settings;
-use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
 pub(crate) use crate::target_names::TargetNames;
 pub(crate) use ceilings::AskedPeaks;
 pub(crate) use fill_time::FillLimit;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::note;
 pub(crate) use site::{
     Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites,
 };
@@ -39,7 +40,7 @@ pub(crate) use site::{
 pub(crate) fn watched(named: &[PathBuf]) -> Option<Watch> {
     let real = named.iter().filter(|named| !Disk::is_named(named));
     let real: Vec<PathBuf> = real.cloned().collect();
-    (!real.is_empty()).then(|| Watch::over_preparation(&real, exit::at_once))
+    (!real.is_empty()).then(|| Watch::over_preparation(&real, ending::at_once))
 }
 
 /// The system under test, opened.
@@ -371,7 +372,7 @@ impl Workspace {
             known: &self.known,
             ranks: self.ranks.as_deref(),
             system: self.system.as_ref(),
-            end: exit::at_once,
+            end: ending::at_once,
         }
     }
 
@@ -382,7 +383,7 @@ impl Workspace {
     ///
     /// The failure in `measured`; otherwise, a file that cannot be removed.
     pub(crate) fn close_after<T>(self, measured: Outcome<T>, kept: &[PathBuf]) -> Outcome<T> {
-        let _watch = self.place().watch_removal(kept, exit::at_once);
+        let _watch = self.place().watch_removal(kept, ending::at_once);
         let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
         let own = match self.place {
             OpenedSystem::Targets(targets) => targets.remove(),

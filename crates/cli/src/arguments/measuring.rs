@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use iolab_command::output::Log;
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
@@ -150,6 +151,18 @@ pub(crate) struct LogOptions {
     /// Print results and errors only
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+impl LogOptions {
+    /// The mode that they request.
+    pub(crate) fn log(&self) -> Log {
+        match (self.log, self.quiet, self.no_live) {
+            (Some(LogFormat::Json), ..) => Log::Json,
+            (None, true, _) => Log::Quiet,
+            (None, false, true) => Log::Lines,
+            (None, false, false) => Log::Live,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

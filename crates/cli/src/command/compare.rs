@@ -13,10 +13,10 @@ use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
-use crate::command::{filed, named_runs, read_run_by};
-use crate::exit::{Failure, Outcome};
-use crate::output;
-use crate::output_format::format_of;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output;
+use iolab_command::output_format::format_of;
+use iolab_command::run_files::{filed, named_runs, read_run_by};
 
 /// Writes the comparison to stdout; the outcome is its conclusion.
 pub(crate) fn compare(options: &Compare) -> Outcome {

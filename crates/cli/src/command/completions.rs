@@ -12,8 +12,8 @@ use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 
 use crate::arguments::{Arguments, Completions};
-use crate::exit::Outcome;
-use crate::output::open;
+use iolab_command::failure::Outcome;
+use iolab_command::output::open;
 
 /// An argument that takes built-in names, of a command or of a command of `iolab model`.
 struct Named {

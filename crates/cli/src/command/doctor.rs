@@ -9,9 +9,10 @@ use iolab_runner::Disk;
 use iolab_workload::Error;
 
 use crate::arguments::{Doctor, DoctorFormat};
-use crate::exit::Outcome;
 use crate::workspace::watched;
-use crate::{kernel_settings, output, signals};
+use crate::{kernel_settings, signals};
+use iolab_command::failure::Outcome;
+use iolab_command::output;
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
 pub(crate) fn doctor(options: &Doctor) -> Outcome {

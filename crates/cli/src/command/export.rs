@@ -20,10 +20,10 @@ use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Export;
-use crate::escape_output::harmless;
-use crate::exit::Outcome;
-use crate::output::{self, Replaceable};
-use crate::output_format::format_of;
+use iolab_command::escape_output::harmless;
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, Replaceable};
+use iolab_command::output_format::format_of;
 
 /// Writes the rows, or the format of another tool, to stdout or to a new file.
 pub(crate) fn export(options: &Export) -> Outcome {

@@ -24,15 +24,17 @@ use iolab_workload::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin_names::Builtin;
-use crate::command::{answers, has_results, read_run};
-use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
+use crate::command::{answers, has_results};
+use crate::ending::{answered, interrupted, with_kept};
 use crate::experiment_options::new_seed;
-use crate::output::{self, Results, note};
-use crate::output_format::check_folder;
 use crate::signals::Signals;
 use crate::workspace::{
     PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, watched,
 };
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::{self, Results, note};
+use iolab_command::output_format::check_folder;
+use iolab_command::run_files::read_run;
 
 /// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {

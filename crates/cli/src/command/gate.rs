@@ -11,10 +11,10 @@ use iolab_report::{prometheus, runs as report};
 
 use crate::arguments::{self, GateFormat};
 use crate::command::compare::conclude;
-use crate::command::{filed, read_run_by, runs_of_folder};
-use crate::exit::Outcome;
-use crate::output;
-use crate::output_format::format_of;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
+use iolab_command::output_format::format_of;
+use iolab_command::run_files::{filed, read_run_by, runs_of_folder};
 
 /// Writes what the gate says to stdout or to a new file; the outcome says how it ended.
 pub(crate) fn gate(options: &arguments::Gate) -> Outcome {

@@ -10,10 +10,10 @@ use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{self, HistoryFormat};
-use crate::command::{filed, runs_of_folder};
-use crate::exit::Outcome;
-use crate::output;
-use crate::output_format::format_of;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
+use iolab_command::output_format::format_of;
+use iolab_command::run_files::{filed, runs_of_folder};
 
 /// Writes the lines of a folder to stdout or to a new file.
 pub(crate) fn history(options: &arguments::History) -> Outcome {

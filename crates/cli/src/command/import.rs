@@ -5,10 +5,10 @@ use std::io::Write;
 use iolab_report::findings::interpretation::Interpretation;
 
 use crate::arguments::Import;
-use crate::command::read_run;
 use crate::command::run::{check_output, place_of};
-use crate::exit::Outcome;
-use crate::output::{self, note};
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, note};
+use iolab_command::run_files::read_run;
 
 /// Writes the results to a run file and prints its findings.
 pub(crate) fn import(options: &Import) -> Outcome {

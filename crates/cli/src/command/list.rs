@@ -11,8 +11,8 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 use iolab_workload::units::rough_duration;
 
 use crate::arguments::List;
-use crate::exit::Outcome;
-use crate::output::{self, style};
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, style};
 
 /// Writes the list to stdout.
 pub(crate) fn list(options: &List) -> Outcome {

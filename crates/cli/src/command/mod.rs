@@ -44,28 +44,26 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::runs::FiledRun;
-use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
 #[cfg(feature = "measure")]
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::{Input, InsideTrials};
 #[cfg(feature = "measure")]
 use iolab_runner::ranks::Ranks;
-use iolab_workload::group::ALL;
-use iolab_workload::response::Metric;
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
 
 use crate::arguments::Command;
-use crate::exit::Outcome;
 #[cfg(feature = "measure")]
-use crate::exit::{Failure, with_kept};
-use crate::output;
-#[cfg(feature = "measure")]
-use crate::output::Log;
-use crate::run_folder::files_of_folder;
+use crate::ending::with_kept;
 #[cfg(feature = "measure")]
 use crate::workspace::Workspace;
+#[cfg(feature = "measure")]
+use iolab_command::failure::Failure;
+use iolab_command::failure::Outcome;
+#[cfg(feature = "measure")]
+use iolab_command::output::{self, Log};
+#[cfg(feature = "measure")]
+use iolab_command::run_files::read_run;
 
 /// Carries out a command; `ranks` are the processes of a run across several.
 pub(crate) fn carry_out(
@@ -112,11 +110,11 @@ impl Command {
     /// The kind of output on stderr during the command.
     pub(crate) fn log(&self) -> Log {
         match self {
-            Command::Study(options) => Log::asked(&options.log),
-            Command::Run(options) => Log::asked(&options.log),
-            Command::Fit(options) => Log::asked(&options.log),
-            Command::Resume(options) => Log::asked(&options.log),
-            Command::Why(options) => Log::asked(&options.log),
+            Command::Study(options) => options.log.log(),
+            Command::Run(options) => options.log.log(),
+            Command::Fit(options) => options.log.log(),
+            Command::Resume(options) => options.log.log(),
+            Command::Why(options) => options.log.log(),
             _ => Log::Lines,
         }
     }
@@ -190,37 +188,6 @@ fn has_results(run: &AnalysedRun) -> bool {
     run.analysis().cells.iter().any(|cell| cell.n > 0)
 }
 
-/// Reads and analyses a run file.
-#[cfg(feature = "measure")]
-fn read_run(path: &Path) -> Result<AnalysedRun> {
-    read_run_by(path, None)
-}
-
-/// Reads and analyses a run file by another quantity than the response of its experiment.
-fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
-    analysed(iolab_runfile::read(path)?, path, metric)
-}
-
-/// Leaves out runs that an earlier file holds already, and tells the user so.
-fn without_copies(records: Vec<(&Path, RunRecord)>) -> Vec<(&Path, RunRecord)> {
-    let mut kept: Vec<(&Path, RunRecord)> = Vec::new();
-    for (path, record) in records {
-        match kept.iter().find(|(_, known)| known.is_same_run(&record)) {
-            Some((known, _)) if *known == path => output::note(format_args!(
-                "note: {} was given twice; it is shown once",
-                path.display()
-            )),
-            Some((known, _)) => output::note(format_args!(
-                "note: {} holds the same run as {}; it is shown once",
-                path.display(),
-                known.display()
-            )),
-            None => kept.push((path, record)),
-        }
-    }
-    kept
-}
-
 /// A run with what a page shows of it.
 fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
     let mut input = Input::new(path, run);
@@ -233,82 +200,8 @@ fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
     Ok(input)
 }
 
-/// The record of a run file, analysed.
-fn analysed(record: RunRecord, path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
-    let named = metric.and_then(|metric| metric.group.as_deref());
-    let has = |name: &str| {
-        record
-            .cells
-            .iter()
-            .any(|cell| cell.spec.number_of(Some(name)).is_some())
-    };
-    if let Some(name) = named.filter(|name| *name != ALL && !has(name)) {
-        return Err(
-            Error::usage(format!("there is no group '{name}' in {}", path.display()))
-                .hint("iolab table shows the groups of a run"),
-        );
-    }
-    let run = AnalysedRun::by(record, metric);
-    match run.record().experiment.asked {
-        None => Ok(run),
-        Some(_) => run.answered(iolab_runfile::read_latency(path)?),
-    }
-}
-
 /// The answers of runs, given with the names of their files.
 fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
     let named = runs.into_iter();
     Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))
-}
-
-/// A run and the name of its file.
-type NamedRun = (String, AnalysedRun);
-
-fn named_runs(paths: &[PathBuf], metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
-    let run = |path: &PathBuf| Ok((path.display().to_string(), read_run_by(path, metric)?));
-    paths.iter().map(run).collect()
-}
-
-/// The files that are named, with all run files of a folder in its place.
-///
-/// # Errors
-/// A folder cannot be read, or has none.
-fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let found = files_of_folder(path)?;
-        if found.is_empty() {
-            return Err(no_run_file(path));
-        }
-        files.extend(found);
-    }
-    Ok(files)
-}
-
-/// A folder holds no run file.
-fn no_run_file(folder: &Path) -> Error {
-    Error::usage(format!("no run file (*.iolab) in {}", folder.display()))
-        .hint("iolab study and iolab run keep theirs in iolab-results, or where -o says")
-}
-
-/// All runs of a folder. A file that cannot be read is left out, and the user told so.
-fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
-    let mut runs = Vec::new();
-    for path in files_of_folder(folder)? {
-        match read_run_by(&path, metric) {
-            Ok(run) => runs.push((path.display().to_string(), run)),
-            Err(error) => output::note(format_args!("note: left out: {error}")),
-        }
-    }
-    Ok(runs)
-}
-
-fn filed(runs: &[NamedRun]) -> Vec<FiledRun<'_>> {
-    runs.iter()
-        .map(|(file, run)| FiledRun { file, run })
-        .collect()
 }

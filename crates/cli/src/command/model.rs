@@ -8,8 +8,8 @@ use iolab_runfile::model_definition;
 use iolab_workload::Result;
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
-use crate::exit::Outcome;
-use crate::output;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
 
 /// Writes what was asked for to stdout.
 pub(crate) fn model(options: &Model) -> Outcome {

@@ -7,9 +7,9 @@ use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_workload::Kind;
 
-use crate::escape_output::harmless;
-use crate::exit::Outcome;
-use crate::output;
+use iolab_command::escape_output::harmless;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
 
 /// More names than anybody's folder has of reports.
 const NAMES_MAX: u32 = 10_000;

@@ -15,9 +15,10 @@ use iolab_runfile::Content;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;
-use crate::command::{read_run_by, slo};
-use crate::exit::Outcome;
-use crate::output::{self, Replaceable, is_stdout};
+use crate::command::slo;
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, Replaceable, is_stdout};
+use iolab_command::run_files::read_run_by;
 
 /// Pixels per inch of a PNG: what journals ask for.
 const DPI: f64 = 300.0;

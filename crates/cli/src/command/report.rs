@@ -13,11 +13,12 @@ use iolab_workload::Result;
 use iolab_workload::quantity::counted;
 
 use crate::arguments::{ReportFormat, ReportOptions as Options};
-use crate::command::{analysed, files_of, input, without_copies};
-use crate::exit::Outcome;
-use crate::output::{self, note};
-use crate::output_format::{check_not_stdout, format_of, is_folder};
+use crate::command::input;
 use crate::target_names::give;
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, note};
+use iolab_command::output_format::{check_not_stdout, format_of, is_folder};
+use iolab_command::run_files::{analysed, files_of, without_copies};
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {

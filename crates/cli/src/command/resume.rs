@@ -22,12 +22,14 @@ use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
-use crate::command::{EndedRun, answers, closed, read_run};
+use crate::command::{EndedRun, answers, closed};
 use crate::dry_run::Made;
-use crate::exit::{Outcome, answered, interrupted, unfinished};
-use crate::output::{self, Results, note};
+use crate::ending::{answered, interrupted, unfinished};
 use crate::signals::Signals;
 use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, watched};
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, Results, note};
+use iolab_command::run_files::read_run;
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {

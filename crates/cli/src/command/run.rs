@@ -21,17 +21,19 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin_names::{Builtin, check_no_target};
-use crate::command::{EndedRun, answers, closed, read_run};
-use crate::exit::{Outcome, answered};
+use crate::command::{EndedRun, answers, closed};
+use crate::ending::answered;
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::job_file;
-use crate::output::{self, Results, note, note_once};
-use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
 use crate::workspace::{
     AskedPeaks, Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, open_all, sites,
     watched,
 };
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, Results, note, note_once};
+use iolab_command::output_format::{check_run_file, is_folder};
+use iolab_command::run_files::read_run;
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use crate::arguments::Schema;
-use crate::exit::Outcome;
-use crate::output;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
 
 /// Writes a JSON Schema to stdout.
 pub(crate) fn schema(options: &Schema) -> Outcome {

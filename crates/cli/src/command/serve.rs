@@ -11,9 +11,9 @@ use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{ModelFormat, Serve};
-use crate::exit::Outcome;
-use crate::output::{self, note};
 use crate::signals;
+use iolab_command::failure::Outcome;
+use iolab_command::output::{self, note};
 
 /// Serves until a signal or until an unmount, then writes the report to stdout.
 pub(crate) fn serve(options: Serve) -> Outcome {

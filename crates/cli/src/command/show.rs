@@ -20,9 +20,9 @@ use crate::arguments::{Show, ShowFormat};
 #[cfg(feature = "measure")]
 use crate::builtin_names::Builtin;
 use crate::builtin_names::unknown_name;
-use crate::exit::Outcome;
 use crate::job_file;
-use crate::output::open;
+use iolab_command::failure::Outcome;
+use iolab_command::output::open;
 
 /// Writes the definition to stdout.
 pub(crate) fn show(options: &Show) -> Outcome {

@@ -12,8 +12,8 @@ use iolab_workload::{Error, Result};
 use serde_json::Value;
 
 use crate::arguments::{Stats, StatsFormat};
-use crate::exit::Outcome;
-use crate::output;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
 
 /// Writes the descriptions to stdout.
 pub(crate) fn stats(options: &Stats) -> Outcome {

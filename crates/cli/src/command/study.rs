@@ -22,11 +22,9 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Study;
 use crate::builtin_names::Builtin;
 use crate::command::study_causes::Explains;
-use crate::command::{ended, input, new_file, read_run};
-use crate::exit::{Failure, Outcome, interrupted};
+use crate::command::{ended, input, new_file};
+use crate::ending::interrupted;
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, note, note_once};
-use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::short_budget::ShortBudget;
 use crate::signals::Signals;
@@ -34,6 +32,10 @@ use crate::workspace::{
     Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
     watched,
 };
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::{self, Results, note, note_once};
+use iolab_command::output_format::check_folder;
+use iolab_command::run_files::read_run;
 
 /// Lines after the first screen: an empty one, and where everything is.
 const LINES_BELOW: usize = 2;

@@ -13,11 +13,11 @@ use iolab_runfile::Folder;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
-use crate::command::read_run;
 use crate::command::why::{Explanation, Measured, announce, measure};
-use crate::exit::{Failure, Outcome};
-use crate::output::{self, Results};
 use crate::signals::Signals;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::{self, Results};
+use iolab_command::run_files::read_run;
 
 /// Effects that are explained.
 const EFFECTS: usize = 2;

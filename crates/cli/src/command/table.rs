@@ -13,10 +13,11 @@ use iolab_runfile::Content;
 use iolab_workload::Error;
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::{analysed, answers, files_of, without_copies};
-use crate::exit::Outcome;
-use crate::output;
-use crate::output_format::format_of;
+use crate::command::answers;
+use iolab_command::failure::Outcome;
+use iolab_command::output;
+use iolab_command::output_format::format_of;
+use iolab_command::run_files::{analysed, files_of, without_copies};
 
 /// Writes the tables to stdout or to a new file.
 pub(crate) fn table(options: &Table) -> Outcome {

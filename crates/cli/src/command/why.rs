@@ -35,15 +35,16 @@ use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
+use crate::command::ended;
 use crate::command::run::{check_output, place_of};
-use crate::command::{ended, read_run};
-use crate::exit::{Failure, Outcome};
 use crate::experiment_options::new_seed;
-use crate::output::{self, Results, note};
 use crate::signals::Signals;
 use crate::workspace::{
     FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames, watched,
 };
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::{self, Results, note};
+use iolab_command::run_files::read_run;
 
 /// Assumed time of a trial that ends by its bytes, if the time is unknown.
 const TRIAL_TIME: Duration = Duration::from_secs(1);

@@ -19,9 +19,9 @@ use iolab_workload::witness::ObservedEnd;
 
 use crate::arguments;
 use crate::command::plot;
-use crate::exit::{Failure, Outcome};
-use crate::output::{self, note};
-use crate::output_format::{Extensions, format_of};
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::{self, note};
+use iolab_command::output_format::{Extensions, format_of};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Format {

@@ -10,7 +10,7 @@ use iolab_workload::{Error, Result};
 
 use super::Workspace;
 use crate::dry_run::Made;
-use crate::output::note;
+use iolab_command::output::note;
 
 /// The rest of plans after the trials that were made of each.
 fn forecasts(plans: &[FittedPlan], (made, spent): Made, filled: u64) -> Vec<Forecast> {

@@ -7,7 +7,7 @@ use iolab_runner::peak_probe;
 use iolab_workload::{Error, Result};
 
 use super::{OpenedSystem, Site, Workspace};
-use crate::output::note;
+use iolab_command::output::note;
 
 /// The ceilings of `--peak`.
 pub(crate) enum AskedPeaks {

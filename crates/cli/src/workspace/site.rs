@@ -19,11 +19,11 @@ use iolab_workload::{Error, Result, launchers};
 
 use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
-use crate::exit::Outcome;
 use crate::launcher;
-use crate::output::note;
 use crate::signals::Signals;
 use crate::target_names::give;
+use iolab_command::failure::Outcome;
+use iolab_command::output::note;
 
 /// The targets of plans, and the user's permissions for them. Nothing is opened yet.
 pub(crate) struct Site {

@@ -1,7 +1,6 @@
 //! Messages and events on stderr.
 
 use std::fmt::Display;
-#[cfg(feature = "measure")]
 use std::io::IsTerminal;
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -10,48 +9,37 @@ use std::time::SystemTime;
 use iolab_report::layout::paragraph;
 use serde_json::{Map, Value};
 
-#[cfg(feature = "measure")]
 use super::colours::is_dumb;
 use super::terminal::{clamped, style, terminal_width};
-#[cfg(feature = "measure")]
-use crate::arguments::{LogFormat, LogOptions};
 use crate::escape_output::{harmless, spelled};
-#[cfg(feature = "measure")]
-use crate::screen;
 
 /// Kind of output on stderr during measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Log {
+pub enum Log {
     /// The live view, on a terminal.
-    #[cfg(feature = "measure")]
     Live,
     /// Notes, and a line at the start and the end of each experiment.
     Lines,
     /// An object per event, as JSON.
     Json,
     /// Errors only.
-    #[cfg(feature = "measure")]
     Quiet,
-}
-
-#[cfg(feature = "measure")]
-impl Log {
-    /// The mode that the options request.
-    pub(crate) fn asked(options: &LogOptions) -> Self {
-        match (options.log, options.quiet, options.no_live) {
-            (Some(LogFormat::Json), ..) => Self::Json,
-            (None, true, _) => Self::Quiet,
-            (None, false, true) => Self::Lines,
-            (None, false, false) => Self::Live,
-        }
-    }
 }
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
+/// Prints a line above a live view; returns whether there is one.
+type TellAbove = fn(&str) -> bool;
+static VIEW: OnceLock<TellAbove> = OnceLock::new();
+
+/// Has a live view print the lines that are told while it is shown.
+pub fn set_view(tell: TellAbove) {
+    // Every view is told by the same function.
+    let _ = VIEW.set(tell);
+}
+
 /// Sets the mode, once, before any output. Without a suitable terminal, the live view becomes lines.
-pub(crate) fn set_log(asked: Log) {
-    #[cfg(feature = "measure")]
+pub fn set_log(asked: Log) {
     let asked = match asked {
         Log::Live if is_dumb() || !io::stderr().is_terminal() => Log::Lines,
         asked => asked,
@@ -61,29 +49,26 @@ pub(crate) fn set_log(asked: Log) {
 }
 
 /// The mode.
-pub(crate) fn log() -> Log {
+pub fn log() -> Log {
     LOG.get().copied().unwrap_or(Log::Lines)
 }
 
 /// Prints a message on stderr.
-pub(crate) fn note(text: impl Display) {
+pub fn note(text: impl Display) {
     let text = text.to_string();
     match log() {
-        #[cfg(feature = "measure")]
         Log::Quiet => {}
         Log::Json => {
             let text = text.trim().trim_start_matches("note: ");
             event("note", Map::from_iter([("text".to_owned(), text.into())]));
         }
-        #[cfg(feature = "measure")]
         Log::Live => told(&text),
         Log::Lines => told(&text),
     }
 }
 
 /// Prints a note on stderr, unless it is among those that were told, and adds it to them.
-#[cfg(feature = "measure")]
-pub(crate) fn note_once(told: &mut Vec<String>, text: String) {
+pub fn note_once(told: &mut Vec<String>, text: String) {
     if !told.contains(&text) {
         note(format_args!("note: {text}"));
         told.push(text);
@@ -91,13 +76,12 @@ pub(crate) fn note_once(told: &mut Vec<String>, text: String) {
 }
 
 /// Prints a message with the time on stderr.
-#[cfg(feature = "measure")]
-pub(crate) fn stamped(text: &str) {
+pub fn stamped(text: &str) {
     note(format_args!("{} {text}", now()));
 }
 
 /// Writes an event as JSON on stderr.
-pub(crate) fn event(name: &str, fields: Map<String, Value>) {
+pub fn event(name: &str, fields: Map<String, Value>) {
     let head = [("at", now()), ("event", name.to_owned())];
     let head = head.map(|(key, text)| (key.to_owned(), Value::String(text)));
     let event: Map<String, Value> = head.into_iter().chain(fields).collect();
@@ -111,15 +95,14 @@ fn now() -> String {
 
 /// Writes a line on stderr, above the live view if there is one. Ignores errors, which are not a reason to stop measuring.
 fn error_line(text: &str) {
-    #[cfg(feature = "measure")]
-    if screen::tell(text) {
+    if VIEW.get().is_some_and(|tell| tell(text)) {
         return;
     }
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Writes a text on stderr, wrapped between words on a terminal; logs keep one line per message.
-pub(crate) fn told(text: &str) {
+pub fn told(text: &str) {
     let text = harmless(text);
     let text = spelled(&text, style().ascii);
     match terminal_width(io::stderr()) {
@@ -145,19 +128,7 @@ fn within(text: &str, width: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-    use iolab_report::layout::COMMANDS;
-
     use super::*;
-
-    #[test]
-    fn no_line_breaks_any_command() {
-        let command = crate::arguments::Arguments::command();
-        let names = command.get_subcommands().map(clap::Command::get_name);
-        let mut names: Vec<&str> = names.chain(["help"]).collect();
-        names.sort_unstable();
-        assert_eq!(names, COMMANDS);
-    }
 
     #[test]
     fn messages_are_wrapped_between_words() {

@@ -21,11 +21,7 @@ use super::style;
 use crate::failure::Outcome;
 
 /// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.
-pub(crate) fn report(
-    run: &AnalysedRun,
-    interpretation: &Interpretation,
-    to: &mut dyn Write,
-) -> Outcome {
+pub fn report(run: &AnalysedRun, interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
     heading(analysis, interpretation, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
@@ -67,7 +63,7 @@ pub(super) fn heading(
 }
 
 /// Writes the summary of a run, one line per target.
-pub(crate) fn conclusions(interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
+pub fn conclusions(interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
     let width = style().width;
     for line in &interpretation.conclusions {
         let line = escape_control(&line.text);
@@ -77,13 +73,13 @@ pub(crate) fn conclusions(interpretation: &Interpretation, to: &mut dyn Write) -
 }
 
 /// Writes findings as paragraphs that fit the width.
-pub(crate) fn sentences(findings: &[Finding], style: Style, to: &mut dyn Write) -> Outcome {
+pub fn sentences(findings: &[Finding], style: Style, to: &mut dyn Write) -> Outcome {
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
     paragraphs(&texts, style, to)
 }
 
 /// Writes texts as a list of paragraphs that fit the width.
-pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -> Outcome {
+pub fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -> Outcome {
     for text in texts {
         write!(
             to,

@@ -11,7 +11,7 @@ use crate::escape_output::Harmless;
 use crate::failure::Outcome;
 
 /// Whether the name of an output means stdout: `-`.
-pub(crate) fn is_stdout(path: &Path) -> bool {
+pub fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 /// # Errors
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file exists.
-pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
+pub fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let path = path.filter(|path| !is_stdout(path));
     let is_shown_as_ascii = path.is_none() && super::style().ascii;
     // The filter buffers, so that it sees whole characters.
@@ -36,7 +36,7 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
 /// # Errors
 ///
 /// As [`open`].
-pub(crate) fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
+pub fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let Some(path) = path.filter(|path| !is_stdout(path)) else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
     };
@@ -92,7 +92,7 @@ impl Drop for NewFile {
 /// # Errors
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it exists.
-pub(crate) fn create(path: &Path) -> Result<File> {
+pub fn create(path: &Path) -> Result<File> {
     match File::create_new(path) {
         Ok(file) => Ok(file),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
@@ -110,7 +110,7 @@ pub(crate) fn create(path: &Path) -> Result<File> {
 
 /// Files that --force may replace: only files that begin like this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replaceable {
+pub enum Replaceable {
     /// A figure.
     Figure,
     /// A file of `iolab export --format prometheus`.
@@ -138,7 +138,7 @@ impl Replaceable {
 /// # Errors
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused), with what it is.
-pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
+pub fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());
     };
@@ -181,7 +181,7 @@ fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
 /// # Errors
 ///
 /// Those of [`check_replaceable`]; when it cannot be written.
-pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
+pub fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
     check_replaceable(path, by)?;
     let beside = path.with_file_name(format!(".iolab-new-{}", std::process::id()));
     let mut to = open_raw(Some(&beside))?;
@@ -199,7 +199,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
 }
 
 /// The refusal to overwrite what --force may replace.
-pub(crate) fn exists_without_force(path: &Path, by: Replaceable) -> Error {
+pub fn exists_without_force(path: &Path, by: Replaceable) -> Error {
     match check_replaceable(path, by) {
         Ok(()) => Error::refused(format!("{} exists already", path.display()))
             .hint("replace it with --force, or choose another name with -o"),
@@ -208,7 +208,7 @@ pub(crate) fn exists_without_force(path: &Path, by: Replaceable) -> Error {
 }
 
 /// The refusal to overwrite a result.
-pub(crate) fn exists(path: &Path) -> Error {
+pub fn exists(path: &Path) -> Error {
     Error::refused(format!("{} exists already", path.display()))
         .hint("results are never overwritten: choose another name, or remove it yourself")
 }

@@ -11,24 +11,10 @@ use iolab_workload::quantity::counted;
 use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Kind};
 
-use super::{Failure, Outcome, tell};
-use crate::output::note;
-use crate::run_folder::files_of_folder;
-
-impl Failure {
-    /// Whether the user ended it.
-    pub(crate) fn is_interrupt(&self) -> bool {
-        matches!(self, Failure::Told(error) if error.kind() == Kind::Interrupted)
-    }
-
-    /// Adds a line to the error.
-    pub(crate) fn also(self, what: impl std::fmt::Display) -> Self {
-        match self {
-            Failure::Told(error) => Failure::Told(error.also(what)),
-            said => said,
-        }
-    }
-}
+use iolab_command::exit::tell;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::note;
+use iolab_command::run_files::files_of_folder;
 
 /// Prints an error and ends the process, whose other threads may wait in the kernel.
 pub(crate) fn at_once(error: Error) {

@@ -1,28 +1,20 @@
 //! The end of a command: exit code and last message.
 
-#[cfg(feature = "measure")]
-mod measuring;
-
 use std::process::ExitCode;
 
 use iolab_workload::{Error, Kind};
 
-pub(crate) use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
 
-#[cfg(feature = "measure")]
-pub(crate) use measuring::{answered, at_once, interrupted, unfinished, with_kept};
-
 /// Prints the last message; returns the exit code documented in `iolab --help`.
-pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
+pub fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,
         Err(Failure::No) => ExitCode::from(4),
         Err(Failure::CannotTell) => ExitCode::from(5),
-        #[cfg(feature = "measure")]
         Err(Failure::Refused) => ExitCode::from(3),
         // An exit code has 8 bits.
-        #[cfg(feature = "measure")]
         Err(Failure::Program(code)) => ExitCode::from(code as u8),
         Err(Failure::Told(error)) => {
             tell(&error);
@@ -36,7 +28,8 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     }
 }
 
-fn tell(error: &Error) {
+/// Prints an error as a message, or as an event where those are asked for.
+pub fn tell(error: &Error) {
     if output::log() == Log::Json {
         let texts = [("text", Some(error.message())), ("remedy", error.remedy())];
         let fields = texts.map(|(key, text)| (key.to_owned(), text.into()));

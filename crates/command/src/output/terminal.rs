@@ -17,7 +17,7 @@ const WIDTH_ELSEWHERE: u16 = 100;
 const WIDTH_MAX: u16 = 220;
 
 /// The style of charts and tables on stdout.
-pub(crate) fn style() -> Style {
+pub fn style() -> Style {
     Style {
         width: width(),
         ascii: is_ascii_only(),

@@ -1,12 +1,13 @@
 //! How a command ends: what its exit code and its last message are made of.
 
+use std::fmt::Display;
 use std::io;
 
-use iolab_workload::Error;
+use iolab_workload::{Error, Kind};
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// An error to print.
     Told(Error),
     /// A comparison found a slower cell, or the answer is no; everything is printed.
@@ -14,10 +15,8 @@ pub(crate) enum Failure {
     /// The answer is unknown; everything is printed.
     CannotTell,
     /// The plan of a dry run would be refused; the reason is printed.
-    #[cfg(feature = "measure")]
     Refused,
     /// A program that was observed has failed with this code; all is said.
-    #[cfg(feature = "measure")]
     Program(i32),
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
@@ -26,7 +25,7 @@ pub(crate) enum Failure {
 }
 
 /// Result of a command.
-pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -44,5 +43,20 @@ impl From<io::Error> for Failure {
             Error::failed(format!("cannot write the output: {error}"))
                 .hint("check that there is space left where it goes"),
         )
+    }
+}
+
+impl Failure {
+    /// Whether the user ended it.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(self, Failure::Told(error) if error.kind() == Kind::Interrupted)
+    }
+
+    /// Adds a line to the error.
+    pub fn also(self, what: impl Display) -> Self {
+        match self {
+            Failure::Told(error) => Failure::Told(error.also(what)),
+            said => said,
+        }
     }
 }

@@ -15,14 +15,14 @@ fn is_closed(error: &io::Error) -> bool {
 
 /// Standard output of a command that measures. An error, such as a closed pipe or a full disk, does not end the measurement:
 /// further output is discarded, the user is informed at once, and the command fails at its end.
-pub(crate) struct Results<W: Write = io::Stdout> {
+pub struct Results<W: Write = io::Stdout> {
     to: BufWriter<Harmless<W>>,
     failed: Option<io::Error>,
 }
 
 impl Results {
     /// Nothing is written yet.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::to(io::stdout())
     }
 }
@@ -56,7 +56,7 @@ impl<W: Write> Results<W> {
     /// # Errors
     ///
     /// Of kind [`Failed`](iolab_workload::Kind::Failed) when anything could not be written.
-    pub(crate) fn end(mut self, kept: impl Display) -> Result<()> {
+    pub fn end(mut self, kept: impl Display) -> Result<()> {
         self.attempt(Write::flush);
         match self.failed {
             None => Ok(()),

@@ -15,10 +15,10 @@ const TELLING: [&str; 22] = [
 ];
 
 /// Formats with the extensions of their files; the first format with an extension is the one that it selects.
-pub(crate) type Extensions<F> = [(F, &'static [&'static str])];
+pub type Extensions<F> = [(F, &'static [&'static str])];
 
 /// Whether a name denotes a folder, or can only be one.
-pub(crate) fn is_folder(named: &Path) -> bool {
+pub fn is_folder(named: &Path) -> bool {
     let last = named.as_os_str().as_encoded_bytes().last();
     named.is_dir() || last.is_some_and(|byte| is_separator(char::from(*byte)))
 }
@@ -30,7 +30,7 @@ pub(crate) fn is_folder(named: &Path) -> bool {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension belongs to another format, or to no format of this
 /// command.
-pub(crate) fn format_of<F: Copy + PartialEq>(
+pub fn format_of<F: Copy + PartialEq>(
     named: Option<&Path>,
     asked: Option<F>,
     default: Option<F>,
@@ -82,8 +82,7 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
-#[cfg(feature = "measure")]
-pub(crate) fn check_run_file(named: &Path) -> Result<()> {
+pub fn check_run_file(named: &Path) -> Result<()> {
     check_not_stdout(named, "run.iolab")?;
     format_of(Some(named), None, Some(()), &[((), &["iolab"])])
 }
@@ -93,7 +92,7 @@ pub(crate) fn check_run_file(named: &Path) -> Result<()> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
-pub(crate) fn check_not_stdout(named: &Path, example: &str) -> Result<()> {
+pub fn check_not_stdout(named: &Path, example: &str) -> Result<()> {
     match is_stdout(named) {
         true => Err(
             Error::usage("this command cannot write its results to stdout")
@@ -108,8 +107,7 @@ pub(crate) fn check_not_stdout(named: &Path, example: &str) -> Result<()> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
-#[cfg(feature = "measure")]
-pub(crate) fn check_folder(named: &Path) -> Result<()> {
+pub fn check_folder(named: &Path) -> Result<()> {
     check_not_stdout(named, "results")?;
     let extension = extension_of(named).filter(|_| !is_folder(named));
     match extension.filter(|extension| TELLING.contains(&extension.as_str())) {
@@ -167,7 +165,6 @@ mod tests {
         assert!(format_of(None, None, None, KNOWN).is_err());
     }
 
-    #[cfg(feature = "measure")]
     #[test]
     fn run_files_and_folders_reject_foreign_extensions() {
         assert!(check_run_file(Path::new("r.iolab")).is_ok());

@@ -15,7 +15,7 @@ fn is_replaced(c: char) -> bool {
 
 /// The text with everything escaped that could control a terminal, except line breaks and tabs. Escapes have four digits
 /// (`\u001b`), so that JSON stays valid.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+pub fn harmless(text: &str) -> Cow<'_, str> {
     // Most text is ASCII, of which a byte shows that nothing is replaced: a file can have gigabytes.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     if text.bytes().all(is_plain) || !text.contains(is_replaced) {
@@ -32,7 +32,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// The text with our units spelled in ASCII where nothing else is shown.
-pub(crate) fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
+pub fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
     match ascii {
         true => Cow::Owned(
             text.replace(" µs", " us")
@@ -44,7 +44,7 @@ pub(crate) fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
 }
 
 /// A writer that applies [`harmless`].
-pub(crate) struct Harmless<W: Write> {
+pub struct Harmless<W: Write> {
     to: W,
     /// Whether it is shown where only ASCII can be: our units are then spelled `us`; what is not ours stays.
     ascii: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Harmless<W: Write> {
 
 impl<W: Write> Harmless<W> {
     /// Wraps a writer.
-    pub(crate) fn new(to: W, ascii: bool) -> Self {
+    pub fn new(to: W, ascii: bool) -> Self {
         Self {
             to,
             ascii,

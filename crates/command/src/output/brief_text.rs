@@ -14,7 +14,7 @@ use crate::failure::Outcome;
 const LINES_BELOW: usize = 2;
 
 /// Writes one run, in full or only what matters.
-pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
+pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     let text = match full {
         true => return report(&input.run, &input.interpretation, to),
         false if durable_write::asks(input) => durable_write::text(input, &style()),
@@ -24,7 +24,7 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
 }
 
 /// Writes runs one after the other, and what several show together.
-pub(crate) fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
+pub fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
     for (number, input) in inputs.iter().enumerate() {
         if number > 0 {
             writeln!(to)?;

@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal};
 
 /// Whether stdout supports colours: a terminal other than dumb, and colours not disabled (no-color.org).
-pub(crate) fn is_coloured() -> bool {
+pub fn is_coloured() -> bool {
     takes_colours(&io::stdout())
 }
 
 /// Whether stderr supports colours.
-pub(crate) fn colours_of_stderr() -> bool {
+pub fn colours_of_stderr() -> bool {
     takes_colours(&io::stderr())
 }
 

@@ -1,0 +1,144 @@
+//! The run files that a command is given, read and analysed.
+
+use std::path::{Path, PathBuf};
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::runs::FiledRun;
+use iolab_record::RunRecord;
+use iolab_workload::group::ALL;
+use iolab_workload::response::Metric;
+use iolab_workload::{Error, Result};
+
+use crate::output;
+
+/// The run files of a folder, in the order of their names.
+pub fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!(
+            "cannot read the folder {}: {error}",
+            folder.display()
+        ))
+        .hint("name a folder with run files (*.iolab)")
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "iolab")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Reads and analyses a run file.
+pub fn read_run(path: &Path) -> Result<AnalysedRun> {
+    read_run_by(path, None)
+}
+
+/// Reads and analyses a run file by another quantity than the response of its experiment.
+pub fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
+    analysed(iolab_runfile::read(path)?, path, metric)
+}
+
+/// Leaves out runs that an earlier file holds already, and tells the user so.
+pub fn without_copies(records: Vec<(&Path, RunRecord)>) -> Vec<(&Path, RunRecord)> {
+    let mut kept: Vec<(&Path, RunRecord)> = Vec::new();
+    for (path, record) in records {
+        match kept.iter().find(|(_, known)| known.is_same_run(&record)) {
+            Some((known, _)) if *known == path => output::note(format_args!(
+                "note: {} was given twice; it is shown once",
+                path.display()
+            )),
+            Some((known, _)) => output::note(format_args!(
+                "note: {} holds the same run as {}; it is shown once",
+                path.display(),
+                known.display()
+            )),
+            None => kept.push((path, record)),
+        }
+    }
+    kept
+}
+
+/// The record of a run file, analysed.
+pub fn analysed(record: RunRecord, path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
+    let named = metric.and_then(|metric| metric.group.as_deref());
+    let has = |name: &str| {
+        record
+            .cells
+            .iter()
+            .any(|cell| cell.spec.number_of(Some(name)).is_some())
+    };
+    if let Some(name) = named.filter(|name| *name != ALL && !has(name)) {
+        return Err(
+            Error::usage(format!("there is no group '{name}' in {}", path.display()))
+                .hint("iolab table shows the groups of a run"),
+        );
+    }
+    let run = AnalysedRun::by(record, metric);
+    match run.record().experiment.asked {
+        None => Ok(run),
+        Some(_) => run.answered(iolab_runfile::read_latency(path)?),
+    }
+}
+
+/// A run and the name of its file.
+pub type NamedRun = (String, AnalysedRun);
+
+/// The runs of files, each with the name of its file.
+///
+/// # Errors
+/// A file cannot be read, or has no group of this name.
+pub fn named_runs(paths: &[PathBuf], metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
+    let run = |path: &PathBuf| Ok((path.display().to_string(), read_run_by(path, metric)?));
+    paths.iter().map(run).collect()
+}
+
+/// The files that are named, with all run files of a folder in its place.
+///
+/// # Errors
+/// A folder cannot be read, or has none.
+pub fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let found = files_of_folder(path)?;
+        if found.is_empty() {
+            return Err(no_run_file(path));
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+/// A folder holds no run file.
+fn no_run_file(folder: &Path) -> Error {
+    Error::usage(format!("no run file (*.iolab) in {}", folder.display()))
+        .hint("iolab study and iolab run keep theirs in iolab-results, or where -o says")
+}
+
+/// All runs of a folder. A file that cannot be read is left out, and the user told so.
+pub fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
+    let mut runs = Vec::new();
+    for path in files_of_folder(folder)? {
+        match read_run_by(&path, metric) {
+            Ok(run) => runs.push((path.display().to_string(), run)),
+            Err(error) => output::note(format_args!("note: left out: {error}")),
+        }
+    }
+    Ok(runs)
+}
+
+/// The runs as comparisons take them.
+pub fn filed(runs: &[NamedRun]) -> Vec<FiledRun<'_>> {
+    runs.iter()
+        .map(|(file, run)| FiledRun { file, run })
+        .collect()
+}
