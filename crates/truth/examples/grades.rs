@@ -1,8 +1,9 @@
-//! Writes two tables of docs/MODELS.md as Markdown: what fio, IOzone and iolab report of models that are served, and what iolab
-//! concludes about models in virtual time, each beside what is true and the error.
+//! Writes two tables of docs/MODELS.md as Markdown. The first has the reports of fio, IOzone and iolab on
+//! served models, the second iolab's conclusions about models in virtual time. Each value stands next to the
+//! truth and the error.
 //!
-//! `cargo run --release -p iolab-truth --example grades`, as root or where `fusermount3` is; about ten minutes, on an idle
-//! machine. With the argument `conclusions` it writes the second table alone.
+//! `cargo run --release -p iolab-truth --example grades`, as root or where `fusermount3` is installed; about
+//! ten minutes, on an idle machine. The argument `conclusions` writes only the second table.
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
@@ -22,8 +23,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::Signal;
 
-/// Models, workloads, and speeds at which a request takes tens of milliseconds: late answers and the way through the kernel weigh
-/// little then, also on a machine that is not idle.
+/// Models, workloads, and speeds at which a request takes tens of milliseconds. Late answers and the way
+/// through the kernel then matter little, even on a busy machine.
 const SERVED: [(&str, &str, Workload, &str); 7] = [
     ("hp-97560", SEQUENTIAL, SEQ, "0.5"),
     ("hp-97560", RANDOM, RAND, "0.5"),
@@ -61,7 +62,7 @@ fn main() {
     }
 }
 
-/// What tools report of served models.
+/// Table of the tools' reports on served models.
 fn reports() {
     println!(
         "| model | workload | tool | MB/s | true | error | p50 | true | error | late by (p99) |"
@@ -93,7 +94,7 @@ impl Tool {
         }
     }
 
-    /// What it reports; IOzone knows no latencies.
+    /// Reported figures; IOzone reports no latencies.
     fn report(self, scene: &Scene, workload: &Workload) -> Option<Figures> {
         match self {
             Tool::Fio => fio_figures(scene, workload),
@@ -114,7 +115,7 @@ impl Tool {
     }
 }
 
-/// A tool on a model that is served for it alone, against what the model did with its requests.
+/// Row for a tool on a model served for it alone, against the model's own record of its requests.
 fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<String> {
     let mut scene = Scene::new()?;
     let at = scene.subfolder("model")?;
@@ -133,7 +134,7 @@ fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<Str
     let text = fs::read_to_string(&ledger).map_err(failed("the ledger"))?;
     let mut services = reads(&text, bytes(workload.bs));
     if tool == Tool::Iozone && !workload.random {
-        // It reports the second of its two passes of reads.
+        // IOzone reports the second of its two passes of reads.
         services.drain(..services.len() / 2);
     }
     let factor: f64 = speed.parse().unwrap_or(1.0);
@@ -154,7 +155,7 @@ fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<Str
     .join(" | "))
 }
 
-/// `reported | true | error`.
+/// Table cells `reported | true | error`.
 fn cells(reported: f64, truth: f64, show: &dyn Fn(f64) -> String) -> String {
     if reported.is_nan() {
         return format!("- | {} | -", show(truth));
@@ -163,7 +164,7 @@ fn cells(reported: f64, truth: f64, show: &dyn Fn(f64) -> String) -> String {
     format!("{} | {} | {error:+.1} %", show(reported), show(truth))
 }
 
-/// Service times of the reads of this size, ns of real time, in their order.
+/// Service times of the reads of this size in order, ns of real time.
 fn reads(ledger: &str, size: u64) -> Vec<f64> {
     let rows = ledger.lines().skip(1);
     let row = |line: &str| -> Option<f64> {
@@ -187,18 +188,18 @@ fn bytes(text: &str) -> u64 {
     number.parse::<u64>().unwrap_or(0) << shift
 }
 
-/// A request takes 2 ms at least, and its bytes come at 200 MB/s at most.
+/// A model whose requests take at least 2 ms and transfer at most 200 MB/s.
 const BOUNDED: &str = "title = \"At least 2 ms, at most 200 MB/s\"\nsource = []\n[model.server]\nslots = 1\n\
     [model.server.inner.latency]\nread_us = 2000\nwrite_us = 2000\n\
     [model.server.inner.latency.inner.limit]\nbytes = { sustained = 200_000_000 }\ninner.memory = 4_294_967_296\n";
 
-/// A small solid-state disk of 1 GiB, which random writes fill with garbage within seconds.
+/// A solid-state disk of 1 GiB, which random writes fill with garbage within seconds.
 const SMALL: &str = "title = \"A solid-state disk of 1 GiB\"\nsource = []\n[model.ssd]\nover_provisioning = 0.15\ncollection = \"greedy\"\n\
     [model.ssd.flash]\nchannels = 4\nchips = 1\ndies = 1\nplanes = 1\nblocks = 301\npages = 256\npage = 4096\nread_us = [50]\nprogram_us = [600]\n\
     erase_us = 3000\nchannel_mb_s = 400\n\
     [model.ssd.controller]\nlink_mb_s = 550\nread_us = 10\nlong_read_us = 10\nwrite_us = 10\nbuffer = 1_048_576\n";
 
-/// What iolab prints for an experiment on a model, without line breaks, and the cells of its table.
+/// Output of iolab for an experiment on a model, without line breaks, and the cells of its table.
 struct Said {
     text: String,
     rows: Vec<serde_json::Value>,
@@ -224,7 +225,7 @@ impl Said {
             arguments.extend(["--set", set]);
         }
         iolab(&arguments);
-        // Every finding, and not only those that matter most.
+        // Every finding, not only the most important ones.
         let printed = iolab(&["table", "run.iolab"]);
         let words: Vec<&str> = printed.split_whitespace().collect();
         let table = iolab(&["table", "run.iolab", "--format", "json"]);
@@ -235,7 +236,7 @@ impl Said {
         }
     }
 
-    /// The text between two others; `nothing` where it does not say that.
+    /// Text between two others; `nothing` if they do not occur.
     fn between(&self, before: &str, after: &str) -> &str {
         let rest = self.text.split_once(before).map(|(_, rest)| rest);
         let told = rest.and_then(|rest| rest.split_once(after));
@@ -263,7 +264,7 @@ fn row(what: &str, model: &str, said: f64, truth: f64, unit: &str) -> String {
     )
 }
 
-/// A size such as `129 GiB` in bytes.
+/// Bytes of a size such as `129 GiB`.
 fn size(text: &str) -> f64 {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let power = ["B", "KiB", "MiB", "GiB", "TiB"]
@@ -281,7 +282,7 @@ fn conclusions() -> Vec<String> {
     rows
 }
 
-/// Plateau, bend, and costs that are none, on a model of two numbers.
+/// Plateau, bend, and absent costs, on a model of two numbers.
 fn bounded() -> Vec<String> {
     let model = "at least 2 ms, at most 200 MB/s";
     let sets = [
@@ -298,7 +299,7 @@ fn bounded() -> Vec<String> {
     let told = told.replace("MiB", " MiB").replace("KiB", " KiB");
     let bend = reads.between("Throughput bends at ", " (");
     let mut rows = vec![
-        // 512 KiB is the first of the sizes that takes longer than 2 ms.
+        // 512 KiB is the first size that takes longer than 2 ms.
         row(
             "first size within 5 % of the best",
             model,
@@ -341,7 +342,7 @@ fn bounded() -> Vec<String> {
     rows
 }
 
-/// Latency quantiles and the cost of random of a disk, against a replay of the model without iolab.
+/// Latency quantiles and the cost of random access of a disk, against a replay of the model without iolab.
 fn quantiles() -> Vec<String> {
     const REGION: u64 = 1 << 30;
     let name = "hp-97560";
@@ -401,7 +402,7 @@ fn quantiles() -> Vec<String> {
     ]
 }
 
-/// Where throughput falls for good: a cache that is full, credits that are spent.
+/// Points where throughput drops for good: a full cache, spent credits.
 fn changes() -> Vec<String> {
     let slc = Said::of(
         "write-size",
@@ -412,7 +413,7 @@ fn changes() -> Vec<String> {
         ],
     );
     let written = size(slc.between("- After ", " written"));
-    // 12 GB, and 0.128 bytes for each of 1 TB that the host has not written (models/qlc-slc-cached.toml).
+    // 12 GB, and 0.128 bytes for each of the 1 TB that the host has not written (models/qlc-slc-cached.toml).
     let entry = catalogue::ENTRIES
         .iter()
         .find(|entry| entry.name == "qlc-slc-cached");
@@ -451,7 +452,7 @@ fn changes() -> Vec<String> {
     ]
 }
 
-/// Random writes to a disk that was overwritten until their rate was steady, against a replay of the model without iolab.
+/// Random writes to a disk overwritten until its rate was steady, against a replay of the model without iolab.
 fn steady() -> String {
     const BLOCK: u64 = 4096;
     let mut disk = Definition::parse(SMALL)
@@ -461,7 +462,7 @@ fn steady() -> String {
     let mut offsets: Vec<u64> = (0..region / BLOCK).map(|block| block * BLOCK).collect();
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(5);
     let (mut now, mut began) = (0, 0);
-    // Iolab writes each block once per pass, too. Six passes come before the one that counts.
+    // iolab writes each block once per pass, too. Six passes precede the one that counts.
     for _ in 0..7 {
         for last in (1..offsets.len()).rev() {
             offsets.swap(last, (draws.next_u64() % (last as u64 + 1)) as usize);

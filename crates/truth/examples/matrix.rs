@@ -1,8 +1,8 @@
-//! Writes the truth table as CSV: what fio, IOzone and iolab say of every target. `matrix.csv` beside this file holds the rows of one
-//! idle virtual machine with two CPUs, fio 3.33 and IOzone 3.489.
+//! Writes the truth table as CSV: results of fio, IOzone and iolab for every target. `matrix.csv` in the same
+//! folder holds the rows of one idle virtual machine with two CPUs, fio 3.33 and IOzone 3.489.
 //!
-//! `cargo run --release -p iolab-truth --example matrix > matrix.csv`, as root for all rows; an argument chooses the rows whose
-//! name contains it.
+//! `cargo run --release -p iolab-truth --example matrix > matrix.csv`, as root for all rows. An argument
+//! chooses the rows whose name contains it.
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
@@ -31,7 +31,7 @@ fn field(text: &str) -> String {
     }
 }
 
-/// Every tool gets a target of its own, so that none finds what another left.
+/// Results of the three tools. Each gets a target of its own, so that none finds another's traces.
 fn cells(scenario: &Scenario) -> [String; 3] {
     let of = |ask: &dyn Fn(&Scene) -> String| match (scenario.build)() {
         Ok(scene) => {
@@ -43,7 +43,7 @@ fn cells(scenario: &Scenario) -> [String; 3] {
     let rival = |tool: fn(&Scene, &Workload) -> String| {
         of(&|scene| {
             if let Some(turn) = &scene.turn {
-                // Others know no trials: they meet it from the start.
+                // Other tools have no trials: the change happens before they start.
                 turn.happen().expect("what is to happen can");
             }
             tool(scene, &scenario.workload)
@@ -73,7 +73,7 @@ fn said(scenario: &Scenario, seen: &Seen) -> String {
         let error = lines.find_map(|line| line.strip_prefix("error: "));
         parts.push(format!("error: {}", error.unwrap_or("none")));
     }
-    // What tells of the machine is left out, unless the scenario is about it.
+    // Flags about the machine are left out, unless the scenario is about them.
     let of_target =
         |flag: &&&str| scenario.expect.flags.contains(*flag) || !MACHINE.contains(*flag);
     let flags = seen.flags();

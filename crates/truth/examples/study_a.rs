@@ -1,8 +1,8 @@
-//! Writes the part of docs/GALLERY.md on hard disks and solid-state disks: the six micro-benchmarks on a model of each, side by
-//! side, with figures, comparison and the numbers that answer what was guessed.
+//! Writes the part of docs/GALLERY.md on hard disks and solid-state disks: the six micro-benchmarks on a model
+//! of each, with figures, comparison and the numbers that answer the guesses.
 //!
-//! `cargo run --release -p iolab-truth --example study_a`; about a minute. It replaces what stands between the two marks in
-//! docs/GALLERY.md, and the figures docs/gallery/disks-*.svg.
+//! `cargo run --release -p iolab-truth --example study_a`; about a minute. It replaces the text between the two
+//! marks in docs/GALLERY.md, and the figures docs/gallery/disks-*.svg.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ const END: &str = "<!-- study_a: end -->";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The experiments, what each is about, and how its figure tells the two disks apart.
+/// Experiments, their subjects, and the dimension by which each figure distinguishes the disks.
 const FIGURES: [(&str, &str, &str); 6] = [
     ("read-size", "Sequential reads", "--series"),
     ("write-size", "Sequential durable writes", "--series"),
@@ -62,12 +62,12 @@ fn main() {
     fs::write(&path, format!("{before}{text}{after}")).expect("written");
 }
 
-/// What a command of iolab prints.
+/// Output of a command of iolab.
 fn iolab(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(binary());
     command.current_dir(folder).args(arguments);
     let output = command.output().expect("iolab starts");
-    // A comparison that finds differences says so by its exit code.
+    // A comparison with differences has an exit code of its own.
     let code = output.status.code();
     let fine = code == Some(0) || arguments[0] == "compare" && matches!(code, Some(4 | 5));
     assert!(fine, "{arguments:?}: {output:?}");
@@ -78,7 +78,7 @@ fn files(name: &str) -> [String; 2] {
     ["hdd", "ssd"].map(|folder| format!("{folder}/{name}.iolab"))
 }
 
-/// One figure with both disks: its command, its image, and a row that compares the disks.
+/// A figure with both disks: its command, its image, and a row that compares the disks.
 fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> [String; 3] {
     let [hdd, ssd] = files(name);
     let picture: PathBuf = root.join(format!("docs/gallery/disks-{name}.svg"));
@@ -143,7 +143,7 @@ impl Grid {
     }
 }
 
-/// What was guessed, and what the two disks do.
+/// Guesses, and the behaviour of the two disks.
 fn answers(work: &Path) -> String {
     let both = |name: &str| files(name).map(|file| Grid::of(work, &file));
     let (reads, writes) = (both("read-size"), both("write-size"));
@@ -165,7 +165,7 @@ fn answers(work: &Path) -> String {
         "strided writes are faster than sequential ones: the best skip over no skip, at 128 KiB",
         [0, 1].map(|disk| {
             let skips = write_strides[disk].by_skip(128 * KIB);
-            // Of equals the first.
+            // The first of equal ones.
             let best = skips.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1));
             let (skip, mb_s) = best.copied().unwrap_or((0, f64::NAN));
             let ratio = mb_s / writes[disk].at(128 * KIB);
@@ -205,7 +205,7 @@ fn words(bytes: u64) -> String {
     }
 }
 
-/// Three digits.
+/// A number with three digits.
 fn short(value: f64) -> String {
     let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 5) as usize;
     format!("{value:.digits$}")

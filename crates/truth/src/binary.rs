@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use crate::system::{Made, Unmade};
 
-/// The binary under test: the one in `IOLAB`, otherwise that of this workspace in the same build folder.
+/// Binary under test: the one in `IOLAB`, otherwise this workspace's from the same build folder.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| std::env::var_os("IOLAB").map_or_else(build, PathBuf::from))
 }
 
-/// The binary under test for a guest: the one in `IOLAB_STATIC`, otherwise built; static where a guest has other libraries than this
-/// machine.
+/// Binary under test for a guest: the one in `IOLAB_STATIC`, otherwise a built one, static if the guest's
+/// libraries differ from this machine's.
 ///
 /// # Errors
-/// When it cannot be built.
+/// It cannot be built.
 pub fn of_guest() -> Made<&'static Path> {
     static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let named = || std::env::var_os("IOLAB_STATIC").map(PathBuf::from);
@@ -26,7 +26,7 @@ pub fn of_guest() -> Made<&'static Path> {
     built.as_deref().ok_or_else(|| unbuilt("iolab"))
 }
 
-/// An implementation of MPI that the guests have.
+/// An MPI implementation that the guests have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mpi {
     /// MPICH.
@@ -36,16 +36,16 @@ pub enum Mpi {
 }
 
 impl Mpi {
-    /// Both.
+    /// All implementations.
     pub const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
 
-    /// The binary under test that was built with it, which a variable names: of the guests' release, or its libraries are not those
-    /// of the guests.
+    /// Binary under test built with this implementation, from its variable. It must be built on the guests'
+    /// release, or its libraries differ.
     pub fn binary(self) -> Option<PathBuf> {
         std::env::var_os(self.variable()).map(PathBuf::from)
     }
 
-    /// That variable.
+    /// Environment variable that names this binary.
     pub fn variable(self) -> &'static str {
         match self {
             Self::Mpich => "IOLAB_MPI",
@@ -53,7 +53,7 @@ impl Mpi {
         }
     }
 
-    /// The name of the binary in a guest.
+    /// Name of the binary in a guest.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mpich => "iolab-mpich",
@@ -61,7 +61,7 @@ impl Mpi {
         }
     }
 
-    /// The compiler of its programs, as `MPICC` takes it.
+    /// Compiler for its programs, as `MPICC` takes it.
     pub fn compiler(self) -> &'static str {
         match self {
             Self::Mpich => "mpicc.mpich",
@@ -69,7 +69,7 @@ impl Mpi {
         }
     }
 
-    /// Words that start one rank on each of two hosts.
+    /// Command that starts one rank on each of two hosts.
     pub fn launcher(self) -> &'static str {
         match self {
             Self::Mpich => "mpiexec.mpich -hosts vm1,vm2 -ppn 1",
@@ -80,18 +80,18 @@ impl Mpi {
     }
 }
 
-/// The variable that names the example `clocks` of iolab-cluster, built with MPICH on the guests' release.
+/// Environment variable with the example `clocks` of iolab-cluster, built with MPICH on the guests' release.
 pub const CLOCKS: &str = "IOLAB_CLOCKS";
 
-/// That program.
+/// Path of the example `clocks`, if given.
 pub fn clocks() -> Option<PathBuf> {
     std::env::var_os(CLOCKS).map(PathBuf::from)
 }
 
-/// The program in a guest that the host talks to.
+/// Program in a guest that the host talks to.
 ///
 /// # Errors
-/// When it cannot be built.
+/// It cannot be built.
 pub fn agent() -> Made<&'static Path> {
     static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BINARY.get_or_init(|| guest_build("iolab-truth", "guest"));
@@ -118,7 +118,7 @@ fn guest_build(package: &str, name: &str) -> Option<PathBuf> {
     })
 }
 
-/// With the C library in it: the target has to be named, so that what runs in the build is not static.
+/// Build command for a static program. Naming the target keeps build-time programs dynamic.
 fn static_build(package: &str, name: &str) -> Command {
     let mut cargo = cargo_build(package, name);
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -134,7 +134,7 @@ fn cargo_build(package: &str, name: &str) -> Command {
         .args(["build", "--quiet", "--package", package, "--bin", name])
         .args(["--message-format", "json"])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
-    // As these tests themselves: `target/debug` or `target/release`.
+    // Same profile as these tests: `target/debug` or `target/release`.
     let own = std::env::current_exe().expect("it runs");
     let profile = own.parent().and_then(Path::parent);
     if profile.is_some_and(|folder| folder.ends_with("release")) {

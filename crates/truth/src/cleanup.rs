@@ -1,4 +1,4 @@
-//! A process that removes what this one made when this one ends, for any reason.
+//! A process that cleans up after this one when this one ends, for any reason.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use crate::system::{Made, failed, warn};
 
-/// Reads one order per line. At the end of input, when this process is dropped, interrupted or killed, it carries them out in
-/// reverse order. It ignores the signals of this process, in a process group of its own.
+/// Script that reads one order per line. At the end of input, when this process is dropped, interrupted or
+/// killed, it carries them out in reverse order. It ignores this process's signals, in a process group of its
+/// own.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 # What was only just given up may be busy for a moment more.
@@ -38,7 +39,7 @@ done
 eval "$orders"
 "#;
 
-/// The process, with the pipe to it; dropping it carries out the orders and waits for them.
+/// The process, with the pipe to it. Dropping it carries out the orders and waits for them.
 #[derive(Debug)]
 pub struct Cleanup {
     shell: Child,
@@ -61,13 +62,14 @@ impl Cleanup {
         Ok(Self { shell })
     }
 
-    /// Orders a command for the end, before those of earlier orders; it is repeated until it succeeds, for up to ten seconds.
+    /// Orders a command for the end, ahead of earlier orders. It is repeated until it succeeds, for up to ten
+    /// seconds.
     pub fn finally(&self, command: &[&str]) {
         let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
         self.order(&format!("again {}", words.join(" ")));
     }
 
-    /// Orders the removal of a folder with its content, except for what is mounted there.
+    /// Orders the removal of a folder with its content, except for mounts in it.
     pub fn remove(&self, folder: &Path) {
         let folder = folder.display().to_string();
         self.finally(&["rm", "-rf", "--one-file-system", &folder]);

@@ -33,7 +33,8 @@ pub fn loop_over(scene: &Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
     Ok(device.into())
 }
 
-/// Limits the requests of a device, which keeps that beyond its use: the former limit is restored in the end.
+/// Limits the request size of a device, which outlasts the device's use: the former limit is restored at the
+/// end.
 ///
 /// # Errors
 ///
@@ -63,7 +64,7 @@ fn is_direct(device: &str) -> bool {
 pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     needs_root()?;
     let control = Path::new("/sys/class/zram-control");
-    // Reading makes a new device, so that none in use is affected.
+    // Reading creates a new device, so that none in use is affected.
     let number = std::fs::read_to_string(control.join("hot_add"));
     let number = number.map_err(lacks(Need::Zram, "a new device"))?;
     let number = number.trim();
@@ -73,7 +74,7 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     std::fs::write(&size, bytes.to_string()).map_err(failed(size.display()))?;
     let device = PathBuf::from(format!("/dev/zram{number}"));
     if !device.exists() {
-        // As in a container, whose /dev is static.
+        // As in a container with a static /dev.
         let why = format!("{} does not appear", device.display());
         return Err(Unmade::Missing(Need::Zram, why));
     }
@@ -85,7 +86,7 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
 ///
 /// # Errors
 ///
-/// Those of [`zram`] and [`mounted`].
+/// Errors of [`zram`] and [`mounted`].
 pub fn on_zram(make: &[&str]) -> Made<(Scene, PathBuf)> {
     let scene = Scene::new()?;
     let device = zram(&scene, 300 << 20)?;
@@ -102,11 +103,11 @@ pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Ma
     mounted_as(scene, "mount", device, make, options)
 }
 
-/// The same, at a new folder of this name.
+/// Makes a file system with a command on a device, and mounts it at a new folder of this name.
 ///
 /// # Errors
 ///
-/// Those of [`mounted`].
+/// Errors of [`mounted`].
 pub fn mounted_as(
     scene: &Scene,
     name: &str,

@@ -12,10 +12,11 @@ use crate::system::{Made, failed, lacks};
 /// One MiB.
 pub const MIB: u64 = 1 << 20;
 
-/// What [`is_blank`] compares with.
+/// Zeros for the comparison in [`is_blank`].
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Whether there are only zeros. Compared by the C library: a loop of a debug build takes a hundred times as long, and seconds in a guest.
+/// Whether there are only zeros. Compared by the C library: a loop in a debug build takes a hundred times as
+/// long, which is seconds in a guest.
 pub fn is_blank(bytes: &[u8]) -> bool {
     bytes
         .chunks(ZEROS.len())
@@ -74,7 +75,7 @@ pub(crate) fn fill(device: &Path, bytes: u64) -> Made<()> {
     written(file, bytes, |piece| fill_with_noise(piece, &mut state))
 }
 
-/// The same with data that compresses to a few percent.
+/// Makes a file of data that compresses to a few percent, on storage and not in the page cache.
 ///
 /// # Errors
 ///
@@ -92,7 +93,7 @@ pub fn text(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     Ok(path)
 }
 
-/// Writes data, makes it durable, and drops it from the page cache.
+/// Writes data, syncs it, and drops it from the page cache.
 fn written(mut file: File, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<()> {
     let mut piece = vec![0; MIB as usize];
     let mut left = bytes;

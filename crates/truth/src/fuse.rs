@@ -63,7 +63,7 @@ pub struct Behaviour {
     pub answer_most: Option<u32>,
     /// Reads and writes that reach this byte fail (EIO).
     pub fail_at: Option<u64>,
-    /// Writes fail (ENOSPC) after so many bytes in all.
+    /// Total of bytes after which writes fail (ENOSPC).
     pub full_after: Option<u64>,
     /// Whether a crash loses written data that was not synced.
     pub volatile: bool,
@@ -73,40 +73,40 @@ pub struct Behaviour {
     pub harm: Option<WriteFault>,
     /// A cache of reads, in front of something slower.
     pub cache: Option<ChunkCache>,
-    /// Credits of reads, after which they are slower.
+    /// Credits of reads, after which reads are slower.
     pub credits: Option<Credits>,
-    /// Credits of writes, likewise: a cache that they fill, and that empties all the time.
+    /// Credits of writes, likewise: a cache that writes fill, and that drains all the time.
     pub write_credits: Option<Credits>,
     /// Stalls of all reads.
     pub stall: Option<Stall>,
 }
 
-/// A token bucket: requests are as fast as they are until it is empty, and then as fast as it is refilled.
+/// A token bucket. Requests are fast until it is empty, and then as fast as it is refilled.
 #[derive(Debug, Clone, Copy)]
 pub struct Credits {
-    /// Bytes that a full bucket has; it is full at first.
+    /// Capacity, bytes; the bucket is full at first.
     pub full: u64,
-    /// Bytes per second that come back, all the time.
+    /// Refill rate, bytes per second.
     pub refill: f64,
 }
 
-/// One of this many reads makes it and all that arrive afterwards wait.
+/// A periodic stall: one of `every` reads waits, and so do all that arrive meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Stall {
-    /// So many reads, of all open files together.
+    /// Period in reads, over all open files.
     pub every: u64,
-    /// For how long.
+    /// Length of the stall.
     pub time: Duration,
 }
 
-/// A cache that keeps the chunks which were read last.
+/// A cache of the most recently read chunks.
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkCache {
-    /// Bytes of a chunk, which is fetched as a whole.
+    /// Size of a chunk, which is fetched as a whole, bytes.
     pub chunk: u64,
-    /// Chunks that it holds.
+    /// Capacity, chunks.
     pub holds: usize,
-    /// What a request takes longer that has to fetch one.
+    /// Additional time of a request that has to fetch a chunk.
     pub fetch: Duration,
     /// Whether chunks are fetched one at a time.
     pub serial: bool,
@@ -135,7 +135,7 @@ impl Default for Behaviour {
     }
 }
 
-/// What the file system observed: the truth for comparison.
+/// Observations of the file system: the truth for comparison.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     /// Time from arrival to answer of each read or write.
@@ -148,9 +148,9 @@ pub struct Ledger {
     pub most_at_once: u32,
     /// Number of `fsync` and `fdatasync` requests.
     pub syncs: u64,
-    /// Time from arrival to answer of each of them.
+    /// Time from arrival to answer of each sync.
     pub held_syncs: Vec<Duration>,
-    /// The answers to each open file, in the order of first requests.
+    /// Answers to each open file, in the order of first requests.
     pub opens: Vec<Answers>,
     at_once: u32,
 }
@@ -160,7 +160,7 @@ pub struct Ledger {
 pub struct Answers {
     /// Number of answers.
     pub number: u64,
-    /// Their bytes.
+    /// Bytes in the answers.
     pub bytes: u64,
 }
 
@@ -209,12 +209,12 @@ impl Ledger {
     }
 }
 
-/// The content of the file.
+/// Content of the file.
 #[derive(Debug)]
 struct Store {
-    /// What reads return.
+    /// Content that reads return.
     visible: Vec<u8>,
-    /// What remains after a crash.
+    /// Content that remains after a crash.
     durable: Option<Vec<u8>>,
     /// Whether the write to be dropped was stored once.
     was_stored: bool,
@@ -265,7 +265,7 @@ pub struct Mounted {
     session: Option<BackgroundSession>,
 }
 
-/// Only root may unmount without help.
+/// Unmounts without privileges if necessary.
 const UNMOUNT: &str = "umount \"$0\" || fusermount3 -u \"$0\" || fusermount -u \"$0\"";
 
 /// Number of concurrent requests, unless serial.
@@ -324,7 +324,7 @@ impl Mounted {
         self.at.join("data")
     }
 
-    /// What it observed so far.
+    /// Observations so far.
     pub fn ledger(&self) -> Ledger {
         self.shared.ledger().clone()
     }
@@ -343,7 +343,7 @@ impl Mounted {
     }
 }
 
-/// Ends what serves a mount.
+/// Ends the server of a mount.
 fn unmount(session: Option<BackgroundSession>, at: &Path) {
     let Some(session) = session else {
         return;

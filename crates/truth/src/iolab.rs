@@ -16,7 +16,7 @@ use crate::workload::Workload;
 pub struct Seen {
     /// Exit code of the run.
     pub code: Option<i32>,
-    /// What the run printed on both streams.
+    /// Output of the run on both streams.
     pub text: String,
     /// The cells of `table --format json`.
     pub cells: Vec<Value>,
@@ -45,7 +45,7 @@ impl Seen {
         self.cells.iter().skip(1).flat_map(flags).collect()
     }
 
-    /// The number between two texts in the output of the run and its table.
+    /// Number between two texts in the output of the run and its table.
     pub fn told(&self, before: &str, after: &str) -> Option<f64> {
         let plain: Vec<&str> = self.text.split_whitespace().collect();
         let plain = plain.join(" ");
@@ -53,7 +53,7 @@ impl Seen {
         rest.split_once(after)?.0.trim().parse().ok()
     }
 
-    /// The origin of the only cell's bytes.
+    /// Origin of the only cell's bytes.
     pub fn served_by(&self) -> &str {
         self.cell("served_by").as_str().unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Seen {
         plain.join(" ").contains(words)
     }
 
-    /// The trials other than warm-ups.
+    /// Trials other than warm-ups.
     pub fn measured(&self) -> impl Iterator<Item = &Value> {
         self.samples
             .iter()
@@ -112,34 +112,34 @@ pub fn run(scene: &Scene, experiment: &str, target: &str, arguments: &[&str]) ->
     seen(&output.expect("iolab starts"), &file)
 }
 
-/// The output of iolab on both streams for these arguments.
+/// Output of iolab on both streams for these arguments.
 pub fn told(scene: &Scene, arguments: &[&str]) -> String {
     told_with_code(scene, arguments).1
 }
 
-/// The exit code of iolab for these arguments, and its output on both streams.
+/// Exit code of iolab for these arguments, and its output on both streams.
 pub fn told_with_code(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String) {
     let output = scene.carry_out(plain(scene).args(arguments), |_| ());
     answer(&output.expect("iolab starts"))
 }
 
-/// The claims of a run file in the scene's folder; none where there is no such file.
+/// Claims in a run file in the scene's folder; empty without such a file.
 pub fn claims(scene: &Scene, file: &str) -> Vec<Value> {
     list(&json(&scene.folder().join(file), "table")["claims"])
 }
 
-/// The answer to a question on the scene's target.
+/// Answer to a question about the scene's target.
 #[derive(Debug, Clone)]
 pub struct Answered {
     /// Exit code.
     pub code: Option<i32>,
-    /// What it printed on both streams.
+    /// Output on both streams.
     pub text: String,
-    /// What it printed on its standard output, as JSON.
+    /// Standard output, as JSON.
     pub json: Value,
 }
 
-/// The answer of `iolab fit` about the scene's target, whose data it may destroy.
+/// Answer of `iolab fit` about the scene's target, whose data it may destroy.
 pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
     let mut command = plain(scene);
     command
@@ -155,7 +155,7 @@ pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
     }
 }
 
-/// What `iolab witness` says of a program that works on the scene's target, and what it and the program printed.
+/// Evidence of `iolab witness` for a program on the scene's target, and the output of both.
 pub fn witness(scene: &Scene, program: &[&str]) -> (Value, String) {
     let target = scene.target.display().to_string();
     let arguments = [&["--on", &target, "--"], program].concat();
@@ -163,7 +163,7 @@ pub fn witness(scene: &Scene, program: &[&str]) -> (Value, String) {
     (evidence, both(&output))
 }
 
-/// How `iolab witness` with these arguments ends, and its evidence; `meanwhile` is called once it runs.
+/// Output of `iolab witness` with these arguments, and its evidence; `meanwhile` is called once it runs.
 pub fn witness_with(
     scene: &Scene,
     arguments: &[impl AsRef<OsStr>],
@@ -182,7 +182,7 @@ pub fn witness_with(
 }
 
 pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
-    // A run prints only what matters; its table has all findings.
+    // A run prints only the most important findings; its table has all of them.
     let all = Command::new(binary()).arg("table").arg(file).output();
     let all = all.map_or_else(|error| error.to_string(), |output| both(&output));
     Seen {
@@ -211,12 +211,12 @@ fn list(json: &Value) -> Vec<Value> {
     json.as_array().cloned().unwrap_or_default()
 }
 
-/// The trials in a run file, which may still be written.
+/// Trials in a run file that may still be written.
 pub fn samples(file: &Path) -> Vec<Value> {
     list(&json(file, "export"))
 }
 
-/// The text of the error among the events (`--log json`) that iolab has printed.
+/// Text of the error among the events (`--log json`) that iolab has printed.
 pub fn error_among(events: &str) -> Option<String> {
     let events = events.lines().flat_map(serde_json::from_str::<Value>);
     let mut errors = events.filter(|event| event["event"] == "error");
@@ -240,7 +240,7 @@ fn command(scene: &Scene, workload: &Workload) -> Command {
         command.arg("--destroy-data");
     }
     if workload.cache == "direct" {
-        // Asked for by name, direct I/O is refused where a default would fall back to the page cache.
+        // Requested explicitly: direct I/O is then refused where a default would fall back to the page cache.
         command.arg("--direct");
     }
     command
@@ -256,7 +256,7 @@ fn plain(scene: &Scene) -> Command {
     command
 }
 
-/// Exit code of a command, and what it printed on both streams.
+/// Exit code and output of a command, both streams.
 pub(crate) fn answer(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), both(output))
 }

@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, lacks, needs_root};
 
-/// A cgroup, removed by the cleanup process, that limits the use of a device or of memory.
+/// A cgroup that limits the use of a device or of memory, removed by the cleanup process.
 #[derive(Debug)]
 pub struct CgroupLimit {
     folder: PathBuf,

@@ -29,11 +29,11 @@ impl Overlay {
         Self::with_upper(scene, name, lower, &layers)
     }
 
-    /// The same, with the upper layer in an existing folder.
+    /// Mounts a folder below a new upper layer in an existing folder.
     ///
     /// # Errors
     ///
-    /// Those of [`Self::over`].
+    /// Errors of [`Self::over`].
     pub fn with_upper(scene: &Scene, name: &str, lower: &Path, layers: &Path) -> Made<Self> {
         needs_root()?;
         let [upper, work] = ["upper", "work"].map(|name| layers.join(name));
@@ -87,7 +87,7 @@ pub fn bound(scene: &Scene, name: &str, folder: &Path) -> Made<PathBuf> {
 /// A new folder with a file of incompressible data, `data`: a lower layer.
 ///
 /// # Errors
-/// When it cannot be made.
+/// It cannot be made.
 pub fn lower(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     let folder = scene.subfolder("lower")?;
     noise(folder.join("data"), bytes)?;

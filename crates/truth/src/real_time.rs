@@ -1,4 +1,4 @@
-//! Real-time threads that take a CPU from what is tested.
+//! Real-time threads that take a CPU from the tested program.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -8,16 +8,17 @@ use needs::Need;
 use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, lacks};
 
-/// Starts a shell script as a real-time process (SCHED_FIFO) on one CPU, and returns once it runs; `keeper` ends it at the latest.
+/// Starts a shell script as a real-time process (SCHED_FIFO) on one CPU, and returns once it runs. `keeper`
+/// ends it at the latest.
 ///
 /// # Errors
 ///
-/// Where `chrt` or `taskset` is not installed, or the kernel refuses the priority or the CPU.
+/// `chrt` or `taskset` is not installed, or the kernel refuses the priority or the CPU.
 pub fn start(keeper: &Cleanup, priority: u32, cpu: usize, script: &str) -> Made<Child> {
     let mut child = Command::new("chrt")
         .args(["-f", &priority.to_string(), "taskset", "-c"])
         .args([&cpu.to_string(), "sh", "-c"])
-        // chrt starts also where it is refused what it asks for: a line shows that the script was reached.
+        // chrt starts the script even if its request is refused, so a line shows that the script was reached.
         .arg(format!("echo\n{script}"))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -1,4 +1,5 @@
-//! Free memory in single pages, as on a machine that has run for long: no two pages that are given out next lie side by side.
+//! Free memory in single pages, as on a machine that has run for long: no two consecutively allocated pages are
+//! adjacent.
 
 use std::fs::File;
 
@@ -9,11 +10,11 @@ use crate::system::{Made, failed, lacks};
 
 /// Bytes of which every second page is freed.
 const BYTES: u64 = 1 << 30;
-/// Bytes of a page.
+/// Size of a page, bytes.
 const PAGE: u64 = 4096;
 
-/// Frees every second page of a file in memory. The kernel gives out single pages before it divides larger pieces; as long as the file is open,
-/// none of these has a free neighbour to become one with.
+/// Frees every second page of a file in memory. The kernel allocates single pages before it divides larger
+/// blocks. While the file is open, no freed page has a free neighbour to merge with.
 ///
 /// # Errors
 /// No `/dev/shm`, or too little room in it.

@@ -21,9 +21,9 @@ use crate::workload::Workload;
 /// One row of the truth table.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// Its name.
+    /// Name of the row.
     pub name: &'static str,
-    /// What is true of the target.
+    /// Truth about the target.
     pub truth: &'static str,
     /// Makes the target.
     pub build: fn() -> Made<Scene>,
@@ -42,12 +42,13 @@ pub struct Expect {
     pub served_by: &'static [&'static str],
     /// The exact flags of the cell, apart from [`MACHINE`].
     pub flags: &'static [&'static str],
-    /// What the run must print.
+    /// Phrases that the run must print.
     pub says: &'static [&'static str],
 }
 
-/// Flags about the machine of the tests instead of the target, which may occur with any scenario. With `IOLAB_TRUTH_QUIET`, for a
-/// machine without other load, the tests do not permit them. How long a sync takes after a trial depends on the disks of the machine.
+/// Flags about the test machine rather than the target, which may occur with any scenario. With
+/// `IOLAB_TRUTH_QUIET`, for a machine without other load, the tests do not permit them. The time of a sync
+/// after a trial depends on the machine's disks.
 pub const MACHINE: &[&str] = &[
     "cpu contended", "clock cost", "other traffic", "suspended", "cached",
 ];

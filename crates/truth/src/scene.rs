@@ -18,8 +18,8 @@ use crate::system::{Made, Unmade, failed, needs_root};
 /// Id of a user without files.
 const NOBODY: u32 = 65534;
 
-/// A target with its supports. Fields are dropped in the order of declaration: the cleanup process removes what the FUSE file
-/// system still serves.
+/// A target with its supports. Fields are dropped in the order of declaration: the cleanup process removes
+/// files that the FUSE file system still serves.
 #[derive(Debug)]
 pub struct Scene {
     /// The target of iolab.
@@ -97,7 +97,8 @@ impl Scene {
         })
     }
 
-    /// The same in a folder that every user can access: next to the build, or among temporary files where that is private.
+    /// A scene in a folder that every user can access: next to the build, or among temporary files if that is
+    /// private.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl Scene {
         &self.folder
     }
 
-    /// A further private folder, in memory.
+    /// Another private folder, in memory.
     ///
     /// # Errors
     ///
@@ -147,7 +148,7 @@ impl Scene {
         }
     }
 
-    /// A scene whose target is such a folder.
+    /// A scene whose target is a private folder in memory.
     ///
     /// # Errors
     ///
@@ -161,7 +162,7 @@ impl Scene {
     /// A new folder in it.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// It cannot be made.
     pub fn subfolder(&self, name: &str) -> Made<PathBuf> {
         let path = self.folder().join(name);
         std::fs::create_dir(&path).map_err(failed(path.display()))?;
@@ -190,7 +191,7 @@ impl Scene {
         command
     }
 
-    /// Runs such a command to its end; if this process ends before, that process is ended too.
+    /// Runs such a command to its end; if this process ends first, the cleanup process ends the command.
     ///
     /// # Errors
     ///
@@ -248,7 +249,7 @@ impl Scene {
     ///
     /// # Errors
     ///
-    /// Missing when they cannot.
+    /// FUSE file systems cannot be mounted.
     pub fn can_mount_fuse(&self) -> Made<()> {
         let at = tempfile::tempdir_in(self.folder()).map_err(failed("a folder"))?;
         let smallest = Behaviour {
@@ -256,7 +257,7 @@ impl Scene {
             ..Behaviour::default()
         };
         drop(Mounted::new(&self.keeper, at.path(), smallest)?);
-        // It is unmounted already.
+        // Already unmounted.
         self.keeper.forget();
         Ok(())
     }
@@ -299,7 +300,7 @@ fn private_folder(keeper: &Cleanup, at: &Path) -> Made<PathBuf> {
     Ok(folder)
 }
 
-/// The folder that the running program was built in.
+/// Folder that the running program was built in.
 fn build_folder() -> Made<PathBuf> {
     let program = std::env::current_exe().map_err(failed("own path"))?;
     let parent = program.parent().map(Path::to_owned);

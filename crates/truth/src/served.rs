@@ -14,7 +14,7 @@ use crate::system::{Made, Unmade};
 pub struct ServedModel {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    /// Its output until it was ready.
+    /// Output until it was ready.
     pub words: String,
     at: PathBuf,
 }
@@ -62,7 +62,7 @@ impl ServedModel {
         })
     }
 
-    /// The disk.
+    /// File of the served disk.
     pub fn file(&self) -> PathBuf {
         self.at.join("disk")
     }
@@ -97,21 +97,21 @@ impl ServedModel {
     }
 }
 
-/// Not an error where nothing is mounted any more.
+/// Not an error where the mount is already gone.
 const UNMOUNT: &str = "umount -l \"$0\" 2> /dev/null || true";
 
-/// Whether something is mounted there.
+/// Whether there is a mount at this path.
 ///
 /// # Panics
-/// Where there is no `/proc`.
+/// There is no `/proc`.
 pub fn is_mounted(at: &Path) -> bool {
     mounts(at) > 0
 }
 
-/// How many file systems are mounted on a folder, one over the other.
+/// Number of file systems mounted on a folder, one over the other.
 ///
 /// # Panics
-/// Where there is no `/proc`.
+/// There is no `/proc`.
 pub fn mounts(at: &Path) -> usize {
     let mounts = std::fs::read_to_string("/proc/self/mounts").expect("/proc");
     mounts.matches(&format!(" {} ", at.display())).count()

@@ -1,10 +1,10 @@
-//! Stacks of storage in which some bytes are in use: what iolab may write there, and what it must refuse.
+//! Stacks of storage with some bytes in use: the nodes that iolab may write to, and those it must refuse.
 //!
-//! A [`Plan`] says what stands on what: files, loop devices over ranges of them, partitions, file systems, overlays, swap,
-//! and processes that hold something open. It is drawn from a seed ([`draw`]) or written down. The [`oracle`] tells
-//! from the plan alone which node is free. [`Built`] makes the stack for real, [`trial`] lets iolab write to one
-//! node of it, and compares the [`contents`] of all others, before and after everything was mounted anew. A stack that fails is
-//! made smaller by [`shrink`] before it is shown.
+//! A [`Plan`] describes a stack of files, loop devices over ranges of them, partitions, file systems, overlays
+//! and swap, with processes that hold some of them open. It is drawn from a seed ([`draw`]) or written down.
+//! The [`oracle`] decides from the plan alone which node is free. [`Built`] makes the stack for real. [`trial`]
+//! lets iolab write to one node of it, and compares the [`contents`] of all others, before and after everything
+//! is mounted anew. A stack that fails is reduced by [`shrink`] before it is shown.
 
 pub mod build;
 pub mod contents;

@@ -1,4 +1,4 @@
-//! System commands, and what a machine lacks to run them.
+//! System commands, and the lack of them on a machine.
 
 use std::fmt;
 use std::io::{ErrorKind, Write};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use needs::Need;
 
-/// Why something was not made.
+/// Reason why something was not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmade {
     /// The machine lacks this, with the evidence: the scenario is skipped.
@@ -24,7 +24,7 @@ impl fmt::Display for Unmade {
 }
 
 impl Unmade {
-    /// Treats the failure as the lack of something.
+    /// Treats the failure as a lack of `need`.
     #[must_use]
     pub fn lacking(self, need: Need) -> Self {
         match self {
@@ -33,7 +33,7 @@ impl Unmade {
         }
     }
 
-    /// Adds what was being done.
+    /// Adds a description of the attempt.
     #[must_use]
     pub fn during(self, what: impl fmt::Display) -> Self {
         let with = |why| format!("{what}: {why}");
@@ -44,10 +44,10 @@ impl Unmade {
     }
 }
 
-/// Something made, or why it was not.
+/// A made object, or the reason why it was not made.
 pub type Made<T> = Result<T, Unmade>;
 
-/// What was made; a skip where the machine lacks something for it.
+/// The made object, or a skip if the machine lacks something for it.
 ///
 /// # Panics
 ///
@@ -92,7 +92,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Made<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The program of a need.
+/// Program of a need.
 ///
 /// # Errors
 /// Missing when it is not installed.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// One cell: the same for every tool.
+/// A single cell, the same for every tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
     /// Whether it writes, which destroys an existing target's data, instead of reading.
@@ -13,21 +13,21 @@ pub struct Workload {
     pub mapped: bool,
     /// I/O size in a form that iolab and fio read.
     pub bs: &'static str,
-    /// `direct`, `cold` or `hot`.
+    /// Cache state: `direct`, `cold` or `hot`.
     pub cache: &'static str,
-    /// `none`, `end` or `each`.
+    /// Sync mode: `none`, `end` or `each`.
     pub sync: &'static str,
-    /// Workers.
+    /// Number of workers.
     pub threads: u32,
     /// Whether iolab also measures a single worker, in a second cell.
     pub alone_too: bool,
-    /// Bytes of the target in use.
+    /// Size of the used region, with a suffix.
     pub region: &'static str,
     /// Whether a trial ends after one pass over the region.
     pub once: bool,
     /// Longest duration of one trial, ms.
     pub time_ms: u32,
-    /// Measured trials.
+    /// Number of measured trials.
     pub trials: u32,
     /// Whether zeros are written instead of incompressible data.
     pub zeros: bool,
@@ -35,7 +35,7 @@ pub struct Workload {
     pub verify: bool,
     /// Requests per second at intended starts; `None` for the closed loop.
     pub rate: Option<u32>,
-    /// The response: `throughput` or `latency`.
+    /// Response variable: `throughput` or `latency`.
     pub response: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl Workload {
         response: "throughput",
     };
 
-    /// The same as writes.
+    /// Direct sequential writes of 64 KiB by one worker, six trials of 100 ms.
     pub const WRITE: Self = Self {
         writes: true,
         ..Self::READ
@@ -73,12 +73,12 @@ impl Workload {
         ..Self::READ
     };
 
-    /// The name of the backend in iolab and fio.
+    /// Name of the backend in iolab and fio.
     fn backend(&self) -> &'static str {
         if self.mapped { "mmap" } else { "psync" }
     }
 
-    /// The experiment that iolab runs, as TOML.
+    /// Experiment for iolab, as TOML.
     pub fn for_iolab(&self) -> String {
         let Self {
             bs,
@@ -108,7 +108,7 @@ impl Workload {
         let rate = self
             .rate
             .map_or(String::new(), |rate| format!("rate = {rate}\n"));
-        // Like the other tools; also, some targets fail at a known position.
+        // Ascending order, as with the other tools; some targets also fail at a known position.
         format!(
             "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
              [factors]\nbs = [\"{bs}\"]\n{threads_too}\
@@ -119,7 +119,7 @@ impl Workload {
         )
     }
 
-    /// The arguments of `fio` for a run of one second on a file or device.
+    /// Arguments of `fio` for a run of one second on a file or device.
     pub fn for_fio(&self, file: &Path) -> Vec<String> {
         let direction = match (self.random, self.writes) {
             (false, false) => "read",

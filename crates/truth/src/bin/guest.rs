@@ -1,4 +1,5 @@
-//! The program in a guest: it answers the host ([`iolab_truth::vm::talk`]), or builds a random stack ([`iolab_truth::vm::stack`]).
+//! Program in a guest: answers the host ([`iolab_truth::vm::talk`]), or builds a random stack
+//! ([`iolab_truth::vm::stack`]).
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Result, Write};

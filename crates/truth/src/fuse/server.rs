@@ -1,4 +1,4 @@
-//! Answers the requests of the kernel according to the behaviour.
+//! Server that answers the kernel's requests with the configured behaviour.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ const AWAKE: Duration = Duration::from_micros(200);
 /// Delay beyond the configured one and a twentieth, above which a request counts as late.
 const LATE: Duration = Duration::from_micros(50);
 
-/// What is known of an open file.
+/// State of an open file.
 #[derive(Debug, Default)]
 struct Open {
-    /// Its number among those that were read or written.
+    /// Number among the open files that were read or written.
     number: Option<u64>,
     requests: u64,
 }
@@ -36,14 +36,14 @@ pub(super) struct Server {
     stalled_until: Mutex<Instant>,
 }
 
-/// What is left of credits.
+/// Credits left in a token bucket.
 #[derive(Debug)]
 struct Bucket {
     credits: Credits,
     left: Mutex<Left>,
 }
 
-/// Credits at a moment; what is owed is below zero.
+/// Credits at a moment; debts are negative.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     bytes: f64,
@@ -51,7 +51,7 @@ struct Left {
 }
 
 impl Bucket {
-    /// A full one.
+    /// A full bucket.
     fn new(credits: Credits) -> Self {
         let left = Left {
             bytes: credits.full as f64,
@@ -63,7 +63,7 @@ impl Bucket {
         }
     }
 
-    /// How long a request of so many bytes waits until it has its credits.
+    /// Time that a request of `size` bytes waits for its credits.
     fn lacks(&self, size: usize) -> Duration {
         let Credits { full, refill } = self.credits;
         let now = Instant::now();
@@ -76,17 +76,17 @@ impl Bucket {
     }
 }
 
-/// How long a request waits for credits; not at all where there is no bucket.
+/// Time that a request waits for credits; zero without a bucket.
 fn lacks(bucket: Option<&Bucket>, size: usize) -> Duration {
     bucket.map_or(Duration::ZERO, |bucket| bucket.lacks(size))
 }
 
-/// The cache of reads.
+/// State of the cache of reads.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Its chunks, the one that was read last at the end.
+    /// Cached chunks, the most recently read one last.
     chunks: Vec<u64>,
-    /// When the last fetch ends, where they are made one at a time.
+    /// End of the last fetch, if fetches are serial.
     fetched: Option<Instant>,
 }
 
@@ -151,12 +151,12 @@ impl Server {
         }
     }
 
-    /// What a read takes beside its delay, at an offset.
+    /// Time of a read at an offset in addition to its delay.
     fn further_delay(&self, number: u64, offset: u64, size: u32) -> Duration {
         self.fetch(offset) + lacks(self.of_reads.as_ref(), size as usize) + self.stalls(number)
     }
 
-    /// How long a read, by its number, waits for a stall to be over.
+    /// Time that a read, by its number, waits for the end of a stall.
     fn stalls(&self, number: u64) -> Duration {
         let Some(stall) = self.shared.behaviour.stall else {
             return Duration::ZERO;
@@ -172,7 +172,7 @@ impl Server {
         until.saturating_duration_since(now)
     }
 
-    /// What the cache adds to a read at this offset.
+    /// Time that the cache adds to a read at this offset.
     fn fetch(&self, offset: u64) -> Duration {
         let Some(cache) = self.shared.behaviour.cache else {
             return Duration::ZERO;
@@ -225,7 +225,7 @@ impl Server {
             .is_some_and(|at| (offset..end).contains(&at))
     }
 
-    /// How many bytes a read of this number is answered by.
+    /// Bytes in the answer to the read with this number.
     fn answer(&self, number: u64, offset: u64, size: u32) -> usize {
         let behaviour = &self.shared.behaviour;
         let mut size = u64::from(size).min(behaviour.bytes.saturating_sub(offset));

@@ -1,5 +1,5 @@
-//! One folder of files that several mounts show, as clients of a file server do: each has a page cache of its own, which no other
-//! one's writes reach.
+//! One folder of files shown by several mounts, as by clients of a file server: each has its own page cache,
+//! which other clients' writes do not reach.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use super::{HANDS, UNMOUNT};
 use crate::cleanup::Cleanup;
 use crate::system::{Made, lacks};
 
-/// What the kernel knows is right at once and not for longer: another client may change it.
+/// Time for which the kernel may rely on an answer: another client may change the file at once.
 const NOT_KEPT: Duration = Duration::ZERO;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Content {
     bytes: Vec<u8>,
 }
 
-/// The files, by name.
+/// Files by name.
 #[derive(Debug, Clone, Default)]
 pub struct Store(Arc<Mutex<(u64, BTreeMap<String, Content>)>>);
 
@@ -40,31 +40,31 @@ impl Store {
     }
 }
 
-/// A request that the server can leave without an answer.
+/// A request that the server can leave unanswered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// What a name stands for is asked, or of what kind it is.
+    /// Look-up of a name or its attributes.
     Look,
-    /// How much room there is.
+    /// Query for free space.
     Room,
-    /// A file is made.
+    /// Creation of a file.
     Create,
-    /// A file is given its blocks.
+    /// Allocation of blocks.
     Allocate,
-    /// Data are written to a file.
+    /// Write to a file.
     Write,
-    /// What was written is made durable.
+    /// Sync of a file.
     Sync,
-    /// A file is removed.
+    /// Removal of a file.
     Unlink,
 }
 
-/// What a write takes.
+/// Durations of writes.
 #[derive(Debug, Clone, Copy, Default)]
 struct WriteTimes {
-    /// Each.
+    /// Duration of every write.
     any: Duration,
-    /// Beside that, to space that was not written before.
+    /// Additional duration of a first write to space.
     first: Duration,
 }
 
@@ -77,7 +77,7 @@ impl WriteTimes {
     }
 }
 
-/// Which call is left without an answer, and with it all that come after it.
+/// Call that is left unanswered, and with it all later ones.
 #[derive(Debug, Default)]
 struct Silence {
     at: Mutex<Option<Call>>,
@@ -90,7 +90,7 @@ impl Silence {
         self.changed.notify_all();
     }
 
-    /// Waits as long as this call is left.
+    /// Waits as long as this call is left unanswered.
     fn keep(&self, call: Call) {
         let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.changed.wait_while(at, |at| *at == Some(call)));
@@ -115,7 +115,7 @@ impl View {
         Self::mounted(keeper, at, store, WriteTimes::default(), 1)
     }
 
-    /// The same, where each write takes this time, several at once.
+    /// As [`Self::new`], with this duration for each write, several at once.
     ///
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
@@ -132,7 +132,7 @@ impl View {
         Self::mounted(keeper, at, store, times, HANDS)
     }
 
-    /// The same, where only writes to space take this time that was not written before.
+    /// As [`Self::new`], with this duration only for first writes to space.
     ///
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
@@ -179,22 +179,22 @@ impl View {
         })
     }
 
-    /// Its folder.
+    /// Mount point.
     pub fn at(&self) -> &Path {
         &self.at
     }
 
-    /// Leaves the next such call without an answer, until it [`answers`](Self::answers) again.
+    /// Leaves the next such call unanswered, until [`answers`](Self::answers) is called.
     pub fn falls_silent_at(&self, call: Call) {
         self.silence.set(Some(call));
     }
 
-    /// Answers all calls.
+    /// Answers all calls again.
     pub fn answers(&self) {
         self.silence.set(None);
     }
 
-    /// Bytes that its kernel has fetched so far because its page cache did not hold them.
+    /// Bytes fetched by its kernel so far because its page cache lacked them.
     pub fn fetched(&self) -> u64 {
         self.fetched.load(Ordering::Relaxed)
     }
@@ -207,7 +207,7 @@ impl Drop for View {
     }
 }
 
-/// What answers one mount.
+/// Server of one mount.
 struct Client {
     store: Store,
     fetched: Arc<AtomicU64>,
@@ -225,7 +225,7 @@ fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
 }
 
 impl Client {
-    /// What `change` makes of a file; `ENOENT` where there is none.
+    /// Result of `change` on a file; `ENOENT` where there is none.
     fn with<T>(&self, ino: INodeNo, change: impl FnOnce(&mut Content) -> T) -> Result<T, Errno> {
         let mut files = self.store.files();
         let file = files.1.values_mut().find(|file| file.number == ino.0);
@@ -280,7 +280,7 @@ impl Filesystem for Client {
         reply: ReplyAttr,
     ) {
         if let Some(size) = size {
-            // Where there is no such file, the answer says so.
+            // The answer reports a missing file.
             let _ = self.with(ino, |file| file.bytes.resize(size as usize, 0));
         }
         self.getattr(request, ino, handle, reply);
@@ -362,7 +362,7 @@ impl Filesystem for Client {
         let (from, end) = (offset as usize, offset as usize + data.len());
         let is_first = self.with(ino, |file| {
             let old = file.bytes.get(from..end.min(file.bytes.len()));
-            // What is written is not zero.
+            // Written data is not zero.
             old.is_none_or(|old| old.iter().all(|byte| *byte == 0))
         });
         std::thread::sleep(self.write_times.of(is_first.unwrap_or_default()));
@@ -431,7 +431,7 @@ impl Filesystem for Client {
         reply: ReplyEmpty,
     ) {
         self.silence.keep(Call::Allocate);
-        // It removes no blocks.
+        // Only allocation is supported, not hole punching.
         if mode != 0 {
             return reply.error(Errno::EOPNOTSUPP);
         }

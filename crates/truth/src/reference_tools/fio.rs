@@ -9,7 +9,7 @@ use crate::scene::Scene;
 use crate::system::run;
 use crate::workload::Workload;
 
-/// What fio prints: throughput, latency, error.
+/// Summary of fio's output: throughput, latency, error.
 pub fn fio(scene: &Scene, workload: &Workload) -> String {
     if run("fio", &["--version"]).is_err() {
         return NOT_INSTALLED.to_owned();
@@ -20,12 +20,12 @@ pub fn fio(scene: &Scene, workload: &Workload) -> String {
     summary(&text, workload).unwrap_or_else(|| complaint(&words, &text))
 }
 
-/// What fio reports, as numbers; `None` where it reports nothing.
+/// Figures that fio reports; `None` without a report.
 pub fn measure(scene: &Scene, workload: &Workload) -> Option<Figures> {
     figures(&printed(scene, workload)?.0, workload).map(|(figures, _)| figures)
 }
 
-/// What fio prints on its two streams; `None` where it does not start.
+/// Output of fio on its two streams; `None` if it does not start.
 fn printed(scene: &Scene, workload: &Workload) -> Option<(String, String)> {
     let mut command = scene.command(Path::new("fio"));
     command.args(workload.for_fio(&scene.target));
@@ -44,7 +44,7 @@ fn summary(text: &str, workload: &Workload) -> Option<String> {
     Some(format!("{}, {times}{error}", throughput(figures.mb_s)))
 }
 
-/// The numbers of the only job, and its error. Messages may stand before the object.
+/// Figures of the only job, and its error. Messages may precede the JSON object.
 fn figures(text: &str, workload: &Workload) -> Option<(Figures, Option<i64>)> {
     let all: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
     let job = &all["jobs"][0];

@@ -1,4 +1,4 @@
-//! IOzone, as one of the studies used it: `-I` for direct I/O, `-e` to count the flush in.
+//! IOzone, as one of the studies used it: `-I` for direct I/O, `-e` to include the flush.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::scene::Scene;
 use crate::system::run;
 use crate::workload::Workload;
 
-/// What IOzone prints: throughput, of the second of its two sequential passes or of its random one. It always writes its file first, so that nothing it
-/// is pointed at stays as it was.
+/// Throughput that IOzone reports, of the second of its two sequential passes or of its random one. It always
+/// writes its file first, so the target's content is lost.
 pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     if run("iozone", &["-v"]).is_err() {
         return NOT_INSTALLED.to_owned();
@@ -23,12 +23,12 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     }
 }
 
-/// What IOzone reports, MB/s; `None` where it reports nothing.
+/// Throughput that IOzone reports, MB/s; `None` without a report.
 pub fn measure(scene: &Scene, workload: &Workload) -> Option<f64> {
     kib_s(&printed(scene, workload)?, workload).map(|kib_s| kib_s * 1024.0 / 1e6)
 }
 
-/// What IOzone prints; `None` where it does not start.
+/// Output of IOzone; `None` if it does not start.
 fn printed(scene: &Scene, workload: &Workload) -> Option<String> {
     let mut command = scene.command(Path::new("iozone"));
     let passes = if workload.random { "2" } else { "1" };
@@ -45,7 +45,7 @@ fn printed(scene: &Scene, workload: &Workload) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Bytes of the file: those of the workload, but no more than a thousand records, since IOzone knows no limit of time.
+/// Bytes of the file: the workload's, but at most a thousand records, because IOzone has no time limit.
 fn size(workload: &Workload) -> String {
     let bytes = |text: &str| {
         let (number, unit) = text.split_at(text.len() - 1);
@@ -60,8 +60,8 @@ fn size(workload: &Workload) -> String {
     format!("{}k", bytes(workload.region).min(most) >> 10)
 }
 
-/// The row of numbers: size and record length in KiB, then KiB/s of write, rewrite, and of read, reread or of random read,
-/// random write.
+/// Throughput from the row of numbers: size and record length in KiB, then KiB/s of write, rewrite, and of
+/// read, reread or of random read, random write.
 fn kib_s(text: &str, workload: &Workload) -> Option<f64> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
         line.split_whitespace()

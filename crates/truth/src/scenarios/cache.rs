@@ -1,4 +1,4 @@
-//! Page cache, holes, and what is no storage.
+//! Page cache, holes, and targets that are not storage.
 
 use super::{Expect, Scenario};
 use crate::files::{MIB, hole, noise, unwritten};
@@ -14,7 +14,7 @@ fn noise_file() -> Made<Scene> {
     Ok(scene.on(file))
 }
 
-/// Nothing but the device can serve this.
+/// Reads that only the device can serve.
 pub const DIRECT_READS: Scenario = Scenario {
     name: "file, direct reads",
     truth: "every byte comes from the device",
@@ -23,7 +23,7 @@ pub const DIRECT_READS: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// Dropped from the page cache before each trial.
+/// Reads after dropping the page cache before each trial.
 pub const COLD_READS: Scenario = Scenario {
     name: "file, cold cache",
     truth: "every byte comes from the device, read ahead by the kernel",
@@ -37,7 +37,7 @@ pub const COLD_READS: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// Read once before each trial: the page cache is what was asked for, so that no flag says it.
+/// Reads after one read pass before each trial: the page cache was requested, so no flag reports it.
 pub const HOT_READS: Scenario = Scenario {
     name: "file, hot cache",
     truth: "every byte comes from memory",
@@ -53,7 +53,7 @@ pub const HOT_READS: Scenario = Scenario {
     },
 };
 
-/// Past the page cache, made durable at the end.
+/// Writes past the page cache, synced at the end.
 pub const DIRECT_WRITES: Scenario = Scenario {
     name: "file, direct writes, sync at the end",
     truth: "every byte reaches the device within the timed span",
@@ -65,7 +65,7 @@ pub const DIRECT_WRITES: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// What most tools call write speed.
+/// Writes into the page cache, which most tools report as write speed.
 pub const BUFFERED_WRITES: Scenario = Scenario {
     name: "file, buffered writes, no sync",
     truth: "memory takes the bytes; the device gets them after the timed span",
@@ -142,7 +142,7 @@ pub const TMPFS: Scenario = Scenario {
     },
 };
 
-/// What one of the studies took for a disk.
+/// Reads of `/dev/zero`, which one of the studies took for a disk.
 pub const DEV_ZERO: Scenario = Scenario {
     name: "/dev/zero",
     truth: "memory is cleared",

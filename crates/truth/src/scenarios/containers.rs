@@ -1,4 +1,4 @@
-//! Overlays and bind mounts, as containers have them; all need root.
+//! Overlays and bind mounts, as in containers; all need root.
 
 use super::{Expect, Scenario};
 use crate::files::{MIB, noise};
@@ -45,7 +45,7 @@ fn above() -> Made<Scene> {
     Ok(scene.on(file))
 }
 
-/// A file of the lower layer, whose folder this process cannot reach.
+/// A file of the lower layer, in a folder that this process cannot reach.
 fn hidden() -> Made<Scene> {
     let scene = Scene::new()?;
     let lower = lower(&scene, BYTES)?;
@@ -55,7 +55,7 @@ fn hidden() -> Made<Scene> {
     Ok(scene.on(overlay.root.join("data")))
 }
 
-/// A container's image, in memory.
+/// A container's image, cached in memory.
 pub const LOWER_HOT: Scenario = Scenario {
     name: "overlay, lower layer, hot cache",
     truth: "every byte comes from memory, from pages of the layer's file",
@@ -73,7 +73,7 @@ pub const LOWER_COLD: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// The same, past the page cache.
+/// A container's image, past the page cache.
 pub const LOWER_DIRECT: Scenario = Scenario {
     name: "overlay, lower layer, direct reads",
     truth: "every byte comes from the device below the layer",
@@ -82,7 +82,7 @@ pub const LOWER_DIRECT: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// The same, through a mapping.
+/// A container's image, through a mapping.
 pub const LOWER_MAPPED: Scenario = Scenario {
     name: "overlay, lower layer, mmap, hot cache",
     truth: "every byte comes from memory, from pages of the layer's file",
@@ -94,7 +94,7 @@ pub const LOWER_MAPPED: Scenario = Scenario {
     expect: PAGE_CACHE,
 };
 
-/// What a container has written, in memory.
+/// Data written by a container, cached in memory.
 pub const UPPER_HOT: Scenario = Scenario {
     name: "overlay, upper layer, hot cache",
     truth: "every byte comes from memory, from pages of the layer's file",
@@ -103,7 +103,7 @@ pub const UPPER_HOT: Scenario = Scenario {
     expect: PAGE_CACHE,
 };
 
-/// What a container has written, on disk.
+/// Data written by a container, on disk.
 pub const UPPER_COLD: Scenario = Scenario {
     name: "overlay, upper layer, cold cache",
     truth: "every byte comes from the device below the layer",
@@ -112,7 +112,7 @@ pub const UPPER_COLD: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// What a container writes.
+/// Writes by a container.
 pub const UPPER_BUFFERED_WRITES: Scenario = Scenario {
     name: "overlay, buffered writes, no sync",
     truth: "memory takes the bytes; the device below the layer gets them after the timed span",
@@ -128,7 +128,7 @@ pub const UPPER_BUFFERED_WRITES: Scenario = Scenario {
     },
 };
 
-/// An upper layer in memory, as live systems have it.
+/// An upper layer in memory, as in live systems.
 pub const UPPER_IN_MEMORY: Scenario = Scenario {
     name: "overlay, upper layer in tmpfs",
     truth: "memory",
@@ -178,7 +178,7 @@ pub const BOUND_HOT: Scenario = Scenario {
     expect: PAGE_CACHE,
 };
 
-/// As a container sees its own root.
+/// A root without access to its layers, as inside a container.
 pub const HIDDEN_HOT: Scenario = Scenario {
     name: "overlay, layers out of reach, hot cache",
     truth: "every byte comes from memory, though no file that has the pages can be opened",
@@ -187,7 +187,7 @@ pub const HIDDEN_HOT: Scenario = Scenario {
     expect: PAGE_CACHE,
 };
 
-/// The same, on disk.
+/// A root without access to its layers, on disk.
 pub const HIDDEN_COLD: Scenario = Scenario {
     name: "overlay, layers out of reach, cold cache",
     truth: "every byte comes from a device, though it is not known which",
@@ -196,7 +196,7 @@ pub const HIDDEN_COLD: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// The same, written.
+/// A root without access to its layers, written.
 pub const HIDDEN_BUFFERED_WRITES: Scenario = Scenario {
     name: "overlay, layers out of reach, buffered writes",
     truth: "memory takes the bytes, and no device is known that would count them later",
@@ -217,7 +217,7 @@ pub const HIDDEN_BUFFERED_WRITES: Scenario = Scenario {
     },
 };
 
-/// What belongs to another user, and may not be written: the kernel calls every page resident.
+/// A file of another user without write permission: the kernel reports every page as resident.
 pub const STRANGERS_HOT: Scenario = Scenario {
     name: "overlay, file of another user, hot cache",
     truth: "every byte comes from memory, and the kernel does not tell this user which pages are there",
@@ -226,7 +226,7 @@ pub const STRANGERS_HOT: Scenario = Scenario {
     expect: PAGE_CACHE,
 };
 
-/// The same, on disk.
+/// A file of another user without write permission, on disk.
 pub const STRANGERS_COLD: Scenario = Scenario {
     name: "overlay, file of another user, cold cache",
     truth: "every byte comes from the device, and the kernel calls every page resident all the same",

@@ -1,4 +1,4 @@
-//! Devices and file systems that are made for the purpose; all need root.
+//! Devices and file systems made for the scenario; all need root.
 
 use super::{Expect, Scenario};
 use crate::device::{loop_over, mounted, zram};
@@ -8,7 +8,7 @@ use crate::scene::{Scene, TargetChange};
 use crate::system::{Made, needs_root};
 use crate::workload::Workload;
 
-/// A device over a file in memory.
+/// A loop device on a file in memory.
 pub const LOOP_IN_MEMORY: Scenario = Scenario {
     name: "loop device over a file in tmpfs",
     truth: "direct for the loop device, but the file below is memory",
@@ -30,8 +30,8 @@ pub const LOOP_IN_MEMORY: Scenario = Scenario {
     },
 };
 
-/// A device over a file that the page cache holds. What others read from the disk below cannot be distinguished from what the
-/// loop device reads there, so that on a busy disk it can be `mixed`.
+/// A loop device on a file that the page cache holds. Other processes' reads of the disk below cannot be
+/// distinguished from the loop device's reads, so the verdict can be `mixed` on a busy disk.
 pub const LOOP_CACHED: Scenario = Scenario {
     name: "loop device over a cached file",
     truth: "direct for the loop device, but the file below is in memory",
@@ -62,7 +62,7 @@ fn direct_loop() -> Made<Scene> {
     Ok(scene.on(device))
 }
 
-/// A device whose bytes come from the disk below.
+/// A loop device whose bytes come from the disk below.
 pub const LOOP_DIRECT: Scenario = Scenario {
     name: "loop device past the page cache",
     truth: "every byte comes from the disk below",
@@ -71,7 +71,7 @@ pub const LOOP_DIRECT: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// ext4 that journals data has no direct I/O.
+/// ext4 with journalled data, which has no direct I/O.
 pub const REFUSES_DIRECT: Scenario = Scenario {
     name: "file system without O_DIRECT (ext4, data=journal)",
     truth: "direct I/O is not to be had",
@@ -104,12 +104,12 @@ fn compressing() -> Made<Scene> {
         &["mkfs.btrfs", "-q", "-f"],
         "compress-force=zstd",
     )?;
-    // Not a scratch file: those have their space allocated first, and btrfs does not compress what goes there.
+    // Not a scratch file: its space is allocated first, and btrfs does not compress writes to such space.
     let file = text(at.join("data"), 32 * MIB)?;
     Ok(scene.on(file))
 }
 
-/// btrfs reads what is compressed through the page cache, whatever was asked for.
+/// btrfs reads compressed data through the page cache, even when direct I/O is requested.
 pub const IGNORES_DIRECT: Scenario = Scenario {
     name: "file system that ignores O_DIRECT (btrfs, compressed file)",
     truth: "direct reads are served by the page cache from the second pass on",
@@ -123,7 +123,7 @@ pub const IGNORES_DIRECT: Scenario = Scenario {
     expect: Expect::UNKNOWN,
 };
 
-/// Zeros shrink to next to nothing.
+/// Zeros on btrfs with compression: they shrink to nearly nothing.
 pub const COMPRESSED_ZEROS: Scenario = Scenario {
     name: "btrfs, compress=zstd, zeros written",
     truth: "next to nothing reaches the device",
@@ -141,7 +141,7 @@ pub const COMPRESSED_ZEROS: Scenario = Scenario {
     },
 };
 
-/// iolab's own data does not shrink.
+/// iolab's own data on btrfs with compression: incompressible.
 pub const COMPRESSED_NOISE: Scenario = Scenario {
     name: "btrfs, compress=zstd, incompressible data written",
     truth: "every byte reaches the device",
@@ -153,7 +153,7 @@ pub const COMPRESSED_NOISE: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// A device as fast as memory, whose speed no other user of the machine's disks changes.
+/// A device as fast as memory, whose speed does not depend on other users of the machine's disks.
 fn quick() -> Made<Scene> {
     let scene = Scene::new()?;
     let device = zram(&scene, 64 * MIB)?;
@@ -163,7 +163,7 @@ fn quick() -> Made<Scene> {
 /// Bytes per second that [`THROTTLED`] allows.
 pub const LIMIT: u64 = 20_000_000;
 
-/// A limit set from outside.
+/// A device with a limit set from outside.
 pub const THROTTLED: Scenario = Scenario {
     name: "device throttled to 20 MB/s",
     truth: "20 MB/s",
@@ -180,13 +180,13 @@ pub const THROTTLED: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
-/// Somebody else begins to read the same device in mid-run.
+/// A device that another process begins to read in the middle of the run.
 pub const NEIGHBOUR: Scenario = Scenario {
     name: "noisy neighbour on the same device",
     truth: "another process reads the device too, from the middle of the run on",
     build: || {
         let mut scene = quick()?;
-        // So that iolab waits for the device and not for a CPU.
+        // Ensures that iolab waits for the device and not for a CPU.
         scene.limit = Some(CgroupLimit::new(&scene.keeper, &scene.target, 10 * LIMIT)?);
         scene.turn = Some(TargetChange::Noise(Neighbour::new(&scene.target)?));
         Ok(scene)
@@ -202,7 +202,7 @@ pub const NEIGHBOUR: Scenario = Scenario {
     },
 };
 
-/// A device that breaks while it is measured.
+/// A device that fails while it is measured.
 pub const BREAKS: Scenario = Scenario {
     name: "loop device, its file cut short in mid-run",
     truth: "what is gone cannot be read from the middle of the run on",

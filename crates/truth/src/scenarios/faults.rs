@@ -1,4 +1,4 @@
-//! A file system in user space that does not do what it was asked.
+//! A file system in user space that does not do as requested.
 
 use super::{Expect, Scenario};
 use crate::files::MIB;
@@ -6,7 +6,7 @@ use crate::fuse::Behaviour;
 use crate::scene::Scene;
 use crate::workload::Workload;
 
-/// Every third read gives half of what was asked for.
+/// Every third read returns half of the requested bytes.
 pub const SHORT: Scenario = Scenario {
     name: "FUSE, every third read cut short",
     truth: "a third of the reads gives half of the bytes",
@@ -23,7 +23,7 @@ pub const SHORT: Scenario = Scenario {
     },
 };
 
-/// The size that was asked for has no effect.
+/// Changes of size have no effect.
 pub const FROZEN: Scenario = Scenario {
     name: "FUSE, 4 KiB whatever the I/O size",
     truth: "each read gives 4 KiB, though 64 KiB are asked for",
@@ -59,7 +59,7 @@ pub const FAILS_AT: Scenario = Scenario {
     },
 };
 
-/// No room after a while.
+/// No space after a while.
 pub const FULL: Scenario = Scenario {
     name: "FUSE, ENOSPC after 1 MiB",
     truth: "writes work for 1 MiB and fail then",
@@ -78,7 +78,7 @@ pub const FULL: Scenario = Scenario {
     },
 };
 
-/// Written, not synced.
+/// Data written but not synced.
 pub const FORGETS: Scenario = Scenario {
     name: "FUSE that loses writes until fsync, no sync",
     truth: "nothing that was written outlives a crash",
@@ -95,7 +95,7 @@ pub const FORGETS: Scenario = Scenario {
     },
 };
 
-/// Written and synced.
+/// Data written and synced.
 pub const FORGETS_SYNCED: Scenario = Scenario {
     name: "FUSE that loses writes until fsync, sync at the end",
     truth: "what was written outlives a crash",

@@ -1,4 +1,4 @@
-//! A file system in user space whose speed is known.
+//! A file system in user space with known speed.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// What the round trip to user space costs.
+/// Cost of the round trip to user space.
 pub const USER_SPACE: Scenario = Scenario {
     name: "FUSE, direct reads",
     truth: "a process answers at once from its memory, which the kernel cannot know",
@@ -22,7 +22,7 @@ pub const USER_SPACE: Scenario = Scenario {
     expect: Expect::UNKNOWN,
 };
 
-/// The page cache is empty, and yet no disk is read.
+/// Buffered reads with an empty page cache, and yet without a disk.
 pub const USER_SPACE_BUFFERED: Scenario = Scenario {
     name: "FUSE, cold cache",
     truth: "a process answers from its memory; the page cache held nothing",
@@ -44,7 +44,7 @@ pub const USER_SPACE_BUFFERED: Scenario = Scenario {
 /// Time for which [`DELAYED`] holds each request.
 pub const DELAY: Duration = ms(10);
 
-/// Every request takes the same known time.
+/// Requests that all take the same known time.
 pub const DELAYED: Scenario = Scenario {
     name: "FUSE, each request held for 10 ms",
     truth: "median latency 10 ms, and the round trip to user space",
@@ -61,7 +61,7 @@ pub const DELAYED: Scenario = Scenario {
     expect: Expect::UNKNOWN,
 };
 
-/// Four workers, but one request at a time.
+/// Four workers on a file system that serves one request at a time.
 pub const SERIAL: Scenario = Scenario {
     name: "FUSE, one request at a time, 1 and 4 threads",
     truth: "1 ms each, one after the other: 4 threads wait 4 ms, 1 is being served",
@@ -85,7 +85,7 @@ pub const SERIAL: Scenario = Scenario {
     },
 };
 
-/// Slower from the middle of the run on.
+/// Requests that are slower from the middle of the run on.
 pub const STEP: Scenario = Scenario {
     name: "FUSE, a quarter as fast from the middle of the run on",
     truth: "2 ms in the first trials, 8 ms in the others",
@@ -110,7 +110,7 @@ pub const STEP: Scenario = Scenario {
 /// Bytes after which [`SLOWS`] is slow.
 pub const SWIFT: u64 = 48 * MIB;
 
-/// Slower once so much was written, whatever the time that took.
+/// Writes that are slower after a number of bytes, at whatever time.
 pub const SLOWS: Scenario = Scenario {
     name: "FUSE, a quarter as fast after 48 MiB written",
     truth: "each write takes 2 ms until 48 MiB are written, 8 ms then",
@@ -133,7 +133,7 @@ pub const SLOWS: Scenario = Scenario {
     },
 };
 
-/// A little slower with every trial.
+/// Requests that are slightly slower with every trial.
 pub const DRIFT: Scenario = Scenario {
     name: "FUSE, slower by 4 % of the first with each trial",
     truth: "2 ms at first, 3.6 ms at last",
@@ -155,12 +155,12 @@ pub const DRIFT: Scenario = Scenario {
     },
 };
 
-/// Now one speed, now the other, in no order.
+/// Two speeds that alternate at random.
 pub const TWO_MODES: Scenario = Scenario {
     name: "FUSE, two speeds in turn by chance",
     truth: "each trial runs at 2 ms or at 8 ms",
     build: || {
-        // One bit per trial, drawn once: half of them slow, in no order.
+        // One bit per trial, drawn once: half of them slow, at random.
         const SLOW: u64 = 0b1_0110_0011_1010_0100_1101_0010;
         let delay = |context: RequestContext| ms(2 + 6 * (SLOW >> (context.open % 25) & 1));
         Scene::on_fuse(Behaviour {
@@ -179,7 +179,7 @@ pub const TWO_MODES: Scenario = Scenario {
     },
 };
 
-/// How long the file system stalls in each trial.
+/// Length of the stall in each trial.
 pub const STALL: Duration = ms(2000);
 
 fn stalling() -> Made<Scene> {
@@ -196,7 +196,7 @@ fn stalling() -> Made<Scene> {
     })
 }
 
-/// One request after the other: a stall is one slow request among many.
+/// One request after another: a stall is one slow request among many.
 pub const STALL_CLOSED: Scenario = Scenario {
     name: "FUSE, stalls once for 2 s, closed loop",
     truth: "nothing is answered for 2 s; every request that came in them would have waited",
@@ -213,7 +213,7 @@ pub const STALL_CLOSED: Scenario = Scenario {
     },
 };
 
-/// Requests come when they come: a stall is many that wait.
+/// Requests on a schedule: many requests wait for the end of a stall.
 pub const STALL_OPEN: Scenario = Scenario {
     name: "FUSE, stalls once for 2 s, 200 requests/s",
     truth: "the 400 requests that come in the 2 s wait: more than half of all in the trial",

@@ -1,4 +1,4 @@
-//! A file system in user space that does not keep what it is given, and says nothing of it.
+//! A file system in user space that silently loses or changes data.
 
 use super::{Expect, Scenario};
 use crate::files::MIB;
@@ -6,7 +6,7 @@ use crate::fuse::{Behaviour, WriteFault};
 use crate::scene::Scene;
 use crate::workload::Workload;
 
-/// Sequential writes that are read back, one pass a trial.
+/// Sequential writes that are read back, one pass per trial.
 const VERIFIED: Workload = Workload {
     verify: true,
     once: true,
@@ -15,7 +15,7 @@ const VERIFIED: Workload = Workload {
     ..Workload::WRITE
 };
 
-/// A run that ends with the first trial that does not find what it wrote.
+/// A run that ends with the first trial whose data is not as written.
 const FOUND: Expect = Expect {
     code: 1,
     served_by: &[],
@@ -23,7 +23,7 @@ const FOUND: Expect = Expect {
     says: &[],
 };
 
-/// Everything is kept.
+/// Everything is stored.
 pub const KEEPS: Scenario = Scenario {
     name: "FUSE, verified writes",
     truth: "every write is kept where it belongs",
@@ -49,7 +49,7 @@ pub const CORRUPTS: Scenario = Scenario {
     },
 };
 
-/// One write goes over the one before it.
+/// One write overwrites the one before it.
 pub const MISPLACES: Scenario = Scenario {
     name: "FUSE that puts one write 64 KiB before its place, verified writes",
     truth: "one block lies where another belongs, whose own place holds what was there before",
@@ -98,7 +98,7 @@ pub const LOSES: Scenario = Scenario {
     },
 };
 
-/// One write is stored by half.
+/// One write is stored only by half.
 pub const TEARS: Scenario = Scenario {
     name: "FUSE that stores half of one write, verified writes",
     truth: "the first half of one block is new, the second old",
@@ -110,7 +110,7 @@ pub const TEARS: Scenario = Scenario {
     },
 };
 
-/// The same as one byte stored wrong, without a check.
+/// One byte is stored wrong, without verification.
 pub const CORRUPTS_UNSEEN: Scenario = Scenario {
     name: "FUSE that changes byte 1,048,600, writes that are not verified",
     truth: "one byte is not as it was written",

@@ -16,25 +16,25 @@ use crate::files::MIB;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, run};
 
-/// How long a step may be busy before it is taken down.
+/// Longest time that a step may be busy before it is taken down.
 const BUSY_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes of each piece of data in a file.
+/// Size of each piece of data in a file, bytes.
 const PIECE: u64 = 128 << 10;
 
-/// How many devices of drivers this process has made.
+/// Number of driver devices that this process has made.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// A stack that is there; what was made goes when this is dropped.
+/// A stack made for real, and removed when this is dropped.
 #[derive(Debug)]
 pub struct Built {
-    /// Processes of steps: they go first.
+    /// Processes of steps, which end first.
     holders: BTreeMap<Id, Holder>,
-    /// The path of what each step made; empty where that has none.
+    /// Path that each step made; empty for a step without one.
     paths: Vec<PathBuf>,
     /// Commands that take a step down, in the order of making.
     undo: Vec<(Id, Vec<String>)>,
-    /// Its folder, and the process that takes down what is left.
+    /// Folder of the stack, with the process that takes down the rest.
     pub scene: Scene,
 }
 
@@ -42,12 +42,12 @@ impl Built {
     /// Makes all steps of a plan.
     ///
     /// # Errors
-    /// The first step that fails, with its words.
+    /// The first step that fails, with its output.
     pub fn new(plan: &Plan) -> Made<Self> {
         Self::within(Scene::new()?, plan)
     }
 
-    /// The same, in the folder of a scene.
+    /// Makes all steps of a plan in the folder of a scene.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -65,12 +65,12 @@ impl Built {
         Ok(built)
     }
 
-    /// The path of what a step made.
+    /// Path that a step made.
     pub fn path(&self, id: Id) -> &Path {
         &self.paths[id]
     }
 
-    /// A file in what a step mounted, also where only a process in another mount namespace sees it.
+    /// A file in a mount made by a step, even if only a process in another mount namespace sees it.
     pub fn inside(&self, mount: Id, name: &str) -> PathBuf {
         let path = self.path(mount).join(name);
         match self.holders.get(&mount) {
@@ -82,10 +82,10 @@ impl Built {
         }
     }
 
-    /// Takes down what a step made.
+    /// Takes down a step.
     ///
     /// # Errors
-    /// When it stays busy.
+    /// It stays busy.
     pub fn take_down(&mut self, id: Id) -> Made<()> {
         drop(self.holders.remove(&id));
         while let Some((_, command)) = self.undo.pop_if(|(by, _)| *by == id) {
@@ -121,13 +121,14 @@ impl Built {
             } => self.loop_device(id, *over, *offset, *limit)?,
             Step::Mapped { kind, over } => {
                 let bytes = plan.extent(*over).map_or(0, |extent| extent.len());
-                // The kernel gives a number free later than it says: each is used once.
+                // The kernel frees a number later than it reports: each is used once.
                 let number = MAPPED.fetch_add(1, Ordering::Relaxed);
                 self.follow(id, kind.recipe(number, &self.name(*over), bytes))?
             }
             Step::Ended { mapped } => {
                 self.take_down(*mapped)?;
-                // What a server wrote is in the memory of the device below for up to 30 s: it is no change of a later run.
+                // A server's writes stay in the memory of the device below for up to 30 s. They must not look
+                // like a change by a later run.
                 let below = self.path(plan.below(*mapped)[0]);
                 let flushed = File::open(below).and_then(|below| below.sync_all());
                 flushed.map_err(failed(below.display()))?;
@@ -196,7 +197,7 @@ impl Built {
         self.path(host).join(format!("upper-{overlay}"))
     }
 
-    /// Has a command carried out when a step is taken down, or when this process ends.
+    /// Registers a command for the take-down of a step, or the end of this process.
     fn later(&mut self, id: Id, command: &[&str]) {
         self.scene.keeper.finally(command);
         let words = command.iter().map(|&word| word.to_owned()).collect();
@@ -242,7 +243,7 @@ impl Built {
         Ok(device.into())
     }
 
-    /// Has the kernel export a file or device.
+    /// Makes the kernel export a file or device.
     fn export(&mut self, id: Id, node: Id) -> Made<()> {
         let number = MAPPED.fetch_add(1, Ordering::Relaxed);
         let at = format!("/sys/kernel/config/nvmet/subsystems/stack{number}");
@@ -257,7 +258,8 @@ impl Built {
         Ok(())
     }
 
-    /// Exports a folder to this machine itself, and mounts that. `/data` is the root of all that version 4 exports.
+    /// Exports a folder to this machine itself, and mounts the export. `/data` is the root of all exports by
+    /// version 4.
     fn exported(&mut self, id: Id, folder: Id, is_old: bool) -> Made<PathBuf> {
         let number = MAPPED.fetch_add(1, Ordering::Relaxed);
         let export = format!("127.0.0.1:{}", self.name(folder));
@@ -283,7 +285,7 @@ impl Built {
         Ok(device)
     }
 
-    /// Makes a mapped device of a partition, of which the kernel knows nothing.
+    /// Makes a mapped device of a partition that the kernel does not know.
     fn mapped_partition(&mut self, plan: &Plan, id: Id, on: Id, nth: u64) -> Made<PathBuf> {
         let number = MAPPED.fetch_add(1, Ordering::Relaxed);
         let bytes = plan.extent(on).map_or(0, |extent| extent.len());
@@ -369,7 +371,7 @@ impl Built {
         Ok(at)
     }
 
-    /// The options and device that a file system is mounted by.
+    /// Mount options and device of a file system.
     fn mount_words(&self, plan: &Plan, format: Id) -> Vec<String> {
         let on = plan.below(format);
         let second = on.get(1).map_or(String::new(), |second| self.name(*second));
@@ -389,10 +391,10 @@ impl Built {
         Ok(at)
     }
 
-    /// Checks a file system that was unmounted, by its own tool, and mounts it again where it was, read-only.
+    /// Checks an unmounted file system with its own tool, and mounts it read-only at the same place.
     ///
     /// # Errors
-    /// What the tool or the mount says.
+    /// Output of the failed tool or mount.
     pub fn mount_again(&mut self, plan: &Plan, id: Id) -> Made<()> {
         let format = plan.below(id)[0];
         let on: Vec<String> = plan.below(format).iter().map(|on| self.name(*on)).collect();
@@ -417,10 +419,10 @@ impl Built {
     }
 }
 
-/// The name of a file that lies in every file system.
+/// Name of a file in every file system.
 pub const WITNESS: &str = "witness";
 
-/// Makes a file with data near its start, in its middle and at its end, that tells whose it is.
+/// Makes a file with data near its start, in its middle and at its end that identifies its step.
 fn sparse(path: &Path, id: Id, bytes: u64) -> Made<()> {
     let file = File::create_new(path).map_err(failed(path.display()))?;
     file.set_len(bytes).map_err(failed(path.display()))?;
@@ -433,13 +435,13 @@ fn sparse(path: &Path, id: Id, bytes: u64) -> Made<()> {
     file.sync_all().map_err(failed(path.display()))
 }
 
-/// Carries a command out.
+/// Runs a command.
 fn run_words(command: &[String]) -> Made<String> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     run(words[0], &words[1..])
 }
 
-/// The same, again and again where it fails.
+/// Runs a command until it succeeds, for a limited time.
 fn again(command: &[String]) -> Made<()> {
     let begin = Instant::now();
     loop {
@@ -452,7 +454,7 @@ fn again(command: &[String]) -> Made<()> {
     }
 }
 
-/// Waits until a device is there.
+/// Waits until a device appears.
 fn wait_for(path: &Path) -> Made<()> {
     let begin = Instant::now();
     while !path.exists() {

@@ -1,4 +1,4 @@
-//! What every file of a stack holds, where nothing else may change it.
+//! Content of every file of a stack, outside the ranges that may change.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -13,23 +13,23 @@ use super::plan::{Id, Plan, Step};
 use crate::files::is_blank;
 use crate::system::{Made, failed};
 
-/// Some bytes of a file that no process may change, and their checksum.
+/// Bytes of a file that no process may change, with their checksum.
 #[derive(Debug, Clone)]
 pub struct Piece {
-    /// The step that made the file, or the mount that it lies in as the witness.
+    /// Step that made the file, or the mount with the witness.
     pub step: Id,
-    /// The file system it lies in.
+    /// File system that it is in.
     pub home: Id,
     name: Option<&'static str>,
     range: Range<u64>,
     sum: u64,
 }
 
-/// All pieces of a stack: of each file what the kernel does not write to by itself, and of each file system in use the witness. Each
-/// piece lies in one of these targets, or beside it.
+/// All pieces of a stack: the ranges of each file that the kernel does not write to by itself, and the witness
+/// of each file system in use. Each piece is either inside or outside of a target.
 ///
 /// # Errors
-/// When one cannot be read.
+/// A piece cannot be read.
 pub fn all(plan: &Plan, targets: &[Id], built: &Built) -> Made<Vec<Piece>> {
     let mut pieces = Vec::new();
     for (id, step) in plan.all() {
@@ -43,7 +43,7 @@ pub fn all(plan: &Plan, targets: &[Id], built: &Built) -> Made<Vec<Piece>> {
         if let Step::Mount { .. } = step {
             pieces.push(whole(Some(WITNESS), 0..u64::MAX));
         }
-        // The bytes of a thin volume or snapshot that was ended are nowhere to be read.
+        // The bytes of a thin volume or snapshot that was ended cannot be read anywhere.
         let own = plan.extent(id).filter(|extent| extent.base == id);
         let Some(extent) = own.filter(|_| plan.is_there(id)) else {
             continue;
@@ -60,7 +60,7 @@ pub fn all(plan: &Plan, targets: &[Id], built: &Built) -> Made<Vec<Piece>> {
     Ok(pieces)
 }
 
-/// The bytes of a file that the kernel does not write to by itself; those of the targets are pieces of their own.
+/// Ranges of a file that the kernel does not write to by itself; ranges of the targets are separate pieces.
 fn quiet(plan: &Plan, targets: &[Id], base: Id, whole: Range<u64>) -> Vec<Range<u64>> {
     let active = plan.unsettled().into_iter();
     let active = active.filter(|extent| extent.base == base);
@@ -81,7 +81,7 @@ fn quiet(plan: &Plan, targets: &[Id], base: Id, whole: Range<u64>) -> Vec<Range<
 }
 
 impl Piece {
-    /// Whether it lies in this target.
+    /// Whether the piece is in this target.
     pub fn is_in(&self, plan: &Plan, target: Id) -> bool {
         self.name.is_none()
             && plan.extent(target).is_some_and(|extent| {
@@ -89,7 +89,7 @@ impl Piece {
             })
     }
 
-    /// What has changed, in words.
+    /// Description of a change, if any.
     pub fn changed(&self, built: &Built) -> Option<String> {
         let what = self.path(built).display().to_string();
         let Range { start, end } = self.range;
@@ -116,13 +116,13 @@ impl Piece {
     }
 }
 
-/// A checksum of what is not zero in a range of a file, as far as storage has it.
+/// Checksum of the non-zero bytes in a range of a file, as stored.
 fn sum(path: &Path, range: &Range<u64>) -> std::io::Result<u64> {
     let file = File::open(path)?;
     // Dirty pages stay, clean ones are read again from below.
     file.sync_all()?;
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
-    // A device has no length of its own.
+    // The metadata of a device has no length.
     let end = range.end.min(seek(&file, SeekFrom::End(0))?);
     let mut sum = DefaultHasher::new();
     let mut memory = vec![0; 1 << 20];

@@ -7,16 +7,16 @@ use super::mapping::{Mapping, OVER_MIN};
 use super::plan::{Consent, Extent, Format, Hold, Id, Plan, Step, View};
 use crate::files::MIB;
 
-/// Most loop devices, and devices of drivers, above one another.
+/// Most loop devices and driver devices above one another.
 const LAYERS_MAX: usize = 5;
-/// The same where there are loop devices only.
+/// Most loop devices above one another, if there are no driver devices.
 const LOOPS_MAX: usize = 4;
-/// Least bytes of a loop device: iolab is to find room on it.
+/// Smallest loop device, bytes: iolab needs room on it.
 const LOOP_MIN: u64 = 8 * MIB;
-/// Lengths of files.
+/// Lengths of files, bytes.
 const LENGTHS: &[u64] = &[24 * MIB, 70 * MIB, 160 * MIB, 320 * MIB, 480 * MIB];
 
-/// A stack of up to 18 steps with a target, drawn from a seed, of these kinds of file systems and devices of drivers.
+/// A random stack of up to 18 steps with a target, made of these kinds of file systems and driver devices.
 pub fn plan(seed: u64, kinds: &[Format], mappings: &[Mapping]) -> Plan {
     let mut draw = Draw {
         random: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -44,7 +44,7 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// A number below another; the bias of the remainder does not matter here.
+    /// A number below `end`; the bias of the remainder does not matter here.
     fn below(&mut self, end: u64) -> u64 {
         self.random.next_u64() % end
     }
@@ -58,7 +58,7 @@ impl Draw<'_> {
         from.get(index).cloned()
     }
 
-    /// A step that fits the condition; the last one in every second draw, so that stacks grow high.
+    /// A step that meets the condition; the last such step in every second draw, so that stacks grow high.
     fn node(&mut self, fits: impl Fn(&Plan, Id) -> bool) -> Option<Id> {
         let ids: Vec<Id> = (0..self.plan.steps.len())
             .filter(|id| self.plan.is_there(*id) && fits(&self.plan, *id))
@@ -69,7 +69,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A step that can be carried out after those before it; `None` where what was drawn cannot.
+    /// A step that is possible after those before it; `None` if the drawn one is not.
     fn step(&mut self) -> Option<Step> {
         if !self.mappings.is_empty() && self.one_in(3) {
             return match self.one_in(6) {
@@ -77,7 +77,7 @@ impl Draw<'_> {
                 false => self.mapped(),
             };
         }
-        // Weights by which stacks are high, and about as many targets are free as are in use.
+        // Weights that give high stacks, and about as many free targets as used ones.
         match self.below(40) {
             0 => self.folder(),
             1..=4 => self.file(),
@@ -129,7 +129,7 @@ impl Draw<'_> {
         let layers_max = self.layers_max();
         let over = self.node(|plan, id| {
             let extent = plan.extent(id);
-            // A loop device over a file of the own server could wait for itself.
+            // A loop device over a file of this machine's own server could wait for itself.
             extent.is_some_and(|extent| extent.len() >= LOOP_MIN)
                 && !plan.is_remote(id)
                 && plan.layers(id) < layers_max
@@ -142,7 +142,7 @@ impl Draw<'_> {
                 limit: None,
             });
         }
-        // Whole MiB, so that ranges end where others begin; or sectors, so that they miss each other by a hair.
+        // Whole MiB, so that ranges end where others begin; or sectors, so that they just miss each other.
         let unit = if self.one_in(4) { 512 } else { MIB };
         let offset = self.below((bytes - LOOP_MIN) / unit + 1) * unit;
         let rest = bytes - offset;
@@ -236,7 +236,7 @@ impl Draw<'_> {
         if self.one_in(2) {
             let folder =
                 self.node(|plan, id| id != 0 && plan.is_folder(id) && !plan.is_remote(id))?;
-            // What lies in an overlay cannot be exported, and what is exported not once more.
+            // A folder in an overlay cannot be exported, and an export cannot be exported again.
             let is_there = |step: &Step| matches!(step, Step::Remote { folder: other, .. } if *other == folder);
             let may_be_exported = !self.plan.is_overlaid(folder)
                 && !self.plan.steps.iter().any(is_there)
@@ -264,7 +264,7 @@ impl Draw<'_> {
         };
         let lower = self.node(|plan, id| may_be_lower(&plan.steps[id]))?;
         let host = self.node(|plan, id| {
-            // The upper layer must not lie in the lower one, nor in another overlay.
+            // The upper layer must be outside the lower one, and outside other overlays.
             let is_plain = id == 0 || may_be_lower(&plan.steps[id]);
             is_plain && id != lower && !plan.lies_in(id, lower) && !plan.is_overlaid(id)
         })?;
@@ -282,7 +282,7 @@ impl Draw<'_> {
         }
         let through = self.node(|plan, id| match plan.steps[id] {
             Step::Bind { folder } | Step::Remote { folder, .. } => folder == within,
-            // Made before the overlay, and blank: what is copied up is then known.
+            // Made before the overlay, and blank, so that the copied content is known.
             Step::Overlay { lower, .. } => {
                 lower == within && file < id && plan.is_blank(file, 0) && !plan.is_looped(file)
             }
@@ -309,7 +309,7 @@ impl Draw<'_> {
         Some(Step::Hold { node, how })
     }
 
-    /// Chooses what iolab is to write to, and how.
+    /// Chooses the target of iolab, and the kind of consent.
     fn target(&mut self) {
         let target = self.node(Plan::may_be_target);
         self.plan.target = target.unwrap_or(0);
@@ -326,7 +326,7 @@ impl Draw<'_> {
     }
 }
 
-/// Whether files made in a folder would change the lower layer of an overlay behind its back.
+/// Whether files made in a folder would change the lower layer of an overlay directly.
 fn is_within_layer(plan: &Plan, folder: Id) -> bool {
     plan.all().any(|(_, step)| {
         matches!(step, Step::Overlay { lower, .. } if *lower == folder || plan.lies_in(folder, *lower))
@@ -334,18 +334,18 @@ fn is_within_layer(plan: &Plan, folder: Id) -> bool {
 }
 
 impl Plan {
-    /// The nodes that iolab may be asked to write to.
+    /// Nodes that iolab may be asked to write to.
     pub fn targets(&self) -> impl Iterator<Item = Id> {
         (0..self.steps.len()).filter(|id| self.is_there(*id) && self.may_be_target(*id))
     }
 
-    /// Whether there is room for what iolab is to write to a node that is there.
+    /// Whether a node exists and has room for iolab's writes.
     fn may_be_target(&self, id: Id) -> bool {
         let bytes = self.extent(id).map(|extent| extent.len());
         bytes.is_some_and(|bytes| bytes >= LOOP_MIN) || self.is_folder(id)
     }
 
-    /// Bytes of the file system that a folder lies in: many, for the root.
+    /// Bytes of the file system with a folder: unlimited for the root.
     fn room(&self, folder: Id) -> u64 {
         let Step::Mount { format, .. } = self.steps[self.home(folder)] else {
             return u64::MAX;
@@ -354,7 +354,7 @@ impl Plan {
         self.extent(first).map_or(0, |extent: Extent| extent.len())
     }
 
-    /// Whether a file or device has so many bytes, of which none is claimed or held.
+    /// Whether a file or device has at least `bytes_min` bytes, none of them claimed or held.
     fn is_blank(&self, id: Id, bytes_min: u64) -> bool {
         let Some(extent) = self.extent(id) else {
             return false;
@@ -366,7 +366,7 @@ impl Plan {
             Step::Hold { node, .. } => self
                 .extent(*node)
                 .is_some_and(|other| other.overlaps(&extent)),
-            // An overlay shows the file of its lower layer until something writes to it.
+            // An overlay shows the file of its lower layer until it is written to.
             Step::Seen { file, through } => {
                 *file == extent.base && matches!(self.steps[*through], Step::Overlay { .. })
             }
@@ -381,7 +381,7 @@ impl Plan {
             .any(|(id, _)| self.is_device(id) && self.stands_on(id, file))
     }
 
-    /// The kind of a file system or swap space.
+    /// Kind of a file system or swap space.
     pub fn kind(&self, id: Id) -> Option<Format> {
         match self.steps[id] {
             Step::Format { kind, .. } => Some(kind),
@@ -389,7 +389,7 @@ impl Plan {
         }
     }
 
-    /// Whether a step made a file system or swap space on devices, which is not in use nor held.
+    /// Whether a step made a file system or swap space on devices, which is neither in use nor held.
     fn is_idle(&self, id: Id) -> bool {
         let Step::Format { on, .. } = &self.steps[id] else {
             return false;
@@ -406,7 +406,7 @@ impl Plan {
         !used && on.iter().all(|on| self.is_device(*on))
     }
 
-    /// Whether a folder lies in another, however deep, without leaving its file system.
+    /// Whether a folder is in another one, at any depth, within its file system.
     fn lies_in(&self, folder: Id, other: Id) -> bool {
         match self.steps[folder] {
             Step::Folder { within } => within == other || self.lies_in(within, other),
@@ -415,7 +415,7 @@ impl Plan {
         }
     }
 
-    /// Whether a folder lies in an overlay.
+    /// Whether a folder is in an overlay.
     fn is_overlaid(&self, folder: Id) -> bool {
         match self.steps[folder] {
             Step::Folder { within } => self.is_overlaid(within),
@@ -435,7 +435,7 @@ mod tests {
     const MANY: u64 = 2000;
 
     #[test]
-    fn stacks_follow_from_their_seed_and_stand_on_what_is_below() {
+    fn seed_determines_a_well_founded_stack() {
         for seed in 0..MANY {
             let plan = plan(seed, Format::ALL, Mapping::ALL);
             assert_eq!(plan, super::plan(seed, Format::ALL, Mapping::ALL));
@@ -455,7 +455,7 @@ mod tests {
             let plan = plan(seed, Format::ALL, Mapping::ALL);
             let claims = plan.claims();
             for (index, claim) in claims.iter().enumerate() {
-                // What stands on a driver's device lies within that driver's bytes.
+                // Objects on a driver's device are within that driver's bytes.
                 let is_apart = |other: &&Claim| !plan.stands_on(other.by, claim.by);
                 let mut others = claims[index + 1..].iter().filter(is_apart);
                 assert!(

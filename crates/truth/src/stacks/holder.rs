@@ -1,4 +1,4 @@
-//! Other processes that hold something, each until it is dropped or this process ends.
+//! Other processes that hold a file or device, each until it is dropped or this process ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use crate::system::{Made, Unmade, failed};
 
-/// How long a process may take to hold something.
+/// Longest time that a process may take to get hold of its object.
 const START_MAX: Duration = Duration::from_secs(10);
 
-/// A process that holds something as long as its standard input is open.
+/// A process that holds something while its standard input is open.
 #[derive(Debug)]
 pub struct Holder {
     child: Child,
 }
 
 impl Holder {
-    /// A process with a descriptor of a file or device: open for writing as well, or for reading only.
+    /// A process with a descriptor of a file or device: for reading only, or also for writing.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// It cannot be opened.
     pub fn open(path: &Path, writing: bool) -> Made<Self> {
         let script = match writing {
             true => "exec 3<> \"$0\" && echo ready && read -r _",
@@ -34,13 +34,13 @@ impl Holder {
     /// A process with a shared, writable mapping of the first bytes, whose descriptor is closed again.
     ///
     /// # Errors
-    /// Without `xfs_io`, or when it cannot be mapped.
+    /// `xfs_io` is missing, or the mapping fails.
     pub fn mapped(path: &Path) -> Made<Self> {
         let mut tool = Command::new("xfs_io");
         let holder = Self::begin(tool.arg(path), "mmap -rw 0 65536\nclose\n")?;
         let process = PathBuf::from(format!("/proc/{}", holder.id()));
         let begin = Instant::now();
-        // xfs_io prints only when it ends; /proc shows before that what it has mapped and open.
+        // xfs_io prints only at its end; /proc shows earlier what it has mapped and open.
         while !is_mapped(&process) || is_open(&process, path) {
             if begin.elapsed() > START_MAX {
                 return Err(Unmade::Failed(format!(
@@ -53,10 +53,10 @@ impl Holder {
         Ok(holder)
     }
 
-    /// A process in a mount namespace of its own, in which a script is carried out first.
+    /// A process in its own mount namespace, where a script runs first.
     ///
     /// # Errors
-    /// Without root, or when the script fails.
+    /// Without root, or the script fails.
     pub fn namespace(script: &str, arguments: &[&str]) -> Made<Self> {
         let script = format!("{{ {script}; }} && echo ready && read -r _");
         let mut unshare = Command::new("unshare");
@@ -66,7 +66,7 @@ impl Holder {
         Self::start(&mut unshare)
     }
 
-    /// Starts a process, and waits until it says something.
+    /// Starts a process, and waits until it prints something.
     fn start(command: &mut Command) -> Made<Self> {
         let mut holder = Self::begin(command, "")?;
         let words = holder.child.stdout.take().expect("it is piped");
@@ -82,7 +82,7 @@ impl Holder {
         }
     }
 
-    /// Starts a process, and tells it what to do.
+    /// Starts a process, and sends it orders.
     fn begin(command: &mut Command, orders: &str) -> Made<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command
@@ -96,7 +96,7 @@ impl Holder {
         Ok(holder)
     }
 
-    /// Its process number.
+    /// Process number.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,54 +1,55 @@
-//! What drivers of the kernel put between a device and those above it: device mapper, RAID, logical volumes, network block devices.
+//! Kernel drivers between a device and those above it: device mapper, RAID, logical volumes, network block
+//! devices.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::files::MIB;
 
-/// A device over all of another one, made by a driver that claims that.
+/// A device over all of another one, which its driver claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mapping {
     /// dm-linear, all but 1 MiB at either end.
     Linear,
     /// dm-crypt without a header: formats on it cannot be seen from below.
     Crypt,
-    /// The one logical volume of a volume group of its own.
+    /// The only logical volume of a separate volume group.
     Volume,
-    /// A RAID 1 of one member whose metadata 0.90 lies at the end.
+    /// A RAID 1 of one member with metadata 0.90, which is at the end.
     RaidEarly,
-    /// The same with metadata 1.0, at the end.
+    /// A RAID 1 of one member with metadata 1.0, which is at the end.
     RaidEnd,
-    /// The same with metadata 1.2, near the start.
+    /// A RAID 1 of one member with metadata 1.2, which is near the start.
     RaidStart,
     /// A mapped device over one path (dm-multipath).
     Path,
-    /// The one thin volume of a pool of its own, whose blocks lie anywhere in that.
+    /// The only thin volume of a separate pool, with blocks anywhere in the pool.
     Thin,
-    /// A snapshot of blank bytes, to which the device mapper copies what is written: into a store of its own.
+    /// A snapshot of blank bytes, to which the device mapper copies writes, into a separate store.
     Snapshot,
     /// A network block device, served by a process of this machine.
     Served,
 }
 
-/// Least bytes of a device that something is put upon.
+/// Smallest device that another one is put on, bytes.
 pub const OVER_MIN: u64 = 24 * MIB;
 
-/// Bytes at the start of a device that the metadata of a pool takes.
+/// Bytes at the start of a device for the metadata of a pool.
 const POOL_METADATA: u64 = 4 * MIB;
 
-/// How a mapping is made and ended.
+/// Commands to make and end a mapping.
 #[derive(Debug)]
 pub struct Recipe {
-    /// The device that there will be.
+    /// Path of the resulting device.
     pub device: PathBuf,
     /// Commands that make it.
     pub make: Vec<Vec<String>>,
-    /// The command that ends it, and leaves its data.
+    /// Command that ends it, and keeps its data.
     pub end: Vec<String>,
 }
 
 impl Mapping {
-    /// Each of them.
+    /// All kinds.
     pub const ALL: &[Self] = &[
         Self::Linear,
         Self::Crypt,
@@ -62,26 +63,26 @@ impl Mapping {
         Self::Served,
     ];
 
-    /// The bytes of a device of this length, below, that the mapping shows.
+    /// Bytes of a lower device of this length that the mapping shows.
     pub fn data(self, bytes: u64) -> Range<u64> {
         let whole = bytes / MIB * MIB;
         match self {
             Self::Linear | Self::Volume => MIB..whole - MIB,
             Self::Crypt | Self::Path | Self::Served => 0..bytes,
             Self::Thin => POOL_METADATA..whole,
-            // The store behind it has room for all of it, and for its index.
+            // The store after it has room for all of it, and for its index.
             Self::Snapshot => 0..whole / MIB / 3 * MIB,
             Self::RaidEarly | Self::RaidEnd => 0..whole - 4 * MIB,
             Self::RaidStart => MIB..whole - 4 * MIB,
         }
     }
 
-    /// Where the driver itself writes at any time while the device is there.
+    /// Ranges to which the driver itself writes at any time while the device exists.
     pub fn metadata(self, bytes: u64) -> Vec<Range<u64>> {
         let data = self.data(bytes);
         match self {
             Self::Linear | Self::Crypt | Self::Path => Vec::new(),
-            // Who writes to the device writes there.
+            // Writes to the device go there.
             Self::Thin | Self::Snapshot | Self::Served => std::iter::once(0..bytes).collect(),
             Self::Volume | Self::RaidEarly | Self::RaidEnd | Self::RaidStart => {
                 vec![0..data.start, data.end..bytes]
@@ -89,7 +90,7 @@ impl Mapping {
         }
     }
 
-    /// The name that `--destroy-data=` takes for what it leaves below once it has ended.
+    /// Name that `--destroy-data=` takes for the signature left below after its end.
     pub fn signature(self) -> Option<&'static str> {
         match self {
             Self::Linear
@@ -103,17 +104,18 @@ impl Mapping {
         }
     }
 
-    /// Whether the kernel does not tell which bytes below its bytes are, while it is there.
+    /// Whether the kernel hides the position of its bytes below while it exists.
     pub fn has_own_bytes(self) -> bool {
         matches!(self, Self::Thin | Self::Snapshot | Self::Served)
     }
 
-    /// Whether nothing tells of what was on it, once it has ended.
+    /// Whether its content cannot be recognised after its end.
     pub fn hides(self) -> bool {
         matches!(self, Self::Crypt | Self::Thin | Self::Snapshot)
     }
 
-    /// Whether the kernel itself knows partitions on it; on the others each is a mapped device, as kpartx(8) makes them.
+    /// Whether the kernel itself knows partitions on it; otherwise each is a mapped device, as made by
+    /// kpartx(8).
     pub fn has_kernel_partitions(self) -> bool {
         match self {
             Self::RaidEarly | Self::RaidEnd | Self::RaidStart | Self::Served => true,
@@ -126,7 +128,7 @@ impl Mapping {
         }
     }
 
-    /// How one is made over a device of this length; `number` makes its name unique.
+    /// Recipe for a device of this length; `number` makes its name unique.
     pub fn recipe(self, number: usize, below: &str, bytes: u64) -> Recipe {
         let data = self.data(bytes);
         let length = (data.end - data.start) / 512;
@@ -178,9 +180,9 @@ impl Mapping {
     }
 }
 
-/// The one logical volume, of all `data`, of a volume group of its own.
+/// The only logical volume, of all `data`, of a separate volume group.
 fn volume(number: usize, below: &str, data: &Range<u64>) -> Recipe {
-    // Another loop device over the same bytes is no second volume.
+    // Another loop device over the same bytes is not a second volume.
     let only = ["--devices", below];
     let group = format!("group{number}");
     let size = format!("{}m", (data.end - data.start) / MIB);
@@ -208,7 +210,7 @@ fn volume(number: usize, below: &str, data: &Range<u64>) -> Recipe {
     }
 }
 
-/// A RAID 1 of one member with metadata of this version, whose bytes are `data` of that.
+/// A RAID 1 of one member with metadata of this version, which shows the member's bytes `data`.
 fn raid(number: usize, below: &str, data: &Range<u64>, version: &str) -> Recipe {
     let device = format!("/dev/md{}", 100 + number);
     let size = format!("--size={}", (data.end - data.start) >> 10);
@@ -229,8 +231,8 @@ fn raid(number: usize, below: &str, data: &Range<u64>, version: &str) -> Recipe 
     }
 }
 
-/// A script that serves a device as the network block device `x` at this port and waits until the server listens, which may be after it went
-/// to the background, or has ended. The number of its process is then in `OWN.pid`.
+/// Script that serves a device as the network block device `x` at this port. It waits until the server listens,
+/// possibly in the background, or has ended. The server's process number is then in `OWN.pid`.
 pub fn serve_nbd(own: &str, port: usize, device: &str) -> String {
     let listens = format!(":{port:04X} 00000000:0000 0A");
     format!(
@@ -261,8 +263,9 @@ fn served(number: usize, below: &str) -> Recipe {
     }
 }
 
-/// A mapped device over two others, each a part of the device below; of the first, where a driver keeps its index, the head is cleared. What
-/// makes it, and what else has to be removed after it, follow from the paths of the two and its own name.
+/// A mapped device over two others, each a part of the device below. The head of the first, which may hold a
+/// driver's index, is cleared. The closure gets the paths of the two and its own name, and returns the command
+/// to make it and further removals.
 fn over_two(
     number: usize,
     below: &str,
@@ -291,7 +294,7 @@ fn over_two(
     }
 }
 
-/// A mapped device.
+/// Recipe of a mapped device.
 pub(super) fn mapped(name: &str, table: &str) -> Recipe {
     Recipe {
         device: mapped_at(name).into(),
@@ -300,18 +303,18 @@ pub(super) fn mapped(name: &str, table: &str) -> Recipe {
     }
 }
 
-/// The table of a mapped device that is a part of another one.
+/// Table of a mapped device that is a part of another one.
 pub(super) fn linear(below: &str, part: &Range<u64>) -> String {
     let (from, length) = (part.start / 512, (part.end - part.start) / 512);
     format!("0 {length} linear {below} {from}")
 }
 
-/// The command that makes a mapped device.
+/// Command that makes a mapped device.
 fn created(name: &str, table: &str) -> Vec<String> {
     words(&["dmsetup", "create", name, "--table", table])
 }
 
-/// The path of a mapped device.
+/// Path of a mapped device.
 fn mapped_at(name: &str) -> String {
     format!("/dev/mapper/{name}")
 }

@@ -1,23 +1,23 @@
-//! What iolab must do with a target, from the plan alone.
+//! Required behaviour of iolab on a target, from the plan alone.
 
 use super::plan::{Claim, Consent, Extent, Hold, Id, Plan, Step, View};
 use crate::files::MIB;
 
-/// What iolab must do.
+/// Required behaviour of iolab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expectation {
     /// Write: nothing else stands on the target's bytes.
     Free,
     /// Refuse, for any of these reasons.
     Taken(Vec<String>),
-    /// Either: something else stands there that makes no use of it, or is not known.
+    /// Either: something else stands there without using it, or use is unknown.
     Open(String),
 }
 
-/// A folder's file system has room for a scratch file, beside what iolab leaves to the system, from this size.
+/// Smallest file system of a folder with room for a scratch file besides the reserve, bytes.
 const ROOM: u64 = 256 * MIB;
 
-/// What iolab must do with the target of a plan.
+/// Required behaviour of iolab on the target of a plan.
 pub fn verdict(plan: &Plan) -> Expectation {
     let Some(extent) = plan.extent(plan.target) else {
         return folder(plan);
@@ -36,7 +36,8 @@ pub fn verdict(plan: &Plan) -> Expectation {
     }
 }
 
-/// Names of the idle signatures in a target, as `--destroy-data=` takes them; `None` for a bare `--destroy-data`.
+/// Names of the idle signatures in a target, as `--destroy-data=` takes them; `None` for a bare
+/// `--destroy-data`.
 pub fn names(plan: &Plan) -> Option<String> {
     match plan.consent {
         Consent::Plain => None,
@@ -60,7 +61,7 @@ fn is_shown(claim: &Claim, target: &Extent) -> bool {
     claim.extent.overlaps(target) && target.range.contains(&claim.extent.range.start)
 }
 
-/// A scratch file touches nothing that is there.
+/// Verdict on a folder: a scratch file touches nothing that exists.
 fn folder(plan: &Plan) -> Expectation {
     let home = plan.home(plan.target);
     if is_layer(plan, plan.target) {
@@ -76,7 +77,7 @@ fn folder(plan: &Plan) -> Expectation {
         return Expectation::Free;
     };
     let room = plan.below(format).first().and_then(|on| plan.extent(*on));
-    // What lies below has to have room as well, all the way down to the root: files are sparse.
+    // Files are sparse, so all levels below must have room as well, down to the root.
     let below = plan.below(format).iter().all(|on| {
         plan.extent(*on)
             .is_some_and(|extent| plan.home(extent.base) == 0)
@@ -87,7 +88,7 @@ fn folder(plan: &Plan) -> Expectation {
     }
 }
 
-/// Whether a folder, or one that it lies in, is the lower layer of an overlay.
+/// Whether a folder, or one that it is in, is the lower layer of an overlay.
 fn is_layer(plan: &Plan, folder: Id) -> bool {
     let is_lower = plan
         .steps
@@ -137,7 +138,7 @@ fn held(plan: &Plan, target: &Extent) -> Vec<String> {
         .collect()
 }
 
-/// Anything else that stands on the target's bytes, or on bytes that the target stands on.
+/// Other objects on the target's bytes, or on bytes that the target stands on.
 fn beside(plan: &Plan, target: &Extent) -> Option<String> {
     if plan.is_remote(plan.target) {
         return Some("it lies on a server".to_owned());
@@ -168,7 +169,7 @@ fn beside(plan: &Plan, target: &Extent) -> Option<String> {
     if is_in_layer(plan, target.base) {
         return Some("it lies in a layer of an overlay".to_owned());
     }
-    // What was made through another node need not be seen from this one.
+    // An object made through another node need not be visible from this one.
     let starts: Vec<u64> = own
         .iter()
         .filter_map(|id| Some(plan.extent(*id)?.range.start))
@@ -179,7 +180,7 @@ fn beside(plan: &Plan, target: &Extent) -> Option<String> {
     foreign.then(|| "what it holds was made by another way".to_owned())
 }
 
-/// The bytes of the file systems that the target lies in, and of the devices whose bytes a mapping gives out in an order of its own, down
+/// Extents of the file systems that contain the target, and of devices whose bytes a mapping rearranges, down
 /// to the bottom.
 fn way(plan: &Plan) -> Vec<Extent> {
     let below = plan
@@ -194,7 +195,7 @@ fn way(plan: &Plan) -> Vec<Extent> {
     devices.filter_map(|device| plan.extent(device)).collect()
 }
 
-/// The partitions of a device.
+/// Partitions of a device.
 fn parts(plan: &Plan, device: Id) -> impl Iterator<Item = Id> {
     plan.all().filter_map(move |(id, step)| match step {
         Step::Partition { table, .. } if plan.below(*table).contains(&device) => Some(id),
@@ -202,7 +203,7 @@ fn parts(plan: &Plan, device: Id) -> impl Iterator<Item = Id> {
     })
 }
 
-/// Whether a file is a lower layer's, or the target is its path in the upper one.
+/// Whether a file is in a lower layer, or the target is its path in the upper one.
 fn is_in_layer(plan: &Plan, base: Id) -> bool {
     let under = plan.all().any(|(id, step)| {
         matches!(step, Step::Under { .. }) && (id == plan.target || plan.stands_on(plan.target, id))

@@ -1,4 +1,4 @@
-//! What stands on what: a stack as plain values, and the geometry that follows from them.
+//! Plan of a stack as plain values, and the geometry that follows from them.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use needs::Need;
 use super::mapping::Mapping;
 use crate::files::MIB;
 
-/// The number of a step; later steps refer to what it made by this.
+/// Number of a step, by which later steps refer to its result.
 pub type Id = usize;
 
-/// One thing that is made, in the order in which it is made.
+/// One step of making a stack, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// The private folder that everything lies in: always the first step, and only that.
+    /// The private folder that contains everything: always the first step, and only that.
     Root,
     /// A folder.
     Folder {
-        /// The folder it lies in.
+        /// The folder that contains it.
         within: Id,
     },
     /// A regular file: sparse, with data in three places.
     File {
-        /// The folder it lies in.
+        /// The folder that contains it.
         within: Id,
-        /// Its length.
+        /// Length, bytes.
         bytes: u64,
     },
-    /// A second name (hard link) of a file, beside it.
+    /// A second name (hard link) of a file in the same folder.
     Link {
         /// The file.
         file: Id,
@@ -36,19 +36,19 @@ pub enum Step {
     Loop {
         /// The file or device below.
         over: Id,
-        /// Its first byte in what lies below.
+        /// First byte in the object below.
         offset: u64,
-        /// Its length where it ends before what lies below does.
+        /// Length, if it ends before the object below.
         limit: Option<u64>,
     },
     /// A device that a driver puts over another one.
     Mapped {
-        /// Which driver.
+        /// Kind of driver.
         kind: Mapping,
         /// The device below.
         over: Id,
     },
-    /// Such a device is ended; its data stays.
+    /// The end of such a device; its data stays.
     Ended {
         /// The device.
         mapped: Id,
@@ -58,7 +58,7 @@ pub enum Step {
         /// A loop device, or a device of a driver.
         on: Id,
     },
-    /// The device of a partition: of the kernel, or mapped where that knows no partitions on the device.
+    /// Device of a partition: the kernel's, or a mapped one where the kernel knows no partitions on the device.
     Partition {
         /// The table.
         table: Id,
@@ -67,19 +67,19 @@ pub enum Step {
     },
     /// A file system or swap space, not yet in use.
     Format {
-        /// Which one.
+        /// Kind of file system.
         kind: Format,
-        /// The devices or the file it is made on: two where the kind takes two.
+        /// Devices or file that it is made on: two if the kind takes two.
         on: Vec<Id>,
     },
     /// The folder where a file system is mounted.
     Mount {
         /// The file system.
         format: Id,
-        /// Only a process in a mount namespace of its own sees it.
+        /// Whether only a process in a separate mount namespace sees it.
         hidden: bool,
     },
-    /// Swap space is put to use.
+    /// Activation of swap space.
     Swap {
         /// The swap space.
         format: Id,
@@ -89,42 +89,43 @@ pub enum Step {
         /// The folder.
         folder: Id,
     },
-    /// The folder where an export of a folder is mounted by this machine, which is its server as well (NFS).
+    /// The folder where this machine mounts a folder that it exports itself (NFS).
     Remote {
         /// The folder.
         folder: Id,
-        /// By version 3 instead of 4.2.
+        /// Whether version 3 is used instead of 4.2.
         is_old: bool,
     },
     /// The folder where an overlay is mounted.
     Overlay {
         /// Its lower layer.
         lower: Id,
-        /// The folder in which its upper layer lies.
+        /// Folder that contains its upper layer.
         host: Id,
     },
-    /// A file, by its path through a bind mount or an export, or through an overlay whose lower layer it lies in.
+    /// A file, by its path through a bind mount or an export, or through an overlay with the file in its lower
+    /// layer.
     Seen {
         /// The file.
         file: Id,
         /// The bind mount, export or overlay.
         through: Id,
     },
-    /// A file that was made in an overlay, by its path in the upper layer.
+    /// A file made in an overlay, by its path in the upper layer.
     Under {
         /// The file.
         file: Id,
     },
-    /// Another process holds a file or device.
+    /// Another process that holds a file or device.
     Hold {
         /// The file or device.
         node: Id,
-        /// How it holds it.
+        /// Kind of hold.
         how: Hold,
     },
 }
 
-/// How a process holds something.
+/// Kind of hold by a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// A descriptor open for writing, without O_EXCL.
@@ -133,11 +134,11 @@ pub enum Hold {
     Mapped,
     /// A descriptor open for reading.
     Reading,
-    /// Not a process, but the kernel, which exports it by NVMe over Fabrics.
+    /// An export by the kernel with NVMe over Fabrics, without a process.
     Exported,
 }
 
-/// What a device can be formatted as.
+/// Possible format of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// ext4.
@@ -157,7 +158,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Each of them.
+    /// All formats.
     pub const ALL: &[Self] = &[
         Self::Ext4,
         Self::Ext4Journal,
@@ -168,7 +169,7 @@ impl Format {
         Self::Swap,
     ];
 
-    /// What a machine needs to make and mount it.
+    /// Requirement of a machine to make and mount it.
     pub fn need(self) -> Need {
         match self {
             Format::Ext4 | Format::Ext4Journal => Need::Ext4,
@@ -178,7 +179,7 @@ impl Format {
         }
     }
 
-    /// The least sizes of its devices.
+    /// Smallest sizes of its devices, bytes.
     pub fn sizes(self) -> &'static [u64] {
         match self {
             Format::Ext4 => &[16 * MIB],
@@ -192,8 +193,8 @@ impl Format {
         }
     }
 
-    /// The name of its signature on its first or second device, as `--destroy-data=` takes it. The journal of an ext4 has
-    /// the magic number of an ext file system: either name will do.
+    /// Name of its signature on its first or second device, as `--destroy-data=` takes it. The journal of an
+    /// ext4 has the magic number of an ext file system, so either name will do.
     pub fn signature(self, device: usize) -> &'static str {
         match (self, device) {
             (Format::Ext4Journal, 1) => "jbd,ext2,ext3,ext4",
@@ -206,18 +207,18 @@ impl Format {
     }
 }
 
-/// What the user names along with the target.
+/// Consent that the user gives with the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
     /// `--destroy-data`.
     Plain,
-    /// `--destroy-data=` with all signatures that are not in use and lie in the target.
+    /// `--destroy-data=` with all idle signatures in the target.
     Named,
-    /// `--destroy-data=` with a signature that is not there.
+    /// `--destroy-data=` with a signature that does not exist.
     Wrong,
 }
 
-/// What iolab can see of the machine.
+/// Parts of the machine that iolab can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
     /// All of it.
@@ -228,25 +229,25 @@ pub enum View {
     NoProc,
 }
 
-/// A stack, the node of it that iolab is to write to, and how that is asked for.
+/// A stack, the node of it that iolab writes to, and the form of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What is made, in this order.
+    /// Steps, in the order of making.
     pub steps: Vec<Step>,
-    /// A folder, file or device of it.
+    /// A folder, file or device of the stack.
     pub target: Id,
-    /// What the user names.
+    /// Consent of the user.
     pub consent: Consent,
-    /// What iolab can see.
+    /// Parts of the machine that iolab can see.
     pub view: View,
 }
 
-/// Bytes of a file that stands on no other node of the stack byte by byte.
+/// Bytes of a file that does not map byte by byte to another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
     /// The file.
     pub base: Id,
-    /// Where in it.
+    /// Range in the file.
     pub range: Range<u64>,
 }
 
@@ -258,27 +259,27 @@ impl Extent {
             && other.range.start < self.range.end
     }
 
-    /// Their number of bytes.
+    /// Number of bytes.
     pub fn len(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 }
 
-/// Bytes that a table, a file system, swap space or a driver takes.
+/// Bytes taken by a table, a file system, swap space or a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The step that took them.
+    /// Step that took them.
     pub by: Id,
     /// The bytes.
     pub extent: Extent,
-    /// Its signature there; empty where it leaves none.
+    /// Signature there; empty if there is none.
     pub signature: &'static str,
-    /// The step that put it to use.
+    /// Step that put it to use.
     pub active: Option<Id>,
 }
 
@@ -293,7 +294,7 @@ impl Plan {
         }
     }
 
-    /// Adds a step; its number.
+    /// Adds a step, and returns its number.
     pub fn push(&mut self, step: Step) -> Id {
         self.steps.push(step);
         self.steps.len() - 1
@@ -317,7 +318,7 @@ impl Plan {
         )
     }
 
-    /// Whether a step made a folder or file that this machine is the server and the client of.
+    /// Whether a step made a folder or file with this machine as both server and client.
     pub fn is_remote(&self, id: Id) -> bool {
         match self.steps[id] {
             Step::Remote { .. } => true,
@@ -335,14 +336,14 @@ impl Plan {
         made_one && self.is_there(id)
     }
 
-    /// Whether what a step made, and all that it stands on, was not ended.
+    /// Whether the result of a step, and everything that it stands on, was not ended.
     pub fn is_there(&self, id: Id) -> bool {
         !self.steps.iter().any(|step| {
             matches!(step, Step::Ended { mapped } if *mapped == id || self.stands_on(id, *mapped))
         })
     }
 
-    /// The steps that a step stands on directly.
+    /// Steps that a step stands on directly.
     pub fn below(&self, id: Id) -> Vec<Id> {
         match &self.steps[id] {
             Step::Root => vec![],
@@ -362,7 +363,7 @@ impl Plan {
         }
     }
 
-    /// Whether a step stands on another, over however many.
+    /// Whether a step stands on another, directly or indirectly.
     pub fn stands_on(&self, id: Id, other: Id) -> bool {
         self.below(id)
             .into_iter()
@@ -377,7 +378,7 @@ impl Plan {
         }
     }
 
-    /// The most loop devices and devices of drivers on a way down from a step.
+    /// Most loop devices and driver devices on a way down from a step.
     pub fn layers(&self, id: Id) -> usize {
         let own = usize::from(matches!(
             self.steps[id],
@@ -387,7 +388,7 @@ impl Plan {
         own + below.max().unwrap_or(0)
     }
 
-    /// The bytes of a file or device; `None` for anything else.
+    /// Bytes of a file or device; `None` for anything else.
     pub fn extent(&self, id: Id) -> Option<Extent> {
         match &self.steps[id] {
             Step::File { bytes, .. } => Some(Extent {
@@ -397,7 +398,7 @@ impl Plan {
             Step::Link { file } | Step::Under { file } => self.extent(*file),
             Step::Seen { file, through } => {
                 let extent = self.extent(*file)?;
-                // Whoever opens it for writing through the overlay gets a copy.
+                // Opening it for writing through the overlay makes a copy.
                 let is_copy = matches!(self.steps[*through], Step::Overlay { .. });
                 let base = if is_copy { id } else { extent.base };
                 Some(Extent { base, ..extent })
@@ -504,7 +505,7 @@ impl Plan {
         claims
     }
 
-    /// Whether a step lies on a device that was ended, and nothing tells of it any more.
+    /// Whether a step is on a device that was ended, and cannot be recognised any more.
     fn is_lost(&self, id: Id) -> bool {
         self.all().any(|(below, step)| {
             let hides = matches!(step, Step::Mapped { kind, .. } if kind.hides());
@@ -512,7 +513,7 @@ impl Plan {
         })
     }
 
-    /// The claims on bytes, but for those by a node itself and by what it stands on.
+    /// Claims on bytes, except those by a node itself and by the nodes below it.
     pub fn claims_of_others(&self, node: Id) -> impl Iterator<Item = Claim> {
         let is_own = move |claim: &Claim| claim.by == node || self.stands_on(node, claim.by);
         self.claims()
@@ -543,7 +544,7 @@ impl Plan {
         all
     }
 
-    /// The file system that a file or folder lies in: a mount, or the root.
+    /// File system that a file or folder is in: a mount, or the root.
     pub fn home(&self, id: Id) -> Id {
         match &self.steps[id] {
             Step::Folder { within } | Step::File { within, .. } => self.home(*within),
@@ -563,13 +564,13 @@ impl Default for Plan {
     }
 }
 
-/// The two partitions of a table on so many bytes.
+/// The two partitions of a table on this number of bytes.
 pub fn partitions(bytes: u64) -> [Range<u64>; 2] {
     let middle = bytes / 2 / MIB * MIB;
     [MIB..middle, middle..bytes / MIB * MIB]
 }
 
-/// The first (0) or the second partition of a table on so many bytes.
+/// The first (0) or second partition of a table on this number of bytes.
 pub fn partition(bytes: u64, nth: u64) -> Range<u64> {
     let [first, second] = partitions(bytes);
     if nth == 0 { first } else { second }

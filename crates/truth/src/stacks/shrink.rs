@@ -1,14 +1,14 @@
-//! Makes a stack that fails smaller, as long as it still fails.
+//! Reduction of a failing stack, as long as it still fails.
 
 use std::time::{Duration, Instant};
 
 use super::plan::{Consent, Id, Plan, Step, View};
 use super::trial::{self, Outcome};
 
-/// How long it is tried.
+/// Time limit of the reduction.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The smallest stack found that fails, and how.
+/// Smallest failing stack found, with its outcome.
 pub fn smallest(plan: &Plan, outcome: Outcome) -> (Plan, Outcome) {
     let begin = Instant::now();
     let mut found = (plan.clone(), outcome);
@@ -29,7 +29,7 @@ pub fn smallest(plan: &Plan, outcome: Outcome) -> (Plan, Outcome) {
     }
 }
 
-/// Stacks that are a bit smaller or simpler.
+/// Slightly smaller or simpler stacks.
 fn smaller(plan: &Plan) -> Vec<Plan> {
     let mut plans: Vec<Plan> = (1..plan.steps.len())
         .rev()
@@ -51,7 +51,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
 }
 
 impl Plan {
-    /// The plan without a step and all that stands on it; `None` when that is the target.
+    /// The plan without a step and everything on it; `None` if that includes the target.
     pub fn without(&self, id: Id) -> Option<Self> {
         let goes = |other: Id| other == id || self.stands_on(other, id);
         if goes(self.target) {
@@ -69,7 +69,7 @@ impl Plan {
 }
 
 impl Step {
-    /// The same with other numbers for the steps that it stands on.
+    /// The step, with new numbers for the steps that it stands on.
     fn renumbered(&self, now: impl Fn(Id) -> Id) -> Self {
         let mut step = self.clone();
         match &mut step {

@@ -1,4 +1,4 @@
-//! Lets iolab write to one node of a stack, and looks what became of all others.
+//! Trial of iolab on one node of a stack, with a comparison of all others.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,39 +9,39 @@ use super::oracle::{self, Expectation};
 use super::plan::{Id, Plan, Step, View};
 use crate::system::{Made, failed, warn};
 
-/// The file that a run leaves its results in, in the folder of the stack.
+/// Result file of a run, in the folder of the stack.
 const RESULTS: &str = "run.iolab";
 
-/// What iolab did with a node of a stack, and what of that was wrong.
+/// Result of iolab on a node of a stack, with all faults.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The node.
+    /// Node that was written to.
     pub target: Id,
-    /// What it had to do.
+    /// Required behaviour.
     pub verdict: Expectation,
-    /// Its exit code.
+    /// Exit code.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Output of iolab.
     pub text: String,
     /// Everything that must not have happened.
     pub faults: Vec<String>,
-    /// The path of what each step made.
+    /// Path that each step made.
     pub paths: Vec<PathBuf>,
 }
 
-/// What iolab did with every node of a stack.
+/// Results of iolab on every node of a stack.
 #[derive(Debug)]
 pub struct Outcomes {
-    /// Node by node.
+    /// Results node by node.
     pub nodes: Vec<Outcome>,
-    /// What was wrong when the stack was taken down.
+    /// Faults found when the stack was taken down.
     pub faults: Vec<String>,
 }
 
-/// Makes a stack, lets iolab write to its target, and takes the stack down again, with a look at everything on the way.
+/// Makes a stack, lets iolab write to its target, and takes the stack down again, with checks on the way.
 ///
 /// # Errors
-/// When the stack cannot be made.
+/// The stack cannot be made.
 pub fn of(plan: &Plan) -> Made<Outcome> {
     let mut stack = Stack::new(plan, &[plan.target])?;
     let mut outcome = stack.ask(plan)?;
@@ -49,8 +49,8 @@ pub fn of(plan: &Plan) -> Made<Outcome> {
     Ok(outcome)
 }
 
-/// The same with every node as the target, one after another: those in use first, because a write to one that is free may end what makes
-/// another one taken.
+/// Trial with every node as the target, one after another. Used nodes come first, because a write to a free one
+/// may end another one's use.
 ///
 /// # Errors
 /// As [`of`].
@@ -80,7 +80,7 @@ pub fn of_every_node(plan: &Plan) -> Made<Outcomes> {
 /// A stack that iolab is asked to write to.
 struct Stack {
     built: Built,
-    /// What nothing may have changed so far.
+    /// Pieces that nothing may have changed so far.
     pieces: Vec<Piece>,
 }
 
@@ -91,7 +91,7 @@ impl Stack {
         Ok(Self { built, pieces })
     }
 
-    /// Has iolab write to the target of a plan.
+    /// Lets iolab write to the target of a plan.
     fn ask(&mut self, plan: &Plan) -> Made<Outcome> {
         let (built, target) = (&self.built, plan.target);
         let verdict = oracle::verdict(plan);
@@ -101,7 +101,7 @@ impl Stack {
         if listed != names_in(plan, built) {
             faults.push("other names are in the folder than before".to_owned());
         }
-        // A run that was not refused may overwrite the target that it was given, and nothing else.
+        // An accepted run may overwrite its target, and nothing else.
         let was_written = code != Some(3);
         self.pieces.retain(|piece| {
             let changed = match was_written && piece.is_in(plan, target) {
@@ -124,7 +124,7 @@ impl Stack {
         })
     }
 
-    /// Takes it down from its top; every file system is checked, mounted anew and looked at.
+    /// Takes the stack down from its top; every file system is checked, mounted anew and compared.
     fn taken_down(self, plan: &Plan) -> Vec<String> {
         let Self { mut built, pieces } = self;
         let mut faults = Vec::new();
@@ -134,7 +134,8 @@ impl Stack {
                 if let Step::Mount { .. } = step {
                     built.mount_again(plan, id)?;
                     let inside = pieces.iter().filter(|piece| piece.home == id);
-                    // Pieces below an overlay or a bind mount cannot be reached by their path once that is taken down.
+                    // Pieces below an overlay or a bind mount cannot be reached by their path once that is
+                    // taken down.
                     let there = inside.filter(|piece| is_direct(plan, piece.step));
                     faults.extend(there.filter_map(|piece| piece.changed(&built)));
                     built.take_down(id)?;
@@ -149,7 +150,7 @@ impl Stack {
     }
 }
 
-/// Whether the path of a file leads through no mount but that of its file system.
+/// Whether the path of a file leads only through the mount of its file system.
 fn is_direct(plan: &Plan, id: usize) -> bool {
     match plan.steps[id] {
         Step::File { within, .. } | Step::Folder { within } => is_direct(plan, within),
@@ -158,7 +159,7 @@ fn is_direct(plan: &Plan, id: usize) -> bool {
     }
 }
 
-/// What is wrong about an answer.
+/// Fault in an answer, if any.
 fn judged(verdict: &Expectation, code: Option<i32>, text: &str, target: &Path) -> Option<String> {
     let names = [target.display().to_string(), "cannot tell".to_owned()];
     let is_told = names.iter().any(|name| text.contains(name));
@@ -170,7 +171,7 @@ fn judged(verdict: &Expectation, code: Option<i32>, text: &str, target: &Path) -
         }
         // A file system may be too small for a scratch file.
         (Expectation::Open(_), Some(2)) => None,
-        // One below it may have no room for what its file lacks; the tests of space hold that.
+        // A file system below may have no room for the file's missing bytes; the tests of space cover that.
         (Expectation::Free, Some(3)) if text.contains("of new space from the file system") => None,
         (Expectation::Free, _) => Some("not accepted, although it is free".to_owned()),
         (Expectation::Taken(why), Some(0)) => {
@@ -181,7 +182,7 @@ fn judged(verdict: &Expectation, code: Option<i32>, text: &str, target: &Path) -
     }
 }
 
-/// Has iolab write to the target of a plan; its exit code, and what it printed.
+/// Lets iolab write to the target of a plan; exit code and output.
 fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
     let words = match (plan.extent(plan.target), oracle::names(plan)) {
         (None, _) => None,
@@ -198,10 +199,10 @@ fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
     )
 }
 
-/// Has iolab, by a command that starts it, write a little to a target; its exit code, and what it printed.
+/// Lets iolab, started by a command, write a little to a target; exit code and output.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub fn ask_by(
     mut command: Command,
     built: &Built,
@@ -222,8 +223,8 @@ pub fn ask_by(
     Ok(crate::iolab::answer(&output.map_err(failed("iolab"))?))
 }
 
-/// A command that lends the next words a view of the machine, and kills them after five minutes: in a guest beside others, a run that is
-/// accepted can take more than one.
+/// Command prefix that gives a program a view of the machine, and kills it after five minutes: next to other
+/// guests, an accepted run can take more than one.
 pub fn seeing(built: &Built, view: View) -> Command {
     let hidden = match view {
         View::Whole => None,
@@ -245,7 +246,7 @@ pub fn seeing(built: &Built, view: View) -> Command {
     command
 }
 
-/// Names in the target, where that is a folder.
+/// Names in the target, if that is a folder.
 fn names_in(plan: &Plan, built: &Built) -> Vec<std::ffi::OsString> {
     let is_folder = plan.extent(plan.target).is_none();
     let entries = is_folder.then(|| std::fs::read_dir(built.path(plan.target)));
@@ -262,7 +263,7 @@ fn names_in(plan: &Plan, built: &Built) -> Vec<std::ffi::OsString> {
 }
 
 impl Outcome {
-    /// Tells everything about a stack that failed.
+    /// Prints everything about a stack that failed.
     pub fn warn(&self, plan: &Plan) {
         for (id, step) in plan.all() {
             let mark = if id == plan.target { " <- target" } else { "" };
@@ -275,7 +276,7 @@ impl Outcome {
         ));
         warn(&format!("    to do: {:?}", self.verdict));
         warn(&format!("    done: exit code {:?}", self.code));
-        // Only what a refused or failed run printed explains a fault.
+        // Only the output of a refused or failed run explains a fault.
         let told = self
             .text
             .lines()

@@ -1,4 +1,4 @@
-//! A guest that runs, with its disks.
+//! A running guest, with its disks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -16,23 +16,23 @@ use crate::files::{MIB, hole};
 use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, run};
 
-/// How long a guest may take to boot on a machine that is busy with something else.
+/// Longest boot of a guest on a machine that is busy with something else.
 const BOOT_MAX: Duration = Duration::from_secs(600);
-/// How much longer than a command in it the host waits.
+/// Time that the host waits longer than a command's own limit.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What times in `/proc` count: `USER_HZ`, 100 on x86-64 and ARM.
+/// Clock ticks per second of times in `/proc`: `USER_HZ`, 100 on x86-64 and ARM.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Disks of each guest by serial number: `/dev/disk/by-id/virtio-NAME`.
 pub const DISKS: &[&str] = &["a", "b", "c"];
-/// Bytes of each of them.
+/// Size of each disk, bytes.
 pub const DISK_LEN: u64 = 128 * MIB;
-/// The NVMe disk with two paths: two controllers of one subsystem.
+/// Serial number of the NVMe disk with two paths: two controllers of one subsystem.
 const TWO_PATHS: &str = "p1";
 /// Namespaces of the NVMe disk with the serial number `lab`: name and options of QEMU.
 const NAMESPACES: &[(&str, &str)] = &[
-    // Only one that no other controller can have may be purged.
+    // Only a namespace that no other controller can have may be purged.
     ("n1", "nsid=1,shared=off"),
     (
         "n2",
@@ -47,20 +47,20 @@ const NAMESPACES: &[(&str, &str)] = &[
 /// One end of a network cable between two guests: sockets of the host that only these two know.
 #[derive(Debug, Clone)]
 pub struct Wire {
-    /// What arrives for this guest.
+    /// Socket for packets to this guest.
     pub own: PathBuf,
-    /// What arrives for the other one.
+    /// Socket for packets to the other guest.
     pub other: PathBuf,
-    /// The last byte of its hardware address.
+    /// Last byte of its hardware address.
     pub address: u8,
 }
 
-/// What guests of one image differ by.
+/// Differences between guests of one image.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
-    /// A network card, with another guest at its other end.
+    /// Network card, with another guest at its other end.
     pub wire: Option<Wire>,
-    /// Further programs, each with its name in `/lab`.
+    /// Additional programs, each with its name in `/lab`.
     pub programs: Vec<(PathBuf, &'static str)>,
 }
 
@@ -75,30 +75,30 @@ pub struct Guest {
     pub kernel: String,
 }
 
-/// What a command in a guest came to.
+/// Result of a command in a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Its exit code; `None` after a signal.
+    /// Exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it printed on the other stream.
+    /// Standard error.
     pub stderr: String,
 }
 
 impl Answer {
-    /// What it printed as JSON; null for anything else.
+    /// Standard output as JSON; null for anything else.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_default()
     }
 }
 
 impl Guest {
-    /// Boots a guest of an image: one processor, three virtio disks, one of NVMe with three namespaces, and one of NVMe with two
-    /// paths.
+    /// Boots a guest of an image: one processor, three virtio disks, an NVMe disk with three namespaces, and
+    /// one with two paths.
     ///
     /// # Errors
-    /// Missing as [`Image::of_suite`] says; failed where the guest does not come up.
+    /// Missing as [`Image::of_suite`] says; failed if the guest does not start.
     pub fn boot(image: &Image) -> Made<Self> {
         let mut guest = Self::start(image, &Setup::default())?;
         guest.come_up()?;
@@ -108,7 +108,7 @@ impl Guest {
     /// Starts a guest; [`Self::come_up`] waits for it.
     ///
     /// # Errors
-    /// Failed where its programs or QEMU cannot be had.
+    /// Failed if its programs or QEMU are not available.
     pub fn start(image: &Image, setup: &Setup) -> Made<Self> {
         let scene = Scene::new()?;
         let tools = scene.subfolder("tools")?;
@@ -163,17 +163,17 @@ impl Guest {
     /// Waits until it is ready.
     ///
     /// # Errors
-    /// Failed where it does not come up in time.
+    /// Failed if it does not start in time.
     pub fn come_up(&mut self) -> Made<()> {
         let hello = self.wait(BOOT_MAX)?;
         self.kernel = hello["hello"].as_str().unwrap_or_default().to_owned();
         Ok(())
     }
 
-    /// Stops its processor, or lets it go on; what others see is a machine that does not answer.
+    /// Stops its processor, or lets it go on. To others, a stopped guest is a machine that does not answer.
     ///
     /// # Errors
-    /// When QEMU has ended.
+    /// QEMU has ended.
     pub fn freeze(&self, frozen: bool) -> Made<()> {
         let signal = match frozen {
             true => Signal::STOP,
@@ -183,18 +183,18 @@ impl Guest {
         done.map_err(failed("qemu-system-x86_64"))
     }
 
-    /// Carries out a script of bash in the guest.
+    /// Runs a bash script in the guest.
     ///
     /// # Errors
-    /// When the guest does not answer in time.
+    /// The guest does not answer in time.
     pub fn shell(&mut self, script: &str, seconds: u64) -> Made<Answer> {
         self.command(&["bash", "-c", script], seconds)
     }
 
-    /// Carries out a command in the guest.
+    /// Runs a command in the guest.
     ///
     /// # Errors
-    /// When the guest does not answer in time.
+    /// The guest does not answer in time.
     pub fn command(&mut self, words: &[&str], seconds: u64) -> Made<Answer> {
         let asked = talk::ask_command(words, seconds);
         let answer = self.ask(&asked, Duration::from_secs(seconds))?;
@@ -230,7 +230,7 @@ impl Guest {
         })
     }
 
-    /// CPU time that its emulation has taken so far, s; `None` where the kernel does not tell.
+    /// CPU time of its emulation so far, s; `None` where the kernel does not report it.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         // The name in parentheses may hold spaces; `utime` and `stime` are the 14th and 15th field (proc(5)).
@@ -240,13 +240,13 @@ impl Guest {
         (ticks.len() == 2).then(|| ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
     }
 
-    /// The file of the host that a disk of the guest is.
+    /// Host file of a disk of the guest.
     pub fn disk(&self, name: &str) -> PathBuf {
         self.scene.folder().join(format!("{name}.img"))
     }
 }
 
-/// One processor without devices but a console, and a port for orders.
+/// Command for a machine with one processor, a console, and a port for orders.
 fn machine(image: &Image, console: &Path) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     command
@@ -258,9 +258,10 @@ fn machine(image: &Image, console: &Path) -> Command {
         .arg(image.kernel())
         .arg("-initrd")
         .arg(image.initramfs())
-        // What QEMU has translated of a program serves each further start at the same addresses, which are not random: without that each
-        // start takes three to four times as much. On a busy machine the timer comes too late for the kernel's check, which would end
-        // the boot. Its check of the TSC stays: at a rate that was measured wrongly, clocks of hosts run apart.
+        // QEMU's translation of a program serves each later start at the same addresses, so they must not be
+        // random: otherwise a start takes three to four times as long. On a busy machine the timer fails the
+        // kernel's check, which would end the boot. The check of the TSC stays: at a mismeasured rate, clocks
+        // of hosts diverge.
         .args([
             "-append",
             "console=ttyS0 quiet panic=-1 nokaslr norandmaps mitigations=off no_timer_check init_on_alloc=0",
@@ -272,11 +273,11 @@ fn machine(image: &Image, console: &Path) -> Command {
     command
 }
 
-/// What the guest boots from, and the disks that cases use; `at` gives the file of one.
+/// Adds the boot disk and the disks for test cases; `at` gives the file of each.
 fn add_disks(command: &mut Command, image: &Image, at: impl Fn(&str) -> PathBuf) {
     let drive = |name: &str, file: PathBuf, more: &str| {
         let file = file.display();
-        // No disk has to survive a crash of this machine: the guest does not wait for syncs of it.
+        // No disk has to survive a crash of this machine: the guest does not wait for its syncs.
         format!("if=none,id={name},file={file},format=raw,cache=unsafe{more}")
     };
     let read_only = ",readonly=on,file.locking=off";
@@ -308,7 +309,7 @@ fn add_disks(command: &mut Command, image: &Image, at: impl Fn(&str) -> PathBuf)
     ));
 }
 
-/// A card whose cable is a pair of sockets.
+/// Adds a card whose cable is a pair of sockets.
 fn add_network(command: &mut Command, wire: &Wire) {
     let Wire {
         own,
@@ -325,7 +326,7 @@ fn add_network(command: &mut Command, wire: &Wire) {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Its disks are no longer of use: it is not shut down.
+        // Its disks are no longer needed, so it is not shut down.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.scene.keeper.forget();

@@ -1,5 +1,5 @@
-//! Kernel and root file system of the guests: built once by the scripts of `vm`, kept in the user's cache under the hash of
-//! what they are built from.
+//! Kernel and root file system of the guests: built once by the scripts of `vm`, and kept in the user's cache
+//! under the hash of their sources.
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,13 +11,13 @@ use needs::Need;
 use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, needs_root, warn};
 
-/// A folder of the cache: the script of `vm` that makes it, and all that it is made from.
+/// A folder of the cache, with the script of `vm` that makes it and all its sources.
 struct CachedPart {
     script: &'static str,
     inputs: &'static [&'static str],
 }
 
-/// The root file system, which all kernels share.
+/// Root file system, shared by all kernels.
 const ROOT: CachedPart = CachedPart {
     script: "root.sh",
     inputs: &[
@@ -50,10 +50,10 @@ pub struct Image {
 }
 
 impl Image {
-    /// The image with the kernel of a suite of Debian; what is not there yet of it is built.
+    /// Image with the kernel of a Debian suite; missing parts are built.
     ///
     /// # Errors
-    /// Missing without root, the programs, or a server of packages.
+    /// Missing without root, the programs, or a package server.
     pub fn of_suite(suite: &str) -> Made<Self> {
         needs_root()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -72,29 +72,29 @@ impl Image {
         Ok(Self { root, kernel })
     }
 
-    /// Its root file system.
+    /// Root file system.
     pub fn root(&self) -> PathBuf {
         self.root.join("root.img")
     }
 
-    /// A file system with the modules of its kernel.
+    /// File system with the modules of its kernel.
     pub fn modules(&self) -> PathBuf {
         self.kernel.join("modules.img")
     }
 
-    /// Its kernel.
+    /// Kernel.
     pub fn kernel(&self) -> PathBuf {
         self.kernel.join("vmlinuz")
     }
 
-    /// What the kernel starts from.
+    /// Initial file system of the kernel.
     pub fn initramfs(&self) -> PathBuf {
         self.kernel.join("initramfs.gz")
     }
 }
 
 impl CachedPart {
-    /// The folder in the cache, built by the script with these further arguments where it is not there yet.
+    /// Folder in the cache, built by the script with these further arguments if it does not exist.
     fn folder(&self, name: &str, arguments: &[&OsStr]) -> Made<PathBuf> {
         let mut hash = DefaultHasher::new();
         self.inputs.hash(&mut hash);
@@ -105,7 +105,7 @@ impl CachedPart {
         Ok(folder)
     }
 
-    /// Builds beside the folder, and moves what is whole there.
+    /// Builds next to the folder, and moves the complete result there.
     fn build(&self, folder: &Path, arguments: &[&OsStr]) -> Made<()> {
         warn(&format!("builds {}, once", folder.display()));
         let script = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -116,7 +116,7 @@ impl CachedPart {
             .tempdir_in(cache()?)
             .map_err(failed("a folder for the image"))?
             .keep();
-        // Also when this process is killed: it is large.
+        // Removed even when this process is killed, because it is large.
         let keeper = Cleanup::new()?;
         keeper.remove(&place);
         let new = place.join("image");

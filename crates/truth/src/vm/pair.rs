@@ -1,5 +1,5 @@
-//! Two guests on one network, `vm1` (10.0.0.1) and `vm2` (10.0.0.2): a file server and its client, or the hosts of a run by several
-//! ranks. Each may log in at the other as root.
+//! Two guests on one network, `vm1` (10.0.0.1) and `vm2` (10.0.0.2): a file server and its client, or the hosts
+//! of a run with several ranks. Each may log in to the other as root.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,11 @@ use crate::binary::{self, Mpi};
 use crate::scene::Scene;
 use crate::system::{Made, Unmade};
 
-/// Seconds that a step of setting them up may take.
+/// Time limit of a setup step, s.
 const SECONDS: u64 = 120;
 
-/// Names, addresses, and a server of logins with the key of vm1. Without udev, which would rename the network card.
+/// Setup of names, addresses, and a login server with the key of vm1. Without udev, which would rename the
+/// network card.
 const NETWORK: &str = r"
 set -e
 hostname vm$1; ip addr add 10.0.0.$1/24 dev eth0; ip link set eth0 up
@@ -27,7 +28,7 @@ printf 'Host *\n StrictHostKeyChecking no\n LogLevel ERROR\n' >/root/.ssh/config
 pub struct Pair {
     // Declared before the folder with their sockets.
     guests: [Guest; 2],
-    /// The implementations of MPI for which their `/lab` has a binary that runs across hosts.
+    /// MPI implementations for which their `/lab` has a binary that runs across hosts.
     pub mpi: Vec<Mpi>,
     _sockets: Scene,
 }
@@ -80,7 +81,7 @@ impl Pair {
         })
     }
 
-    /// What each tells of its network, where vm1 does not reach vm2.
+    /// Network state of each guest, if vm1 does not reach vm2.
     ///
     /// # Errors
     /// As [`Guest::command`].
@@ -97,7 +98,7 @@ impl Pair {
         Ok(Some(told))
     }
 
-    /// CPU time that both have taken so far, s; `None` where the kernel does not tell.
+    /// CPU time of both so far, s; `None` where the kernel does not report it.
     pub fn cpu_seconds(&self) -> Option<f64> {
         self.guests.iter().map(Guest::cpu_seconds).sum()
     }
@@ -108,7 +109,7 @@ impl Pair {
     }
 }
 
-/// What a command printed.
+/// Output of a command that has to succeed.
 fn succeeded(answer: Answer) -> Made<String> {
     match answer.code {
         Some(0) => Ok(answer.stdout),

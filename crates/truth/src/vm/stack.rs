@@ -1,4 +1,4 @@
-//! A random stack in a guest, with devices of drivers to draw from, and what became of it as JSON.
+//! A random stack with driver devices in a guest, and its outcome as JSON.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,9 @@ use crate::stacks::plan::Format;
 use crate::stacks::trial::{self, Outcome, Outcomes};
 use crate::stacks::{Expectation, Mapping, Plan, draw};
 
-/// Builds the stack of a seed, and lets iolab write to each node of it: `nodes`, each with `target`, `expected`, `code`, `faults` and,
-/// where there are some, `text`; `faults` of taking it down, and `steps`; or `error` where it could not be made.
+/// Builds the stack of a seed, and lets iolab write to each of its nodes. The result has `nodes`, each with
+/// `target`, `expected`, `code`, `faults` and possibly `text`; `faults` of the take-down, and `steps`; or
+/// `error` if it could not be made.
 pub fn of(seed: u64) -> Value {
     let plan = draw::plan(seed, Format::ALL, Mapping::ALL);
     match trial::of_every_node(&plan) {
@@ -42,7 +43,7 @@ fn node(outcome: Outcome) -> Value {
     })
 }
 
-/// A plan, step by step, as a person reads it.
+/// Steps of a plan for people.
 fn shown(plan: &Plan) -> Vec<String> {
     let steps = plan.all().map(|(id, step)| format!("{id}: {step:?}"));
     let asked = format!("{:?}, {:?}", plan.consent, plan.view);

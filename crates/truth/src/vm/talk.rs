@@ -1,24 +1,24 @@
-//! What the host asks a guest, and what it answers: one JSON object in a line each.
+//! Requests of the host to a guest, and the answers: one JSON object per line.
 
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Seconds that a command in a guest may take if the host does not say.
+/// Time limit of a command in a guest if the host sets none, s.
 pub const SECONDS: u64 = 120;
 
-/// The first line of a guest, which is ready then.
+/// First line of a guest, which means that it is ready.
 pub fn hello() -> Value {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({ "hello": kernel.trim() })
 }
 
-/// Asks for a command; its answer has `code` (null after a signal), `stdout` and `stderr`.
+/// Request for a command; the answer has `code` (null after a signal), `stdout` and `stderr`.
 pub fn ask_command(words: &[&str], seconds: u64) -> Value {
     json!({ "run": words, "seconds": seconds })
 }
 
-/// What a guest answers.
+/// Answer of a guest to a request.
 pub fn answer(line: &str) -> Value {
     let asked: Value = serde_json::from_str(line).unwrap_or_default();
     let Some(words) = asked["run"].as_array() else {

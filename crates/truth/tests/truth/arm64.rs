@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::bare::{Kernel, assert_of_device, measured, measured_truly};
 
-/// Backends that take direct I/O.
+/// Backends that support direct I/O.
 const DIRECT: &str = "sync,psync,pvsync2,libaio,io_uring,pool";
 
-/// What the guest measures further.
+/// Additional measurements of the guest.
 const FURTHER: &str = "
 measure huge read-random /mnt --set backend=psync --set buffer_init=huge --bs 4M --direct
 measure verify write-random /mnt --set backend=libaio,io_uring --bs 4k --direct --verify
@@ -26,9 +26,9 @@ const fn of_arm(package: &'static str, suite: &'static str) -> Kernel {
     }
 }
 
-// Kernels and the size of their pages, bytes.
+// Kernels with their page sizes, bytes.
 
-/// The kernel for clouds has NVMe and ext4 built in.
+/// The cloud kernel has NVMe and ext4 built in.
 const PAGES_OF_4_KIB: (Kernel, u64) = (of_arm("linux-image-cloud-arm64", "bookworm"), 4 << 10);
 
 const PAGES_OF_16_KIB: (Kernel, u64) = (of_arm("linux-image-arm64-16k", "trixie"), 16 << 10);
@@ -36,17 +36,17 @@ const PAGES_OF_16_KIB: (Kernel, u64) = (of_arm("linux-image-arm64-16k", "trixie"
 const PAGES_OF_64_KIB: (Kernel, u64) = (of_arm("linux-image-generic-64k", "resolute"), 64 << 10);
 
 #[test]
-fn an_arm_machine_is_told_of_and_measured_truly() {
+fn arm_machine_is_described_and_measured_correctly() {
     told_of_and_measured_truly(&PAGES_OF_4_KIB);
 }
 
 #[test]
-fn pages_of_16_kib_are_told_of_and_measured_truly() {
+fn pages_of_16_kib_are_handled_correctly() {
     told_of_and_measured_truly(&PAGES_OF_16_KIB);
 }
 
 #[test]
-fn pages_of_64_kib_are_told_of_and_measured_truly() {
+fn pages_of_64_kib_are_handled_correctly() {
     told_of_and_measured_truly(&PAGES_OF_64_KIB);
 }
 
@@ -57,7 +57,7 @@ fn told_of_and_measured_truly((kernel, page): &(Kernel, u64)) {
     let doctor: Value = serde_json::from_str(&parts["doctor"]).expect("JSON");
     let machine = &doctor["environment"];
     let page_bytes = page.to_string();
-    // What a table of one page with entries of 8 bytes maps.
+    // Memory mapped by a table of one page with entries of 8 bytes.
     let huge_page = (page * page / 8).to_string();
     for (key, value) in [
         ("architecture", "aarch64"),

@@ -1,4 +1,4 @@
-//! Guests that have nothing but a kernel, busybox and the program, and what the program says and measures there.
+//! Guests with only a kernel, busybox and the program, and the program's output and measurements there.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,13 +15,13 @@ use crate::stage::alone;
 pub(crate) struct Kernel {
     pub(crate) package: &'static str,
     pub(crate) suite: &'static str,
-    /// As packages name it.
+    /// Architecture name in packages.
     pub(crate) architecture: &'static str,
-    /// What its guests need.
+    /// Requirement of its guests.
     pub(crate) need: Need,
 }
 
-/// What a guest carries out first. Each part of its output has a heading; that of a command has its exit code.
+/// First script of a guest. Each part of its output has a heading; the heading of a command has its exit code.
 const BEGIN: &str = r#"
 short="--size 8M --time 100ms --set trials_min=3 --set trials_max=3"
 # NAME WORDS...: a run, what it says, and its trials.
@@ -37,15 +37,16 @@ measure cold read-random /mnt --set backend=mmap,psync --bs 4k --buffered --set 
 measure hot read-random /mnt --set backend=psync --set cache=hot --bs 4k
 "#;
 
-/// What it carries out last.
+/// Last script of a guest.
 const END: &str = r#"
 iolab study /mnt --suite glance --size 16M --budget 24s -o studied >/tmp/log 2>&1; echo "@@ study $?"; cat /tmp/log
 echo "@@ studied"; for file in studied/*.iolab; do iolab export $file --format jsonl; done
 echo "@@ left"; ls -A /mnt
 "#;
 
-/// Has a guest measure what every kernel can, with the backends that take direct I/O there, and what a shell script measures further: verified
-/// writes as `verify`, at least. The output by headings; a skip where there is no guest.
+/// Lets a guest measure the standard set, with the backends that support direct I/O there, and the additional
+/// script's measurements, which include verified writes as `verify`. Output by headings; a skip without a
+/// guest.
 #[track_caller]
 pub(crate) fn measured_truly(
     kernel: &Kernel,
@@ -91,7 +92,7 @@ pub(crate) fn measured_truly(
     Some(parts)
 }
 
-/// Holds trials against a device that serves all of their requests.
+/// Compares trials with a device that serves all of their requests.
 #[track_caller]
 pub(crate) fn assert_of_device(trials: &[Value]) {
     for row in trials {
@@ -100,8 +101,8 @@ pub(crate) fn assert_of_device(trials: &[Value]) {
     }
 }
 
-/// Carries a shell script out in a guest with a static program, which a variable names: its output by headings ("@@ HEADING"); a skip
-/// where there is none.
+/// Runs a shell script in a guest with a static program named by a variable. Output by headings ("@@ HEADING");
+/// a skip without a guest.
 #[track_caller]
 fn carried_out(
     scene: &Scene,
@@ -142,7 +143,7 @@ fn carried_out(
     Some(parts)
 }
 
-/// The folder with kernel, modules and busybox, made once.
+/// Folder with kernel, modules and busybox, made once.
 fn guest(kernel: &Kernel) -> Result<PathBuf, String> {
     let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
@@ -173,7 +174,7 @@ fn script(words: &[&OsStr]) -> Output {
     script.output().expect("the script starts")
 }
 
-/// The measured trials of a part, each with its column.
+/// Measured trials of a part, each with its columns.
 pub(crate) fn measured(text: &str) -> Vec<Value> {
     let rows = text
         .lines()

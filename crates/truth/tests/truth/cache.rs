@@ -1,4 +1,4 @@
-//! Page cache, holes, and what is no storage.
+//! Page cache, holes, and targets that are not storage.
 
 use iolab_truth::scenarios::{
     BUFFERED_WRITES, COLD_READS, DEV_ZERO, DIRECT_READS, DIRECT_WRITES, HOLE, HOT_READS, TMPFS,

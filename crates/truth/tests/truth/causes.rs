@@ -1,4 +1,4 @@
-//! `iolab why` where the cause is known: each planted alone, and differences that no suspect makes.
+//! `iolab why` with known causes: each planted alone, and differences that no suspect causes.
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
@@ -23,17 +23,17 @@ use crate::stage::alone;
 
 /// A difference with a known cause.
 struct World<'a> {
-    /// The experiment that shows it, with its settings.
+    /// Experiment that shows it, with its settings.
     shown_by: &'a [&'a str],
-    /// The suspects that cause it.
+    /// Suspects that cause it.
     planted: &'a [&'a str],
     /// Time for the explanation.
     budget: &'a str,
-    /// Further arguments of the explanation.
+    /// Additional arguments of the explanation.
     more: &'a [&'a str],
 }
 
-/// Random reads of threads that share a descriptor; each trial takes `time`.
+/// Random reads by threads that share a descriptor; each trial takes `time`.
 fn threads_on_one_descriptor<'a>(
     backend: &'a str,
     region: &'a str,
@@ -56,7 +56,7 @@ fn random_against_sequential(time: &str) -> [&str; 13] {
 /// Verdicts that accuse a suspect.
 const ACCUSED: [&str; 3] = ["cause", "joint", "contributes"];
 
-/// The suspects of each claim of a run, with the verdict.
+/// Suspects of each claim of a run, with the verdict.
 fn verdicts(all: &[Value]) -> Vec<(String, String)> {
     let of_claim = |claim: &Value| {
         let evidence = &claim["evidence"];
@@ -72,12 +72,12 @@ fn verdicts(all: &[Value]) -> Vec<(String, String)> {
     all.iter().flat_map(of_claim).collect()
 }
 
-/// Shows a difference of a scene's target and explains it: what was planted is named, and nothing else.
+/// Measures a difference on a scene's target and explains it: exactly the planted suspects must be named.
 fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
     explain_beside(scene, world, &[])
 }
 
-/// The same, where these suspects may have a part on some machines.
+/// As [`explain`], with suspects that may contribute on some machines.
 fn explain_beside(scene: &Scene, world: &World<'_>, possible: &[&str]) -> Vec<Value> {
     let target = scene.target.display().to_string();
     let (experiment, sets) = world.shown_by.split_first().expect("an experiment");
@@ -92,7 +92,8 @@ fn explain_beside(scene: &Scene, world: &World<'_>, possible: &[&str]) -> Vec<Va
     let (code, said) = told_with_code(scene, &[&why[..], world.more].concat());
     let all = claims(scene, "why.iolab");
     if all.is_empty() {
-        // Where there is nothing to name, no time for a suspect names none either: nothing is measured, and it is said why.
+        // If nothing is planted, a lack of time for a suspect names none either: nothing is measured, and the
+        // output says why.
         let is_measured = scene.folder().join("why.iolab").exists();
         let plain: Vec<&str> = said.split_whitespace().collect();
         let is_told = plain
@@ -123,13 +124,13 @@ fn explain_beside(scene: &Scene, world: &World<'_>, possible: &[&str]) -> Vec<Va
     all
 }
 
-/// The same on the file of a server; a skip where it cannot be served.
+/// As [`explain`] on the file of a server; a skip where it cannot be served.
 #[track_caller]
 fn explain_served(behaviour: Behaviour, world: &World<'_>) -> Option<Vec<Value>> {
     explain_served_beside(behaviour, world, &[])
 }
 
-/// The same, where these suspects may have a part on some machines.
+/// As [`explain_served`], with suspects that may contribute on some machines.
 #[track_caller]
 fn explain_served_beside(
     behaviour: Behaviour,
@@ -141,7 +142,8 @@ fn explain_served_beside(
     Some(explain_beside(&scene, world, possible))
 }
 
-/// Explains, on a server, that threads on one descriptor are not as many times as fast, where no suspect makes it; each trial takes `time`.
+/// Explains the lack of speed-up of threads on one descriptor of a server, with no suspect as the cause; each
+/// trial takes `time`.
 #[track_caller]
 fn explain_threads_without_suspect(behaviour: Behaviour, time: &str) -> Option<Vec<Value>> {
     let world = World {
@@ -153,7 +155,7 @@ fn explain_threads_without_suspect(behaviour: Behaviour, time: &str) -> Option<V
     explain_served(behaviour, &world)
 }
 
-/// The share of the difference that remains without all suspects; `None` where nothing is known of it.
+/// Share of the difference that remains without all suspects; `None` if it is unknown.
 fn unexplained(all: &[Value]) -> Option<f64> {
     all.first()?["evidence"]["unexplained"]["share"].as_f64()
 }
@@ -166,7 +168,7 @@ fn parallel() -> Behaviour {
     }
 }
 
-/// A server with a cache of 8 MiB before something that takes 2 ms for each MiB.
+/// A server with a cache of 8 MiB in front of a store that takes 2 ms per MiB.
 fn cached() -> Behaviour {
     Behaviour {
         bytes: 64 << 20,
@@ -181,7 +183,7 @@ fn cached() -> Behaviour {
     }
 }
 
-/// The same, before something slower that serves one request at a time.
+/// A server with a cache in front of a slower store that serves one request at a time.
 fn cached_before_a_queue() -> Behaviour {
     let mut behaviour = cached();
     if let Some(cache) = &mut behaviour.cache {
@@ -206,7 +208,8 @@ fn page_faults_of_untouched_buffers_are_named() {
         budget: "60s",
         more: &[],
     };
-    // 16 MiB are more than the caches of some processors, and 64 KiB are not: 23 % (19 to 29 %) of the difference on one.
+    // 16 MiB exceed the caches of some processors, and 64 KiB do not: 23 % (19 to 29 %) of the difference on
+    // one machine.
     explain_beside(&scene, &world, &["buffer-footprint"]);
 }
 
@@ -222,19 +225,21 @@ fn a_shared_descriptor_is_named() {
 }
 
 #[test]
-fn a_cache_that_does_not_hold_the_region_is_named() {
+fn cache_smaller_than_the_region_is_named() {
     let world = World {
         shown_by: &random_against_sequential("150ms"),
         planted: &["reach"],
         budget: "90s",
         more: &[],
     };
-    // A request takes 375 us in order and 2 ms at random. 16 of them in flight are then 43 and 8 per millisecond: the first is more than a
-    // server on two CPUs answers, so that it, and not the cache, decides a part of what is left. Two CPUs said 24 % to 26 %.
+    // A request takes 375 us in order and 2 ms at random, which with 16 in flight makes 43 and 8 per
+    // millisecond. The former exceeds a server on two CPUs, so the server and not the cache decides a part of
+    // the rest. Two CPUs gave 24 % to 26 %.
     explain_served_beside(cached(), &world, &["waiting"]);
 }
 
-/// Threads wait for each other at their descriptor, and at what lies behind the cache: each is enough, so that none shows alone.
+/// Threads wait for each other at their descriptor, and at the store after the cache. Either suffices, so
+/// neither shows alone.
 #[test]
 fn two_that_hide_each_other_are_named_together() {
     let world = World {
@@ -271,7 +276,7 @@ fn a_limit_of_requests_is_named() {
     let world = World {
         shown_by: &[
             "read-size", "--direct", "--set", "bs=64k,68k", "--set",
-            // Neither reads ahead nor few requests in flight are suspects.
+            // Rules out read-ahead and few requests in flight as suspects.
             "pattern=reverse", "--set", "backend=libaio", "--depth", "5", "--time", "100ms",
             "--budget", "25s",
         ],

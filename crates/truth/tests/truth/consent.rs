@@ -1,4 +1,4 @@
-//! Consent is to the loss of certain bytes: a run ends where its target has others.
+//! Consent is to the loss of certain bytes: a run ends when its target has others.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -19,7 +19,7 @@ fn perform(play: impl FnOnce(&Scene) -> Made<()>) {
     unless_missing(Scene::new().and_then(|scene| play(&scene)));
 }
 
-/// Runs random writes to a target, with what happens once the first trials are in the log: exit code, and what was said.
+/// Runs random writes to a target, with an event once the first trials are in the log; exit code and output.
 fn written(
     scene: &Scene,
     target: &Path,
@@ -45,7 +45,7 @@ fn written(
     (output.status.code(), told)
 }
 
-/// A reset gives it other bytes under the same number.
+/// A reset gives the device other bytes under the same number.
 #[test]
 fn a_zram_device_is_not_resumed_in_place() {
     perform(|scene| {
@@ -66,7 +66,7 @@ fn a_zram_device_is_not_resumed_in_place() {
 }
 
 #[test]
-fn a_loop_device_that_shows_other_bytes_ends_the_run() {
+fn loop_device_with_other_bytes_ends_the_run() {
     // LOOP_GET_STATUS64 and LOOP_SET_STATUS64, whose structure has the offset at byte 24.
     const MOVE: &str = "import fcntl,struct,sys\nf=open(sys.argv[1],'r+b')\nb=bytearray(232)\n\
         fcntl.ioctl(f,0x4c05,b)\nstruct.pack_into('<Q',b,24,16<<20)\nfcntl.ioctl(f,0x4c04,b)\n";
@@ -86,7 +86,7 @@ fn a_loop_device_that_shows_other_bytes_ends_the_run() {
 }
 
 #[test]
-fn a_target_cut_in_mid_run_is_an_error() {
+fn target_truncated_in_mid_run_is_an_error() {
     perform(|scene| {
         let file = noise(scene.folder().join("data"), 256 * MIB)?;
         let (code, told) = written(scene, &file, |_| {

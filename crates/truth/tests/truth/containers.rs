@@ -1,4 +1,4 @@
-//! Overlays and bind mounts, as containers have them; all need root.
+//! Overlays and bind mounts, as in containers; all need root.
 
 use iolab_truth::iolab::Seen;
 use iolab_truth::scenarios::{
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::stage::{Performance, built, perform};
 
-/// Performs a scenario, and holds what every trial found in the page cache before it against the truth.
+/// Performs a scenario, and compares each trial's prior content of the page cache with the truth.
 #[track_caller]
 fn perform_with(
     scenario: &Scenario,
@@ -25,7 +25,7 @@ fn perform_with(
 }
 
 fn all(bytes: &Value) -> bool {
-    // The kernel may take a page back at any moment.
+    // The kernel may reclaim a page at any moment.
     bytes.as_u64().is_some_and(|bytes| bytes > 31 << 20)
 }
 
@@ -33,7 +33,7 @@ fn nothing(bytes: &Value) -> bool {
     bytes == 0
 }
 
-/// Whether this is why each trial has its verdict, and not another lack of evidence.
+/// Checks that each trial has its verdict for this reason, and not for another lack of evidence.
 #[track_caller]
 fn for_reason(done: &Performance, words: &str) {
     for sample in done.seen.measured() {
@@ -42,7 +42,7 @@ fn for_reason(done: &Performance, words: &str) {
     }
 }
 
-/// Whether the device below the layers was found, and counted what was fetched.
+/// Checks that the device below the layers was found, and counted the fetched bytes.
 #[track_caller]
 fn counted_by_the_device(seen: &Seen) {
     for sample in seen.measured() {
@@ -55,7 +55,7 @@ fn counted_by_the_device(seen: &Seen) {
 }
 
 #[test]
-fn a_hot_file_of_any_layer_is_the_page_caches() {
+fn hot_file_of_any_layer_is_page_cache() {
     for scenario in [
         &LOWER_HOT, &LOWER_MAPPED, &UPPER_HOT, &NESTED_HOT, &BOUND_HOT,
     ] {
@@ -64,7 +64,7 @@ fn a_hot_file_of_any_layer_is_the_page_caches() {
 }
 
 #[test]
-fn a_cold_file_of_any_layer_is_the_devices() {
+fn cold_file_of_any_layer_is_the_devices() {
     for scenario in [&LOWER_COLD, &LOWER_DIRECT, &UPPER_COLD] {
         if let Some(done) = perform_with(scenario, nothing) {
             counted_by_the_device(&done.seen);
@@ -73,7 +73,7 @@ fn a_cold_file_of_any_layer_is_the_devices() {
 }
 
 #[test]
-fn buffered_writes_to_a_container_are_the_page_caches() {
+fn buffered_writes_to_a_container_are_page_cache() {
     perform(&UPPER_BUFFERED_WRITES);
 }
 
@@ -83,7 +83,7 @@ fn a_layer_in_memory_is_no_storage() {
 }
 
 #[test]
-fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
+fn hidden_layers_leave_pages_and_process_account() {
     perform_with(&HIDDEN_HOT, all);
     perform_with(&HIDDEN_COLD, nothing);
     let Some(done) = perform(&HIDDEN_BUFFERED_WRITES) else {
@@ -106,7 +106,7 @@ fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
 }
 
 #[test]
-fn pages_that_the_kernel_makes_up_are_not_stored() {
+fn pages_reported_falsely_are_not_stored() {
     for scenario in [&STRANGERS_HOT, &STRANGERS_COLD] {
         if let Some(done) = perform_with(scenario, Value::is_null) {
             for_reason(&done, "not visible");
@@ -130,7 +130,7 @@ fn programs_read_a_container_from_the_page_cache() {
     }
 }
 
-/// A file that was made without a name keeps showing none on an overlay, by which its layer would be found.
+/// A file made without a name keeps showing none on an overlay, by which its layer would be found.
 #[test]
 fn the_layer_of_a_scratch_file_is_found() {
     let Some((scene, _alone)) = built(&UPPER_HOT) else {

@@ -1,4 +1,4 @@
-//! Devices and file systems that are made for the purpose; all need root.
+//! Devices and file systems made for the purpose; all need root.
 
 use iolab_truth::scenarios::{
     BREAKS, COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT,
@@ -15,17 +15,17 @@ fn a_loop_device_over_memory_is_memory() {
 }
 
 #[test]
-fn a_loop_device_over_a_cached_file_is_memory() {
+fn loop_device_over_a_cached_file_is_memory() {
     perform(&LOOP_CACHED);
 }
 
 #[test]
-fn a_loop_device_past_the_page_cache_is_the_disk_below() {
+fn direct_loop_device_is_the_disk_below() {
     perform(&LOOP_DIRECT);
 }
 
 #[test]
-fn direct_io_that_is_not_to_be_had_is_refused() {
+fn unsupported_direct_io_is_refused() {
     perform(&REFUSES_DIRECT);
 }
 
@@ -35,7 +35,7 @@ fn direct_io_that_is_ignored_is_noticed() {
 }
 
 #[test]
-fn what_a_file_system_compresses_away_is_not_the_devices() {
+fn compressed_away_bytes_are_not_the_devices() {
     perform(&COMPRESSED_ZEROS);
 }
 
@@ -64,7 +64,7 @@ fn a_neighbour_is_noticed() {
     let Some(TargetChange::Noise(neighbour)) = &done.scene.turn else {
         panic!("there is a neighbour");
     };
-    // No more than the neighbour has read by now, and nothing before it came: no other process knows this device.
+    // At most the neighbour's reads so far, and none before its start: no other process knows this device.
     let count = |sample: &serde_json::Value, name: &str| sample[name].as_u64().expect("counted");
     let others: Vec<u64> = done
         .seen
@@ -78,7 +78,7 @@ fn a_neighbour_is_noticed() {
         (truth / 5..=truth).contains(&seen),
         "{seen} bytes of others', and {truth} were read"
     );
-    // The share is of all bytes that the device carried.
+    // Share of all bytes that the device carried.
     let carried: u64 = done
         .seen
         .measured()
@@ -92,7 +92,7 @@ fn a_neighbour_is_noticed() {
 }
 
 #[test]
-fn what_was_measured_before_a_device_broke_is_kept() {
+fn results_before_a_device_failure_are_kept() {
     let Some(done) = perform(&BREAKS) else {
         return;
     };

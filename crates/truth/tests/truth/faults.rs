@@ -1,4 +1,4 @@
-//! A file system in user space that does not do what it was asked.
+//! A file system in user space that does not do as requested.
 
 use iolab_truth::scenarios::{FAILS_AT, FORGETS, FORGETS_SYNCED, FROZEN, FULL, SHORT};
 
@@ -65,12 +65,12 @@ fn no_room_is_told_with_its_place() {
 }
 
 #[test]
-fn writes_without_a_sync_are_never_called_the_devices() {
+fn writes_without_sync_are_never_the_devices() {
     let Some(done) = perform(&FORGETS) else {
         return;
     };
     assert_eq!(done.seen.total("syncs"), 0);
-    // Each trial has left all that it wrote to be written out before the next one.
+    // Each trial's data was written out before the next one.
     for sample in &done.seen.samples {
         assert!(sample["owed_sync_ns"].is_u64(), "{sample:#}");
     }

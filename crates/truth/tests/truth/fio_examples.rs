@@ -1,4 +1,5 @@
-//! fio's own example job files, where they are installed: which iolab reads, and which options stop it in the others.
+//! fio's own example job files, where installed: those that iolab reads, and the options that stop it in the
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -9,14 +10,14 @@ use std::process::Command;
 use iolab_truth::binary::binary;
 use needs::Need;
 
-/// A row for each example: its name, and `read` or the options that stop iolab. fio's licence is not that of iolab, so that the files
-/// themselves are not here.
+/// A row for each example: its name, and `read` or the options that stop iolab. The files themselves are not
+/// included, because fio has another licence than iolab.
 const OUTCOMES: &str = include_str!("fio_examples.txt");
-/// Names a folder with the examples of another version.
+/// Environment variable with a folder of another version's examples.
 const VARIABLE: &str = "IOLAB_FIO_EXAMPLES";
 const INSTALLED: &str = "/usr/share/doc/fio/examples";
 
-/// The options at the lines that stop iolab; none where it reads the file.
+/// Options at the lines that stop iolab; empty if it reads the file.
 type Stopped = BTreeSet<String>;
 
 fn expected() -> BTreeMap<&'static str, Stopped> {
@@ -29,10 +30,10 @@ fn expected() -> BTreeMap<&'static str, Stopped> {
     rows.map(|(name, text)| (name, options(text))).collect()
 }
 
-/// The job files of the folder that is named, or else of the installed one; `None` where that has none.
+/// Job files of the folder in the variable, or of the installed one; `None` if that has none.
 ///
 /// # Panics
-/// When the named folder has none: nobody asks for a skip.
+/// The folder in the variable has none: a skip was not requested.
 fn examples() -> Option<Vec<PathBuf>> {
     let Some(named) = std::env::var_os(VARIABLE) else {
         return jobs(Path::new(INSTALLED));
@@ -42,7 +43,7 @@ fn examples() -> Option<Vec<PathBuf>> {
     jobs
 }
 
-/// The job files of a folder, sorted; `None` where it has none.
+/// Job files of a folder, sorted; `None` if it has none.
 fn jobs(folder: &Path) -> Option<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).ok()?;
     let paths = entries.map(|entry| entry.expect("a file of the folder").path());
@@ -53,7 +54,7 @@ fn jobs(folder: &Path) -> Option<Vec<PathBuf>> {
     (!jobs.is_empty()).then_some(jobs)
 }
 
-/// What iolab makes of a job file.
+/// Options that stop iolab in a job file.
 fn stopped(job: &Path, target: &Path) -> Stopped {
     let mut command = Command::new(binary());
     // An example may need variables, which have to be missing everywhere.
@@ -71,7 +72,7 @@ fn stopped(job: &Path, target: &Path) -> Stopped {
     let numbers = numbers.filter_map(|rest| rest.split(':').next());
     let found: Stopped = numbers.filter_map(option).collect();
     match done.status.code() {
-        // It is read, whether or not its files fit here.
+        // The file is read, whether or not its files fit here.
         Some(0 | 3) => assert!(found.is_empty(), "{}: {told}", job.display()),
         Some(2) => assert!(!found.is_empty(), "{}: {told}", job.display()),
         code => panic!("{}: exit code {code:?}: {told}", job.display()),
@@ -80,7 +81,7 @@ fn stopped(job: &Path, target: &Path) -> Stopped {
 }
 
 #[test]
-fn each_example_is_read_or_stopped_by_the_options_that_are_listed() {
+fn each_example_is_read_or_stopped_as_listed() {
     let Some(jobs) = examples() else {
         return needs::skip(Need::FioExamples, INSTALLED);
     };

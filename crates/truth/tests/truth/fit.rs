@@ -1,4 +1,4 @@
-//! `iolab fit` on targets whose syncs take a known time: yes, no, cannot tell.
+//! `iolab fit` on targets with known sync times: yes, no, cannot tell.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::stage::alone;
 const NO: Option<i32> = Some(4);
 const CANNOT_TELL: Option<i32> = Some(5);
 
-/// A log of the user's own, with levels about each part of the distribution.
+/// A user's own log, with levels for each part of the distribution.
 const MINE: &str = r#"
 name = "mine"
 question = "Is it good enough for me?"
@@ -44,7 +44,7 @@ fn mine(scene: &Scene, sync: &str, levels: &[&str]) {
     std::fs::write(scene.folder().join("mine.toml"), text).expect("the scene's folder is ours");
 }
 
-/// Asks, unless the target cannot be made; with what the target itself saw.
+/// Answer and the target's own observations; a skip if the target cannot be made.
 #[track_caller]
 fn asked(behaviour: Behaviour, ask: impl FnOnce(&Scene) -> Answered) -> Option<(Answered, Ledger)> {
     let _alone = alone();
@@ -61,8 +61,8 @@ fn held_for(delay: fn(u64, u64) -> Duration) -> Behaviour {
     }
 }
 
-/// What has to be said of `syncs.p99<10ms`, by what the target itself saw: on a busy machine it holds syncs for longer than it
-/// should. `None` where that is too near to a change of the answer.
+/// Correct answer to `syncs.p99<10ms`, by the target's own observations: on a busy machine it holds syncs too
+/// long. `None` if that is too close to a change of the answer.
 fn truth(ledger: &Ledger) -> Option<&'static str> {
     let (below, above) = (
         ledger.sync_quantile_ms(0.98),
@@ -97,8 +97,8 @@ fn is_about_etcd(delay: fn(u64, u64) -> Duration) {
     is_concluded(&found);
 }
 
-/// What the levels come to with their doubts: on a target whose device is not seen no yes stands, and a no where nothing
-/// disturbed this machine.
+/// Checks the conclusions from levels and doubts: on a target without a visible device there is no yes, and a
+/// no only on an undisturbed machine.
 #[track_caller]
 fn is_concluded(found: &Answered) {
     let levels = found.json["workloads"][0]["levels"].as_array();
@@ -120,7 +120,7 @@ fn is_concluded(found: &Answered) {
 }
 
 #[test]
-fn syncs_of_8_ms_are_good_enough_for_etcd() {
+fn syncs_of_8_ms_suffice_for_etcd() {
     is_about_etcd(|_, _| Duration::from_millis(8));
 }
 
@@ -135,7 +135,7 @@ fn syncs_of_12_ms_are_not() {
 }
 
 #[test]
-fn a_tail_of_one_percent_is_seen_where_it_lies() {
+fn tail_of_one_percent_shows_at_its_quantile() {
     let tail = |number: u64, _| match number % 100 {
         99 => Duration::from_millis(50),
         _ => Duration::from_millis(2),
@@ -151,14 +151,14 @@ fn a_tail_of_one_percent_is_seen_where_it_lies() {
         .collect();
     assert_eq!((answers[0], answers[2]), ("yes", "no"), "{}", found.text);
     is_concluded(&found);
-    // Unless the machine made more of them slow.
+    // Unless the machine slowed more of them down.
     if ledger.sync_quantile_ms(0.985) < 9.0 {
         assert_eq!(answers[1], "cannot tell", "{}", found.text);
     }
 }
 
 #[test]
-fn a_level_that_does_not_last_does_not_hold() {
+fn level_that_does_not_last_does_not_hold() {
     let step = |_, written: u64| match written < 48 * MIB {
         true => Duration::from_millis(2),
         false => Duration::from_millis(15),
@@ -172,23 +172,23 @@ fn a_level_that_does_not_last_does_not_hold() {
     assert_eq!(level["as_measured"], "no", "{}", found.text);
     is_concluded(&found);
     let change = &found.json["workloads"][0]["levels"][0]["change"];
-    // A busy machine can hide where it was, but not that the level is missed.
+    // A busy machine can hide the position of the change, but not the missed level.
     let Some(bytes) = change["after_bytes"].as_u64() else {
         return needs::skip(Need::Quiet, "the change was not found");
     };
-    // The warm-up trial is not counted: it writes for 200 ms of about 2.2 ms each.
+    // The warm-up trial is not counted: it writes for 200 ms, about 2.2 ms each.
     assert!((36 * MIB..=52 * MIB).contains(&bytes), "{}", found.text);
     let ms = |name: &str| change[name].as_f64().expect("a time") / 1e6;
     assert!((2.0..9.0).contains(&ms("from")) && (15.0..25.0).contains(&ms("to")));
 }
 
 #[test]
-fn a_target_that_may_lie_is_never_good_enough() {
+fn target_that_may_lie_never_suffices() {
     let lies = Behaviour {
         volatile: true,
         ..Behaviour::default()
     };
-    // With fdatasync this server keeps what it acknowledged.
+    // With fdatasync this server keeps acknowledged data.
     for sync in ["none", "odsync"] {
         let found = asked(lies.clone(), |scene| {
             mine(scene, sync, &["writes.p99<1s"]);
@@ -205,7 +205,7 @@ fn a_target_that_may_lie_is_never_good_enough() {
     }
 }
 
-/// A small file system on a loop device over memory, which takes direct I/O.
+/// A small file system with direct I/O on a loop device over memory.
 fn on_memory(scene: &Scene) -> Made<PathBuf> {
     let backing = hole(scene.folder_in_memory()?.join("backing"), 200 * MIB)?;
     let device = loop_over(scene, &backing, true)?;
@@ -213,7 +213,7 @@ fn on_memory(scene: &Scene) -> Made<PathBuf> {
 }
 
 #[test]
-fn memory_below_a_loop_device_is_never_good_enough() {
+fn memory_below_a_loop_device_never_suffices() {
     let _alone = alone();
     let made = Scene::new().and_then(|scene| {
         let folder = on_memory(&scene)?;
@@ -231,7 +231,7 @@ fn memory_below_a_loop_device_is_never_good_enough() {
 }
 
 #[test]
-fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
+fn control_group_limit_causes_a_no() {
     let _alone = alone();
     let made = Scene::new().and_then(|mut scene| {
         let backing = hole(scene.folder_in_memory()?.join("backing"), 200 * MIB)?;

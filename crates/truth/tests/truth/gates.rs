@@ -1,4 +1,4 @@
-//! Gates on programs whose time is known: 10 ms in the runs before, and 10 or 13 ms in the new one.
+//! Gates on programs with known time: 10 ms in the earlier runs, and 10 or 13 ms in the new one.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,17 +10,17 @@ use iolab_truth::system::{unless_missing, warn};
 
 use crate::stage::alone;
 
-/// Runs of the history.
+/// Runs in the history.
 const EARLIER: usize = 5;
 /// Gates on each program.
 const GATES: usize = 3;
-/// Gates of these that must be right.
+/// Gates that must be right.
 const MAJORITY: usize = 2;
-/// Rounds in which they are tried; a disturbed run is repeated.
+/// Most rounds; a disturbed run is repeated.
 const ROUNDS_MAX: usize = 6;
-/// The change that is to be found: 13 ms against 10 ms, with the start of the program in both.
+/// Smallest change to find: 13 ms against 10 ms, with the start of the program in both.
 const FACTOR: f64 = 1.2;
-/// Which program comes first in each round: drawn once, by coin.
+/// Program that comes first in each round, drawn once by coin.
 const ORDER: u32 = 0b01_1010;
 
 fn iolab(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String) {
@@ -35,7 +35,7 @@ fn iolab(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String) {
     (status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The program that is measured, under the same name whatever it takes.
+/// The measured program, with the same name whatever its duration.
 fn write_program(path: &Path, milliseconds: u32) {
     let script = format!("#!/bin/sh\nexec sleep 0.0{milliseconds}\n");
     std::fs::write(path, script).expect("room");
@@ -43,7 +43,7 @@ fn write_program(path: &Path, milliseconds: u32) {
     std::fs::set_permissions(path, executable).expect("it is ours");
 }
 
-/// The factor that a gate says it would have found.
+/// Factor that a gate claims to detect.
 fn found_factor(text: &str) -> Option<f64> {
     let text = text.replace('\n', " ");
     let behind = text.split("a factor of ").nth(1)?;
@@ -53,8 +53,8 @@ fn found_factor(text: &str) -> Option<f64> {
     number.trim_end_matches('.').parse().ok()
 }
 
-/// What a gate says of a program that takes so long: whether it alarms; `None` where it calls the run disturbed, and where runs
-/// differ by so much on this machine that it says it could not find the change.
+/// Whether a gate alarms on a program. `None` if it calls the run disturbed, or says that runs differ too much
+/// on this machine to find the change.
 fn is_alarm(scene: &Scene, file: &str) -> Option<bool> {
     let (code, text) = iolab(scene, &["gate", "--history", "history", file]);
     match code {
@@ -69,10 +69,10 @@ fn is_alarm(scene: &Scene, file: &str) -> Option<bool> {
     }
 }
 
-/// A gate errs in 5 % of cases by its design, and this machine may be busy: of three undisturbed gates on each of the two programs,
-/// in random order, at least two must be right.
+/// A gate errs in 5 % of cases by design, and this machine may be busy. Of three undisturbed gates on each of
+/// the two programs, in random order, at least two must be right.
 #[test]
-fn a_program_that_takes_three_milliseconds_more_is_an_alarm() {
+fn three_milliseconds_more_are_an_alarm() {
     let _alone = alone();
     let Some(scene) = unless_missing(Scene::new()) else {
         return;

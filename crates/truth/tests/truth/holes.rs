@@ -1,5 +1,5 @@
-//! Ways in which a target can be in use that were once overlooked, each as a stack of its own; and targets beside them
-//! that are free, and must stay so.
+//! Kinds of use of a target that were once overlooked, each as a separate stack; and free targets next to them,
+//! which must stay free.
 
 use iolab_truth::files::MIB;
 use iolab_truth::stacks::trial::{self, Outcome};
@@ -9,7 +9,7 @@ use iolab_truth::system::unless_missing;
 use crate::stacks::needs_tools;
 use crate::stage::alone;
 
-/// A stack that is written down step by step.
+/// A stack written down step by step.
 pub(crate) struct Stack(pub(crate) Plan);
 
 impl Stack {
@@ -39,7 +39,7 @@ impl Stack {
         self.0.push(Step::Format { kind, on })
     }
 
-    /// Formats, and mounts.
+    /// Makes and mounts a file system.
     pub(crate) fn mounted(&mut self, kind: Format, on: &[Id]) -> Id {
         let format = self.format(kind, on);
         let hidden = false;
@@ -62,7 +62,7 @@ impl Stack {
         self.0.push(Step::Hold { node, how })
     }
 
-    /// An overlay whose layers are folders of their own; also its lower one.
+    /// An overlay with separate folders as layers, and its lower layer.
     fn overlay(&mut self) -> (Id, Id) {
         let lower = self.0.push(Step::Folder { within: 0 });
         let host = self.0.push(Step::Folder { within: 0 });
@@ -79,7 +79,7 @@ impl Stack {
         self
     }
 
-    /// What iolab did; a skip where that cannot be tried here.
+    /// Outcome of iolab; a skip where that cannot be tried here.
     #[track_caller]
     fn done(mut self, target: Id) -> Option<Outcome> {
         let _alone = alone();
@@ -93,7 +93,7 @@ impl Stack {
         Some(outcome)
     }
 
-    /// It must be written to.
+    /// Checks that iolab writes to the target.
     #[track_caller]
     fn accepts(self, target: Id) {
         if let Some(outcome) = self.done(target) {
@@ -101,7 +101,7 @@ impl Stack {
         }
     }
 
-    /// It must be refused, and the reason must name what these steps made.
+    /// Checks that iolab refuses the target, with the paths of these steps in the reason.
     #[track_caller]
     fn refuses(self, target: Id, named: &[Id], words: &[&str]) {
         let Some(outcome) = self.done(target) else {
@@ -117,7 +117,7 @@ impl Stack {
     }
 }
 
-/// ext4 on a loop device over a file of 64 MiB: the file, the device and the folder where it is mounted.
+/// ext4 on a loop device over a file of 64 MiB: the file, the device and the mount point.
 fn mounted_image(stack: &mut Stack) -> [Id; 3] {
     let file = stack.file(0, 64);
     let device = stack.over(file);
@@ -125,7 +125,7 @@ fn mounted_image(stack: &mut Stack) -> [Id; 3] {
 }
 
 #[test]
-fn a_loop_device_over_a_part_of_a_mounted_image() {
+fn loop_device_over_part_of_a_mounted_image() {
     let mut stack = Stack::new();
     let [file, device, folder] = mounted_image(&mut stack);
     let window = stack.window(file, 16, None);
@@ -145,7 +145,7 @@ fn a_loop_device_over_a_mounted_loop_device() {
 }
 
 #[test]
-fn a_disk_with_a_mounted_partition_and_what_stands_on_that_disk() {
+fn disk_with_a_mounted_partition_and_loop_above() {
     for is_loop in [false, true] {
         let mut stack = Stack::new();
         let file = stack.file(0, 128);
@@ -160,7 +160,7 @@ fn a_disk_with_a_mounted_partition_and_what_stands_on_that_disk() {
 }
 
 #[test]
-fn a_loop_device_over_the_range_of_a_mounted_partition() {
+fn loop_device_over_a_mounted_partitions_range() {
     let mut stack = Stack::new();
     let file = stack.file(0, 128);
     let disk = stack.over(file);
@@ -171,19 +171,19 @@ fn a_loop_device_over_the_range_of_a_mounted_partition() {
 }
 
 #[test]
-fn a_file_that_backs_a_mounted_loop_device_through_an_overlay() {
+fn file_backing_a_mounted_loop_through_an_overlay() {
     let mut stack = Stack::new();
     let (_, overlay) = stack.overlay();
     let file = stack.file(overlay, 64);
     let device = stack.over(file);
     stack.mounted(Format::Ext4, &[device]);
     let under = stack.0.push(Step::Under { file });
-    // The file lies in a layer of an overlay: no further reason has to be named.
+    // The file is in a layer of an overlay: no further reason has to be named.
     stack.refuses(under, &[under], &[]);
 }
 
 #[test]
-fn a_file_through_an_overlay_whose_upper_file_backs_a_mounted_loop_device() {
+fn overlay_file_whose_upper_backs_a_mount() {
     let mut stack = Stack::new();
     let (_, overlay) = stack.overlay();
     let file = stack.file(overlay, 64);
@@ -288,7 +288,7 @@ fn a_file_that_another_process_may_write() {
 }
 
 #[test]
-fn a_file_that_another_process_may_write_by_another_path() {
+fn file_open_for_writing_by_another_path() {
     for (how, by_upper) in [
         (Hold::Writing, true),
         (Hold::Mapped, true),
@@ -305,7 +305,7 @@ fn a_file_that_another_process_may_write_by_another_path() {
             (file, under)
         };
         stack.hold(held, how);
-        // A path inside the layer is refused for lying there; the message need not name the process.
+        // A path inside the layer is refused for its place; the message need not name the process.
         let words: &[&str] = if by_upper { &["process"] } else { &[] };
         stack.refuses(target, &[target], words);
     }
@@ -352,7 +352,7 @@ fn an_idle_file_system_in_the_file_below() {
     stack.refuses(window, &[window, file], &["ext4"]);
 }
 
-/// Without `/sys` it is unknown which loop devices there are; without `/proc`, what is mounted.
+/// Without `/sys` the loop devices are unknown; without `/proc`, the mounts.
 #[test]
 fn what_cannot_be_seen_is_in_use() {
     for (view, missing) in [(View::NoSys, "/sys"), (View::NoProc, "/proc")] {
@@ -366,7 +366,7 @@ fn what_cannot_be_seen_is_in_use() {
 }
 
 #[test]
-fn a_mounted_image_stays_in_use_where_sys_cannot_be_seen() {
+fn mounted_image_stays_in_use_without_sys() {
     let mut stack = Stack::new();
     let [file, ..] = mounted_image(&mut stack);
     stack
@@ -431,7 +431,7 @@ fn a_file_in_a_mounted_image_is_free() {
 }
 
 #[test]
-fn an_idle_device_is_free_when_its_signature_is_named() {
+fn idle_device_is_free_with_its_signature_named() {
     for kind in Format::ALL {
         let mut stack = Stack::new();
         let sizes = kind.sizes().iter();
@@ -463,7 +463,7 @@ fn what_does_not_overlap_is_free() {
         }
     }
 
-    // A partition beside a mounted one.
+    // A partition next to a mounted one.
     let mut stack = Stack::new();
     let file = stack.file(0, 128);
     let disk = stack.over(file);
@@ -482,7 +482,7 @@ fn what_does_not_overlap_is_free() {
 }
 
 #[test]
-fn a_loop_device_over_a_private_file_is_free() {
+fn loop_device_over_a_private_file_is_free() {
     let mut stack = Stack::new();
     let file = stack.file(0, 64);
     let device = stack.over(file);

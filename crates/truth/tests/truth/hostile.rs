@@ -20,13 +20,13 @@ use crate::holes::Stack;
 use crate::stacks::needs_tools;
 use crate::stage::alone;
 
-/// What iolab must do, and what it must say when it refuses.
+/// Required behaviour of iolab, with the words of a refusal.
 enum Must {
     Write,
     Refuse(Vec<String>),
 }
 
-/// A target, what the user names, and what iolab must do.
+/// A target, the user's consent, and the required behaviour of iolab.
 struct Case {
     target: PathBuf,
     consent: String,
@@ -34,14 +34,14 @@ struct Case {
 }
 
 impl Case {
-    /// With the signature that lies there.
+    /// With the signature on the target named.
     fn naming(mut self, signature: &str) -> Self {
         self.consent = format!("--destroy-data={signature}");
         self
     }
 }
 
-/// It is in use; the reason must name all of these.
+/// A used target, whose refusal must name all of these.
 fn refused(target: impl Into<PathBuf>, words: &[&Path]) -> Case {
     let words = words.iter().map(|word| word.display().to_string());
     Case {
@@ -59,9 +59,9 @@ fn written(target: impl Into<PathBuf>) -> Case {
     }
 }
 
-/// A stack to begin with, and what a test adds to it by hand.
+/// A first stack, with a test's additions by hand.
 struct Yard {
-    /// Processes go before what they hold.
+    /// Processes end before the objects that they hold.
     holders: Vec<Holder>,
     built: Built,
 }
@@ -72,7 +72,7 @@ impl Yard {
         Self::within(Scene::new()?, plan)
     }
 
-    /// The same, in the folder of a scene.
+    /// A yard in the folder of a scene.
     fn within(scene: Scene, plan: &Plan) -> Made<Self> {
         Ok(Self {
             holders: Vec::new(),
@@ -88,7 +88,7 @@ impl Yard {
         self.built.path(id)
     }
 
-    /// Carries out lines of shell with arguments; what they print.
+    /// Runs lines of shell with arguments, and returns their output.
     fn sh(&self, script: &str, arguments: &[&Path]) -> Made<String> {
         let arguments: Vec<String> = arguments
             .iter()
@@ -99,7 +99,7 @@ impl Yard {
         run("sh", &words)
     }
 
-    /// Has a command carried out at the end.
+    /// Registers a command for the end.
     fn later(&self, command: &[&str]) {
         self.built.scene.keeper.finally(command);
     }
@@ -122,7 +122,7 @@ impl Yard {
         Ok(at)
     }
 
-    /// Performs something while a file system is mounted.
+    /// Runs a test while a file system is mounted.
     fn while_mounted(&self, by: &str, what: &Path, at: &Path, test: impl FnOnce()) -> Made<()> {
         let (what, at) = (what.display().to_string(), at.display().to_string());
         self.later(&["sh", "-c", "! mountpoint -q \"$0\" || umount \"$0\"", &at]);
@@ -131,7 +131,7 @@ impl Yard {
         run("umount", &[&at]).map(drop)
     }
 
-    /// Holds what iolab does with each target against what it must do.
+    /// Compares the behaviour of iolab on each target with the required one.
     #[track_caller]
     fn judge(&self, cases: Vec<Case>) {
         for case in cases {
@@ -158,7 +158,7 @@ impl Yard {
     }
 }
 
-/// Performs a test; a skip where something for it cannot be made here.
+/// Runs a test; a skip if something for it cannot be made here.
 #[track_caller]
 fn perform(test: impl FnOnce() -> Made<()>) {
     let _alone = alone();
@@ -173,7 +173,8 @@ fn idle() -> (Plan, Id, Id) {
     (stack.0, file, device)
 }
 
-/// ext4 on a loop device over a file, mounted: the file, the device, the folder, and a device over the file's last 48 MiB.
+/// ext4 on a loop device over a file, mounted: the file, the device, the mount point, and a device over the
+/// file's last 48 MiB.
 fn busy() -> (Plan, [Id; 4]) {
     let mut stack = Stack::new();
     let file = stack.file(0, 64);
@@ -239,7 +240,7 @@ fn read_only_mounts_are_in_use() {
 }
 
 #[test]
-fn devices_are_known_by_number_and_not_by_name() {
+fn devices_are_identified_by_number_not_name() {
     perform(|| {
         let (plan, [_, device, folder, window]) = busy();
         let yard = Yard::new(&plan)?;
@@ -374,9 +375,10 @@ fn a_hard_link_leads_out_of_a_layer() {
     });
 }
 
-/// Once their names are gone, a file of an overlay and the one in its layer cannot be distinguished from others.
+/// Once their names are gone, a file of an overlay and the one in its layer cannot be distinguished from
+/// others.
 #[test]
-fn files_of_an_overlay_that_have_lost_their_names() {
+fn overlay_files_without_names_are_refused() {
     perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let device = over_an_overlay(&yard)?;
@@ -397,7 +399,7 @@ fn files_of_an_overlay_that_have_lost_their_names() {
     });
 }
 
-/// A `/proc` of processes alone does not tell of swap.
+/// A `/proc` with processes alone lacks swap.
 #[test]
 fn swap_that_proc_does_not_tell() {
     perform(|| {

@@ -1,4 +1,4 @@
-//! Nothing that was made is left behind by a test that is killed.
+//! Removal of everything that a killed test has made.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,10 +14,10 @@ use iolab_truth::{Made, Scene};
 
 use crate::stage::alone;
 
-/// Says that a name of something that was made follows.
+/// Prefix of the name of a made object.
 const MADE: &str = "made: ";
 
-/// A scene with something of everything, and the files that are there as long as it is.
+/// A scene with one object of each kind, and the files that exist as long as it does.
 fn everything() -> Made<(Scene, [String; 4])> {
     let mut scene = Scene::new()?;
     let fuse = scene.subfolder("fuse")?;

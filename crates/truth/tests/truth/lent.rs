@@ -1,4 +1,5 @@
-//! What peers and programs are given: where that is impossible the run is refused, and devices are guarded without them.
+//! Access of peers and programs to a target: where that is impossible the run is refused, and devices are
+//! protected without it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,16 +14,16 @@ use needs::Need;
 
 use crate::stage::alone;
 
-/// A moment of a run with fio beside iolab.
+/// A short run with fio as peer.
 const PEER: [&str; 10] = [
     "--peer", "fio", "--size", "4M", "--set", "bs=64k", "--budget", "1s", "--time", "50ms",
 ];
-/// The same of a program.
+/// A short run of a program.
 const PROGRAM: [&str; 6] = [
     "--set", "command=cat {file}", "--size", "4k", "--budget", "1s",
 ];
 
-/// Performs a test; a skip where something for it cannot be made here.
+/// Runs a test; a skip if something for it cannot be made here.
 #[track_caller]
 fn perform(test: impl FnOnce() -> Made<()>) {
     let _alone = alone();
@@ -30,7 +31,7 @@ fn perform(test: impl FnOnce() -> Made<()>) {
     unless_missing(needed.and_then(|_| test()));
 }
 
-/// Runs iolab on an empty directory of the scene by a command in front of it; exit code and what it said.
+/// Runs iolab on an empty directory of the scene, with a command in front; exit code and output.
 fn told(
     scene: &Scene,
     before: &[&str],
@@ -68,7 +69,7 @@ fn without_proc_nothing_is_lent_and_nothing_made() {
         let scene = Scene::new()?;
         scene.subfolder("place")?;
         let none = "umount -l /proc && exec \"$@\"";
-        // A /proc of another PID namespace. Its processes end with the first one.
+        // A /proc of another PID namespace, whose processes end with the first one.
         let foreign = "mkfifo go; unshare --pid --fork sh -c 'mount -t proc proc /proc && echo >go && sleep 60' & read -r _ <go; \"$@\"; code=$?; rm go; exit $code";
         let alone = [
             "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
@@ -92,7 +93,7 @@ fn without_proc_nothing_is_lent_and_nothing_made() {
 }
 
 #[test]
-fn a_peer_is_refused_where_iolab_may_not_read_its_own_file() {
+fn peer_is_refused_when_iolabs_file_is_unreadable() {
     perform(|| {
         let scene = Scene::open_to_all()?;
         let place = scene.subfolder("place")?;

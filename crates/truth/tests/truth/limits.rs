@@ -1,4 +1,4 @@
-//! Limits of the machine: what does not fit is refused before anything is made, and nothing is left behind.
+//! Limits of the machine: anything that does not fit is refused before it is made, and no files remain.
 
 use std::path::Path;
 use std::process::{Child, Output};
@@ -14,10 +14,10 @@ use needs::Need;
 
 use crate::stage::alone;
 
-/// Room for the process with few buffers, and for nothing more.
+/// Memory for the process with few buffers, and nothing more, bytes.
 const MEMORY: u64 = 200 << 20;
 
-/// What iolab did, and the names in its target then.
+/// Result of iolab, and the number of names left in its target.
 struct Done {
     code: Option<i32>,
     stderr: String,
@@ -44,7 +44,7 @@ fn little_memory() -> Made<Scene> {
 }
 
 #[test]
-fn memory_that_a_control_group_denies_is_not_asked_for() {
+fn memory_denied_by_a_control_group_is_refused() {
     let _alone = alone();
     let Some(mut scene) = unless_missing(little_memory()) else {
         return;
@@ -80,7 +80,8 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
     }
 }
 
-/// Shuts a file system down: `FS_IOC_SHUTDOWN` of ext4 and XFS, by the tool of XFS, which takes others with `-x`.
+/// Shuts a file system down: `FS_IOC_SHUTDOWN` of ext4 and XFS, by the tool of XFS, which accepts others with
+/// `-x`.
 fn shut_down(at: &Path) {
     let place = at.display().to_string();
     run("xfs_io", &["-x", "-c", "shutdown", &place]).expect("it shuts down");
@@ -90,7 +91,7 @@ fn is_over(child: &mut Child) -> bool {
     child.try_wait().is_ok_and(|status| status.is_some())
 }
 
-/// Calls that a process has made to read something (`syscr`).
+/// Number of read calls of a process (`syscr`).
 fn reads(child: &Child) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("syscr: "));
@@ -100,7 +101,7 @@ fn reads(child: &Child) -> u64 {
         .unwrap_or(0)
 }
 
-/// A file system of its own on a loop device; the target lies there.
+/// A separate file system on a loop device, with the target.
 fn short_lived(make: &[&str]) -> Made<Scene> {
     tool(Need::XfsIo)?;
     let scene = Scene::new()?;
@@ -111,7 +112,7 @@ fn short_lived(make: &[&str]) -> Made<Scene> {
 }
 
 #[test]
-fn a_file_system_that_is_shut_down_is_what_a_run_fails_with() {
+fn file_system_shutdown_fails_the_run() {
     let _alone = alone();
     for make in [&["mkfs.ext4", "-qF"][..], &["mkfs.xfs", "-qf"]] {
         for file in ["r.iolab", "mount/r.iolab"] {
@@ -126,7 +127,7 @@ fn a_file_system_that_is_shut_down_is_what_a_run_fails_with() {
             let path = scene.folder().join(file);
             let output = scene.carry_out(&mut command, |child| {
                 wait_for(&path, 1, || is_over(child));
-                // The next trial takes three seconds, and is under way once it has read something.
+                // The next trial takes three seconds, and is in progress once it has read something.
                 let before = reads(child);
                 while reads(child) < before + 100 && !is_over(child) {
                     std::thread::yield_now();
@@ -137,7 +138,7 @@ fn a_file_system_that_is_shut_down_is_what_a_run_fails_with() {
             let told = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{told}");
             assert!(told.contains(file), "{told}");
-            // Of what lies in the file system nothing can be read any more.
+            // Files on the file system are now unreadable.
             if !path.starts_with(&scene.target) {
                 let failed = samples(&path).pop().expect("a failed trial is kept");
                 assert!(failed["errors"].as_u64() > Some(0), "{failed:#}\n{told}");

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::bare::{Kernel, measured_truly};
 
-/// Ubuntu 18.04 had it. It lacks io_uring, `pidfd_open`, `MADV_POPULATE_WRITE`, PSI, `cachestat` and the alignment in `statx`.
+/// Kernel of Ubuntu 18.04. It lacks io_uring, `pidfd_open`, `MADV_POPULATE_WRITE`, PSI, `cachestat` and the
+/// alignment in `statx`.
 const LINUX_4_18: Kernel = Kernel {
     package: "linux-image-unsigned-4.18.0-25-generic",
     suite: "bionic-updates",
@@ -16,10 +17,10 @@ const LINUX_4_18: Kernel = Kernel {
     need: Need::OldKernel,
 };
 
-/// Backends that take direct I/O there.
+/// Backends that support direct I/O there.
 const DIRECT: &str = "sync,psync,pvsync2,libaio,pool";
 
-/// What the guest measures further, and what it is refused.
+/// Additional measurements of the guest, and requests that are refused.
 const FURTHER: &str = r#"
 echo "@@ kernel"; uname -r
 measure verify write-random /mnt --set backend=libaio,psync --bs 4k --direct --verify
@@ -40,10 +41,10 @@ fn linux_4_18_is_measured_truly() {
         findings.iter().any(|finding| finding["rule"] == "pressure"),
         "{doctor:#}"
     );
-    // What the user named is refused.
+    // Explicit requests of the user are refused.
     for done in ["in-flight 0", "io_uring 2", "populated 2"] {
         assert!(parts.contains_key(done), "{done}: {parts:#?}");
     }
-    // What an experiment has by itself is left out, and it says so.
+    // Built-in settings of an experiment are left out, with a message.
     assert!(parts["in-flight 0"].contains("left out backend=io_uring"));
 }

@@ -1,4 +1,4 @@
-//! Several ranks as clients of one store, one that is slower than the other, and ranks with disks of their own.
+//! Several ranks: as clients of one store, with one slower than the other, and with separate disks.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::stage::alone;
 
 const REGION: u64 = 8 << 20;
-/// What each of two ranks goes over.
+/// Bytes per rank.
 const PART: u64 = REGION / 2;
 
 /// Two mounts of one store, `view0` and `view1`.
@@ -27,15 +27,16 @@ fn two_clients() -> Made<([View; 2], Scene)> {
     Ok((views, scene))
 }
 
-/// What a client wrote or read before is served by its page cache; what another one did is not, whatever that one's holds.
+/// A client's earlier reads and writes are served by its own page cache; another client's are not, whatever
+/// that one's cache holds.
 #[test]
-fn clients_of_one_store_have_caches_of_their_own() {
+fn clients_of_one_store_have_separate_caches() {
     let _alone = alone();
-    // Declared last, dropped first: the scene unmounts what the views still serve.
+    // Declared last, dropped first: the scene unmounts the views' file systems while they are still served.
     let Some((views, scene)) = unless_missing(two_clients()) else {
         return;
     };
-    // Before each trial a client reads the part that it wrote; then that one, or the other's.
+    // Before each trial a client reads the part that it wrote; then that part, or the other's.
     let sets = [
         "bs=64k", "region=8m", "cache=hot", "shift=none,rank", "time=none", "bytes=none",
     ];
@@ -62,14 +63,15 @@ fn clients_of_one_store_have_caches_of_their_own() {
             let held = client["cached_before_median"].as_f64().expect("a share");
             match shift {
                 "none" => assert_eq!(held, 1.0, "{client}"),
-                // Only read-ahead beyond the own part may be cached.
+                // Only read-ahead beyond the client's own part may be cached.
                 _ => assert!(held < 0.1, "{client}"),
             }
             let reason = client["served_by_reason"].as_str().unwrap_or_default();
             assert!(!reason.is_empty(), "{client}");
         }
     }
-    // The server saw every trial that read what the other client wrote, and of the others what warmed the cache once.
+    // The server saw every trial that read the other client's writes; for the others it saw only the one
+    // warming of the cache.
     let trials = seen
         .samples
         .iter()
@@ -86,9 +88,9 @@ fn clients_of_one_store_have_caches_of_their_own() {
     }
 }
 
-/// What another rank looks up and opens may have no answer either: rank 0 names it with the target that it sees.
+/// A silent target may block another rank's look-up and open as well: rank 0 names that rank with its target.
 #[test]
-fn a_rank_whose_target_is_silent_is_named_with_it() {
+fn rank_with_a_silent_target_is_named() {
     let _alone = alone();
     for call in [Call::Look, Call::Create] {
         let Some((views, scene)) = unless_missing(two_clients()) else {
@@ -109,14 +111,14 @@ fn a_rank_whose_target_is_silent_is_named_with_it() {
     }
 }
 
-/// How long a request of each rank is held.
+/// Time for which a request of each rank is held.
 const HELD: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(3)];
-/// Share by which the ratio may be off.
+/// Tolerance of the ratio, as a share.
 const OFF: f64 = 0.05;
-/// Share by which requests may be held longer than they should be before nothing can be said.
+/// Excess delay of requests, as a share, above which nothing can be concluded.
 const EXCESS: f64 = 0.1;
 
-/// A rank whose requests take longer is named, with the ratio of the times that they were held.
+/// A slower rank is named, with the ratio of the holding times.
 #[test]
 fn a_slow_rank_is_named_with_its_ratio() {
     let _alone = alone();
@@ -168,12 +170,12 @@ fn a_slow_rank_is_named_with_its_ratio() {
     assert!((told / truth - 1.0).abs() <= OFF, "{told}, true is {truth}");
 }
 
-/// What both ranks read in a trial.
+/// Bytes read by both ranks in a trial.
 const READ: u64 = 32 * MIB;
-/// What a device may carry beyond what processes had it fetch: metadata.
+/// Bytes that a device may carry beyond the processes' reads: metadata.
 const BEYOND: u64 = MIB;
 
-/// So many disks, each with a file system: `disk0`, `disk1`.
+/// Scene with `count` disks, each with a file system: `disk0`, `disk1`.
 fn disks(count: usize) -> Made<Scene> {
     let scene = Scene::new()?;
     for number in 0..count {
@@ -191,7 +193,7 @@ fn disks(count: usize) -> Made<Scene> {
     Ok(scene)
 }
 
-/// A row per rank and trial that is no warm-up, and a row per such trial; a skip where it cannot be measured here.
+/// A row per rank and measured trial, and a row per such trial; a skip where it cannot be measured here.
 #[track_caller]
 fn read_by_two(scene: &Scene, target: &str, cache: &str) -> Option<(Vec<[Value; 2]>, Vec<Value>)> {
     let region = format!("region={READ}");
@@ -219,7 +221,7 @@ fn read_by_two(scene: &Scene, target: &str, cache: &str) -> Option<(Vec<[Value; 
     Some((ranks, whole))
 }
 
-/// Whether a device carried what was fetched for a number of reads, read-ahead included, and little else.
+/// Whether a device carried the bytes fetched for a number of reads, read-ahead included, and little else.
 fn carried(device: &Value, fetched: &Value, read: u64) -> bool {
     let [Some(device), Some(fetched)] = [device, fetched].map(Value::as_u64) else {
         return false;
@@ -227,7 +229,8 @@ fn carried(device: &Value, fetched: &Value, read: u64) -> bool {
     read <= fetched && (fetched..=fetched + BEYOND).contains(&device)
 }
 
-/// Each of two ranks on a host has a disk: each client has the account of its own one, and the trial that of both.
+/// Each of two ranks on a host has a disk: each client has its own disk's account, and the trial has the sum of
+/// both.
 #[test]
 fn disks_of_two_ranks_are_both_counted() {
     let _alone = alone();
@@ -255,7 +258,7 @@ fn disks_of_two_ranks_are_both_counted() {
             let (device, below) = (&whole["device_read_bytes"], &whole["bottom_read_bytes"]);
             assert_eq!(device.as_u64(), sum, "{cache}: {whole}");
             assert_eq!(whole["served_by"], "device", "{cache}: {whole}");
-            // The files behind both lie on one disk.
+            // Both backing files are on one disk.
             assert!(below.as_u64() >= sum, "{cache}: {whole}");
             assert_eq!(&ranks[0]["client_bottom_read_bytes"], below, "{ranks:?}");
             assert_eq!(ranks[1]["client_bottom_read_bytes"], Value::Null);
@@ -263,7 +266,7 @@ fn disks_of_two_ranks_are_both_counted() {
     }
 }
 
-/// Two ranks with folders of one disk: its account is that of both together, is stored once, and says so.
+/// Two ranks with folders on one disk: the disk's account covers both together, is stored once, and says so.
 #[test]
 fn a_disk_of_two_ranks_is_counted_once() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! Requests that are more than reads and writes, on devices and file systems made for the purpose; all need root.
+//! Requests other than reads and writes, on devices and file systems made for the purpose; all need root.
 
 use std::os::unix::fs::FileExt;
 
@@ -10,7 +10,7 @@ use iolab_truth::system::{Made, failed, unless_missing};
 
 use crate::stage::alone;
 
-/// A file of so many MiB, each byte 1, with a loop device over it.
+/// A file of `mib` MiB, each byte 1, with a loop device over it.
 fn looped(mib: u64) -> Made<Scene> {
     let scene = Scene::new()?;
     let image = scene.folder().join("image");
@@ -20,7 +20,7 @@ fn looped(mib: u64) -> Made<Scene> {
 }
 
 #[test]
-fn a_trim_of_a_device_never_leaves_its_region() {
+fn trim_of_a_device_stays_in_its_region() {
     let _alone = alone();
     let Some(scene) = unless_missing(looped(32)) else {
         return;
@@ -46,7 +46,7 @@ fn a_trim_of_a_device_never_leaves_its_region() {
 }
 
 #[test]
-fn bytes_at_the_device_follow_what_can_be_compressed() {
+fn bytes_at_the_device_follow_compressibility() {
     let _alone = alone();
     let btrfs = || {
         let scene = Scene::new()?;
@@ -82,7 +82,7 @@ fn bytes_at_the_device_follow_what_can_be_compressed() {
 }
 
 #[test]
-fn a_purge_that_a_device_does_not_offer_trims_its_region_and_nothing_else() {
+fn unsupported_purge_trims_only_its_region() {
     let _alone = alone();
     let Some(scene) = unless_missing(looped(32)) else {
         return;

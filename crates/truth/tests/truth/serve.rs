@@ -1,4 +1,4 @@
-//! `iolab serve`: what tools measure on a model is the model.
+//! `iolab serve`: tools measure the properties of the model.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use serde_json::Value;
 
 use crate::stage::alone;
 
-/// Every request takes 5 ms, whatever the number that wait.
+/// Every request takes 5 ms, whatever the number waiting.
 const FIXED: &str = "title = \"5 ms each\"\nsource = []\n\
     [model.latency]\nread_us = 5000\nwrite_us = 5000\ninner.memory = 67_108_864\n";
 /// One request at a time, 2 ms each.
 const SERIAL: &str = "title = \"2 ms each, one at a time\"\nsource = []\n[model.server]\nslots = 1\n\
     inner.latency = { read_us = 2000, write_us = 2000, inner.memory = 67_108_864 }\n";
-/// Share by which a tool may be off.
+/// Tolerance of a tool, as a share.
 const OFF: f64 = 0.1;
-/// Share of the service time by which the server may be late at the median before nothing can be said.
+/// Median lateness of the server, as a share of the service time, above which nothing can be concluded.
 const LATE: f64 = 0.05;
 
-/// Ends it; the report, or a skip where it was too late to say anything.
+/// Ends it and returns the report; a skip if it was too late for a conclusion.
 #[track_caller]
 fn report(model: ServedModel, scene: &Scene) -> Option<Value> {
     let at = model.place().to_owned();
@@ -47,7 +47,7 @@ fn report(model: ServedModel, scene: &Scene) -> Option<Value> {
     Some(report)
 }
 
-/// Has fio read random blocks of 4 KiB for two seconds: its job's object; a skip without fio.
+/// Runs fio with random reads of 4 KiB for two seconds, and returns the object of its job; a skip without fio.
 #[track_caller]
 fn fio(scene: &Scene, file: &Path, more: &[&str]) -> Option<Value> {
     let mut command = scene.command(Path::new(needs::tool(Need::Fio)?));
@@ -80,7 +80,7 @@ fn scene(definition: &str) -> Made<(Scene, PathBuf)> {
     Ok((scene, at))
 }
 
-/// Serves a definition; a skip where that cannot be done here.
+/// Serves a definition; a skip where that is impossible.
 #[track_caller]
 pub(crate) fn served(definition: &str, more: &[&str]) -> Option<(Scene, ServedModel)> {
     let made = scene(definition).and_then(|(scene, at)| {
@@ -144,7 +144,7 @@ fn one_request_at_a_time_is_served() {
     near("latency", median.expect("a median"), 8e6);
 }
 
-/// Each time in the ledger is what the model computes for the same arrivals, and the mean is what fio measures.
+/// Each time in the ledger equals the model's for the same arrivals, and fio measures their mean.
 #[test]
 fn a_disk_takes_the_time_of_its_model() {
     let _alone = alone();
@@ -214,10 +214,10 @@ fn no_mount_is_left_behind() {
     let Some(model) = unless_missing(begin()) else {
         return;
     };
-    // Another one does not mount over it.
+    // A second server does not mount over it.
     assert!(begin().is_err());
     assert_eq!(mounts(&at), 1);
-    // The disk keeps what was written, and is unmounted while it is open.
+    // The disk keeps written data, and is unmounted while it is open.
     let open = std::fs::File::options()
         .write(true)
         .read(true)
@@ -245,7 +245,7 @@ fn no_mount_is_left_behind() {
     assert_eq!(mounts(&at), 1, "{}", again.words);
     assert!(again.file().exists());
 
-    // Whoever unmounts it ends it.
+    // Unmounting ends the server.
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::empty()).expect("not in use");
     let (code, report, _) = again.ended(&scene);
     assert_eq!(code, Some(0));

@@ -1,4 +1,4 @@
-//! Storage that stops answering: runs on it say so and end.
+//! Storage that stops answering: runs on it report that and end.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -18,15 +18,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::serve::served;
 use crate::stage::alone;
 
-/// Every request takes 5 ms; there is room for a file system.
+/// A model with 5 ms per request, and room for a file system.
 const MODEL: &str = "title = \"5 ms each\"\nsource = []\n\
     [model.latency]\nread_us = 5000\nwrite_us = 5000\ninner.memory = 536_870_912\n";
-/// How long storage is silent before a run says so, with the looks at its threads, on a machine that is busy.
+/// Longest silence of storage before a run reports it, including the checks of its threads, on a busy machine.
 const SAYS_SO: Duration = Duration::from_secs(60 + 15 + 45);
-/// How long a run may be there after its storage has answered, on a machine that is busy.
+/// Longest time that a run lasts after its storage has answered, on a busy machine.
 const ENDS: Duration = Duration::from_secs(30);
 
-/// A model that is stopped; it goes on when this is dropped, so that whatever waits for it ends.
+/// A stopped model, which resumes when this is dropped, so that everything waiting for it ends.
 struct Stopped<'a>(&'a ServedModel);
 
 impl<'a> Stopped<'a> {
@@ -45,14 +45,14 @@ impl Drop for Stopped<'_> {
 /// A run of iolab in the background.
 struct Run {
     child: Child,
-    /// The run file.
+    /// Path of the run file.
     file: PathBuf,
-    /// What it prints on stderr.
+    /// File with its output on stderr.
     said: PathBuf,
 }
 
 impl Run {
-    /// Of far more trials than are waited for, with these words of its own.
+    /// Starts a run with far more trials than are awaited, and these words of its own.
     fn begin(scene: &Scene, name: &str, experiment: &str, target: &Path, words: &str) -> Self {
         Self::of(scene, name, |command, file| {
             command
@@ -66,7 +66,7 @@ impl Run {
         })
     }
 
-    /// Of a command, with what `words` adds to it for a run file.
+    /// Starts a command; `words` completes it for a run file.
     fn of(scene: &Scene, name: &str, words: impl FnOnce(&mut Command, &Path)) -> Self {
         let file = scene.folder().join(format!("{name}.iolab"));
         let said = scene.folder().join(format!("{name}.said"));
@@ -84,21 +84,21 @@ impl Run {
         std::fs::read_to_string(&self.said).expect("text")
     }
 
-    /// The error that it has printed, among events or alone.
+    /// Error that it has printed, among events or alone.
     fn error(&self) -> Option<String> {
         let said = self.said();
         let alone = || said.strip_prefix("error: ").map(str::to_owned);
         error_among(&said).or_else(alone)
     }
 
-    /// Its exit code, once it has ended.
+    /// Exit code, once it has ended.
     fn code(&mut self) -> Option<i32> {
         let status = self.child.try_wait().expect("a child");
         status.map(|status| status.code().unwrap_or(-1))
     }
 }
 
-/// Waits until something holds, for so long at most.
+/// Waits until a condition holds, for a limited time.
 fn until(most: Duration, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + most;
     while !holds() && Instant::now() < deadline {
@@ -112,11 +112,11 @@ fn folder(scene: &Scene, model: &ServedModel) -> Made<PathBuf> {
     mounted(scene, &device, &["mkfs.ext4", "-qF"], "noatime")
 }
 
-/// By every way of issuing requests, and in a trial that one of its groups ends, on the file of a server and on a file system whose disk is
-/// that file: the message comes while the
-/// server is silent, the process ends with exit code 1 when it answers again, and the trials before are kept.
+/// Covers all ways of issuing requests, and a trial ended by one of its groups, on a served file and on a file
+/// system whose disk is that file. The message comes during the silence. The process ends with exit code 1 when
+/// the server answers again, and earlier trials are kept.
 #[test]
-fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
+fn runs_report_a_stopped_server_and_end_afterwards() {
     let _alone = alone();
     let Some((scene, model)) = served(MODEL, &[]) else {
         return;
@@ -154,12 +154,12 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
         assert!(!samples(&run.file).is_empty(), "{}", run.said());
     }
     let Some(folder) = &folder else { return };
-    // What their ends left there, if the processes that remove it were not faster, is removed by the next run.
+    // The next run removes any remaining left-overs.
     let next = next_run(&scene, folder);
     assert_eq!(names_in(folder), 0, "{next}");
 }
 
-/// What a short run in a folder says, which finds there what earlier ones left.
+/// Output of a short run in a folder with left-overs of earlier runs.
 fn next_run(scene: &Scene, folder: &Path) -> String {
     let target = folder.display().to_string();
     let words = ["--size", "4M", "--budget", "1"];
@@ -169,25 +169,25 @@ fn next_run(scene: &Scene, folder: &Path) -> String {
     )
 }
 
-/// How many files a folder has.
+/// Number of files in a folder.
 fn names_in(folder: &Path) -> usize {
     let entries = folder.read_dir().expect("a folder").flatten();
     let names = entries.map(|entry| entry.file_name());
     names.filter(|name| name != "lost+found").count()
 }
 
-/// When a server falls silent.
+/// Moment at which a server falls silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Before anything is made: while it is looked up what the target is, and how much room it has.
+    /// Before anything is made, during the look-up of the target's kind and free space.
     Looking,
-    /// Before the first trial: while the scratch file is made.
+    /// Before the first trial, while the scratch file is made.
     Opening,
-    /// Before the first trial: while the scratch file is filled.
+    /// Before the first trial, while the scratch file is filled.
     Filling,
     /// Between two trials.
     Measuring,
-    /// After the last trial: while the scratch file is removed.
+    /// After the last trial, while the scratch file is removed.
     Removing,
 }
 
@@ -197,7 +197,7 @@ impl When {
     }
 }
 
-/// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
+/// Calls of the thread that prepares trials, while no trial thread waits, each with the run that makes it.
 #[rustfmt::skip]
 const OWN_CALLS: [(When, Call, &str, &str); 11] = [
     (When::Looking, Call::Look, "read-random", "--bs 4k"),
@@ -212,12 +212,13 @@ const OWN_CALLS: [(When, Call, &str, &str); 11] = [
     (When::Opening, Call::Write, "read-random", "--bs 4k"),
     (When::Opening, Call::Sync, "read-random", "--bs 4k"),
 ];
-/// Stands for the command of that name, which carries no experiment out.
+/// Marks the command of that name, which runs no experiment.
 const DOCTOR: &str = "doctor";
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str = "--bs 64k --set layout=private --set allocate=preallocated --set sync=none";
 
-/// How much longer runs wait that begin now: a sync of theirs may have to write what other programs have left in the page cache.
+/// Additional waiting time for runs that begin now: one of their syncs may write other programs' data in the
+/// page cache.
 fn for_others() -> Duration {
     let text = std::fs::read_to_string("/proc/meminfo").expect("Linux");
     let kib = |name: &str| -> Option<u64> {
@@ -237,9 +238,10 @@ impl Drop for Answering<'_> {
     }
 }
 
-/// On a file system that lets its callers be interrupted (FUSE), a thread that waits for an answer sleeps in another state than on others.
+/// On a file system with interruptible callers (FUSE), a thread that waits for an answer sleeps in another
+/// state than on others.
 #[test]
-fn a_call_beside_trials_that_has_no_answer_is_named() {
+fn unanswered_call_outside_trials_is_named() {
     let _alone = alone();
     let made = Scene::new().and_then(|scene| {
         let view = |number: usize| {
@@ -249,11 +251,11 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
         let views = (0..OWN_CALLS.len()).map(view).collect::<Made<Vec<_>>>()?;
         Ok((views, scene))
     });
-    // Declared last, dropped first: the scene unmounts what the views still serve.
+    // Declared last, dropped first: the scene unmounts the views' file systems while they are still served.
     let Some((views, scene)) = unless_missing(made) else {
         return;
     };
-    // Whatever comes: else nothing of it can be ended.
+    // In all cases: otherwise the runs could not be ended.
     let _answering = Answering(&views);
     // A build right before has left hundreds of MB.
     rustix::fs::sync();
@@ -265,7 +267,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             let name = format!("{when:?}-{call:?}-{experiment}");
             let mut target = view.at().to_owned();
             if when == When::Looking {
-                // Whatever a link leads to, users know it by that name.
+                // Users know the target by the name of the link.
                 target = scene.folder().join(&name);
                 symlink(view.at(), &target).expect("a link");
             }
@@ -304,7 +306,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             error.is_some_and(|error| error.starts_with(&unanswered)),
             "{when:?} {call:?}: {said}"
         );
-        // No scratch file is in the making as long as it is not known what the target is.
+        // No scratch file is being made while the kind of the target is unknown.
         let speaks_of_scratch = said.contains("scratch");
         assert!(!speaks_of_scratch || *call != Call::Look, "{said}");
         let are_stored = said.contains("The trials are stored");
@@ -322,7 +324,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
         if matches!(when, When::Looking | When::Opening) {
             let next = next_run(&scene, view.at());
             let left = names_in(view.at());
-            // What was created and not marked is nobody's, for all that the next run knows.
+            // To the next run, a file that was created but not marked belongs to others.
             let is_named = *call == Call::Create && next.contains("left alone");
             assert!(left == 0 || (left == 1 && is_named), "{said} {next}");
         }

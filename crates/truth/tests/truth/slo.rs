@@ -1,4 +1,4 @@
-//! `iolab run --slo` on servers in user space whose capacity is known.
+//! `iolab run --slo` on servers in user space with known capacity.
 
 #![allow(
     clippy::print_stdout,
@@ -18,20 +18,20 @@ use crate::stage::alone;
 const TIME: f64 = 1.25;
 /// The level, s.
 const LEVEL: f64 = 25e-3;
-/// Share of the requests that may take longer. On a machine that stalls for 10 ms a few times per second the last tenth of a busy
-/// server's requests says more of the machine than of the server.
+/// Share of the requests that may take longer. On a machine that stalls for 10 ms a few times per second, the
+/// slowest tenth of a busy server's requests reflects the machine more than the server.
 const ALLOWED: f64 = 0.25;
-/// What the way to user space and back takes between two requests at most, s.
+/// Longest time of the way to user space and back between two requests, s.
 const WAY: f64 = 150e-6;
-/// Ratio of the ends of an interval beyond what the truth itself is uncertain by.
+/// Ratio of the ends of an interval beyond the uncertainty of the truth itself.
 const WIDE: f64 = 1.35;
-/// By how much longer than they should requests are held on a machine that has nothing else to do, a share. On others trials
-/// differ by more than the server, and an interval is as wide as that.
+/// Excess holding time of requests on an idle machine, as a share. On busier machines trials differ by more
+/// than the server does, and so the intervals are wider.
 const QUIET: f64 = 0.03;
-/// Trials that the truth is computed from.
+/// Trials from which the truth is computed.
 const TRIALS: usize = 200;
 
-/// One request at a time, each held for `us`, and some for longer.
+/// A server of one request at a time, each held for `us`, and some longer.
 #[derive(Clone, Copy)]
 struct Server {
     delay: fn(RequestContext) -> Duration,
@@ -53,7 +53,7 @@ macro_rules! server {
     };
 }
 
-/// Servers without stalls. With those that stall they are ten.
+/// Servers without stalls; ten with the stalling ones.
 const CONSTANT: [Server; 7] = [
     server!(1000),
     server!(1500),
@@ -70,7 +70,7 @@ const STALLING: [Server; 3] = [
     server!(4000, 25, 10000),
 ];
 
-/// Whether a trial of requests that come evenly keeps the level, where each takes its turn for so long.
+/// Whether a trial of evenly spaced requests meets the level, given the service times.
 fn keeps(rate: f64, turns: impl Iterator<Item = f64>) -> bool {
     let (mut free, mut late, mut number) = (0.0_f64, 0_u64, 0_u64);
     for turn in turns.take((rate * TIME) as usize) {
@@ -82,8 +82,8 @@ fn keeps(rate: f64, turns: impl Iterator<Item = f64>) -> bool {
     late as f64 <= ALLOWED * number as f64
 }
 
-/// The greatest rate at which half of the trials keep the level on a server that holds requests for as long as this one held
-/// them, one after the other, each `factor` times as long and `way` longer.
+/// Greatest rate at which half of the trials meet the level on a server with this one's holding times, one
+/// after another, each `factor` times as long and `way` longer.
 fn limit(ledger: &Ledger, factor: f64, way: f64) -> f64 {
     let held: Vec<f64> = ledger.held.iter().map(Duration::as_secs_f64).collect();
     let capacity = held.len() as f64 / held.iter().sum::<f64>();
@@ -106,7 +106,7 @@ fn limit(ledger: &Ledger, factor: f64, way: f64) -> f64 {
     low
 }
 
-/// The ends of the interval in `... (95 % interval LOW to HIGH)`.
+/// Ends of the interval in `... (95 % interval LOW to HIGH)`.
 fn interval(text: &str) -> Option<(f64, f64)> {
     let plain: Vec<&str> = text.split_whitespace().collect();
     let plain = plain.join(" ");
@@ -122,7 +122,7 @@ fn the_limit_of_servers_lies_in_the_interval() {
 }
 
 #[test]
-fn the_limit_of_servers_that_stall_lies_in_the_interval() {
+fn limit_of_stalling_servers_is_in_the_interval() {
     the_limit_lies_in_the_interval(&STALLING);
 }
 

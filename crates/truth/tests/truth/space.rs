@@ -1,5 +1,5 @@
-//! Writes to what is there never fill a file system: holes, shared extents and what copy-on-write moves take free space, on the
-//! file system of a file and below loop devices.
+//! Writes to existing files never fill a file system: holes, shared extents and copy-on-write data take free
+//! space, on the file system of a file and below loop devices.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use iolab_truth::system::{Made, run, unless_missing};
 
 use crate::stage::alone;
 
-/// File systems, and how they are made.
+/// File systems, with the commands that make them.
 const EXT4: &[&str] = &["mkfs.ext4", "-qF", "-m", "0"];
 const XFS: &[&str] = &["mkfs.xfs", "-qf", "-m", "reflink=1"];
 const BTRFS: &[&str] = &["mkfs.btrfs", "-qf"];
-/// Bytes of the images.
+/// Size of the images, bytes.
 const IMAGE: u64 = 640 * MIB;
 
 /// A file system on a loop device over a sparse file.
@@ -26,7 +26,7 @@ fn image(scene: &Scene, within: &Path, name: &str, make: &[&str], bytes: u64) ->
     mounted_as(scene, name, &device, make, "noatime")
 }
 
-/// What iolab did and said.
+/// Exit code and output of iolab.
 struct Done {
     code: Option<i32>,
     text: String,
@@ -58,7 +58,7 @@ fn free(place: &Path) -> u64 {
     stat.f_bavail * stat.f_frsize
 }
 
-/// It must be refused, with the reason, by a dry run too, and nothing is taken.
+/// Checks that the target is refused with the reason, even in a dry run, and no space is taken.
 #[track_caller]
 fn refused(scene: &Scene, target: &Path, place: &Path) {
     let before = free(place);
@@ -71,7 +71,7 @@ fn refused(scene: &Scene, target: &Path, place: &Path) {
     assert!(free(place) + MIB >= before, "{before} to {}", free(place));
 }
 
-/// It must be written to.
+/// Checks that the target is written to.
 #[track_caller]
 fn accepted(scene: &Scene, target: &Path, arguments: &[&str]) {
     let done = iolab(scene, target, arguments);
@@ -123,7 +123,7 @@ fn several_files_are_counted_together() {
 }
 
 #[test]
-fn unwritten_space_is_new_on_a_copy_on_write_file_system_only() {
+fn unwritten_space_is_new_with_copy_on_write() {
     for (make, moves) in [(EXT4, false), (XFS, false), (BTRFS, true)] {
         perform(|scene| {
             let place = image(scene, scene.folder(), "m", make, IMAGE)?;
@@ -147,7 +147,7 @@ fn shared_extents_are_new_space() {
             let folder = place.join("folder");
             std::fs::create_dir(&folder).expect("a folder");
             if make == BTRFS {
-                // Without copy-on-write, extents that are not shared are written in place.
+                // Without copy-on-write, unshared extents are written in place.
                 run("chattr", &["+C", &folder.display().to_string()])?;
             }
             let [file, copy] = ["file", "copy"].map(|name| folder.join(name));
@@ -172,7 +172,7 @@ fn holes_below_loop_devices_are_not_filled() {
             let device = loop_over(scene, &hole(bottom.join("sparse"), 1 << 30)?, false)?;
             refused(scene, &device, &bottom);
             accepted(scene, &device, &["--size", "16MiB"]);
-            // A directory and a file of a file system there, which has room enough by itself.
+            // A directory and a file of a file system there, which itself has enough room.
             let top = image(scene, &bottom, "top", make, 4 << 30)?;
             let file = hole(top.join("sparse"), 1 << 30)?;
             refused(scene, &file, &bottom);
@@ -183,7 +183,7 @@ fn holes_below_loop_devices_are_not_filled() {
             let done = iolab(scene, &top, &["--size", "1GiB"]);
             assert_eq!(done.code, Some(3), "{}", done.text);
             assert!(done.text.contains("top.img"), "{}", done.text);
-            // By default there is less of it, and the reserve stays.
+            // The default is smaller, and the reserve stays.
             accepted(scene, &top, &[]);
             assert!(free(&bottom) >= 60 * MIB, "{}", free(&bottom));
             Ok(())
@@ -217,7 +217,7 @@ fn has_begun(file: &Path) {
     }
 }
 
-/// Takes all of the space that is left, down to the last block.
+/// Takes all of the remaining space, down to the last block.
 fn fill_up(place: &Path) {
     for (name, block) in [("large", MIB), ("small", 4096), ("last", 512)] {
         // btrfs has no room for a name before its last block is used.
@@ -231,7 +231,7 @@ fn fill_up(place: &Path) {
 }
 
 #[test]
-fn the_disk_of_the_run_file_fills_in_mid_run() {
+fn run_files_disk_fills_in_mid_run() {
     for make in [
         &["mkfs.btrfs", "-qfM"][..],
         &["mkfs.ext4", "-qF", "-b", "1024"],
@@ -261,7 +261,7 @@ fn the_disk_of_the_run_file_fills_in_mid_run() {
             assert!(told.contains("no space left"), "{told}");
             assert!(told.contains(" kept in "), "{told}");
             assert_eq!(std::fs::read_dir(&target).expect("it is there").count(), 0);
-            // The disk is full still.
+            // The disk is still full.
             let mut table = scene.command(binary());
             let table = table
                 .arg("table")

@@ -1,4 +1,4 @@
-//! A file system in user space whose speed is known.
+//! A file system in user space with known speed.
 
 use iolab_truth::files::MIB;
 use iolab_truth::scenarios::{
@@ -18,8 +18,8 @@ fn an_empty_page_cache_serves_nothing() {
     perform(&USER_SPACE_BUFFERED);
 }
 
-/// The file system itself measures how long it held each request; the way there and back is what a request costs
-/// that is not held.
+/// The file system itself measures how long it held each request. The rest of a request's time is the way there
+/// and back.
 #[test]
 fn the_median_latency_is_the_delay() {
     let Some(way) = perform(&USER_SPACE) else {
@@ -39,10 +39,10 @@ fn the_median_latency_is_the_delay() {
     );
 }
 
-/// Little's law: throughput times mean latency is the number in the system; throughput times the mean time of one is
-/// the number being served.
+/// Little's law: throughput times mean latency is the number of requests in the system; throughput times mean
+/// service time is the number being served.
 #[test]
-fn four_threads_at_one_counter_wait_for_each_other() {
+fn four_threads_at_a_serial_server_wait() {
     let Some(done) = perform(&SERIAL) else { return };
     let ledger = done.ledger();
     assert_eq!(ledger.most_at_once, 1, "the truth");
@@ -55,7 +55,7 @@ fn four_threads_at_one_counter_wait_for_each_other() {
     }
 }
 
-/// Both groups are reported with their latency: 2 ms and 8 ms, and the way there and back.
+/// Both groups are reported with their latency: 2 ms and 8 ms, plus the way there and back.
 #[track_caller]
 fn tells_two_and_eight_ms(done: &Performance) {
     let low = done.seen.told("of them around ", " ms,").expect("told");
@@ -72,9 +72,9 @@ fn a_step_is_noticed() {
     tells_two_and_eight_ms(&done);
 }
 
-/// The place is known to within a trial, in which 100 requests of 64 KiB are made while it is fast.
+/// The place is known to within a trial of 100 requests of 64 KiB while it is fast.
 #[test]
-fn slowing_down_is_noticed_with_the_bytes_that_were_written() {
+fn slowdown_is_reported_with_the_bytes_written() {
     let Some(done) = perform_in_time(&SLOWS) else {
         return;
     };
@@ -83,7 +83,7 @@ fn slowing_down_is_noticed_with_the_bytes_that_were_written() {
     assert!((mib - truth).abs() < 8.0, "{mib} MiB and not {truth}");
 }
 
-/// 80 us a trial, told as a share of the median.
+/// 80 us per trial, reported as a share of the median.
 #[test]
 fn a_drift_is_noticed() {
     let Some(done) = perform_in_time(&DRIFT) else {
@@ -103,7 +103,7 @@ fn two_modes_are_noticed() {
 }
 
 #[test]
-fn a_stall_is_one_slow_request_to_a_closed_loop() {
+fn stall_is_one_slow_request_when_closed() {
     let Some(done) = perform(&STALL_CLOSED) else {
         return;
     };
@@ -119,7 +119,7 @@ fn a_stall_is_one_slow_request_to_a_closed_loop() {
 }
 
 #[test]
-fn a_stall_is_what_most_requests_meet_in_an_open_loop() {
+fn stall_delays_most_requests_of_an_open_loop() {
     let Some(done) = perform(&STALL_OPEN) else {
         return;
     };

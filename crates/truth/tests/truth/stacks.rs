@@ -1,9 +1,9 @@
-//! Random stacks of storage, each with a random node as the target: what is free is written to, what is in use is refused,
-//! and nothing else changes.
+//! Random stacks of storage, each with a random node as the target: free nodes are written to, used ones
+//! refused, and nothing else changes.
 //!
-//! Every stack follows from a seed. By default 25 are tried, seeds 0 to 24;
-//! `IOLAB_TRUTH_STACKS=500` tries 500, `IOLAB_TRUTH_SEED=17` begins with seed 17. A stack that fails is reported with its seed, and
-//! then made smaller. One of them alone:
+//! Every stack follows from a seed. By default 25 are tried, seeds 0 to 24; `IOLAB_TRUTH_STACKS=500` tries 500,
+//! `IOLAB_TRUTH_SEED=17` begins with seed 17. A stack that fails is reported with its seed, and then reduced.
+//! One of them alone:
 //!
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_STACKS=1 cargo test -p iolab-truth --test truth stacks:: -- --nocapture
 
@@ -19,10 +19,10 @@ use needs::Need;
 
 use crate::stage::alone;
 
-/// Stacks in a run that asks for no other number.
+/// Number of stacks by default.
 const STACKS: u64 = 25;
 
-/// The kinds of file systems that can be made here; the others are skips.
+/// Kinds of file systems that can be made here; the others are skips.
 #[track_caller]
 fn kinds() -> Vec<Format> {
     let knows = |name: &str| {
@@ -48,7 +48,7 @@ fn kinds() -> Vec<Format> {
     kinds.filter_map(|kind| unless_missing(can(kind))).collect()
 }
 
-/// What no stack can do without; it is looked for once.
+/// Requirements of every stack, looked for once.
 pub(crate) fn needs_tools() -> Made<()> {
     static FOUND: OnceLock<Made<()>> = OnceLock::new();
     FOUND.get_or_init(look_for_tools).clone()
@@ -79,7 +79,7 @@ pub(crate) fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn nothing_in_use_is_written_and_nothing_free_is_refused() {
+fn only_used_nodes_are_refused_and_unchanged() {
     let _alone = alone();
     if unless_missing(needs_tools()).is_none() {
         return;

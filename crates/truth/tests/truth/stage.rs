@@ -1,4 +1,5 @@
-//! Performs a scenario: makes its target, lets iolab measure it, and holds what iolab says against the row.
+//! Performance of a scenario: makes its target, lets iolab measure it, and compares iolab's output with the
+//! row.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,28 +10,28 @@ use iolab_truth::system::unless_missing;
 use iolab_truth::{Scenario, Scene};
 use needs::Need;
 
-/// One scenario at a time: they would disturb each other. Those in guests measure disks that are files of their own: they may run beside
-/// each other, and not beside others.
+/// Lock for one scenario at a time, since they would disturb each other. Scenarios in guests measure disks that
+/// are separate files: they may run alongside each other, but not alongside others.
 static STAGE: RwLock<()> = RwLock::new(());
 
-/// A scenario that was performed, with its target still there.
+/// A performed scenario, with its target still present.
 pub(crate) struct Performance {
     pub(crate) seen: Seen,
     pub(crate) scene: Scene,
     _alone: RwLockWriteGuard<'static, ()>,
 }
 
-/// Keeps all others waiting.
+/// Excludes all others.
 pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     STAGE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps waiting what does not run in a guest.
+/// Excludes everything outside guests.
 pub(crate) fn in_guests() -> RwLockReadGuard<'static, ()> {
     STAGE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the target of a scenario; a skip where that cannot be done here.
+/// Makes the target of a scenario; a skip where that is impossible.
 #[track_caller]
 pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, RwLockWriteGuard<'static, ()>)> {
     let alone = alone();
@@ -38,7 +39,7 @@ pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, RwLockWriteGuard<'sta
     Some((unless_missing(scene)?, alone))
 }
 
-/// Performs a scenario; a skip where its target cannot be made here.
+/// Performs a scenario; a skip if its target cannot be made here.
 #[track_caller]
 pub(crate) fn perform(scenario: &Scenario) -> Option<Performance> {
     let done = performed(scenario)?;
@@ -46,12 +47,13 @@ pub(crate) fn perform(scenario: &Scenario) -> Option<Performance> {
     Some(done)
 }
 
-/// Share of its requests that a target may hold for too long before their median is not what it is set to be.
+/// Share of late requests above which a target's median is not as configured.
 const LATE_MAX: f64 = 0.2;
-/// Share by which it may hold them longer on average before their throughput is not.
+/// Mean excess of the delay, as a share, above which its throughput is not as configured.
 const EXCESS_MAX: f64 = 0.1;
 
-/// Performs a scenario whose target has a speed of its own; a skip where the machine was too busy for the target to keep it.
+/// Performs a scenario on a target with a configured speed; a skip if the machine was too busy for the target
+/// to keep it.
 #[track_caller]
 pub(crate) fn perform_in_time(scenario: &Scenario) -> Option<Performance> {
     let done = performed(scenario)?;
@@ -87,7 +89,7 @@ fn performed(scenario: &Scenario) -> Option<Performance> {
     })
 }
 
-/// Holds what iolab said against the row.
+/// Compares iolab's output with the row.
 #[track_caller]
 pub(crate) fn agrees(scenario: &Scenario, seen: &Seen) {
     let expect = &scenario.expect;
@@ -133,14 +135,14 @@ pub(crate) fn agrees(scenario: &Scenario, seen: &Seen) {
 }
 
 impl Performance {
-    /// What the file system in user space saw.
+    /// Observations of the file system in user space.
     #[track_caller]
     pub(crate) fn ledger(&self) -> Ledger {
         self.scene.fuse.as_ref().expect("it is FUSE").ledger()
     }
 }
 
-/// Whether a value lies within a share of what is true.
+/// Whether a value lies within a share of the true one.
 pub(crate) fn within(value: f64, truth: f64, share: f64) -> bool {
     (value - truth).abs() <= share * truth
 }

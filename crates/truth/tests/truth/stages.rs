@@ -1,4 +1,4 @@
-//! Time by layer: what holds requests up shows in its own stage, and in no other.
+//! Time by layer: a delay shows in its own stage, and in no other.
 
 mod models;
 mod places;
@@ -20,20 +20,20 @@ use serde_json::Value;
 
 use crate::stage::alone;
 
-/// Requests per second that the limit allows, and their size, bytes.
+/// Requests per second within the limit, and their size, bytes.
 const LIMIT: u64 = 200;
 const BLOCK: u64 = 4096;
 
-/// Small requests, and a few short trials of them.
+/// Small requests, in a few short trials.
 const SMALL: [&str; 6] = ["--bs", "4k", "--time", "300ms", "--budget", "4s"];
 
-/// Runs traced random reads on a path; `None`, and a skip, where that cannot be done here.
+/// Runs traced random reads on a path; `None`, and a skip, where that is impossible.
 #[track_caller]
 fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
     traced_trials(scene, target, &[&SMALL, more].concat())
 }
 
-/// The same with a size of requests and a length of trials of its own.
+/// As [`traced`], with a given request size and trial length.
 #[track_caller]
 fn traced_trials(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
     if !needs::root() {
@@ -69,7 +69,7 @@ fn a_limit_of_the_control_group_is_admission() {
         return;
     };
     let admission = seen.number("stage_admission_mean_ns");
-    // A limit allows bursts, so that some trials are not throttled all the time.
+    // A limit allows bursts, so some trials are not throttled all the time.
     let whole = 1e9 / LIMIT as f64;
     assert!(admission > 0.2 * whole, "{admission} of {whole} ns");
     // On a busy machine the wait for a CPU may be long too; the device and its queue are not.
@@ -83,14 +83,14 @@ fn a_limit_of_the_control_group_is_admission() {
     assert_eq!(seen.number("unjoined_share_max"), 0.0);
 }
 
-/// The CPU that iolab and who takes it share.
+/// CPU shared by iolab and the spinning thread.
 const CPU: usize = 0;
-/// Takes the CPU about half of the time, in pieces of some milliseconds.
+/// Script that takes the CPU about half of the time, in pieces of some milliseconds.
 const SPIN: &str =
     "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.005; done";
 
 #[test]
-fn threads_of_real_time_are_a_wait_for_the_cpu() {
+fn realtime_threads_cause_a_wait_for_the_cpu() {
     let _alone = alone();
     let Some((scene, device)) = unless_missing(device()) else {
         return;
@@ -112,7 +112,7 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     };
     let wait = seen.number("stage_cpu_wait_tail_share");
     assert!(wait > 0.5, "{wait}");
-    // And it is said so.
+    // A claim says so as well.
     let claims = claims(&scene, "read-size.iolab");
     let of_time: Vec<&Value> = claims
         .iter()
@@ -130,7 +130,7 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     );
 }
 
-/// The instances of tracefs that iolab has made.
+/// Instances of tracefs made by iolab.
 fn instances(tracefs: &Path) -> Vec<String> {
     let entries = tracefs.join("instances").read_dir().expect("tracefs");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -139,7 +139,7 @@ fn instances(tracefs: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_a_killed_run_leaves_is_removed_by_the_next() {
+fn next_run_removes_a_killed_runs_instance() {
     let _alone = alone();
     if !needs::root() {
         return;

@@ -1,8 +1,8 @@
-//! A second process renames, replaces, truncates, mounts over, links and swaps the target and its directory at random moments
-//! of runs, alone and with peers and programs: no byte but those of the target changes.
+//! A second process renames, replaces, truncates, mounts over, links and swaps the target and its directory at
+//! random moments of runs, alone and with peers and programs. Only bytes of the target may change.
 //!
-//! Every round follows from a seed, except for the moments at which the two processes meet. By default 20 are performed, seeds
-//! 0 to 19; `IOLAB_TRUTH_SWAPS=200` performs 200, `IOLAB_TRUTH_SEED=17` begins with seed 17:
+//! Every round follows from a seed, except for the moments at which the two processes meet. By default 20 are
+//! performed, seeds 0 to 19; `IOLAB_TRUTH_SWAPS=200` performs 200, `IOLAB_TRUTH_SEED=17` begins with seed 17:
 //!
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_SWAPS=1 cargo test -p iolab-truth --test truth swaps:: -- --nocapture
 
@@ -25,15 +25,15 @@ use crate::stacks::{needs_tools, number};
 use crate::stage::alone;
 use yard::{Subject, Yard};
 
-/// Rounds in a run that asks for no other number.
+/// Number of rounds by default.
 const ROUNDS: u64 = 20;
-/// Longest that iolab may take for a round.
+/// Time limit of iolab in a round.
 const TIME_MAX: Duration = Duration::from_secs(90);
-/// What the process of a round is told: its seed, its folder, and two loop devices.
+/// Environment variables for the process of a round: its seed, its folder, and two loop devices.
 const SEED: &str = "IOLAB_TRUTH_SWAP_SEED";
 const FOLDER: &str = "IOLAB_TRUTH_SWAP_FOLDER";
 const DEVICES: [&str; 2] = ["IOLAB_TRUTH_SWAP_DEVICE", "IOLAB_TRUTH_SWAP_OTHER_DEVICE"];
-/// Before what a round tells of itself, on a line that the harness may have begun.
+/// Prefix of a round's own output, on a line that the harness may have begun.
 const TOLD: &str = "round: ";
 
 #[test]
@@ -70,8 +70,8 @@ fn whatever_becomes_of_names_no_other_byte_changes() {
     );
 }
 
-/// One round in a process of its own, in a mount namespace that takes down all that was mounted in it; iolab's exit code, or what
-/// went wrong.
+/// One round in a separate process, in a mount namespace that takes down all mounts made in it; iolab's exit
+/// code, or the fault.
 fn round(seed: u64) -> Made<Result<i32, String>> {
     let scene = Scene::new()?;
     let mut command = scene.command(Path::new("unshare"));
@@ -146,7 +146,7 @@ fn is_running(child: &mut Child) -> bool {
     child.try_wait().is_ok_and(|status| status.is_none())
 }
 
-/// Starts iolab on the subject, with the tools of the draw.
+/// Starts iolab on the subject, with the drawn tools.
 fn start(yard: &Yard, subject: Subject, random: &mut Xoshiro256PlusPlus) -> Child {
     let mut command = Command::new(binary());
     command.current_dir(yard.folder()).arg("run");

@@ -1,4 +1,4 @@
-//! Settings of the kernel that trials change: in force meanwhile, and as before afterwards, whatever ends the run.
+//! Kernel settings that trials change: in effect meanwhile, and as before afterwards, whatever ends the run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::stage::alone;
 
-/// Where a killed run leaves what it changed.
+/// Journal of the changes left by a killed run.
 const JOURNAL: &str = "/run/iolab-system-settings";
-/// The limit of requests that trials set, KiB.
+/// Request limit that trials set, KiB.
 const LIMIT: &str = "16";
 
-/// A loop device past the page cache, which would keep requests from its file, whose settings no other program changes.
+/// A loop device past the page cache, which would keep requests from its file. No other program changes its
+/// settings.
 fn device() -> Made<(Scene, PathBuf)> {
     let scene = Scene::new()?;
     let file = noise(scene.folder().join("backing"), 16 * MIB)?;
@@ -37,7 +38,7 @@ fn value(device: &Path, file: &str) -> String {
     text.expect("it can be read").trim().to_owned()
 }
 
-/// All settings of the queue of a device and of its scheduler, and when the kernel uses huge pages.
+/// All settings of a device's queue and its scheduler, and of huge pages.
 fn settings(device: &Path) -> BTreeMap<PathBuf, String> {
     let folders = [queue(device), queue(device).join("iosched")];
     let files = folders
@@ -54,7 +55,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// What `doctor` advises where another iolab changes settings of the kernel, or has left them changed.
+/// Advice of `doctor` when another iolab changes kernel settings, or has left them changed.
 fn remedies_of_others(scene: &Scene) -> Option<String> {
     let told = told(scene, &["doctor", "--format", "json", "."]);
     let diagnosis: serde_json::Value = serde_json::from_str(&told).expect("JSON alone");
@@ -65,7 +66,7 @@ fn remedies_of_others(scene: &Scene) -> Option<String> {
     found["remedy"].as_str().map(str::to_owned)
 }
 
-/// A command of iolab, once `is_changed`.
+/// A running command of iolab, once `is_changed`.
 fn under_way(scene: &Scene, arguments: &[&str], is_changed: impl Fn() -> bool) -> Child {
     let mut command = Command::new(scene.binary());
     command
@@ -86,7 +87,7 @@ fn under_way(scene: &Scene, arguments: &[&str], is_changed: impl Fn() -> bool) -
     child
 }
 
-/// A long run whose trials set the limit of requests, once one of them has begun.
+/// A long run whose trials set the request limit, once one of them has begun.
 fn long_run(scene: &Scene, device: &Path) -> Child {
     let target = device.display().to_string();
     let set = format!("system=max_sectors_kb:{LIMIT}");
@@ -106,12 +107,12 @@ fn signal(child: &mut Child, signal: Signal) -> Option<i32> {
 }
 
 #[test]
-fn a_limit_of_requests_splits_them_and_nothing_stays_changed() {
+fn request_limit_splits_requests_and_is_restored() {
     let _alone = alone();
     let Some((scene, device)) = unless_missing(device()) else {
         return;
     };
-    // Changing the scheduler resets the number of requests.
+    // A change of scheduler resets the number of requests.
     std::fs::write(queue(&device).join("scheduler"), "mq-deadline").expect("it has this one");
     std::fs::write(queue(&device).join("nr_requests"), "77").expect("it can be set");
     std::fs::write(queue(&device).join("iosched/fifo_batch"), "7").expect("it can be set");
@@ -153,7 +154,7 @@ fn a_value_that_the_kernel_adapts_is_recorded() {
 }
 
 #[test]
-fn a_run_that_is_ended_restores_what_it_changed() {
+fn ended_run_restores_its_changes() {
     let _alone = alone();
     let Some((scene, device)) = unless_missing(device()) else {
         return;
@@ -166,7 +167,7 @@ fn a_run_that_is_ended_restores_what_it_changed() {
 }
 
 #[test]
-fn what_a_killed_run_changed_is_restored_by_the_next() {
+fn killed_runs_changes_are_restored_by_the_next() {
     let _alone = alone();
     let Some((scene, device)) = unless_missing(device()) else {
         return;
@@ -178,7 +179,7 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
     let mut child = long_run(&scene, &device);
     let changing = child.id();
     assert!(remedies_of_others(&nobody).is_some_and(|told| told.contains(&changing.to_string())));
-    // One at a time: a second one is refused, and changes nothing.
+    // One at a time: a second run is refused, and changes nothing.
     let target = device.display().to_string();
     let short = words("--bs 4k --time 20ms --budget 1s");
     let changes = words("--change-system --set system=scheduler:none");
@@ -199,7 +200,7 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
     assert!(!Path::new(JOURNAL).exists());
 }
 
-/// A limit of requests of 64 KiB, and a run with requests below and above it: what `iolab why` explains by another limit.
+/// Makes a run with requests below and above a limit of 64 KiB, for `iolab why` to explain by another limit.
 fn explained(scene: &Scene, device: &Path) {
     std::fs::write(queue(device).join("scheduler"), "mq-deadline").expect("it has this one");
     std::fs::write(queue(device).join("max_sectors_kb"), "64").expect("it can be set");
@@ -212,18 +213,18 @@ fn explained(scene: &Scene, device: &Path) {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// Whether a trial has changed the limit of requests of [`explained`].
+/// Whether a trial has changed the request limit of [`explained`].
 fn is_changed(device: &Path) -> bool {
     value(device, "max_sectors_kb") != "64"
 }
 
-/// An explanation, once a trial has changed the limit of requests.
+/// An explanation, once a trial has changed the request limit.
 fn explanation(scene: &Scene, device: &Path) -> Child {
     let why = words("why shown.iolab --change-system --budget 60s --seed 6 --quiet -o why.iolab");
     under_way(scene, &why, || is_changed(device))
 }
 
-/// Stops an explanation within a trial that has changed the limit of requests.
+/// Stops an explanation within a trial that has changed the request limit.
 fn stop_within_a_trial(child: &Child, device: &Path) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("it runs");
@@ -264,7 +265,7 @@ fn an_explanation_leaves_nothing_changed() {
 }
 
 #[test]
-fn what_a_killed_explanation_changed_is_restored_by_the_next_run() {
+fn killed_explanations_change_is_restored_later() {
     let _alone = alone();
     let Some((scene, device)) = unless_missing(device()) else {
         return;

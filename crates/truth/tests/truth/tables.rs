@@ -1,5 +1,5 @@
-//! What lies on the partitions of a table has to be named, whatever the table counts in and wherever it ends. The oracle is
-//! `blkid -p -O` at each start.
+//! Formats on the partitions of a table have to be named, whatever unit the table counts in and wherever it
+//! ends. The oracle is `blkid -p -O` at each start.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,18 +13,18 @@ use iolab_truth::system::{Made, run, unless_missing};
 
 use crate::stage::alone;
 
-/// Bytes of a disk.
+/// Size of a disk, bytes.
 const DISK: u64 = 256 * MIB;
-/// Consent to lose every table, but nothing that lies in one.
+/// Consent to lose every table, but nothing inside.
 const TABLES: &str = "mbr,gpt,sun,sgi,apm,bsd";
 
-/// A table, and what lies where.
+/// A table, and the formats on its partitions.
 struct Disk {
     name: &'static str,
     write: fn(&File),
     /// Starts of partitions, each with the command that formats it.
     holds: &'static [(u64, &'static [&'static str])],
-    /// Bytes that are left of the disk.
+    /// Length to which the disk is truncated, bytes.
     cut: u64,
 }
 
@@ -145,7 +145,7 @@ fn put(disk: &File, at: u64, bytes: &[u8]) {
     disk.write_all_at(bytes, at).expect("written");
 }
 
-/// A table of a PC: type, first sector and count of each.
+/// Writes a PC's table: type, first sector and count of each entry.
 fn mbr(disk: &File, at: u64, entries: &[(u8, u32, u32)]) {
     let mut place = at + 446;
     for (kind, start, count) in entries {
@@ -159,7 +159,7 @@ fn mbr(disk: &File, at: u64, entries: &[(u8, u32, u32)]) {
     put(disk, at + 510, &[0x55, 0xaa]);
 }
 
-/// A GPT: number, first sector and count of each entry.
+/// Writes a GPT: number, first sector and count of each entry.
 fn gpt(disk: &File, sector: u64, entries: &[(u64, u64, u64)]) {
     let mut header = [0; 92];
     header[..8].copy_from_slice(b"EFI PART");
@@ -177,7 +177,7 @@ fn gpt(disk: &File, sector: u64, entries: &[(u64, u64, u64)]) {
     mbr(disk, 0, &[(0xee, 1, u32::MAX)]);
 }
 
-/// Makes the disk; also what blkid sees at each start.
+/// Makes the disk, and returns blkid's findings at each start too.
 fn made(scene: &Scene, disk: &Disk) -> Made<(PathBuf, Vec<String>)> {
     let path = hole(scene.folder().join("disk"), DISK.max(disk.cut))?;
     let open = || {
@@ -233,7 +233,7 @@ fn iolab(scene: &Scene, target: &Path, consent: &str) -> (Option<i32>, String) {
     )
 }
 
-/// Names of tables are not enough: all that blkid sees has to be named.
+/// Checks that names of tables are not enough: all of blkid's findings have to be named.
 fn refuses(scene: &Scene, disk: &Disk, target: &Path, seen: &[String]) {
     let (code, text) = iolab(scene, target, TABLES);
     assert_eq!(code, Some(3), "{}: {text}", disk.name);

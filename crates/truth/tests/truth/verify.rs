@@ -1,10 +1,10 @@
-//! Data that a file system in user space does not keep.
+//! Data that a file system in user space loses.
 
 use iolab_truth::scenarios::{CORRUPTS, CORRUPTS_UNSEEN, DROPS, KEEPS, LOSES, MISPLACES, TEARS};
 
 use crate::stage::{Performance, perform};
 
-/// The blocks with a kind of fault in the last trial, and the first byte of them.
+/// Blocks with a kind of fault in the last trial, and the first byte of them.
 fn faults(done: &Performance, kind: &str) -> (u64, u64) {
     let last = done.seen.samples.last().expect("a failed trial is kept");
     assert_eq!(last["ok"], false);
@@ -38,7 +38,7 @@ fn a_write_to_the_wrong_place_is_found() {
         return;
     };
     assert_eq!(faults(&done, "misplaced"), (1, (1 << 20) - (64 << 10)));
-    // The block's own place has the data from before.
+    // The block's own place has the earlier data.
     assert_eq!(faults(&done, "lost"), (1, 1 << 20));
 }
 
@@ -61,7 +61,7 @@ fn half_a_write_is_found() {
     assert_eq!(faults(&done, "torn"), (1, (1 << 20) + (32 << 10)));
 }
 
-/// Why there is `--verify`: throughput and latency show nothing of it.
+/// The reason for `--verify`: throughput and latency show nothing of the fault.
 #[test]
 fn nothing_is_found_where_nobody_looks() {
     perform(&CORRUPTS_UNSEEN);

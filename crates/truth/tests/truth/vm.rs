@@ -1,13 +1,13 @@
-//! Cases in a guest: what iolab says of storage that no host has at hand, and what it leaves alone there.
+//! Cases in a guest: iolab on storage that hosts rarely have, and data there that must not change.
 //!
-//! One guest serves the cases of safety, one after another, one those of evidence, one the random stacks, two those of several hosts, and
-//! two those of file servers; one that does not answer is ended, and the next case boots another. What each case of the first three took is
-//! printed as a line of JSON.
+//! Guests serve the cases one after another: one for safety, one for evidence, one for the random stacks, two
+//! for runs by several hosts, and two for file servers. A guest that does not answer is ended, and the next
+//! case boots another. The cost of each case of the first three is printed as a line of JSON.
 //!
 //!     cargo test -p iolab-truth --test truth vm::
 //!
-//! `IOLAB_STATIC` names a static binary instead of the one that is built. `IOLAB_TRUTH_STACKS` and `IOLAB_TRUTH_SEED` choose
-//! the random stacks as in `stacks`.
+//! `IOLAB_STATIC` names a static binary instead of the built one. `IOLAB_TRUTH_STACKS` and `IOLAB_TRUTH_SEED`
+//! choose the random stacks as in `stacks`.
 
 mod evidence;
 mod hosts;

@@ -1,4 +1,5 @@
-//! Other programs as `iolab witness` observes them: the same verdict as on iolab's own engine, and the bytes that devices count.
+//! Other programs observed by `iolab witness`: the same verdict as on iolab's own engine, and the bytes that
+//! devices count.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,24 +20,24 @@ use serde_json::Value;
 use crate::stage::{built, within};
 use crate::witness_device::{BYTES, assert_counted, bounds, number, of_script, until_seen};
 
-/// Brings the page cache of the target into the state that a scenario asks for.
+/// Brings the page cache of the target into the state of a scenario.
 fn prepare(scene: &Scene, scenario: &Scenario) {
     let from = format!("if={}", scene.target.display());
     let arguments: &[&str] = match scenario.workload.cache {
         "hot" => &["of=/dev/null", "bs=1M"],
-        // Without a count dd gives the kernel the advice to drop the file.
+        // Without a count, dd advises the kernel to drop the file.
         _ => &["iflag=nocache", "count=0"],
     };
     let done = Command::new("dd").arg(from).args(arguments).output();
     assert!(done.is_ok_and(|done| done.status.success()));
 }
 
-/// A program that does what a scenario asks for.
+/// A program that does the I/O of a scenario.
 struct Program {
     words: Vec<String>,
-    /// What it may read or write more than that, as a multiple: records that it does not count.
+    /// Factor by which it may exceed the scenario's bytes, for records that it does not count.
     excess: f64,
-    /// Where what it does ends, if that is not what the scenario says of iolab's engine.
+    /// Origin of its bytes, if that differs from the scenario's expectation for iolab's engine.
     served_by: Option<&'static str>,
 }
 
@@ -50,7 +51,8 @@ impl Program {
     }
 }
 
-/// Programs that do what the scenario asks for on a file or device; `is_seen` has fio wait until iolab has looked at what it has open.
+/// Programs that do the scenario's I/O on a file or device; `is_seen` makes fio wait until iolab has looked at
+/// its open files.
 fn programs(target: &Path, workload: &Workload, is_seen: bool) -> Vec<Program> {
     let target = target.display();
     let is_direct = workload.cache == "direct";
@@ -70,14 +72,14 @@ fn programs(target: &Path, workload: &Workload, is_seen: bool) -> Vec<Program> {
         all.push(fio);
     }
     if let Some(iozone) = needs::tool(Need::Iozone) {
-        // Without repeated tests, of a file that stays.
+        // Without repeated tests, on a file that stays.
         let test = if workload.writes { "-i 0" } else { "-+E -i 1" };
         let flag = if is_direct { " -I" } else { "" };
         let line = format!("{iozone} {test} -+n -w -s 32m -r 1m{flag} -f {target}");
         all.push(Program {
-            // It reads a few records before the test.
+            // IOzone reads a few records before the test.
             excess: 1.25,
-            // It syncs what it has written before it closes the file.
+            // IOzone syncs its writes before it closes the file.
             served_by: workload.writes.then_some("device"),
             ..Program::of(&line)
         });
@@ -85,14 +87,15 @@ fn programs(target: &Path, workload: &Workload, is_seen: bool) -> Vec<Program> {
     all
 }
 
-/// Has the page cache hold a program with its libraries: what page faults fetch of these cannot be told from what it reads, and where the
-/// read-ahead of the disk is 8 MiB, two of them can have fetched as much.
+/// Loads a program with its libraries into the page cache. Bytes that page faults fetch of these cannot be
+/// distinguished from its reads. With a read-ahead of 8 MiB, two faults can have fetched as much.
 fn load(program: &str) {
     let done = Command::new(program).arg("--version").output();
     done.expect("it starts");
 }
 
-/// Holds what is said of each program against the row of its target, and gives it with what the program may do more.
+/// Compares the evidence of each program with the row of its target, and returns it with the program's allowed
+/// excess.
 #[track_caller]
 fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
     let Some((scene, _alone)) = built(scenario) else {
@@ -103,7 +106,7 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
         false => "reads",
     };
     let mut all = Vec::new();
-    // Its libraries are so large that what it read has to be told from page faults by what it had open.
+    // Its libraries are so large that its open files have to distinguish its reads from page faults.
     let is_seen = !scenario.workload.writes && scenario.expect.served_by == ["device"];
     for program in programs(&scene.target, &scenario.workload, is_seen) {
         load(&program.words[0]);
@@ -148,7 +151,7 @@ fn reads_have_the_verdict_of_the_engine() {
     }
 }
 
-/// The bytes lie within the bounds that are told, whoever else uses the disk.
+/// The bytes are within the stated bounds, whoever else uses the disk.
 #[test]
 fn what_a_device_served_is_counted() {
     for scenario in [&DIRECT_READS, &COLD_READS, &LOWER_COLD] {
@@ -164,9 +167,9 @@ fn what_a_device_served_is_counted() {
     }
 }
 
-/// Nothing else uses these devices.
+/// These devices have no other user.
 #[test]
-fn the_bytes_are_those_of_a_device_that_nothing_else_uses() {
+fn bytes_equal_an_exclusive_devices_counters() {
     for scenario in [&LOOP_DIRECT, &THROTTLED] {
         for (evidence, excess) in witnessed(scenario) {
             let [device, least, most] = [
@@ -194,7 +197,7 @@ fn writes_have_the_verdict_of_the_engine() {
     }
 }
 
-/// A daemon, one that was forked twice, and a child whose end its parent ignores.
+/// A daemon, a twice forked one, and a child whose end its parent ignores.
 #[test]
 fn what_leaves_the_tree_is_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -203,7 +206,7 @@ fn what_leaves_the_tree_is_counted() {
     let read = "dd if=TARGET of=/dev/null bs=1M count=32 iflag=direct status=none";
     let daemon = format!("(setsid sh -c '{read}; true' &)");
     let twice = format!("(setsid sh -c '({read}; true) & exit' &) & exit 0");
-    // A shell sees to the ends of its children whatever it inherits; awk does not.
+    // A shell collects its children whatever it inherits; awk does not.
     let lost = format!("env --ignore-signal=CHLD awk 'BEGIN {{ system(\"{read}\") }}'");
     for script in [daemon, twice, lost] {
         let evidence = of_script(&scene, &script);
@@ -215,7 +218,7 @@ fn what_leaves_the_tree_is_counted() {
     }
 }
 
-/// A process answers for the bytes of a served model: what it does with them is not known, and no device is called their source.
+/// A process serves the bytes of a model: its handling is unknown, and no device is called their source.
 #[test]
 fn a_model_that_is_served_is_no_device() {
     let made = Scene::new().and_then(|scene| {
@@ -255,6 +258,6 @@ fn a_model_that_is_served_is_no_device() {
     model.ended(&scene);
 }
 
-/// Requests take 1 ms, of a disk of 64 MiB.
+/// Requests take 1 ms, on a disk of 64 MiB.
 const SERVED: &str = "title = \"1 ms each\"\nsource = []\n\
     [model.latency]\nread_us = 1000\nwrite_us = 1000\ninner.memory = 67_108_864\n";

@@ -1,5 +1,5 @@
-//! `iolab witness` on a device that nothing else uses: bytes are those that the device counted, whatever way a program moves them, and
-//! however it ends.
+//! `iolab witness` on an exclusive device: the bytes equal the device's counters, however a program moves them
+//! and however it ends.
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -22,12 +22,12 @@ pub(crate) fn number(evidence: &Value, pointer: &str) -> f64 {
     value.unwrap_or(f64::NAN)
 }
 
-/// Both ends of what is known of a number.
+/// Both ends of an interval.
 pub(crate) fn bounds(evidence: &Value, pointer: &str) -> [f64; 2] {
     ["least", "most"].map(|end| number(evidence, &format!("{pointer}/{end}")))
 }
 
-/// A script that another process carries out over and over; it ends with the scene's folder at the latest.
+/// A script that another process runs over and over; it ends with the scene's folder at the latest.
 pub(crate) struct Other {
     go: PathBuf,
     process: Child,
@@ -51,7 +51,7 @@ impl Other {
     }
 }
 
-/// The evidence of a program that works on the scene's target.
+/// Evidence of a program on the scene's target.
 fn of(scene: &Scene, program: &str) -> Value {
     let target = scene.target.display().to_string();
     let line = program.replace("TARGET", &target);
@@ -66,7 +66,7 @@ fn of_words(scene: &Scene, program: &[&str]) -> Value {
     evidence
 }
 
-/// The same of a script.
+/// Evidence of a script on the scene's target.
 pub(crate) fn of_script(scene: &Scene, script: &str) -> Value {
     let script = script.replace("TARGET", &scene.target.display().to_string());
     let target = scene.target.display().to_string();
@@ -74,7 +74,7 @@ pub(crate) fn of_script(scene: &Scene, script: &str) -> Value {
     witness_with(scene, &arguments, |_| ()).1
 }
 
-/// Holds what the program is said to have moved against the bytes that it asked for, and these against the device's counters.
+/// Compares the program's moved bytes in the evidence with its requests, and these with the device's counters.
 #[track_caller]
 pub(crate) fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what: &str) {
     let counter = match direction {
@@ -96,15 +96,15 @@ pub(crate) fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what
     );
 }
 
-/// What fio runs before it closes its file: it ends once iolab has looked at the processes. Each look reads what they have open; it sleeps
-/// when it has looked at everything.
+/// Script that fio runs before it closes its file: it ends once iolab has looked at the processes. Each look
+/// reads their open files; iolab sleeps after each complete look.
 const UNTIL_SEEN: &str = "p=$$
 while read -r name < /proc/$p/comm && [ $name != iolab ]; do p=$(cut -d ' ' -f 4 /proc/$p/stat); done
 calls() { while read -r what number; do [ $what != syscr: ] || echo $number; done < /proc/$p/io; }
 least=$(($(calls) + 400))
 until [ $(calls) -ge $least ] && grep -q ') S ' /proc/$p/stat; do sleep 0.02; done; true";
 
-/// The argument of fio that has it run this after its I/O.
+/// Argument of fio to run this after its I/O.
 pub(crate) fn until_seen() -> String {
     format!("--exec_postrun={UNTIL_SEEN}")
 }
@@ -132,7 +132,7 @@ fn every_backend_of_fio_is_counted() {
             let evidence = of_words(&scene, &words);
             let what = format!("{engine} {mode}");
             if engine == "mmap" {
-                // Read-ahead fetches more than is read, and pages are written that are dirtied once more.
+                // Read-ahead fetches more than the reads, and pages are written that are dirtied again.
                 let counter = format!("/devices/0/{mode}_bytes");
                 let device = number(&evidence, &counter);
                 let carried = number(&evidence, &format!("/{direction}/carried_bytes/most"));
@@ -145,7 +145,7 @@ fn every_backend_of_fio_is_counted() {
                 assert_counted(&evidence, direction, BYTES, &what);
             }
             let served = evidence[direction]["served_by"].as_str();
-            // The kernel does not count what a program asks of its mappings.
+            // The kernel does not count a program's use of its mappings.
             let expected: &[&str] = match (engine, mode) {
                 ("mmap", "read") => &["device", "unknown"],
                 _ => &["device"],
@@ -181,7 +181,8 @@ fn processes_and_threads_are_counted() {
     assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
 }
 
-/// 20 observations at once, each of a program with a device of its own: what is said of each is its own, and the device is named.
+/// 20 observations at once, each of a program with its own device: each result is separate, and the device is
+/// named.
 #[test]
 fn observations_at_once_are_kept_apart() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -220,7 +221,7 @@ fn observations_at_once_are_kept_apart() {
     }
 }
 
-/// What another process does with the same device leaves an interval, which holds the program's own bytes.
+/// Another process's traffic with the same device leaves an interval that contains the program's own bytes.
 #[test]
 fn what_others_read_leaves_an_interval() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -245,7 +246,7 @@ fn what_others_read_leaves_an_interval() {
     assert_eq!(evidence["others"]["used_devices"], true, "{evidence:#}");
 }
 
-/// The program of a moment, one that is killed, and one that never ends.
+/// A short program, a killed one, and one that never ends.
 #[test]
 fn however_it_ends_it_is_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -255,7 +256,7 @@ fn however_it_ends_it_is_counted() {
     let small = "dd if=TARGET of=/dev/null bs=1M count=1 iflag=direct status=none";
     let evidence = of(&scene, small);
     assert_counted(&evidence, "reads", BYTES / 32.0, "a moment");
-    // Its totals are known without --on too; whether a look has seen what it had open is chance.
+    // Its totals are known without --on too; whether a look has seen its open files depends on chance.
     let line = small.replace("TARGET", &scene.target.display().to_string());
     let words: Vec<&str> = ["--"].into_iter().chain(line.split(' ')).collect();
     let (output, evidence) = witness_with(&scene, &words, |_| ());
@@ -276,7 +277,7 @@ fn however_it_ends_it_is_counted() {
     let arguments = ["--on", &target, "--", "sh", "-c", &script];
     let (output, evidence) = witness_with(&scene, &arguments, |iolab| {
         until(|| scene.folder().join("done").exists());
-        // As a terminal does it: to all of the group, iolab and the program.
+        // As by a terminal: to the whole group, iolab and the program.
         interrupt(iolab);
         for child in children(iolab.id()) {
             send(child, Signal::INT);
@@ -297,7 +298,7 @@ fn until(mut is_so: impl FnMut() -> bool) {
 
 fn send(process: u32, signal: Signal) {
     let number = i32::try_from(process).ok().and_then(Pid::from_raw);
-    // It may have ended meanwhile.
+    // The process may have ended meanwhile.
     let _ = kill_process(number.expect("a number"), signal);
 }
 
@@ -313,17 +314,17 @@ fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until iolab says that what happens from now on counts.
+/// Waits until iolab reports that activity counts from now on.
 fn until_it_observes(iolab: &mut Child) {
     let stderr = iolab.stderr.as_mut().expect("it is piped");
     let mut byte = [0];
-    // Byte by byte: what follows the line is for whoever waits for the end.
+    // Byte by byte: the rest after the line is for a later reader.
     while byte != *b"\n" {
         stderr.read_exact(&mut byte).expect("it says something");
     }
 }
 
-/// What it did before, and what it does after, is not counted; what its children do in between is, to their end.
+/// Earlier and later I/O of the process does not count; its children's in between does, to their end.
 #[test]
 fn a_process_that_runs_is_joined() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -353,7 +354,7 @@ fn a_process_that_runs_is_joined() {
     assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
 }
 
-/// Whoever used it is named with what it did, though it has ended.
+/// A process that used the device is named with its I/O, though it has ended.
 #[test]
 fn a_device_alone_names_who_used_it() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -403,7 +404,7 @@ fn a_limit_is_told_and_changes_no_verdict() {
     assert!(is_told, "{evidence:#}");
 }
 
-/// IOzone says what it did; the device has carried all of it, past the page cache.
+/// IOzone reports its I/O; the device has carried all of it, past the page cache.
 #[test]
 fn iozone_is_held_against_its_claim() {
     let Some(iozone) = needs::tool(Need::Iozone) else {
@@ -436,7 +437,7 @@ fn iozone_is_held_against_its_claim() {
     }
 }
 
-/// Less than 1 % of a CPU over 20 s, with a program of five processes that do 400 requests a second.
+/// Less than 1 % of a CPU over 20 s, with a program of five processes that make 400 requests a second.
 #[test]
 fn observing_takes_little() {
     if needs::tool(Need::Fio).is_none() {

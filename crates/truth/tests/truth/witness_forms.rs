@@ -1,4 +1,4 @@
-//! What `iolab witness` has seen, in all its forms: the same numbers in each, and a program's own claim beside them.
+//! Results of `iolab witness` in all forms: the same numbers in each, next to a program's own claim.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ fn iolab(scene: &Scene, line: &str) {
     assert_eq!(code, Some(0), "{line}: {said}");
 }
 
-/// The claims of a kind.
+/// Claims of a kind.
 fn claims<'a>(evidence: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let all = evidence["claims"].as_array().expect("a list").iter();
     all.filter(move |claim| claim["kind"] == kind)
@@ -31,7 +31,7 @@ fn claims<'a>(evidence: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Va
 
 /// A run file, its JSON, its course, its figure and its page.
 #[test]
-fn what_was_seen_is_the_same_in_every_form() {
+fn results_are_equal_in_every_form() {
     if needs::tool(Need::Fio).is_none() {
         return;
     }
@@ -60,7 +60,7 @@ fn what_was_seen_is_the_same_in_every_form() {
     assert_eq!(number(&evidence, "/claim/reads/bytes"), BYTES);
     assert_eq!(evidence["claim"]["reads"]["exceeds_devices"], false);
 
-    // It reads for half a second: moments of a tenth have its device's bytes, and each a part of them.
+    // fio reads for half a second: moments of a tenth have its device's bytes, and each has a part of them.
     let moments = evidence["course"]["moments"].as_array().expect("a list");
     let devices = evidence["course"]["devices"].as_array().expect("a list");
     let place = devices.iter().position(|device| *device == name);
@@ -86,7 +86,7 @@ fn what_was_seen_is_the_same_in_every_form() {
     }
 }
 
-/// fio says what it read; the device has carried next to nothing of it.
+/// fio reports its reads; the device has carried next to none of them.
 #[test]
 fn fio_is_held_against_its_claim() {
     if needs::tool(Need::Fio).is_none() {
@@ -122,9 +122,9 @@ fn fio_is_held_against_its_claim() {
     );
 }
 
-/// Messages go to a file on another disk: that disk is none of the program's.
+/// Messages go to a file on another disk, which is not the program's.
 #[test]
-fn a_file_of_messages_brings_no_device_into_question() {
+fn message_file_does_not_implicate_a_device() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
         return;
     };
@@ -140,7 +140,7 @@ fn a_file_of_messages_brings_no_device_into_question() {
     let evidence: Value = serde_json::from_slice(&text).expect("it is JSON");
     let devices = evidence["devices"].as_array().expect("a list").iter();
     let names: Vec<&str> = devices.filter_map(|one| one["name"].as_str()).collect();
-    // Where dd was too fast to be seen, no device is in question.
+    // If dd was too fast to be seen, no device is implicated.
     let own = target.trim_start_matches("/dev/");
     assert!(names.iter().all(|name| *name == own), "{evidence:#}");
     let files = evidence["files"].as_array().expect("a list").iter();
@@ -151,9 +151,9 @@ fn a_file_of_messages_brings_no_device_into_question() {
     );
 }
 
-/// btrfs shows the device that it was mounted by; its data lies on both.
+/// btrfs shows the device that it was mounted by; its data is on both.
 #[test]
-fn a_file_system_on_two_devices_is_counted_on_both() {
+fn file_system_on_two_devices_counts_both() {
     let _alone = alone();
     let made = || -> Made<(Scene, [PathBuf; 2], PathBuf)> {
         let scene = Scene::new()?;

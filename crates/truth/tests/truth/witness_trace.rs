@@ -1,5 +1,5 @@
-//! `iolab witness --trace`: the syncs of a program are those that it made, with the flushes within them, and its requests are those that
-//! its threads sent, whoever else uses the disk.
+//! `iolab witness --trace`: a program's syncs are its own, with the flushes within them, and its requests are
+//! its threads', whoever else uses the disk.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ const EXT4: [&str; 3] = ["mkfs.ext4", "-q", "-F"];
 const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
 const SYNCS: u64 = 40;
 
-/// A file system on a loop device past the page cache, whose cache is volatile.
+/// A file system on a loop device past the page cache, with a volatile cache.
 fn on_loop(make: &[&str]) -> Made<(Scene, PathBuf)> {
     let scene = Scene::new()?;
     let file = hole(scene.folder().join("backing"), 400 * MIB)?;
@@ -25,7 +25,7 @@ fn on_loop(make: &[&str]) -> Made<(Scene, PathBuf)> {
     Ok((scene, at))
 }
 
-/// The evidence of a script, with a trace, while another process does what `other` says all the time.
+/// Evidence of a script with a trace, while another process runs `other` all the time.
 fn traced(scene: &Scene, script: &str, other: &str) -> Option<Value> {
     if !needs::root() {
         return None;
@@ -47,7 +47,7 @@ fn number(evidence: &Value, pointer: &str) -> u64 {
     found.unwrap_or_else(|| panic!("{pointer}: {evidence:#}"))
 }
 
-/// Each way to ask for a sync, by a child as well.
+/// Each way to request a sync, by a child as well.
 fn script(at: &std::path::Path) -> String {
     let file = at.join("file").display().to_string();
     format!(
@@ -57,14 +57,14 @@ fn script(at: &std::path::Path) -> String {
     )
 }
 
-/// What another process has the same file system sync is not the program's.
+/// Another process's syncs on the same file system, which are not the program's.
 fn neighbour(at: &std::path::Path) -> String {
     let file = at.join("other").display().to_string();
     format!("dd if=/dev/zero of={file} bs=4k count=5 oflag=dsync status=none")
 }
 
 #[test]
-fn syncs_are_those_that_the_program_made_and_have_a_flush() {
+fn syncs_are_the_programs_own_with_a_flush() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on_loop(&EXT4)) else {
         return;
@@ -119,14 +119,14 @@ fn a_disk_without_a_volatile_cache_is_told() {
     }
 }
 
-/// XFS has no event for the end of a sync: the calls of fsync end it, and those within writes are counted alone.
+/// XFS has no event for the end of a sync: the calls of fsync end it, and syncs within writes are only counted.
 #[test]
-fn syncs_of_xfs_are_counted_and_those_of_calls_are_timed() {
+fn syncs_of_xfs_are_counted_calls_timed() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on_loop(&XFS)) else {
         return;
     };
-    // Of a directory too.
+    // A sync of a directory too.
     let of_folder = format!("touch {at}/new; sync {at}", at = at.display());
     let script = format!("{}\n{of_folder}", script(&at));
     let Some(evidence) = traced(&scene, &script, "sleep 1") else {
@@ -141,9 +141,10 @@ fn syncs_of_xfs_are_counted_and_those_of_calls_are_timed() {
     }
 }
 
-/// Both read the same device past the page cache: the trace tells them apart, and the device's counters are of both.
+/// Both read the same device past the page cache: the trace distinguishes them, and the device's counters
+/// include both.
 #[test]
-fn requests_of_a_disk_are_told_apart_by_who_sent_them() {
+fn requests_of_a_disk_are_attributed_to_senders() {
     let _alone = alone();
     let made = Scene::new().and_then(|scene| {
         let file = noise(scene.folder().join("backing"), 16 * MIB)?;

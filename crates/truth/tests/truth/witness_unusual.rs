@@ -1,5 +1,5 @@
-//! `iolab witness` on programs that make it hard: odd names, many and deep processes, other users and namespaces. Bytes are those that the
-//! device counted.
+//! `iolab witness` on difficult programs: odd names, many and deep processes, other users and namespaces. Bytes
+//! equal the device's counters.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -21,10 +21,11 @@ use crate::witness_device::{BYTES, Other, assert_counted, number, of_script};
 
 const READ: &str = "dd if=TARGET of=/dev/null bs=1M count=32 iflag=direct status=none";
 
-/// A closing parenthesis ends a name in /proc/PID/stat, a line break a line in other files, and ESC [ moves the cursor of a terminal.
+/// A closing parenthesis ends a name in /proc/PID/stat, a line break a line in other files, and ESC [ moves the
+/// cursor of a terminal.
 const ODD: &[u8] = b"a) S 1 (\n\x1b[31m\xff '$(x)";
 
-/// The program dd under another name.
+/// The program dd with another name.
 fn renamed(scene: &Scene, name: &[u8]) -> PathBuf {
     let at = scene.folder().join(OsStr::from_bytes(name));
     std::fs::copy("/bin/dd", &at).expect("dd is everywhere");
@@ -55,7 +56,7 @@ fn odd_names_hide_nothing_and_reach_no_terminal() {
     assert_counted(&evidence, "reads", BYTES, "started");
     assert!(!output.stderr.contains(&0x1b), "{output:?}");
 
-    // As a child, and as a process of others meanwhile.
+    // As a child, and as a foreign process meanwhile.
     let child = format!("./a* {}; true", READ.trim_start_matches("dd "));
     let evidence = of_script(&scene, &child);
     assert_counted(&evidence, "reads", BYTES, "a child");
@@ -78,9 +79,9 @@ fn odd_names_hide_nothing_and_reach_no_terminal() {
     assert!(!output.stderr.contains(&0x1b), "{output:?}");
 }
 
-/// What a program has closed is not held open by who observes it: not a file, a device, or what `--on` names.
+/// The observer does not hold open what a program has closed: a file, a device, or the object of `--on`.
 #[test]
-fn what_a_program_has_closed_can_be_unmounted_and_detached() {
+fn closed_files_can_be_unmounted_and_detached() {
     let _alone = alone();
     let made = || -> Made<(Scene, PathBuf, PathBuf)> {
         let scene = Scene::new()?;
@@ -106,14 +107,14 @@ fn what_a_program_has_closed_can_be_unmounted_and_detached() {
         let arguments = [before, vec!["sh", "-c", &script]].concat();
         let (output, evidence) = witness_with(&scene, &arguments, |_| ());
         assert!(output.status.success(), "{output:?}");
-        // What was read there is a file still.
+        // Files read there still count as files.
         let files = evidence["files"].as_array().expect("a list");
         let is_seen = |path: &str| files.iter().any(|file| file["path"] == path);
         assert!(is_seen(&on), "{evidence:#}");
     }
 }
 
-/// 300 generations, each waited for by the one before; then 100, each of which is left behind by the one before.
+/// 300 generations, each awaited by its parent; then 100, each abandoned by its parent.
 #[test]
 fn deep_trees_are_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -135,7 +136,7 @@ fn deep_trees_are_counted() {
     }
 }
 
-/// One in 1,000 of them reads; the end of none is waited for by its parent one by one.
+/// One in 1,000 of them reads; their parent waits for none of them individually.
 #[test]
 fn ten_thousand_short_children_are_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -161,14 +162,14 @@ fn ten_thousand_short_children_are_counted() {
 }
 
 #[test]
-fn a_program_without_streams_and_in_a_session_of_its_own_is_counted() {
+fn detached_program_without_streams_is_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
         return;
     };
     for script in [
         format!("exec <&- >&- 2>&-; {READ}"),
         format!("setsid sh -c '{READ}; true' <&- >&- 2>&- & exit 0"),
-        // It leaves its process group and its folder, and what started it is gone.
+        // The program leaves its process group and folder, and its parent is gone.
         format!("(cd /; setsid sh -c '(exec {READ}) & exit' &) & exit 0"),
     ] {
         let evidence = of_script(&scene, &script);
@@ -177,7 +178,7 @@ fn a_program_without_streams_and_in_a_session_of_its_own_is_counted() {
     }
 }
 
-/// Nested, and with ranks of MPI.
+/// Nested, and with MPI ranks.
 #[test]
 fn programs_that_start_programs_for_others_are_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -204,18 +205,18 @@ fn programs_that_start_programs_for_others_are_counted() {
     .expect("a file");
     // Open MPI needs these to start as root, and more ranks than CPUs.
     let allowed = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1";
-    // Once before it is observed: what MPI reads of its own files comes from the page cache then.
+    // Once before the observation, so that MPI's own files come from the page cache.
     let warmed = Command::new("sh")
         .args(["-c", &format!("{allowed}; {mpirun} -n 4 true")])
         .status();
     assert!(warmed.expect("sh starts").success());
     let evidence = of_script(&scene, &format!("{allowed}; {mpirun} -n 4 sh ./rank"));
     assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
-    // Ranks have sockets, which could have served a part of what they read.
+    // Ranks have sockets, which could have served a part of their reads.
     assert_counted(&evidence, "reads", BYTES, "ranks");
 }
 
-/// A program that gives up root, and one in namespaces of its own, where the target has another name.
+/// A program that gives up root, and one in separate namespaces, where the target has another name.
 #[test]
 fn other_users_and_namespaces_are_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
@@ -244,7 +245,7 @@ fn other_users_and_namespaces_are_counted() {
     let script = format!("unshare -m -p -f -i -u -n sh -c '{elsewhere} && {read}'");
     let target = scene.target.display().to_string();
     let script = script.replace("TARGET", &target);
-    // Without --on: what it has open is seen all the same.
+    // Without --on: its open files are seen all the same.
     let (output, evidence) = witness_with(&scene, &["--", "sh", "-c", &script], |_| ());
     assert!(output.status.success(), "{output:?}");
     let name = target.trim_start_matches("/dev/");
@@ -269,7 +270,7 @@ fn behind_a_program() -> Made<Scene> {
     scene.as_nobody()
 }
 
-/// An ordinary user is told what the program did, and that what it had open was not seen.
+/// An ordinary user gets the program's I/O, and the note that its open files were not seen.
 #[test]
 fn what_an_ordinary_user_cannot_see_is_said() {
     let _alone = alone();
@@ -277,7 +278,7 @@ fn what_an_ordinary_user_cannot_see_is_said() {
         return;
     };
     warm(&scene.folder().join("secret")).expect("it can be read");
-    // Where storage carried all that the calls read, that is told of a program whose descriptors cannot be seen too.
+    // If storage carried all of the calls' reads, that is reported for a program with hidden descriptors too.
     for (flag, served_by) in [("iflag=direct", Some("device")), ("iflag=nonblock", None)] {
         let read = [
             "--", "./reader", "if=secret", "of=/dev/null", "bs=1M", flag, "status=none",
@@ -309,8 +310,8 @@ fn what_an_ordinary_user_cannot_see_is_said() {
     }
 }
 
-/// As an ordinary user, what a child did whose parent ignores its end is in no account: nothing is decided without it, and nobody else is
-/// said to have done it.
+/// For an ordinary user, the I/O of a child whose parent ignores its end is in no account. Nothing is decided
+/// without it, and it is attributed to no other process.
 #[test]
 fn what_an_account_lacks_decides_nothing() {
     let _alone = alone();
@@ -339,7 +340,7 @@ fn what_an_account_lacks_decides_nothing() {
     assert_eq!(evidence["reads"]["served_by"], "unknown", "{evidence:#}");
     let most = number(&evidence, "/reads/carried_bytes/most");
     assert!(most >= BYTES, "{evidence:#}");
-    // Where others read nothing there is no such number.
+    // Without reads by others there is no such number.
     let by_others = evidence.pointer("/others/read_bytes/least");
     let by_others = by_others.and_then(Value::as_f64).unwrap_or(0.0);
     let device = number(&evidence, "/devices/0/read_bytes");

@@ -1,4 +1,5 @@
-//! What lies in the computer and not in its storage: the CPU that threads are bound to, the lock of a file, and the memory of buffers.
+//! Causes in the computer, not in its storage: the CPU that threads are bound to, the lock of a file, and the
+//! memory of buffers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use needs::Need;
 use super::{World, explain, explain_beside};
 use crate::stage::alone;
 
-/// Threads that are bound to one CPU, where others are free. Two CPUs make four threads twice as fast: half of the logarithm of what is missing.
+/// Threads bound to one CPU, with others free. Two CPUs make four threads twice as fast: half of the missing
+/// logarithm.
 #[test]
 fn threads_on_one_cpu_are_named() {
     let _alone = alone();
@@ -41,7 +43,7 @@ fn threads_on_one_cpu_are_named() {
     explain_beside(&scene, &world, &["cpu-waiting"]);
 }
 
-/// A folder whose server takes 5 ms where `mount` says so; `None` where there is no FUSE.
+/// A folder with a server that takes 5 ms for requests chosen by `mount`; `None` without FUSE.
 fn served(mount: fn(&Cleanup, &Path, &Store, Duration) -> Made<View>) -> Option<(View, Scene)> {
     let folder = Scene::new().and_then(|scene| {
         let at = scene.subfolder("served")?;
@@ -52,11 +54,12 @@ fn served(mount: fn(&Cleanup, &Path, &Store, Duration) -> Made<View>) -> Option<
     unless_missing(folder)
 }
 
-/// Direct writes of several threads, of which the kernel passes one at a time of each file to the server, and the server takes several at once.
+/// Direct writes of several threads. The kernel passes one at a time per file to the server, which would take
+/// several at once.
 #[test]
 fn the_lock_of_a_file_is_named() {
     let _alone = alone();
-    // Declared last, dropped first: the scene unmounts what the view still serves.
+    // Declared last, dropped first: the scene unmounts the view's file system while it is still served.
     let Some((_view, scene)) = served(View::with_slow_writes) else {
         return;
     };
@@ -73,11 +76,11 @@ fn the_lock_of_a_file_is_named() {
     explain(&scene, &world);
 }
 
-/// Writes to a new file, where space that was not written before takes longer than the read that it is compared with.
+/// Writes to a new file, where first writes to space take longer than the read in comparison.
 #[test]
 fn the_allocation_of_space_is_named() {
     let _alone = alone();
-    // Declared last, dropped first: the scene unmounts what the view still serves.
+    // Declared last, dropped first: the scene unmounts the view's file system while it is still served.
     let Some((_view, scene)) = served(View::with_slow_allocation) else {
         return;
     };
@@ -94,8 +97,8 @@ fn the_allocation_of_space_is_named() {
     explain(&scene, &world);
 }
 
-/// A loop device, which takes 128 pieces of memory in a request, over a server of one request at a time (5 ms). Its requests are up to 640 KiB, so
-/// that no two of 512 KiB become one.
+/// A loop device, with 128 memory segments per request, over a server of one request at a time (5 ms). Its
+/// requests are up to 640 KiB, so that two of 512 KiB are never merged.
 fn device_of_few_pieces() -> Made<Scene> {
     let behaviour = Behaviour {
         delay: |_| Duration::from_millis(5),
@@ -108,7 +111,7 @@ fn device_of_few_pieces() -> Made<Scene> {
     Ok(scene.on(device))
 }
 
-/// Small pages of 512 KiB are one request of that device, and those of 640 KiB two.
+/// Small pages of 512 KiB are one request of that device, and of 640 KiB two requests.
 #[test]
 fn buffers_in_many_pieces_are_named() {
     let _alone = alone();
@@ -122,9 +125,9 @@ fn buffers_in_many_pieces_are_named() {
         shown_by: &[
             "read-size", "--direct", "--set", "bs=512k,640k", "--set", "buffer_memory=kernel",
             "--set",
-            // Neither reads ahead nor few requests in flight are suspects.
+            // Rules out read-ahead and few requests in flight as suspects.
             "pattern=reverse", "--set", "backend=libaio", "--depth", "5",
-            // Else each size is measured with that which suits it.
+            // Otherwise each size is measured with the batch that suits it.
             "--set", "batch=all", "--time", "200ms", "--budget", "25s",
         ],
         planted: &["buffer-pieces"],
@@ -134,7 +137,7 @@ fn buffers_in_many_pieces_are_named() {
     explain(&scene, &world);
 }
 
-/// Reads of a page against reads of a megabyte, where each system call takes some 20 us longer.
+/// Reads of a page against reads of a megabyte, with each system call slowed by some 20 us.
 #[test]
 fn slow_system_calls_are_named() {
     let _alone = alone();
@@ -150,7 +153,7 @@ fn slow_system_calls_are_named() {
         budget: "60s",
         more: &[],
     };
-    // A filter stays with its thread, and with what that starts.
+    // A filter applies to its thread, and to threads that it starts.
     let explained = || needs::slow_system_calls().map(|()| explain(&scene, &world));
     if let Err(error) = std::thread::scope(|scope| scope.spawn(explained).join()).expect("no panic")
     {
@@ -160,7 +163,8 @@ fn slow_system_calls_are_named() {
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Touches half of the free memory once: a virtual machine gets a page from its host at the first touch, which takes four times as long.
+/// Touches half of the free memory once: a virtual machine gets a page from its host at the first touch, which
+/// takes four times as long.
 fn touch_memory() -> Made<()> {
     let sizes = std::fs::read_to_string("/proc/meminfo").map_err(failed("/proc/meminfo"))?;
     let free = sizes.lines().find_map(|line| line.strip_prefix("MemFree:"));
@@ -170,7 +174,7 @@ fn touch_memory() -> Made<()> {
     Ok(())
 }
 
-/// A kernel that gives huge pages unasked, as many distributions have it.
+/// A kernel that uses huge pages by default, as in many distributions.
 fn with_huge_pages() -> Made<Scene> {
     let scene = Scene::in_memory()?;
     touch_memory()?;
@@ -182,8 +186,8 @@ fn with_huge_pages() -> Made<Scene> {
     Ok(scene)
 }
 
-/// Untouched buffers of 2 MiB, each a huge page, against some of 1 MiB, which are too small for one. Page faults are the other half of
-/// that: both without any are alike, too.
+/// Untouched buffers of 2 MiB, each a huge page, against ones of 1 MiB, too small for one. Page faults are the
+/// other half of the cause: without any, both are equally fast.
 #[test]
 fn huge_pages_that_the_kernel_gives_are_named() {
     let _alone = alone();
@@ -202,7 +206,7 @@ fn huge_pages_that_the_kernel_gives_are_named() {
     explain_beside(&scene, &world, &["page-faults"]);
 }
 
-/// Buffers of 256 MiB, which the cache of a core does not hold, against some that it does. All lie in huge pages.
+/// Buffers of 256 MiB, which exceed a core's cache, against ones that fit. All are in huge pages.
 #[test]
 fn buffers_larger_than_a_cache_are_named() {
     let _alone = alone();
@@ -221,8 +225,8 @@ fn buffers_larger_than_a_cache_are_named() {
     explain(&scene, &world);
 }
 
-/// 4,096 buffers in turn, each on a page of its own, for requests that copy a kilobyte against some that copy a cache line. The file fits the
-/// innermost cache.
+/// 4,096 buffers in turn, each on a separate page, for requests that copy a kilobyte against ones that copy a
+/// cache line. The file fits the innermost cache.
 #[test]
 fn small_pages_beyond_the_tlb_are_named() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! A target that keeps state: credits, which a trial uses up and which come back while the target is idle.
+//! A target with state: credits, which a trial uses up and which return while the target is idle.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use super::{
 };
 use crate::stage::alone;
 
-/// The cache, one request at a time, with credits for 64 MiB, of which sequential reads use more than what comes back, and random ones less.
+/// The cache, one request at a time, with credits for 64 MiB. Sequential reads use more than the refill, random
+/// ones less.
 fn with_credits() -> Behaviour {
     Behaviour {
         credits: Some(Credits {
@@ -25,12 +26,13 @@ fn with_credits() -> Behaviour {
     }
 }
 
-/// So many blocks that the bucket is empty in most of them.
+/// Number of blocks with an empty bucket in most of them.
 const BLOCKS: [&str; 4] = ["--set", "trials_min=24", "--set", "trials_max=24"];
 
-/// The fall of the sequential reads is seen, each trial of the explanation begins after idle time, and with it the cause is named.
+/// The drop of the sequential reads is seen. Each trial of the explanation begins after idle time, and so the
+/// cause is named.
 #[test]
-fn credits_come_back_before_each_trial_of_an_explanation() {
+fn credits_return_before_each_trial_of_an_explanation() {
     let _alone = alone();
     let Some(scene) = unless_missing(Scene::on_fuse(with_credits())) else {
         return;
@@ -49,7 +51,7 @@ fn credits_come_back_before_each_trial_of_an_explanation() {
         let ns = sample["idle_ns"].as_u64();
         assert!(ns.is_some_and(|ns| ns >= 100_000_000), "{sample}");
     }
-    // The time of an explanation is that of its trials and of the idle time between them.
+    // The time of an explanation includes its trials and the idle time between them.
     let few = [
         "why", "shown.iolab", "--budget", "10s", "-o", "short.iolab", "--seed", "6",
     ];
@@ -61,9 +63,10 @@ fn credits_come_back_before_each_trial_of_an_explanation() {
     );
 }
 
-/// Credits that the first trial of either side uses up: both are as slow as what comes back, and no suspect is accused of it.
+/// Credits that the first trial of either side uses up: both are then as slow as the refill, and no suspect is
+/// accused.
 #[test]
-fn credits_that_are_gone_after_the_warm_up_accuse_no_suspect() {
+fn credits_gone_after_warm_up_accuse_no_suspect() {
     let behaviour = Behaviour {
         delay: |_| Duration::from_micros(500),
         credits: Some(Credits {
@@ -77,9 +80,9 @@ fn credits_that_are_gone_after_the_warm_up_accuse_no_suspect() {
     };
     match unexplained(&all) {
         Some(share) => assert!(share > 0.8, "{share}"),
-        // No suspect is tried where a level that seems to change would take idle time for which there is none.
+        // No suspect is tried if a seemingly changing level needs more idle time than there is.
         None if all.is_empty() => {}
-        // Nothing is known of what remains where the level has changed so that a suspect is not tried.
+        // The rest is unknown if the level has changed so that a suspect is not tried.
         None => {
             let verdicts = verdicts(&all);
             let is_open = verdicts.iter().any(|(_, verdict)| verdict == "not_tried");

@@ -1,4 +1,4 @@
-//! Writes to a real device whose throughput falls after a known number of bytes.
+//! Writes to a real device whose throughput drops after a known number of bytes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{World, explain, unexplained};
 use crate::stage::alone;
 
-/// What fills a cache that is emptied at 9.5 MB/s within half a second of writes of 64 KiB, which take 4 ms each.
+/// A cache drained at 9.5 MB/s, which writes of 64 KiB at 4 ms each fill within half a second.
 const FILLS: Credits = Credits {
     full: 3 << 20,
     refill: 9.5e6,
@@ -33,13 +33,14 @@ pub(super) fn mounted_over(behaviour: Behaviour) -> Made<Scene> {
     Ok(scene.on(at))
 }
 
-/// One trial from its beginning, after idle time in which the cache that filling the scratch file has filled is emptied.
+/// A single trial from its beginning, after idle time that drains the cache filled with the scratch file.
 const SOAK: [&str; 16] = [
     "write-random", "--direct", "--bs", "64k", "--set", "sync=none", "--set", "region=8M", "--set",
     "bytes=none", "--set", "idle=1s", "--soak", "2500ms", "--budget", "30s",
 ];
 
-/// What `iolab why` claims of a run on a server of one request at a time, 4 ms each; `None` where something is missing.
+/// Claims of `iolab why` on a run on a server of one request at a time, 4 ms each; `None` if something is
+/// missing.
 fn explained(behaviour: Behaviour, planted: &'static [&'static str]) -> Option<Vec<Value>> {
     let scene = unless_missing(mounted_over(Behaviour {
         bytes: 128 << 20,
@@ -56,7 +57,7 @@ fn explained(behaviour: Behaviour, planted: &'static [&'static str]) -> Option<V
     Some(explain(&scene, &world))
 }
 
-/// What was written is the cause: reads of as many bytes do not become slower.
+/// The amount of written data is the cause: reads of as many bytes do not slow down.
 #[test]
 fn a_write_cache_that_fills_is_named() {
     let _alone = alone();
@@ -67,10 +68,10 @@ fn a_write_cache_that_fills_is_named() {
     explained(behaviour, &["written-data"]);
 }
 
-/// Credits of reads and of writes: reads instead of writes become slower likewise, and nothing that was tried is accused.
+/// Credits of reads and of writes: reads slow down as well as writes, and no tried suspect is accused.
 #[test]
 #[ignore = "takes four minutes, as the other one does"]
-fn credits_of_all_bytes_remain_without_what_was_written() {
+fn credits_of_all_bytes_remain_without_writes() {
     let _alone = alone();
     let behaviour = Behaviour {
         credits: Some(FILLS),

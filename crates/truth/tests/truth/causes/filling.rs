@@ -1,4 +1,4 @@
-//! Storage that is slow: filling it and trying it are parts of the time that an explanation may take.
+//! Slow storage: filling and probing it are parts of the time budget of an explanation.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,11 @@ use iolab_truth::system::unless_missing;
 
 use crate::stage::alone;
 
-/// What is written before writes become slow, bytes: the file system, the scratch file of the run, and a part of the next one.
+/// Bytes written before writes become slow: the file system, the scratch file of the run, and a part of the
+/// next one.
 const FAST: u64 = 40 << 20;
 
-/// A server that takes 2 ms for each request, and for writes after [`FAST`] bytes 200 ms.
+/// A server that takes 2 ms per request, and 200 ms per write after [`FAST`] bytes.
 fn slow_to_fill() -> Behaviour {
     Behaviour {
         bytes: 128 << 20,
@@ -26,13 +27,14 @@ fn slow_to_fill() -> Behaviour {
     }
 }
 
-/// The run shows how fast storage is filled. That foresees nothing of what is slower afterwards: filling is given up, and nothing is measured or left.
+/// The run shows the speed of filling, which does not predict later slowness: filling is given up, and nothing
+/// is measured or left.
 #[test]
 fn filling_that_takes_the_budget_is_given_up() {
     let _alone = alone();
     let folder = Scene::on_fuse(slow_to_fill()).and_then(|scene| {
         let device = loop_over(&scene, &scene.target, true)?;
-        // As many requests wherever the kernel would take larger ones.
+        // Equally many requests on kernels that would take larger ones.
         limit_requests(&scene, &device, 128)?;
         let at = mounted(&scene, &device, &["mkfs.ext4", "-q", "-F"], "noatime")?;
         Ok(scene.on(at))
@@ -55,7 +57,8 @@ fn filling_that_takes_the_budget_is_given_up() {
     assert_eq!(left.collect::<Vec<_>>(), ["lost+found"], "{said}");
 }
 
-/// Before the first trial direct I/O is tried, with requests enough to take 11 s here. The explanation ends within its budget and a fifth of it.
+/// Before the first trial direct I/O is probed, with enough requests to take 11 s here. The explanation ends
+/// within its budget and a fifth of it.
 #[test]
 fn trying_slow_storage_leaves_the_budget_to_trials() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! What the kernel does between a read and the device: read-ahead into the page cache, and the I/O scheduler.
+//! Kernel activity between a read and the device: read-ahead into the page cache, and the I/O scheduler.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use super::falls::mounted_over;
 use super::{World, explain, explain_served, parallel};
 use crate::stage::alone;
 
-/// Buffered reads of few parts of a large file, from a server of several requests at once: in sequence the kernel asks before the program does.
+/// Buffered reads of few parts of a large file, from a server of several requests at once. For sequential
+/// reads, the kernel asks ahead of the program.
 #[test]
 fn read_ahead_of_the_kernel_is_named() {
     let behaviour = Behaviour {
@@ -24,7 +25,8 @@ fn read_ahead_of_the_kernel_is_named() {
         shown_by: &[
             "read-size", "--set", "pattern=seq,rand", "--set", "bs=4k", "--set", "region=512M",
             "--set", "cache=cold",
-            // A 64th of the region is four times as much: few reads find what an earlier one has brought into the page cache.
+            // A 64th of the region is four times as much, so few reads find data of an earlier one in the page
+            // cache.
             "--set", "bytes=2M", "--budget", "20s",
         ],
         planted: &["host-read-ahead"],
@@ -34,7 +36,7 @@ fn read_ahead_of_the_kernel_is_named() {
     explain_served(behaviour, &world);
 }
 
-/// A loop device over a server of several requests at once, 1 ms each, whose queue has these settings.
+/// A loop device with these queue settings, over a server of several requests at once, 1 ms each.
 fn device_with(settings: &[(&str, &str)]) -> Made<Scene> {
     let behaviour = Behaviour {
         bytes: 512 << 20,
@@ -66,9 +68,10 @@ fn explain_queue(settings: &[(&str, &str)], shown_by: &[&str], planted: &str) {
     explain(&scene, &world);
 }
 
-/// Threads that read in sequence, each in its own region, of a device whose scheduler waits after each read for the next one of the same thread.
+/// Threads that read sequentially, each in its own region, from a device whose scheduler waits after each read
+/// for the thread's next one.
 #[test]
-fn a_scheduler_that_waits_for_the_next_read_is_named() {
+fn scheduler_waiting_for_the_next_read_is_named() {
     let settings = [
         ("rotational", "1"),
         ("scheduler", "bfq"),
@@ -77,14 +80,16 @@ fn a_scheduler_that_waits_for_the_next_read_is_named() {
     ];
     let threads = [
         "read-size", "--direct", "--set", "bs=4k", "--set", "pattern=seq", "--set",
-        // BFQ takes threads within 4 MiB of each other for one that reads in turn, and does not wait between them.
+        // BFQ treats threads within 4 MiB of each other as one that reads in turn, and does not wait between
+        // them.
         "region=64M", "--set", "bytes=none", "--threads", "1,8", "--time", "150ms", "--budget",
         "20s",
     ];
     explain_queue(&settings, &threads, "scheduler");
 }
 
-/// Sequential reads through the page cache of a size that the kernel asks for in many parts, against one that it asks for at once.
+/// Sequential reads through the page cache, of a size that the kernel requests in many parts against one that
+/// it requests at once.
 #[test]
 fn a_limit_of_read_ahead_is_named() {
     let sizes = [

@@ -1,4 +1,4 @@
-//! Real-time threads of others that keep CPUs from the trials.
+//! Other programs' real-time threads that keep CPUs from the trials.
 
 use std::process::Child;
 use std::sync::RwLockWriteGuard;
@@ -12,7 +12,7 @@ use needs::Need;
 use super::{World, explain};
 use crate::stage::alone;
 
-/// A folder in memory, so that trials wait for CPUs and nothing else, and busy real-time threads on all CPUs but the first.
+/// A folder in memory, so that trials wait only for CPUs, and busy real-time threads on all CPUs but the first.
 struct Busy {
     scene: Scene,
     spinners: Vec<Child>,
@@ -20,10 +20,10 @@ struct Busy {
 }
 
 impl Busy {
-    /// A skip where it cannot be had.
+    /// A skip where that is impossible.
     #[track_caller]
     fn new() -> Option<Self> {
-        /// Above ordinary threads, below those of the intervention.
+        /// Above ordinary threads, below the intervention's threads.
         const PRIORITY: u32 = 20;
         let alone = alone();
         if !needs::root() {
@@ -43,7 +43,7 @@ impl Busy {
         })
     }
 
-    /// CPUs, of which one is left.
+    /// Number of CPUs, one of which stays free.
     fn cpus(&self) -> usize {
         self.spinners.len() + 1
     }
@@ -57,7 +57,7 @@ impl Busy {
     }
 }
 
-/// Arguments of a run whose threads share nothing but CPUs, with further settings.
+/// Arguments of a run whose threads share only CPUs, with further settings.
 fn with_settings<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let private = [
         "workload=RR", "backend=psync", "descriptors=private", "layout=private", "bs=64k",
@@ -68,8 +68,9 @@ fn with_settings<'a>(more: &[&'a str]) -> Vec<&'a str> {
     std::iter::once("--change-system").chain(sets).collect()
 }
 
-/// Two threads for each CPU, of which spinners leave one: without them all CPUs run threads, and half of the threads still wait for the others.
-/// All are real-time threads, so that those of other programs, which may have the last CPU too, make no difference.
+/// Two threads per CPU, of which spinners leave one free. Without spinners all CPUs run threads, and half of
+/// the threads still wait for the others. All are real-time threads, so that other programs on the last CPU
+/// make no difference.
 #[test]
 fn real_time_threads_of_others_are_named() {
     let Some(busy) = Busy::new() else { return };
@@ -86,12 +87,13 @@ fn real_time_threads_of_others_are_named() {
     busy.end();
 }
 
-/// What takes away `cpu-waiting` on a system that may be changed: threads before the real-time threads of others, which no nice value is.
+/// Intervention against `cpu-waiting` on a modifiable system: threads above other programs' real-time threads,
+/// which no nice value achieves.
 #[test]
 fn threads_come_before_real_time_threads_of_others() {
     let Some(busy) = Busy::new() else { return };
     let threads = busy.cpus().to_string();
-    // Both before ordinary threads, so that these make no difference; after those that spin, and before them.
+    // Both above ordinary threads, so that these make no difference; one below the spinning threads, one above.
     let settings = with_settings(&["realtime=10,50"]);
     let short = ["--threads", &threads, "--time", "60ms", "--budget", "4s"];
     let target = busy.scene.target.display().to_string();

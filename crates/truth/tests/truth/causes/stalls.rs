@@ -1,4 +1,4 @@
-//! Stalls every n-th request, alone and beside another cause. No setting of a trial takes them away.
+//! Stalls at every n-th request, alone and together with another cause. No setting of a trial removes them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     threads_on_one_descriptor, unexplained,
 };
 
-/// One request at a time, and every 20th is held for longer: no setting changes that, and none is accused.
+/// One request at a time, and every 20th is held longer: no setting changes that, and none is accused.
 #[test]
 fn a_serial_server_that_stalls_is_not_explained() {
     let behaviour = Behaviour {
@@ -27,8 +27,8 @@ fn a_serial_server_that_stalls_is_not_explained() {
     assert!(rest.is_some_and(|share| share > 0.8), "{rest:?}");
 }
 
-/// Threads that share a descriptor, and a server that holds every 20th request of each open file for longer, several at once: that slows threads
-/// with descriptors of their own as much as one alone.
+/// Threads that share a descriptor, and a server that holds every 20th request of each open file longer,
+/// several at once. That slows threads with their own descriptors as much as a single one.
 #[test]
 fn a_shared_descriptor_is_named_beside_stalls() {
     let behaviour = Behaviour {
@@ -47,11 +47,11 @@ fn a_shared_descriptor_is_named_beside_stalls() {
     explain_served(behaviour, &world);
 }
 
-/// Threads that share a descriptor, and a server that stalls as a whole in every 20th request. 20 requests of one thread take 50 ms, those of 8
-/// threads with descriptors of their own 15 ms: 3.3 times as many, where 8 times are asked for. The descriptor makes 58 % of what is missing,
-/// on the logarithm, and the stalls the rest.
+/// Threads that share a descriptor, and a server that stalls as a whole at every 20th request. 20 requests take
+/// one thread 50 ms, and 8 threads with their own descriptors 15 ms: 3.3 times as fast, where 8 times is the
+/// expectation. The descriptor causes 58 % of the missing logarithm, and the stalls the rest.
 #[test]
-fn stalls_of_the_server_remain_without_the_shared_descriptor() {
+fn server_stalls_remain_without_the_shared_descriptor() {
     let behaviour = Behaviour {
         delay: |_| Duration::from_millis(2),
         stall: Some(Stall {
@@ -76,8 +76,8 @@ fn stalls_of_the_server_remain_without_the_shared_descriptor() {
     );
 }
 
-/// A cache that does not hold the region, and stalls of all requests: these make both sides slower, and the difference smaller, and are no part of
-/// it.
+/// A cache smaller than the region, and stalls of all requests. Stalls make both sides slower and the
+/// difference smaller, so they are not a part of it.
 #[test]
 fn a_cache_is_named_beside_stalls() {
     let behaviour = Behaviour {
@@ -85,7 +85,7 @@ fn a_cache_is_named_beside_stalls() {
             every: 50,
             time: Duration::from_millis(10),
         }),
-        // Else more requests in flight would reach the limit that the stalls are, on both sides.
+        // Otherwise more requests in flight would reach the limit by the stalls on both sides.
         serial: true,
         ..cached()
     };

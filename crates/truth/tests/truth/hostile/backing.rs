@@ -1,4 +1,4 @@
-//! Files that loop devices and mounts stand on, however their names are hidden.
+//! Files below loop devices and mounts, however their names are hidden.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn swap_files_are_known_by_every_path() {
 }
 
 #[test]
-fn backing_files_are_known_whatever_became_of_their_names() {
+fn backing_files_are_found_after_renaming_and_removal() {
     perform(|| {
         let (plan, [file, device, folder, window]) = busy();
         let yard = Yard::new(&plan)?;
@@ -42,7 +42,7 @@ fn backing_files_are_known_whatever_became_of_their_names() {
             refused(&moved, &[device, folder]),
             refused(yard.path(window), &[device, folder]),
         ]);
-        // The file has no name any more.
+        // The file now has no name.
         yard.sh("rm \"$1\"", &[&moved])?;
         yard.judge(vec![
             written(name),
@@ -85,7 +85,7 @@ fn backing_files_in_other_mount_namespaces_are_known() {
         let script = "mount -t tmpfs none \"$0\" && mkdir \"$0/at\" && truncate -s 64M \"$0/im\" && mkfs.ext4 -qF \"$0/im\"
             losetup --find --show \"$0/im\" > \"$1\" && losetup --find --show --offset 16M \"$0/im\" >> \"$1\"
             mount $(head -n 1 \"$1\") \"$0/at\"";
-        // Detaches the devices that are left when the test ends.
+        // Detaches the remaining devices when the test ends.
         let detach = "xargs --no-run-if-empty losetup --detach < \"$0\"";
         std::fs::write(&list, "").map_err(failed(list.display()))?;
         yard.later(&["sh", "-c", detach, &list.display().to_string()]);
@@ -108,7 +108,7 @@ fn backing_files_in_other_mount_namespaces_are_known() {
 }
 
 #[test]
-fn a_lower_file_that_is_backing_through_the_overlay() {
+fn lower_file_backing_through_the_overlay() {
     perform(|| {
         let mut stack = Stack::new();
         let lower = stack.0.push(Step::Folder { within: 0 });
@@ -118,7 +118,7 @@ fn a_lower_file_that_is_backing_through_the_overlay() {
         let through = stack.0.push(Step::Overlay { lower, host });
         let seen = stack.0.push(Step::Seen { file, through });
         let yard = Yard::new(&stack.0)?;
-        // Opened for reading alone, it is not copied up.
+        // Opened read-only, it is not copied up.
         let device = yard.over(yard.path(seen), "--read-only")?;
         yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
         let named = refused(yard.path(file), &[]).naming("ext4");
@@ -128,13 +128,13 @@ fn a_lower_file_that_is_backing_through_the_overlay() {
 }
 
 #[test]
-fn a_device_to_be_detached_is_in_use_until_then() {
+fn device_marked_for_detaching_is_in_use() {
     perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let file = yard.root().join("im");
         let image = "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"";
         yard.sh(image, &[&file])?;
-        // It is detached with the mount.
+        // The device is detached with the mount.
         let at = yard.mount(&["-o", "loop", &file.display().to_string()], "at")?;
         let device = yard.sh("findmnt -no SOURCE \"$1\"", &[&at])?;
         let window = yard.over(&file, "--offset 16M")?;
@@ -165,7 +165,7 @@ fn names_with_blanks_and_line_breaks_are_read() {
 }
 
 #[test]
-fn backing_files_with_paths_beyond_path_max_are_known() {
+fn backing_paths_beyond_path_max_are_known() {
     perform(|| {
         let (plan, ..) = idle();
         let yard = Yard::new(&plan)?;
@@ -190,7 +190,7 @@ fn backing_files_with_paths_beyond_path_max_are_known() {
 }
 
 #[test]
-fn a_mount_over_a_backing_file_hides_its_name_and_not_its_use() {
+fn covered_backing_file_is_still_in_use() {
     perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let folder = yard.built.scene.subfolder("folder")?;
@@ -208,9 +208,9 @@ fn a_mount_over_a_backing_file_hides_its_name_and_not_its_use() {
     });
 }
 
-/// EROFS mounts a file by itself: there is no loop device that would tell.
+/// EROFS mounts a file by itself: no loop device shows it.
 #[test]
-fn an_image_that_is_mounted_without_a_loop_device() {
+fn image_mounted_without_a_loop_device() {
     perform(|| {
         tool(Need::Erofs)?;
         let yard = Yard::new(&Plan::new())?;
@@ -229,7 +229,7 @@ fn an_image_that_is_mounted_without_a_loop_device() {
         yard.judge(vec![refused(&image, &[]).naming("erofs")]);
         let window = yard.over(&image, "--offset 8M")?;
         yard.judge(vec![refused(&window, &[&at])]);
-        // The name by which it was mounted leads nowhere now.
+        // The name by which it was mounted now leads nowhere.
         yard.sh("mv \"$1/im\" \"$1/moved\"", &[yard.root()])?;
         let window = window.display().to_string();
         yard.judge(vec![

@@ -1,17 +1,17 @@
-//! Two paths to one disk, which no layer knows to be one; and devices that the kernel exports.
+//! Two paths to one disk that no layer has joined, and devices that the kernel exports.
 
 use super::*;
 
-/// Changes devices, and lets udev look at what has changed: meanwhile it locks them.
+/// Changes devices, and waits for udev, which locks them while it examines the change.
 fn change(yard: &Yard, script: &str, arguments: &[&Path]) -> Made<String> {
     let settle = "if command -v udevadm > /dev/null; then udevadm settle; fi";
     yard.sh(&format!("{script}\n{settle}"), arguments)
 }
 
-/// Two SCSI devices over one piece of memory, with one WWID, which is the third.
+/// Two SCSI devices over the same memory, and their common WWID.
 ///
 /// # Errors
-/// Where the kernel cannot make them, or somebody else uses that driver.
+/// The kernel cannot make them, or another program uses that driver.
 fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
     const MODULE: &str = "scsi_debug";
     if Path::new("/sys/module").join(MODULE).exists() {
@@ -38,7 +38,7 @@ fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
 }
 
 #[test]
-fn what_uses_one_path_to_a_disk_uses_the_other() {
+fn use_of_one_path_uses_the_other() {
     perform(|| {
         let (plan, _, _) = idle();
         let yard = Yard::new(&plan)?;

@@ -1,4 +1,4 @@
-//! Processes that read or write what is asked for.
+//! Processes that read or write the target.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn a_process_elsewhere_that_may_write_is_known() {
     });
 }
 
-/// A process that serves a file system has its image open for reading alone.
+/// A process that serves a file system has its image open read-only.
 #[test]
 fn an_image_that_is_mounted_by_a_process() {
     perform(|| {
@@ -42,7 +42,8 @@ fn an_image_that_is_mounted_by_a_process() {
     });
 }
 
-/// In a container `/proc` has the container's processes only; of files the kernel knows more, of devices it does not.
+/// In a container, `/proc` has only the container's processes; the kernel knows all openers of files, but not
+/// of devices.
 #[test]
 fn a_process_outside_a_container_that_may_write() {
     perform(|| {
@@ -72,7 +73,7 @@ fn a_process_outside_a_container_that_may_write() {
     });
 }
 
-/// Root may lack the right to see what other processes have open, with or without their names being hidden.
+/// Root may lack the right to see other processes' open files, with or without their names hidden.
 #[test]
 fn a_process_that_root_may_not_look_into() {
     perform(|| {
@@ -96,7 +97,7 @@ fn a_process_that_root_may_not_look_into() {
             drop(held);
             yard.judge_by(within("+sys_ptrace"), written(yard.path(device)));
         }
-        // Of files, the kernel knows all openers.
+        // The kernel knows all openers of files.
         let private = yard.root().join("private");
         yard.sh("truncate --size 24M \"$1\"", &[&private])?;
         let mut command = seeing(&yard.built, View::Whole);
@@ -108,9 +109,9 @@ fn a_process_that_root_may_not_look_into() {
     });
 }
 
-/// What an ordinary user cannot check about files of their own must not stop them.
+/// Missing rights to check must not stop an ordinary user on their own files.
 #[test]
-fn an_ordinary_user_may_write_to_files_of_their_own() {
+fn ordinary_user_may_write_to_own_files() {
     perform(|| {
         needs_tools()?;
         let (plan, ..) = idle();

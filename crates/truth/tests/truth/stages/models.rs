@@ -1,4 +1,4 @@
-//! The device's time of a served model, which keeps a ledger of its own: below a loop device, and as a file.
+//! Device time of a served model, which keeps its own ledger: below a loop device, and as a file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,30 +16,31 @@ use serde_json::Value;
 use super::{traced, traced_trials};
 use crate::stage::alone;
 
-/// What every request takes, and every sync.
+/// Time of every request and sync.
 const SLOW: Duration = Duration::from_millis(20);
-/// So long that what threads wait for a CPU is little beside it.
+/// Long time of a request, next to which waits for a CPU are short.
 const SLOWEST: Duration = Duration::from_millis(100);
-/// Share by which the device's median may be off the ledger of the model.
+/// Tolerance of the device's median against the model's ledger, as a share.
 const OFF: f64 = 0.03;
-/// Share of the time in which threads wait for a CPU that makes a machine busy: the way to the model and back takes long then.
+/// Share of the time with threads waiting for a CPU that makes a machine busy: the way to the model and back is
+/// then long.
 const BUSY: f64 = 0.05;
-/// How often a busy machine is tried.
+/// Attempts on a busy machine.
 const ATTEMPTS: usize = 5;
 
-/// What iolab measures on a served model.
+/// Target of iolab on a served model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Above {
     Loop,
     File,
 }
 
-/// A served model and what of it iolab measures.
+/// A served model and iolab's target on it.
 fn served(above: Above) -> Made<(Scene, ServedModel, PathBuf)> {
     served_each(above, SLOW)
 }
 
-/// The same with requests that take so long.
+/// A served model with a given request time, and iolab's target on it.
 fn served_each(above: Above, latency: Duration) -> Made<(Scene, ServedModel, PathBuf)> {
     let scene = Scene::new()?;
     let at = scene.subfolder("model")?;
@@ -62,7 +63,7 @@ fn cpu_stall(seen: &Seen) -> f64 {
     seen.total("cpu_stall_ns") as f64 / seen.total("elapsed_ns") as f64
 }
 
-/// Holds the device's median to the ledger of the model, which includes how late it was itself.
+/// Compares the device's median with the model's ledger, which includes the model's own lateness.
 #[track_caller]
 fn agrees_with_the_ledger(above: Above) {
     let mut tried = Vec::new();
@@ -102,24 +103,24 @@ fn agrees_with_the_ledger(above: Above) {
 }
 
 #[test]
-fn the_time_of_a_model_below_a_loop_device_is_the_devices() {
+fn models_time_below_a_loop_is_the_devices() {
     let _alone = alone();
     agrees_with_the_ledger(Above::Loop);
 }
 
 #[test]
-fn the_time_of_a_served_model_is_the_servers() {
+fn served_models_time_is_the_servers() {
     let _alone = alone();
     agrees_with_the_ledger(Above::File);
 }
 
-/// Requests in flight of one thread, and how many of them the loop device takes.
+/// Requests in flight of one thread, and the loop device's capacity for them.
 const DEPTH: f64 = 200.0;
 const TAGS: f64 = 128.0;
 
-/// What a device has no room for waits in the queue of its scheduler, or without one for a tag.
+/// Requests beyond the device's capacity wait in the queue of its scheduler, or without a scheduler for a tag.
 #[test]
-fn what_a_device_has_no_room_for_waits_in_the_queue_of_its_scheduler() {
+fn excess_requests_wait_in_the_schedulers_queue() {
     let _alone = alone();
     for (scheduler, waits, other) in [
         ("mq-deadline", "queue", "admission"),
@@ -131,7 +132,7 @@ fn what_a_device_has_no_room_for_waits_in_the_queue_of_its_scheduler() {
         };
         let name = device.file_name().expect("a device").to_owned();
         let queue = Path::new("/sys/block").join(name).join("queue");
-        // As many as are in flight have room in the scheduler, more than the device takes.
+        // The scheduler has room for all requests in flight, more than the device takes.
         let set =
             std::fs::write(queue.join("scheduler"), scheduler).and_then(|()| match scheduler {
                 "none" => Ok(()),
@@ -151,7 +152,7 @@ fn what_a_device_has_no_room_for_waits_in_the_queue_of_its_scheduler() {
         assert_eq!(seen.code, Some(0), "{}", seen.text);
         assert_eq!(seen.number("unjoined_share_max"), 0.0, "{}", seen.text);
         let mean = |stage| seen.number(&format!("stage_{stage}_mean_ns"));
-        // Of the requests in flight, those beyond the tags wait (Little): 0.36 of the time before the device is done.
+        // Requests in flight beyond the tags wait (Little): 0.36 of the time before the device is done.
         let before = mean("admission") + mean("queue") + mean("device");
         let share = mean(waits) / before;
         let expected = 1.0 - TAGS / DEPTH;
@@ -203,17 +204,17 @@ fn what_a_server_carries_out_is_named_so() {
     }
 }
 
-/// The messages of a thread are in the order of its requests, of as many threads as there are.
+/// The messages of a thread are in the order of its requests, for any number of threads.
 #[test]
-fn several_requests_at_a_time_of_a_thread_are_told_apart_by_their_order() {
+fn concurrent_requests_are_distinguished_by_order() {
     let _alone = alone();
     let Some((scene, _model, file)) = unless_missing(served(Above::File)) else {
         return;
     };
     for (depth, more) in [
-        // More than the kernel has on their way at a time.
+        // More than the kernel has in flight at a time.
         ("32", &["--bs", "4k"][..]),
-        // Of several messages each.
+        // Several messages per request.
         ("4", &["--bs", "2M"]),
         ("4", &["--bs", "4k", "--threads", "2"]),
     ] {
@@ -237,7 +238,7 @@ fn several_requests_at_a_time_of_a_thread_are_told_apart_by_their_order() {
 }
 
 #[test]
-fn requests_that_other_threads_send_are_refused_with_the_reason() {
+fn requests_sent_by_other_threads_are_refused() {
     let _alone = alone();
     let Some((scene, _model, file)) = unless_missing(served(Above::File)) else {
         return;

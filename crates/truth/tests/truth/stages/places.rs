@@ -11,14 +11,14 @@ use iolab_truth::{Made, Scene};
 use super::traced;
 use crate::stage::alone;
 
-/// Every way to issue requests: a depth, and the levels of what differs.
+/// Every way to issue requests: a depth, and the levels of the varied factor.
 const WAYS: [(&str, &[&str]); 3] = [
     ("1", &["backend=psync,pvsync2,libaio,io_uring"]),
     ("16", &["backend=libaio,io_uring,pool"]),
     ("8", &["backend=io_uring", "sqpoll=true"]),
 ];
 
-/// Traces reads on what was made, issued in every way; with a queue or without.
+/// Traces reads on a target, issued in every way; with a queue or without.
 #[track_caller]
 fn is_traced(made: Made<(Scene, PathBuf)>, has_queue: bool) {
     let Some((scene, target)) = unless_missing(made) else {
@@ -75,7 +75,7 @@ fn a_partition() {
     is_traced(made, true);
 }
 
-/// Writes to a device, so that it has data.
+/// Writes data to a device.
 fn noise_on(device: &std::path::Path, bytes: u64) -> Made<()> {
     let count = format!("count={}", bytes / MIB);
     let of = format!("of={}", device.display());
@@ -166,7 +166,7 @@ fn groups_on_disks_of_both_kinds() {
     for row in rows {
         assert!(row["joined_requests"].as_u64() > Some(0), "{row}");
         assert_eq!(row["unjoined_requests"], 0, "{row}");
-        // One of the two has no queue, so that the stage is not known of all requests.
+        // One of the two has no queue, so the stage is unknown for some requests.
         assert!(row["stage_queue_mean_ns"].is_null(), "{row}");
     }
 }
@@ -185,7 +185,7 @@ fn a_file_on_btrfs() {
 }
 
 #[test]
-fn data_that_btrfs_keeps_twice_is_refused_with_the_reason() {
+fn duplicated_btrfs_data_is_refused_with_a_reason() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on_btrfs("dup")) else {
         return;
@@ -197,9 +197,9 @@ fn data_that_btrfs_keeps_twice_is_refused_with_the_reason() {
     assert!(seen.says("more than once"), "{}", seen.text);
 }
 
-/// The place of a read among writes is not known later.
+/// The place of a read among writes cannot be determined later.
 #[test]
-fn reads_among_writes_on_btrfs_are_refused_with_the_reason() {
+fn reads_among_writes_on_btrfs_are_refused() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on_btrfs("single")) else {
         return;
@@ -215,7 +215,8 @@ fn reads_among_writes_on_btrfs_are_refused_with_the_reason() {
     );
 }
 
-/// Writes have the places that btrfs chose for them: with checksums, by way of the page cache, without these, and where blocks stay.
+/// Writes have the places that btrfs chose: with checksums, through the page cache, without these, and where
+/// blocks stay.
 #[test]
 fn writes_on_btrfs() {
     let _alone = alone();

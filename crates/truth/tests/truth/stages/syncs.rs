@@ -12,15 +12,15 @@ use serde_json::Value;
 use crate::stage::alone;
 
 const PARTS: [&str; 6] = ["admission", "host", "write", "journal", "flush", "delivery"];
-/// Share by which a mean may be off: histograms have three digits.
+/// Tolerance of a mean, as a share: histograms have three digits.
 const OFF: f64 = 0.003;
-/// Requests that the file system may have just beside a trial.
+/// Requests that the file system may make just before and after a trial.
 const BESIDE: f64 = 10.0;
 const EXT4: [&str; 3] = ["mkfs.ext4", "-q", "-F"];
 const BARE_EXT4: [&str; 5] = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal"];
 const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
 
-/// Writes to files that grow, one of each thread.
+/// Writes to growing files, one per thread.
 const GROWING: [&str; 6] = [
     "--set", "pattern=seq", "--set", "allocate=append", "--set", "layout=private",
 ];
@@ -31,13 +31,13 @@ struct Traced {
     stages: Vec<Value>,
 }
 
-/// Runs traced writes of two threads on a path, each with a sync that follows it.
+/// Runs traced writes of two threads on a path, each followed by a sync.
 #[track_caller]
 fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Traced> {
     traced_with(scene, target, "sync=each", more)
 }
 
-/// The same with a sync policy.
+/// As [`traced`], with a given sync policy.
 #[track_caller]
 fn traced_with(scene: &Scene, target: &Path, sync: &str, more: &[&str]) -> Option<Traced> {
     if !needs::root() {
@@ -66,8 +66,8 @@ fn number(row: &Value, name: &str) -> f64 {
 }
 
 impl Traced {
-    /// Holds what is true of every trial: the stages of syncs add up to their recorded latency, and the requests that were traced are
-    /// those that the device counts.
+    /// Checks properties of every trial: the stages of syncs add up to their recorded latency, and the traced
+    /// requests equal the device's counts.
     fn adds_up(&self) {
         let mut equal = 0;
         for row in &self.stages {
@@ -95,7 +95,7 @@ impl Traced {
                 sample,
                 &["device_read_ios", "device_write_ios", "device_flush_ios"],
             );
-            // The counters are read a moment before and after, in which the file system may write.
+            // The counters are read slightly before and after, when the file system may write.
             assert!(
                 traced <= counted && counted <= traced + BESIDE,
                 "{traced} {counted}"
@@ -127,12 +127,12 @@ fn on(make: &[&str]) -> Made<(Scene, std::path::PathBuf)> {
 }
 
 #[test]
-fn a_journal_shows_by_its_commits_which_two_threads_share() {
+fn journal_shows_commits_shared_by_two_threads() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on(&EXT4)) else {
         return;
     };
-    // Files that grow change their inode with every write, so that every sync waits for a commit.
+    // Growing files change their inode with every write, so every sync waits for a commit.
     let Some(traced) = traced(&scene, &at, &GROWING) else {
         return;
     };
@@ -169,7 +169,7 @@ fn no_journal_is_an_answer() {
 }
 
 #[test]
-fn a_disk_without_a_volatile_cache_has_no_flush() {
+fn disk_without_volatile_cache_has_no_flush() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on_zram(&EXT4)) else {
         return;
@@ -216,9 +216,10 @@ fn a_sync_of_a_device_is_its_flush() {
     assert!(traced.share("flush") > 0.3, "{}", traced.seen.text);
 }
 
-/// Writes that sync themselves: with the sync they take as long as was recorded, and the sync shows its flush and its journal.
+/// Writes that sync themselves: together with the sync they take the recorded time, and the sync shows its
+/// flush and its journal.
 #[test]
-fn a_sync_within_a_write_is_split_from_it() {
+fn sync_within_a_write_is_separated() {
     let _alone = alone();
     for (make, journal) in [
         (&EXT4[..], "commits"),
@@ -247,7 +248,7 @@ fn a_sync_within_a_write_is_split_from_it() {
                 let sample = sample
                     .filter(|sample| sample["sample"] == row["sample"])
                     .collect::<Vec<_>>()[0];
-                // Files that grow change their inode, so that every write waits for a sync.
+                // Growing files change their inode, so every write waits for a sync.
                 assert_eq!(row["traced_syncs"], row["joined_requests"], "{name}");
                 let sum: f64 = ["admission", "queue", "device", "delivery"]
                     .iter()
@@ -271,7 +272,7 @@ fn a_sync_within_a_write_is_split_from_it() {
 }
 
 #[test]
-fn a_sync_within_a_write_to_a_device_is_refused_with_the_reason() {
+fn sync_within_a_device_write_is_refused() {
     let _alone = alone();
     let Some((scene, device)) = unless_missing(over_loop()) else {
         return;

@@ -1,4 +1,4 @@
-//! What is done to names, and how it is undone.
+//! Changes of names, and their reversal.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -12,22 +12,22 @@ use rustix::mount::{UnmountFlags, mount_bind, unmount};
 
 use super::yard::{Subject, Yard};
 
-/// Something that is done to a name.
+/// A change of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
-    /// It gets another name.
+    /// The object gets another name.
     Rename,
-    /// Something of others gets its name.
+    /// A foreign object gets its name.
     Replace,
-    /// A symlink to something of others gets its name.
+    /// A symlink to a foreign object gets its name.
     Symlink,
-    /// A further name of a file of others takes its place.
+    /// Another name of a foreign file replaces it.
     Link,
-    /// It and something of others change names.
+    /// The object and a foreign one swap names.
     Swap,
-    /// The file is cut or lengthened.
+    /// The file is truncated or extended.
     Truncate,
-    /// Something of others is mounted over it.
+    /// A foreign object is mounted over it.
     Mount,
 }
 
@@ -41,27 +41,27 @@ pub(super) const ALL: [Act; 7] = [
     Act::Mount,
 ];
 
-/// How an act is undone, last step first.
+/// Reversal of a change, last step first.
 #[derive(Debug)]
 pub(super) enum Undo {
     /// The first name becomes the second again.
     Rename(PathBuf, PathBuf),
-    /// A name goes, as long as it is of this inode.
+    /// Removal of a name, as long as it has this inode.
     Remove(PathBuf, Inode),
-    /// What is mounted goes.
+    /// Removal of a mount.
     Unmount(PathBuf),
 }
 
-/// Device and number.
+/// Device and inode number.
 pub(super) type Inode = (u64, u64);
 
-/// The inode of a name, that of a symlink itself.
+/// Inode of a name; for a symlink, the symlink's own.
 fn inode(name: &Path) -> io::Result<Inode> {
     fs::symlink_metadata(name).map(|data| (data.dev(), data.ino()))
 }
 
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    // NOREPLACE: a file under the new name would be lost.
+    // NOREPLACE: a file with the new name would be lost.
     Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }
 
@@ -105,7 +105,8 @@ impl Yard {
             }
             Act::Swap => {
                 renameat_with(CWD, name, CWD, &others, RenameFlags::EXCHANGE)?;
-                // A file that was moved away is in no later act; its content is still compared at the end.
+                // A file that was moved away takes part in no later change; its content is still compared at
+                // the end.
             }
             Act::Truncate => self.truncate(name, random)?,
             Act::Mount => {
@@ -116,7 +117,7 @@ impl Yard {
         Ok(undo)
     }
 
-    /// Changes the length of a file, unless it is of others.
+    /// Changes the length of a file, unless it is a foreign one.
     fn truncate(&self, name: &Path, random: &mut Xoshiro256PlusPlus) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let no_follow = rustix::fs::OFlags::NOFOLLOW.bits();
@@ -135,10 +136,10 @@ impl Yard {
         }
     }
 
-    /// Undoes as much as can be undone.
+    /// Reverses as many steps as possible.
     pub(super) fn undo(&mut self, steps: Vec<Undo>) {
         for step in steps.into_iter().rev() {
-            // A step is left out where its name leads to another file by now.
+            // A step is skipped if its name leads to another file by now.
             match step {
                 Undo::Rename(from, to) => drop(rename(&from, &to)),
                 Undo::Unmount(at) => drop(unmount(&at, UnmountFlags::DETACH)),

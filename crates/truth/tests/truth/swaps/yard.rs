@@ -1,4 +1,4 @@
-//! Where a round takes place: the target, and files of others that must not change.
+//! Place of a round: the target, and foreign files that must not change.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Mode};
 
 use super::acts::{self, Act, Inode};
 
-/// What iolab is pointed at.
+/// Target of iolab in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A directory, for a scratch file.
@@ -36,12 +36,12 @@ impl Subject {
     ];
 }
 
-/// A file of others, known by an open descriptor, whatever its names.
+/// A foreign file, identified by an open descriptor, whatever its names.
 pub(super) struct Bystander {
     pub(super) name: PathBuf,
     file: File,
     content: Vec<u8>,
-    /// Names that it should have.
+    /// Number of names that it should have.
     pub(super) links: u64,
 }
 
@@ -68,7 +68,7 @@ impl Bystander {
             && now == self.content)
     }
 
-    /// Its inode.
+    /// Inode of the file.
     pub(super) fn inode(&self) -> Inode {
         self.file
             .metadata()
@@ -76,20 +76,20 @@ impl Bystander {
     }
 }
 
-/// The target in its directory, and the files of others around.
+/// The target in its directory, with foreign files around it.
 pub(super) struct Yard {
     folder: PathBuf,
-    /// The directory of the target.
+    /// Directory of the target.
     pub(super) place: PathBuf,
-    /// Files that take the place of others.
+    /// Files that replace others.
     pub(super) stock: Vec<Bystander>,
-    /// The nodes of the other device that do so for devices.
+    /// Nodes of the other device, which replace device nodes.
     pub(super) nodes: Vec<PathBuf>,
-    /// A directory that does so for directories.
+    /// Directory that replaces other directories.
     pub(super) other: PathBuf,
-    /// Files of others that lie beside.
+    /// Foreign files in the same place.
     beside: Vec<Bystander>,
-    /// The target, where it is a file of others too: it is not written.
+    /// The target, if it is not written and so counts as a foreign file.
     target: Option<Bystander>,
     other_device: PathBuf,
     pub(super) made: u64,
@@ -118,7 +118,7 @@ impl Yard {
         let target = file(place.join("target"))?;
         let beside = vec![
             file(place.join("mine"))?,
-            // What lies in another directory under the names that iolab uses.
+            // Files in another directory with the names that iolab uses.
             file(other.join("target"))?,
             file(other.join("mine"))?,
             file(folder.join("root's"))?,
@@ -159,7 +159,7 @@ impl Yard {
         &self.folder
     }
 
-    /// What the user names.
+    /// Path that the user names.
     pub(super) fn target(&self, subject: Subject) -> PathBuf {
         match subject {
             Subject::Scratch | Subject::Programs => self.place.clone(),
@@ -182,7 +182,7 @@ impl Yard {
             .any(|held| held == target)
     }
 
-    /// The name that is acted upon: the target's, that of a file of iolab's beside it, or that of the directory.
+    /// Name to be changed: the target's, the directory's, or one of iolab's own files there.
     fn name(&self, subject: Subject, random: &mut Xoshiro256PlusPlus) -> PathBuf {
         let mut names = vec![self.place.clone(), self.target(subject)];
         let made = fs::read_dir(&self.place).into_iter().flatten().flatten();
@@ -196,7 +196,7 @@ impl Yard {
         names.swap_remove(which)
     }
 
-    /// Does something to a name, and undoes it in half of the cases; `None` where it could not be done.
+    /// Changes a name, and reverses that in half of the cases; `None` if it was impossible.
     pub(super) fn act(&mut self, subject: Subject, random: &mut Xoshiro256PlusPlus) -> Option<Act> {
         let name = self.name(subject, random);
         let act = acts::ALL[random.next_u64() as usize % acts::ALL.len()];
@@ -213,14 +213,14 @@ impl Yard {
         others.chain(&self.target)
     }
 
-    /// The file of others of this inode.
+    /// Foreign files with this inode.
     pub(super) fn of_inode(&mut self, inode: Inode) -> impl Iterator<Item = &mut Bystander> {
         let others = self.stock.iter_mut().chain(&mut self.beside);
         let others = others.chain(&mut self.target);
         others.filter(move |other| other.inode() == inode)
     }
 
-    /// The files of others that are not what they were.
+    /// Foreign files that have changed.
     pub(super) fn changed(&self) -> Vec<PathBuf> {
         if let Ok(device) = File::open(&self.other_device) {
             device.sync_all().expect("written back");

@@ -1,11 +1,11 @@
-//! What iolab measures and says, where the kernel was told what the truth is.
+//! Measurements of iolab where the kernel was configured with a known truth.
 
 use iolab_truth::iolab::error_among;
 use serde_json::Value;
 
 use super::lab::{Lab, UNTIL_MEASURED, disk, in_background, lab_of_evidence, until_ended};
 
-/// Carries out `iolab run` with these arguments; its exit code, what it printed, and its samples.
+/// Runs `iolab run` with these arguments; exit code, output, and samples.
 fn samples(lab: &mut Lab, arguments: &str) -> (Option<i32>, String, Vec<Value>) {
     let line = format!("run {arguments} -o run.iolab");
     let answer = lab.iolab(&line.split(' ').collect::<Vec<_>>());
@@ -18,7 +18,7 @@ fn samples(lab: &mut Lab, arguments: &str) -> (Option<i32>, String, Vec<Value>) 
     )
 }
 
-/// A mapped device over all of a disk, with one target: its kind, and what follows the device and offset.
+/// A mapped device over a whole disk, with one target: its kind, and the words after device and offset.
 fn mapped(lab: &mut Lab, name: &str, kind: &str, rest: &str) -> String {
     let a = disk("a");
     lab.shell(&format!("modprobe dm-{kind} 2>/dev/null || :; dmsetup create {name} --table \"0 $(blockdev --getsz {a}) {kind} {a} 0 {rest}\""));
@@ -91,7 +91,7 @@ fn errors_of_a_device_are_errors() {
 }
 
 #[test]
-fn a_limit_of_the_cgroup_is_what_is_measured() {
+fn cgroup_limit_is_measured() {
     const LIMIT: f64 = 4e6;
     let Some(mut lab) = lab_of_evidence() else {
         return;
@@ -141,7 +141,7 @@ fn namespaces_of_one_disk_are_counted_apart() {
             (&"nvme".into(), &block.to_string().into()),
             "{doctor:#}"
         );
-        // A worldwide name each.
+        // A separate worldwide name for each.
         let id = facts["device_id"].as_str().map(str::to_owned);
         ids.push(id.unwrap_or_else(|| panic!("{doctor:#}")));
     }
@@ -171,7 +171,7 @@ fn doctor_tells_what_each_layer_does() {
         "dmsetup create plain --table '0 2048 linear {b} 0'
         dmsetup create cipher --table \"0 {crypt} crypt aes-xts-plain64 {key} 0 {a} 0\""
     ));
-    // A plain mapping changes nothing of what a request costs, and one whose function is unknown could.
+    // A plain mapping does not change the cost of a request; one with an unknown function could.
     for (target, changes_requests) in [("plain", false), ("cipher", true)] {
         let target = format!("/dev/mapper/{target}");
         assert_eq!(lab.finds(&target, "layer"), changes_requests, "{target}");
@@ -184,9 +184,9 @@ fn doctor_tells_what_each_layer_does() {
     assert!(lab.finds("/dev/md9", "layer"), "{doctor}");
 }
 
-/// A device of memory whose requests each take this long, and one that carries no more than a limit.
+/// A memory device with a fixed time per request, and one with a throughput limit.
 #[test]
-fn a_device_of_the_kernels_own_is_as_it_was_made() {
+fn kernels_test_device_is_measured_as_configured() {
     const LATENCY_NS: f64 = 20e6;
     const LIMIT: f64 = 8e6;
     let Some(mut lab) = lab_of_evidence() else {
@@ -201,7 +201,7 @@ fn a_device_of_the_kernels_own_is_as_it_was_made() {
         for name in timed limited; do echo 1 >$at/nullb/$name/power; done",
     );
     let device = |lab: &mut Lab, name: &str| {
-        // Since Linux 6.0 it has the name of its folder.
+        // Since Linux 6.0 the device has the name of its folder.
         lab.shell(&format!("udevadm settle; [ -b /dev/{name} ] && echo /dev/{name} || echo /dev/nullb$(cat /sys/kernel/config/nullb/{name}/index)"))
     };
     let (timed, limited) = (device(&mut lab, "timed"), device(&mut lab, "limited"));
@@ -236,9 +236,10 @@ fn a_device_of_the_kernels_own_is_as_it_was_made() {
     );
 }
 
-/// A control group with less memory than the region holds none of it for long: what is asked of the page cache is not called its.
+/// A control group with less memory than the region cannot keep it in the page cache: the requested bytes are
+/// not attributed to the cache.
 #[test]
-fn a_region_larger_than_the_memory_of_the_cgroup_is_not_called_cached() {
+fn region_beyond_the_cgroups_memory_is_not_cached() {
     let Some(mut lab) = lab_of_evidence() else {
         return;
     };
@@ -267,7 +268,7 @@ fn a_region_larger_than_the_memory_of_the_cgroup_is_not_called_cached() {
     lab.shell("rmdir /sys/fs/cgroup/little; echo -memory >/sys/fs/cgroup/cgroup.subtree_control");
 }
 
-/// A disk with two paths is one disk, and its counters are those of both.
+/// A disk with two paths is one disk, and its counters include both.
 #[test]
 fn the_paths_of_a_disk_are_counted_together() {
     let Some(mut lab) = lab_of_evidence() else {
@@ -285,16 +286,16 @@ fn the_paths_of_a_disk_are_counted_together() {
     }
 }
 
-/// Devices that stop answering in mid-run: no run waits in silence. The thread that coordinates stands still too where temperatures are
-/// read within the trial. All of them at once: each waits for a minute.
+/// Devices that stop answering in mid-run: no run waits in silence. The coordinating thread stands still too
+/// where temperatures are read within the trial. All at once, because each waits for a minute.
 #[test]
-fn devices_that_are_suspended_in_mid_run_are_named() {
+fn devices_suspended_in_mid_run_are_named() {
     let Some(mut lab) = lab_of_evidence() else {
         return;
     };
     let drive = lab.namespace("lab", 1);
     let name = drive.trim_start_matches("/dev/");
-    // A sensor lies with the controller, or with one of its paths.
+    // The controller has the sensor, or one of its paths.
     lab.shell(&format!(
         "cd /sys/block/{name}/device; [ -n \"$(ls {{.,nvme*}}/{{.,hwmon}}/hwmon*/temp1_input 2>/dev/null || :)\" ]"
     ));

@@ -1,4 +1,5 @@
-//! One run by two hosts over MPI: their own disks, one export, clocks that differ, a host that is paused, slow or gone.
+//! One run by two hosts over MPI: separate disks, one export, differing clocks, and a host that is paused, slow
+//! or gone.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +13,17 @@ use needs::Need;
 use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background};
 use super::pair::{Hosts, VERSIONS, hosts, hosts_of_ranks};
 
-/// Bytes that both ranks go over together.
+/// Bytes that both ranks read together.
 const REGION: u64 = 8 << 20;
 
-/// Reads all of the region once per trial.
+/// Arguments that read the whole region once per trial.
 fn once(target: &str, cache: &str, more: &str) -> String {
     format!(
         "run read-size {target} --set bs=64k --set region={REGION} --set cache={cache} --set time=none --set bytes=none --budget 1ms -o run.iolab {more}"
     )
 }
 
-/// The trials that are no warm-up, after a run by both hosts that succeeds, with a row for each rank.
+/// Measured trials of a successful run by both hosts, with a row for each rank.
 #[track_caller]
 fn by_rank(hosts: &mut Hosts, line: &str) -> (String, Vec<[Value; 2]>) {
     let answer = hosts.ranks(line);
@@ -38,7 +39,7 @@ fn by_rank(hosts: &mut Hosts, line: &str) -> (String, Vec<[Value; 2]>) {
     (text, pairs)
 }
 
-/// The first of the sentences below the table.
+/// First sentence below the table.
 fn first_sentence(text: &str) -> &str {
     let is_one = |line: &&str| line.starts_with("- ") || line.starts_with("1. ");
     let line = text.lines().find(is_one);
@@ -51,7 +52,7 @@ fn each_host_reads_its_own_disk() {
 }
 
 #[test]
-fn each_host_reads_its_own_disk_by_open_mpi() {
+fn each_host_reads_its_disk_with_openmpi() {
     read_own_disks(Mpi::OpenMpi);
 }
 
@@ -72,7 +73,7 @@ fn read_own_disks(mpi: Mpi) {
     assert_clean(&mut hosts);
 }
 
-/// What another host wrote comes over the network, also where the page cache of the writer holds it.
+/// Another host's writes come over the network, even if the writer's page cache holds them.
 #[test]
 fn one_export_is_read_from_the_other_host() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
@@ -91,7 +92,7 @@ fn one_export_is_read_from_the_other_host() {
     }
 }
 
-/// Clocks that show other times, and are set in mid-run: elapsed time is within its bound all the same.
+/// Clocks with different times, set in mid-run: elapsed time is still within its bound.
 #[test]
 fn clocks_of_hosts_may_differ_and_be_set() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
@@ -113,7 +114,7 @@ fn clocks_of_hosts_may_differ_and_be_set() {
         ],
     );
     let bound = table.json()["cells"][0]["clock_bound"].as_f64();
-    // Two guests on a machine that is busy otherwise, but no clock that is off by seconds.
+    // Two guests on an otherwise busy machine, but no clock that is off by seconds.
     let bound = bound.filter(|bound| *bound < 0.5);
     let bound = bound.unwrap_or_else(|| panic!("{text}\n{}{}", table.stdout, table.stderr));
     for whole in &hosts.samples(1, "") {
@@ -125,9 +126,9 @@ fn clocks_of_hosts_may_differ_and_be_set() {
     }
 }
 
-/// A host that does not run for 8 s holds the run up, and does not end it.
+/// A host that is paused for 8 s delays the run, and does not end it.
 #[test]
-fn a_host_that_is_paused_holds_the_run_up() {
+fn paused_host_delays_the_run() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
@@ -143,7 +144,7 @@ fn a_host_that_is_paused_holds_the_run_up() {
     let trials = hosts.samples(1, "");
     let wall_ns = trials.iter().map(|whole| whole["wall_ns"].as_u64());
     let longest = wall_ns.max().flatten();
-    // A trial takes 1 s. What of the 8 s lies between two trials is short.
+    // A trial takes 1 s. The part of the 8 s between two trials is short.
     assert!(
         longest.is_some_and(|ns| ns >= 7_000_000_000),
         "{longest:?}\n{text}"
@@ -162,7 +163,7 @@ fn start(hosts: &mut Hosts, line: &str) {
     hosts.shell(1, &format!("rm -f run.iolab\n{run}"));
 }
 
-/// The exit code of that run, what it printed, and how long that took.
+/// Exit code of that run, its output, and the time it took.
 fn end(hosts: &mut Hosts) -> (String, String, Duration) {
     let began = Instant::now();
     hosts.shell(1, "until [ -e code ]; do sleep 1; done");
@@ -171,7 +172,7 @@ fn end(hosts: &mut Hosts) -> (String, String, Duration) {
 }
 
 #[test]
-fn a_slow_host_stands_first_in_what_is_printed() {
+fn slow_host_is_printed_first() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
@@ -196,30 +197,31 @@ fn a_slow_host_stands_first_in_what_is_printed() {
     hosts.shell(2, "umount /mnt/vm2; DM_DISABLE_UDEV=1 dmsetup remove slow");
 }
 
-/// How long a run may go on without one of its hosts: a short answer of a rank, and its trial.
+/// Longest time that a run goes on without one of its hosts: a rank's short answer, and its trial.
 const AT_MOST: Duration = Duration::from_secs(60 + 30 + 30);
 
-/// How a host is lost.
+/// Kind of loss of a host.
 #[derive(Clone, Copy)]
 enum Loss {
-    /// It stops.
+    /// The host stops.
     Stopped,
     /// Its network card is shut down.
     Cut,
 }
 
-/// By both implementations of MPI at once: each waits for a minute.
+/// Both MPI implementations at once, because each waits for a minute.
 #[test]
-fn a_host_that_is_gone_is_named_and_the_run_is_resumed() {
+fn vanished_host_is_named_and_run_is_resumed() {
     lose_a_host(&Mpi::ALL, Loss::Stopped);
 }
 
 #[test]
-fn a_host_whose_link_is_cut_is_named_and_the_run_is_resumed() {
+fn disconnected_host_is_named_and_run_is_resumed() {
     lose_a_host(&[Mpi::Mpich], Loss::Cut);
 }
 
-/// A host that is lost is named with its rank, what was measured is kept, and the run is finished when it is back.
+/// Checks that a lost host is named with its rank, earlier results are kept, and the run is finished after its
+/// return.
 fn lose_a_host(all: &[Mpi], loss: Loss) {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
@@ -242,7 +244,7 @@ fn lose_a_host(all: &[Mpi], loss: Loss) {
     let mut texts = Vec::new();
     for mpi in &all {
         hosts.run_by(*mpi);
-        // The launcher itself may wait for the host for longer: what counts is that iolab ends.
+        // The launcher itself may wait longer for the host; only the end of iolab matters.
         let script = format!(
             "for n in $(seq {}); do [ ! -e code ] && pgrep {} >/dev/null || break; sleep 1; done; cat out; pgrep -a {} || :",
             AT_MOST.as_secs(),
@@ -265,7 +267,7 @@ fn lose_a_host(all: &[Mpi], loss: Loss) {
         hosts.run_by(*mpi);
         hosts.shell(1, "until [ -e code ]; do sleep 1; done");
     }
-    // Its ranks find that the others are gone.
+    // Its ranks notice that the others are gone.
     hosts.shell(2, "while pgrep iolab- >/dev/null; do sleep 1; done");
     for mpi in &all {
         hosts.run_by(*mpi);
@@ -287,7 +289,7 @@ fn lose(hosts: &mut Hosts, loss: Loss, is_lost: bool) {
     }
 }
 
-/// No host has a file left.
+/// Checks that no host has a file left.
 #[track_caller]
 fn assert_clean(hosts: &mut Hosts) {
     for host in [1, 2] {
@@ -314,9 +316,9 @@ fn a_host_without_room_is_named() {
     assert_clean(&mut hosts);
 }
 
-/// In mid-run: what was measured until then is kept.
+/// In mid-run: earlier results are kept.
 #[test]
-fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
+fn host_running_out_of_room_is_named() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
@@ -336,9 +338,9 @@ fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
     assert_clean(&mut hosts);
 }
 
-/// By the name of what started them, before anything is made.
+/// Refused before anything is made, by the name of the launcher.
 #[test]
-fn a_command_of_one_process_is_refused_by_the_name_of_the_launcher() {
+fn single_process_command_is_refused_under_a_launcher() {
     for (mpi, launcher) in [(Mpi::Mpich, "mpiexec or mpirun"), (Mpi::OpenMpi, "mpirun")] {
         let Some(mut hosts) = hosts_of_ranks(mpi) else {
             return;
@@ -355,7 +357,8 @@ fn a_command_of_one_process_is_refused_by_the_name_of_the_launcher() {
     }
 }
 
-/// What a message between the hosts costs, for the tables of docs/CLUSTER.md: printed, because it is that of this machine.
+/// Cost of a message between the hosts, for the tables of docs/CLUSTER.md: printed, because it depends on the
+/// machine.
 #[test]
 fn what_messages_cost_between_hosts_is_measured() {
     if clocks().is_none() {

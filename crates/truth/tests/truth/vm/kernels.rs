@@ -1,4 +1,4 @@
-//! The same cases on other kernels: each has an image of its own, with the kernel of a suite of Debian.
+//! Basic cases on other kernels: each has its own image, with the kernel of a Debian suite.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,14 +13,14 @@ use super::pair::{VERSIONS, hosts_of};
 use super::witness::tells_what_a_server_sent;
 use crate::stage::in_guests;
 
-/// One other kernel at a time: each takes the memory of its guests.
+/// Lock for one other kernel at a time, because of its guests' memory.
 static KERNEL: Mutex<()> = Mutex::new(());
 
 fn one_kernel() -> MutexGuard<'static, ()> {
     KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A guest of a suite, with the disks that a trace is made of; a skip where it cannot be had.
+/// A guest of a suite, with the disks for traces; a skip where it is not available.
 #[track_caller]
 fn guest(suite: &str) -> Option<Guest> {
     let image = unless_missing(Image::of_suite(suite))?;
@@ -42,7 +42,7 @@ fn iolab(guest: &mut Guest, words: &[&str]) -> Answer {
     answer.expect("the guest answers")
 }
 
-/// A short run on a target, with these words; its trials.
+/// A short run on a target with these words, and its trials.
 fn run(guest: &mut Guest, target: &str, words: &[&str]) -> (Answer, Vec<Value>) {
     let short = [
         "--bs", "4k", "--size", "4M", "--direct", "--time", ".2", "--budget", "1", "-o",
@@ -59,9 +59,9 @@ fn run(guest: &mut Guest, target: &str, words: &[&str]) -> (Answer, Vec<Value>) 
     )
 }
 
-/// Linux 5.10: what it lacks is missing with a reason, and what is in use is refused.
+/// Linux 5.10: missing features are reported with a reason, and used targets are refused.
 #[test]
-fn an_old_kernel_is_measured_and_its_data_are_kept() {
+fn old_kernel_is_measured_and_data_stay_intact() {
     let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("bullseye") else {
         return;
@@ -85,9 +85,9 @@ fn a_trace_on_a_layer_tells_its_stages() {
     tells_stages(&mut guest);
 }
 
-/// The newest kernel that Debian has, whatever it is then.
+/// The newest kernel in Debian.
 #[test]
-fn the_newest_kernel_is_measured_and_its_data_are_kept() {
+fn newest_kernel_is_measured_and_data_stay_intact() {
     let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("trixie-backports") else {
         return;
@@ -98,17 +98,17 @@ fn the_newest_kernel_is_measured_and_its_data_are_kept() {
 }
 
 #[test]
-fn an_old_kernel_tells_what_a_file_server_sent() {
+fn old_kernel_reports_a_file_servers_traffic() {
     knows_file_servers("bullseye", "5.10.");
 }
 
 #[test]
-fn a_kernel_with_trace_events_tells_what_a_file_server_sent() {
+fn tracing_kernel_reports_a_file_servers_traffic() {
     knows_file_servers("bookworm-backports", "6.12.");
 }
 
-/// What a file server sent is told from what its client has kept, for trials and for programs; direct reads are traced, and buffered ones
-/// refused.
+/// A file server's traffic is distinguished from its client's cache, for trials and for programs. Direct reads
+/// are traced, and buffered ones refused.
 #[track_caller]
 fn knows_file_servers(suite: &str, kernel: &str) {
     let _one = one_kernel();
@@ -131,7 +131,7 @@ fn knows_file_servers(suite: &str, kernel: &str) {
     );
 }
 
-/// A mapped device is measured, and its bytes are those of the device.
+/// A mapped device is measured, and its bytes are attributed to the device.
 #[track_caller]
 fn assert_measured(guest: &mut Guest) {
     let (answer, samples) = run(guest, "/dev/mapper/plain", &[]);
@@ -156,7 +156,7 @@ fn keeps_what_is_in_use(guest: &mut Guest) {
 
 #[track_caller]
 fn tells_stages(guest: &mut Guest) {
-    // A layer that holds each request for 20 ms: more than what else takes time on a machine that is emulated.
+    // A layer that holds each request for 20 ms: more than all other delays on an emulated machine.
     let slow = format!(
         "modprobe dm-delay; dmsetup create slow --table '0 65536 delay {} 131072 20'; udevadm settle",
         disk("a")

@@ -1,4 +1,4 @@
-//! The guests that cases share, and what these ask of them.
+//! Guests shared by cases, and the cases' requests to them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,22 +18,22 @@ use serde_json::Value;
 
 use crate::stage::in_guests;
 
-/// The suite of Debian whose kernel the cases run on.
+/// Debian suite with the kernel for the cases.
 pub(super) const SUITE: &str = "bookworm";
 
-/// How long a stack may take: tens of commands, and a run for each of its nodes.
+/// Time limit of a stack, s: tens of commands, and a run for each of its nodes.
 const STACK_SECONDS: u64 = 900;
 
-/// The guest of the cases of safety, which compute most of the time.
+/// Guest for the safety cases, which compute most of the time.
 static OF_SAFETY: Mutex<Option<Guest>> = Mutex::new(None);
 
-/// That of the cases of evidence, which wait most of the time: for devices that are slow or do not answer.
+/// Guest for the evidence cases, which mostly wait for devices that are slow or do not answer.
 static OF_EVIDENCE: Mutex<Option<Guest>> = Mutex::new(None);
 
-/// That of the random stacks, which take as long as all other cases.
+/// Guest for the random stacks, which take as long as all other cases.
 static OF_STACKS: Mutex<Option<Guest>> = Mutex::new(None);
 
-/// Ends what the guest exports, and its connections to that.
+/// Script that ends the guest's exports, and its connections to them.
 pub(crate) const END_EXPORTS: &str = r"
 at=/sys/kernel/config/nvmet
 if [ -e $at/ports/1 ]; then
@@ -49,7 +49,7 @@ done
 for module in tcm_loop target_core_iblock target_core_mod nvmet_tcp nvmet; do [ ! -e /sys/module/$module ] || modprobe -qr $module || :; done
 ";
 
-/// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
+/// Script that ends left-overs of an earlier case, in a possible order, and empties the disks.
 const RESET: &str = r"
 set +e
 for left in /tmp/holder /tmp/nbd.pid; do [ -e $left ] && kill $(cat $left); done 2>/dev/null
@@ -75,13 +75,14 @@ udevadm settle
 rm -rf /tmp/* /data/case; mkdir -p /data/case; cd /data/case
 ";
 
-/// Arguments of a run that is not over when its first trial is seen, and soon over when it is resumed.
+/// Arguments of a run that is unfinished when its first trial is seen, and soon finished when it is resumed.
 pub(super) const MORE_TRIALS: &str =
     "--set trials_min=12 --set trials_max=12 --precision .0001 --budget 60";
 
-/// A script that starts a command and goes on: what it prints is in `out`, and once it has ended, its exit code in `code`.
+/// A script that starts a command and goes on: the output is in `out`, and after the end the exit code is in
+/// `code`.
 pub(super) fn in_background(command: &str) -> String {
-    // Without +e, a shell that ends at the first error would end before it has written the code of one.
+    // Without +e, a shell that ends at the first error would not write its exit code.
     format!(
         "rm -f out code; (set +e; {command} >out 2>&1; echo $? >new && mv new code) >/dev/null 2>&1 &"
     )
@@ -90,8 +91,8 @@ pub(super) fn in_background(command: &str) -> String {
 /// A script that waits for the first trial of such a run to be in `run.iolab`, or for its end.
 pub(super) const UNTIL_MEASURED: &str = "until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done";
 
-/// A script that waits for the end of such a command whose storage answers again; it fails where a process of iolab is still there after
-/// this many seconds, and tells where its threads wait.
+/// A script that waits for the end of such a command whose storage answers again. It fails if a process of
+/// iolab still exists after this many seconds, and prints where its threads wait.
 pub(super) fn until_ended(seconds: u64) -> String {
     format!(
         r"for n in $(seq {seconds}); do [ -e code ] && break; sleep 1; done
@@ -104,12 +105,12 @@ pub(super) fn until_ended(seconds: u64) -> String {
 /// Checksums by the name of a disk.
 type Sums = BTreeMap<&'static str, u64>;
 
-/// The name of a disk that does not change from boot to boot.
+/// Name of a disk that is the same on every boot.
 pub(crate) fn disk(name: &str) -> String {
     format!("/dev/disk/by-id/virtio-{name}")
 }
 
-/// When a case began, and the CPU time of its guests then.
+/// Start of a case, and the CPU time of its guests then.
 pub(super) struct Began(Instant, Option<f64>);
 
 impl Began {
@@ -118,7 +119,7 @@ impl Began {
         Self(Instant::now(), cpu_seconds)
     }
 
-    /// Tells what the case took, as a line of JSON, from the CPU time of the guests at its end.
+    /// Prints the cost of the case as a line of JSON, from the CPU time of the guests at its end.
     pub(super) fn tell(&self, cpu_seconds: Option<f64>) {
         let Self(began, before) = self;
         let took = serde_json::json!({
@@ -130,26 +131,26 @@ impl Began {
     }
 }
 
-/// A guest, for one case.
+/// A guest for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
     began: Began,
     _in_guests: RwLockReadGuard<'static, ()>,
 }
 
-/// The guest of safety with empty disks; a skip where it cannot be had.
+/// Guest of safety with empty disks; a skip where it is not available.
 #[track_caller]
 pub(crate) fn lab_of_safety() -> Option<Lab> {
     lab_in(&OF_SAFETY)
 }
 
-/// One like it for evidence.
+/// Guest of evidence with empty disks.
 #[track_caller]
 pub(crate) fn lab_of_evidence() -> Option<Lab> {
     lab_in(&OF_EVIDENCE)
 }
 
-/// One like it for random stacks.
+/// Guest of random stacks with empty disks.
 #[track_caller]
 pub(super) fn lab_of_stacks() -> Option<Lab> {
     lab_in(&OF_STACKS)
@@ -175,8 +176,8 @@ fn guest_in(
     let mut guest = place.lock().unwrap_or_else(PoisonError::into_inner);
     if guest.is_none() {
         let mut new = Guest::boot(&Image::of_suite(SUITE)?)?;
-        // A RAID that a case has stopped is to stay so.
-        // Names of block devices are all that cases need of it: the others would take as long as the boot.
+        // A RAID stopped by a case must stay stopped. Cases need only the names of block devices from udev;
+        // other rules would take as long as the boot.
         let devices = "mkdir -p /run/udev/rules.d; ln -s /dev/null /run/udev/rules.d/64-md-raid-assembly.rules
             /lib/systemd/systemd-udevd --daemon; udevadm trigger --subsystem-match=block; udevadm settle";
         new.shell(devices, 60)?;
@@ -192,8 +193,8 @@ impl Drop for Lab {
     }
 }
 
-/// The checksum of a file, of blocks that hold more than zeros: a disk is a hole for the most part, and looking at all of it would take
-/// longer than what is tried on it.
+/// Checksum of a file's blocks with more than zeros. A disk is mostly a hole, and reading all of it would take
+/// longer than the test on it.
 fn sum(path: &Path) -> std::io::Result<u64> {
     let file = File::open(path)?;
     let (mut sum, mut block) = (DefaultHasher::new(), [0; 1 << 16]);
@@ -226,7 +227,7 @@ impl Lab {
         })
     }
 
-    /// Carries out a script; what it prints.
+    /// Runs a script, and returns its output.
     #[track_caller]
     pub(crate) fn shell(&mut self, script: &str) -> String {
         let script =
@@ -242,13 +243,13 @@ impl Lab {
         answer.stdout.trim().to_owned()
     }
 
-    /// Carries out iolab.
+    /// Runs iolab.
     pub(crate) fn iolab(&mut self, words: &[&str]) -> Answer {
         let script = "cd /data/case; [ $1 != run ] || rm -f run.iolab; exec /lab/iolab \"$@\"";
         self.command(&[&["bash", "-c", script, "iolab"], words].concat(), 120)
     }
 
-    /// Carries out a script whose exit code is looked at.
+    /// Runs a script whose exit code matters.
     pub(crate) fn script(&mut self, script: &str) -> Answer {
         self.command(&["bash", "-c", script], 120)
     }
@@ -262,13 +263,14 @@ impl Lab {
         self.iolab(&words)
     }
 
-    /// iolab must refuse to write to a target, with these words in its message; no byte of any disk changes.
+    /// Checks that iolab refuses to write to a target, with these words in its message, and no byte of any disk
+    /// changes.
     #[track_caller]
     pub(crate) fn refused(&mut self, target: &str, consent: &str, words: &[&str]) {
         self.refused_but_for(target, consent, words, &[]);
     }
 
-    /// The same where the kernel itself writes to some disks: members of a RAID that runs.
+    /// As [`Self::refused`], with some disks that the kernel itself writes to: members of a running RAID.
     #[track_caller]
     pub(crate) fn refused_but_for(
         &mut self,
@@ -304,7 +306,7 @@ impl Lab {
         );
     }
 
-    /// iolab must write to a target that lies on one of the disks, and to none of these.
+    /// Checks that iolab writes to a target on one of the disks, and to none of these.
     #[track_caller]
     pub(crate) fn accepted(&mut self, target: &str, consent: &str, unchanged: &[&str]) {
         let before = self.sums();
@@ -316,7 +318,7 @@ impl Lab {
         );
     }
 
-    /// iolab must write to a target, and to none of these disks.
+    /// Checks that iolab writes to a target, and to none of these disks.
     #[track_caller]
     pub(crate) fn accepted_elsewhere(&mut self, target: &str, consent: &str, unchanged: &[&str]) {
         let before = self.sums();
@@ -358,7 +360,8 @@ impl Lab {
         DISKS.iter().map(sum).collect()
     }
 
-    /// The device of a namespace, by the serial number of its disk and its own number: names change from boot to boot.
+    /// Device of a namespace, by the serial number of its disk and its own number: names change from boot to
+    /// boot.
     #[track_caller]
     pub(crate) fn namespace(&mut self, serial: &str, number: u32) -> String {
         self.shell(&format!(
@@ -369,7 +372,7 @@ impl Lab {
         ))
     }
 
-    /// What `iolab doctor` says of a target.
+    /// Output of `iolab doctor` on a target.
     #[track_caller]
     pub(crate) fn doctor(&mut self, target: &str) -> Value {
         let answer = self.iolab(&["doctor", target, "--format", "json"]);

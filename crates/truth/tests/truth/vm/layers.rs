@@ -1,5 +1,5 @@
-//! The random stacks of `stacks`, with more to draw from: device mapper, RAID, logical and thin volumes, paths, network block
-//! devices and exports, up to five layers. iolab is asked to write to every node of each.
+//! The random stacks of `stacks` with more kinds of steps: device mapper, RAID, logical and thin volumes,
+//! paths, network block devices and exports, up to five layers. iolab is asked to write to every node of each.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 use super::lab::lab_of_stacks;
 use crate::stacks::number;
 
-/// Stacks in a run that asks for no other number.
+/// Number of stacks by default.
 const STACKS: u64 = 20;
 
 #[test]
-fn nothing_in_use_is_written_and_nothing_free_is_refused() {
+fn only_used_nodes_are_refused_and_unchanged() {
     let Some(mut lab) = lab_of_stacks() else {
         return;
     };
-    // Their devices are made without udev, which would assemble what was just stopped.
+    // Their devices are made without udev, which would reassemble stopped arrays.
     lab.shell(
         "udevadm control --exit; modprobe -a loop xfs btrfs overlay dm-crypt raid1 dm-multipath dm-round-robin dm-thin-pool nvmet
         modprobe nbd nbds_max=64; mountpoint -q /sys/kernel/config || mount -t configfs config /sys/kernel/config
@@ -34,7 +34,7 @@ fn nothing_in_use_is_written_and_nothing_free_is_refused() {
             let what = node["expected"].as_str().unwrap_or_default();
             *expected.entry(what.to_owned()).or_default() += 1;
         }
-        // The last of them is what taking it down came to.
+        // The last entry has the faults of taking the stack down.
         let mut faults = nodes.iter().chain([&answer]).map(|node| &node["faults"]);
         let has_none = |faults: &Value| faults.as_array().is_some_and(Vec::is_empty);
         if nodes.is_empty() || !faults.all(has_none) {

@@ -1,5 +1,5 @@
-//! A file server and its client: what the client can know of where bytes came from, who else uses them, and what becomes of a run whose
-//! server is gone.
+//! A file server and its client: the client's knowledge of the origin of bytes and of other users, and a run
+//! whose server is gone.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,17 @@ use serde_json::Value;
 use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background, until_ended};
 use super::pair::{Hosts, VERSIONS, servers};
 
-/// Bytes that a trial goes over.
+/// Bytes per trial.
 const REGION: u64 = 8 << 20;
 
 fn number(sample: &Value, name: &str) -> u64 {
     sample[name].as_u64().unwrap_or_default()
 }
 
-/// What went over the network is `network`, what the client has kept is `page-cache`, by the account of the mount.
+/// Bytes over the network are `network`, bytes cached by the client are `page-cache`, by the account of the
+/// mount.
 #[test]
-fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
+fn server_traffic_is_distinguished_from_the_clients_cache() {
     let Some(mut hosts) = servers() else { return };
     tells_sent_from_kept(&mut hosts);
 }
@@ -58,10 +59,10 @@ pub(super) fn tells_sent_from_kept(hosts: &mut Hosts) {
     }
 }
 
-/// The requests of a trial are those that the client sends: each is joined, and what the server and the network take is the device's
-/// stage. Larger ones than `rsize` and `wsize` are several.
+/// The client's requests are the trial's: each is joined, and the time of server and network is the device's
+/// stage. Requests larger than `rsize` and `wsize` become several.
 #[test]
-fn a_trace_on_a_mount_tells_what_its_server_takes() {
+fn trace_on_a_mount_shows_the_servers_time() {
     let Some(mut hosts) = servers() else { return };
     traces_a_server(&mut hosts);
 }
@@ -103,9 +104,9 @@ pub(super) fn traces_a_server(hosts: &mut Hosts) {
     }
 }
 
-/// A loop device over a file of a server: its bytes come over the network too, or from what the client has kept.
+/// A loop device over a served file: its bytes come over the network too, or from the client's cache.
 #[test]
-fn a_loop_device_over_a_file_of_a_server_is_served_by_the_network() {
+fn loop_device_over_a_served_file_uses_network() {
     let Some(mut hosts) = servers() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
     hosts.shell(1, &format!("head -c {REGION} /dev/urandom >/srv/e/image"));
@@ -134,10 +135,9 @@ fn write(hosts: &mut Hosts, target: &str) -> (Option<i32>, String) {
     (answer.code, answer.stdout + &answer.stderr)
 }
 
-/// A file that nothing uses is written, and no other; one that is used, also by way of another mount of the same
-/// export, is not.
+/// Only an unused file is written; a used one is not, even if another mount of the same export uses it.
 #[test]
-fn an_idle_file_of_a_server_is_written_and_one_in_use_is_not() {
+fn only_an_idle_served_file_is_written() {
     let Some(mut hosts) = servers() else { return };
     for (version, what) in VERSIONS {
         hosts.shell(
@@ -152,7 +152,7 @@ fn an_idle_file_of_a_server_is_written_and_one_in_use_is_not() {
             text.contains("whether other machines use"),
             "{version}: {text}"
         );
-        // Open by a process of this machine, under both names.
+        // Open in a process of this machine, by both names.
         hosts.shell(
             2,
             "(exec 7<>/mnt/m/busy; echo >/tmp/open; exec sleep 1000) >/dev/null 2>&1 & echo $! >/tmp/left
@@ -222,15 +222,16 @@ fn data_of_a_server_are_verified_and_judged() {
     }
 }
 
-/// How long it may take until a run says that its server is gone: its trial, what the threads may stand still, and the looks at them.
+/// Longest time until a run reports that its server is gone: its trial, the threads' standstill, and the checks
+/// of them.
 const AT_MOST: Duration = Duration::from_secs(60 + 15 + 30);
 
-/// Seconds that a client may take to reach a server again: it asks anew ever less often.
+/// Longest time for a client to reach a server again, s: it retries ever less often.
 const ANSWERS_AGAIN: u64 = 200;
 
-/// A server that stops answering in mid-run ends the run with its name, and the trials before are kept.
+/// A server that stops answering in mid-run ends the run with its name, and earlier trials are kept.
 #[test]
-fn a_server_that_stops_answering_ends_the_run_and_is_named() {
+fn silent_server_ends_the_run_and_is_named() {
     let Some(mut hosts) = servers() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
     let run = in_background(&format!(
@@ -239,7 +240,7 @@ fn a_server_that_stops_answering_ends_the_run_and_is_named() {
     hosts.shell(2, &format!("rm -f run.iolab\n{run}\n{UNTIL_MEASURED}"));
     hosts.guest(1).freeze(true).expect("it is stopped");
     let began = Instant::now();
-    // The kernel does not let go of a process that still has files of the server open.
+    // The kernel does not let a process end that still has files of the server open.
     let told = hosts.command(
         2,
         &[

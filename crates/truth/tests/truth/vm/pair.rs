@@ -1,4 +1,4 @@
-//! The two guests that cases about several hosts share, and those that cases about file servers do.
+//! Two guests shared by cases on several hosts, and two shared by cases on file servers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -13,22 +13,22 @@ use serde_json::Value;
 use super::lab::{Began, SUITE};
 use crate::stage::in_guests;
 
-/// Seconds that a command of a case may take.
+/// Time limit of a command in a case, s.
 const SECONDS: u64 = 240;
 
 static PAIR: Mutex<Option<Pair>> = Mutex::new(None);
 
-/// Those of cases about file servers, which wait for time-outs while others compute.
+/// Guests for cases on file servers, which wait for time-outs while others compute.
 static OF_SERVERS: Mutex<Option<Pair>> = Mutex::new(None);
 
-/// Those with another kernel, for one case.
+/// Guests with another kernel, for one case.
 static OF_SUITE: Mutex<Option<Pair>> = Mutex::new(None);
 
-/// The folder of a case.
+/// Folder of a case.
 const CASE: &str = "/data/case";
 
-/// Ends what an earlier case has left, and makes file systems anew: on each guest one on disk b at `/mnt/HOST`; vm1 serves its disk a as
-/// `/srv/e`.
+/// Script that ends left-overs of an earlier case, and makes new file systems: each guest mounts its disk b at
+/// `/mnt/HOST`; vm1 serves its disk a as `/srv/e`.
 const RESET: &str = r"
 cd /; set +e
 disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
@@ -52,32 +52,32 @@ mountpoint -q /srv/e || {
 rm -rf /srv/e/[!l]*
 ";
 
-/// The guests, for one case.
+/// Guests for one case.
 pub(super) struct Hosts {
     pair: MutexGuard<'static, Option<Pair>>,
     began: Began,
     /// Whether later cases use them.
     kept: bool,
-    /// By which runs of several ranks are started.
+    /// MPI implementation that starts runs of several ranks.
     mpi: Mpi,
-    /// Where commands are carried out, on both.
+    /// Working folder of commands on both guests.
     folder: String,
     _in_guests: RwLockReadGuard<'static, ()>,
 }
 
-/// Both guests; a skip where they cannot be had.
+/// Both guests; a skip where they are not available.
 #[track_caller]
 pub(super) fn hosts() -> Option<Hosts> {
     hosts_in(&PAIR, SUITE, true)
 }
 
-/// Both guests of cases about file servers; a skip where they cannot be had.
+/// Both guests for cases on file servers; a skip where they are not available.
 #[track_caller]
 pub(super) fn servers() -> Option<Hosts> {
     hosts_in(&OF_SERVERS, SUITE, true)
 }
 
-/// Two guests with the kernel of a suite of Debian, which end with the case.
+/// Two guests with the kernel of a Debian suite, which end with the case.
 #[track_caller]
 pub(super) fn hosts_of(suite: &str) -> Option<Hosts> {
     hosts_in(&OF_SUITE, suite, false)
@@ -107,7 +107,7 @@ fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str, kept: bool) -> Opt
     Some(hosts)
 }
 
-/// The same with a binary that runs across hosts.
+/// Both guests with a binary that runs across hosts.
 #[track_caller]
 pub(super) fn hosts_of_ranks(mpi: Mpi) -> Option<Hosts> {
     let mut hosts = hosts()?;
@@ -118,12 +118,12 @@ pub(super) fn hosts_of_ranks(mpi: Mpi) -> Option<Hosts> {
     Some(hosts)
 }
 
-/// How a version of NFS is mounted by vm2: its name and the arguments of mount(8).
+/// Mount options of an NFS version on vm2: its name and the arguments of mount(8).
 pub(super) const VERSIONS: [(&str, &str); 2] =
     [("3", "-o vers=3 vm1:/srv/e"), ("4.2", "-o vers=4.2 vm1:/")];
 
 impl Hosts {
-    /// Ends guests that do not reach each other any more: no case is about them.
+    /// Ends guests that no longer reach each other, which no case is about.
     fn end_if_apart(&mut self) {
         if self.pair.is_none() {
             return;
@@ -138,7 +138,7 @@ impl Hosts {
         }
     }
 
-    /// Whether there is a binary that runs across hosts by this implementation; a skip where there is none.
+    /// Whether there is a binary that runs across hosts with this implementation; a skip without one.
     #[track_caller]
     pub(super) fn has(&self, mpi: Mpi) -> bool {
         let built = self.pair.as_ref().map(|pair| pair.mpi.as_slice());
@@ -156,7 +156,7 @@ impl Hosts {
         is_built
     }
 
-    /// Starts further runs by this implementation, in a folder of their own.
+    /// Starts further runs with this implementation, in a separate folder.
     pub(super) fn run_by(&mut self, mpi: Mpi) {
         self.folder = format!("{CASE}/{}", mpi.name());
         self.mpi = mpi;
@@ -179,7 +179,7 @@ impl Hosts {
         pair.guest(number)
     }
 
-    /// Carries a command out on a guest.
+    /// Runs a command on a guest.
     pub(super) fn command(&mut self, number: usize, words: &[&str]) -> Answer {
         let answer = self.guest(number).command(words, SECONDS);
         answer.unwrap_or_else(|why| {
@@ -189,7 +189,7 @@ impl Hosts {
         })
     }
 
-    /// Carries a script out on a guest; what it prints.
+    /// Runs a script on a guest, and returns its output.
     #[track_caller]
     pub(super) fn shell(&mut self, number: usize, script: &str) -> String {
         let whole = format!("set -e; cd {} 2>/dev/null || :\n{script}", self.folder);
@@ -209,7 +209,7 @@ impl Hosts {
         self.shell(number, &format!("mount -t nfs {what} {at}"));
     }
 
-    /// Carries iolab out on vm2, with the words of a line.
+    /// Runs iolab on vm2, with the words of a line.
     pub(super) fn iolab(&mut self, line: &str) -> Answer {
         let script = format!(
             "cd {}; rm -f run.iolab; exec /lab/iolab {line}",
@@ -218,35 +218,35 @@ impl Hosts {
         self.command(2, &["bash", "-c", &script])
     }
 
-    /// Carries iolab out as one rank on each guest, from vm1, with a new run file.
+    /// Runs iolab as one rank on each guest, from vm1, with a new run file.
     pub(super) fn ranks(&mut self, line: &str) -> Answer {
         let file = format!("{}/run.iolab", self.folder);
         self.command(1, &["rm", "-f", &file]);
         self.ranks_again(line)
     }
 
-    /// The same with the run file that is there.
+    /// Runs iolab as one rank on each guest, from vm1, with the existing run file.
     pub(super) fn ranks_again(&mut self, line: &str) -> Answer {
         let script = format!("cd {}; exec {}", self.folder, self.on_both(line));
         self.command(1, &["bash", "-c", &script])
     }
 
-    /// The command of vm1 that carries iolab out as one rank on each guest.
+    /// Command of vm1 that runs iolab as one rank on each guest.
     pub(super) fn on_both(&self, line: &str) -> String {
         format!("{} /lab/{} {line}", self.launcher(), self.mpi.name())
     }
 
-    /// What starts one rank of a program on each guest.
+    /// Command that starts one rank of a program on each guest.
     pub(super) fn launcher(&self) -> &'static str {
         self.mpi.launcher()
     }
 
-    /// The name of the processes of such a run.
+    /// Name of the processes of such a run.
     pub(super) fn program(&self) -> &'static str {
         self.mpi.name()
     }
 
-    /// The trials of `run.iolab` on a guest, by rank where that is asked for.
+    /// Trials of `run.iolab` on a guest, by rank if requested.
     #[track_caller]
     pub(super) fn samples(&mut self, number: usize, more: &str) -> Vec<Value> {
         let script = format!(
@@ -261,7 +261,7 @@ impl Hosts {
 }
 
 impl Drop for Hosts {
-    /// However the case ends: the next one of another suite must not get these.
+    /// In all cases: the next case of another suite must not get these guests.
     fn drop(&mut self) {
         self.began
             .tell(self.pair.as_ref().and_then(Pair::cpu_seconds));

@@ -1,11 +1,11 @@
-//! Nothing in use is written, whatever stands between it and the target; what is free is.
+//! Used targets are never written, whatever layers are in between; free ones are.
 
 use iolab_truth::stacks::mapping::serve_nbd;
 
 use super::lab::{END_EXPORTS, Lab, disk, lab_of_safety as lab};
 
-/// An ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is left read-only: the
-/// kernel writes nothing of its own.
+/// Makes an ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is
+/// left read-only, so that the kernel writes nothing by itself.
 fn mounted(lab: &mut Lab, device: &str, name: &str) {
     lab.shell(&format!(
         "mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0 {device}; mkdir -p /mnt/{name}; mount {device} /mnt/{name}
@@ -14,7 +14,7 @@ fn mounted(lab: &mut Lab, device: &str, name: &str) {
     ));
 }
 
-/// Whether a mounted file system, read again from below, holds what it held, and is whole by its own tool.
+/// Checks that a mounted file system, read again from below, has its content, and is intact by its own tool.
 #[track_caller]
 fn is_whole(lab: &mut Lab, device: &str, name: &str) {
     lab.shell(&format!(
@@ -49,7 +49,7 @@ fn a_mapped_device_keeps_what_lies_below_it() {
 }
 
 #[test]
-fn two_mapped_devices_over_the_same_bytes_are_no_two() {
+fn mapped_devices_over_the_same_bytes_conflict() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
@@ -88,9 +88,9 @@ fn volumes_are_told_apart() {
     lab.accepted(&a, "--destroy-data=lvm2", &["b", "c"]);
 }
 
-/// Volumes of a pool have blocks of their own, and its free space together.
+/// Volumes of a pool have separate blocks, and share its free space.
 #[test]
-fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
+fn thin_volumes_are_distinguished_without_filling_their_pool() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
@@ -111,7 +111,7 @@ fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
     let answer = lab.iolab(&[&words[..], &size].concat());
     assert_eq!(answer.code, Some(3), "{}", answer.stderr);
     assert!(answer.stderr.contains("/dev/dm-"), "{}", answer.stderr);
-    // A scratch file in a directory takes of the same pool.
+    // A scratch file in a directory takes space from the same pool.
     lab.shell("mkfs.ext4 -qF -E nodiscard /dev/group/free; mkdir -p /mnt/free; mount /dev/group/free /mnt/free");
     let answer = lab.iolab(&[&["run", "write-random", "/mnt/free"], &size[..]].concat());
     assert_ne!(answer.code, Some(0), "{}", answer.stdout);
@@ -128,7 +128,7 @@ fn a_snapshot_and_its_origin_are_one() {
     ));
     mounted(&mut lab, "/dev/group/origin", "origin");
     lab.shell("lvcreate -qy -s -L 8m -n copy group/origin; umount /mnt/origin; mkdir -p /mnt/copy; mount -o ro /dev/group/copy /mnt/copy");
-    // A write to the origin is first copied to the snapshot, whose space may not suffice.
+    // A write to the origin is first copied to the snapshot, which may lack the space.
     lab.refused(
         "/dev/group/origin",
         "--destroy-data=ext4",
@@ -142,7 +142,7 @@ fn a_snapshot_and_its_origin_are_one() {
 }
 
 #[test]
-fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
+fn raid_members_are_used_and_identified_by_metadata() {
     let Some(mut lab) = lab() else { return };
     let (a, b) = (disk("a"), disk("b"));
     for metadata in ["0.90", "1.0", "1.2"] {
@@ -178,7 +178,7 @@ fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
 }
 
 #[test]
-fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
+fn cipher_hides_the_content_but_not_the_use() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
@@ -193,7 +193,7 @@ fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
 }
 
 #[test]
-fn swap_on_a_volume_on_a_partition_is_named() {
+fn swap_on_a_partitions_volume_is_named() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
@@ -210,7 +210,7 @@ fn swap_on_a_volume_on_a_partition_is_named() {
 }
 
 #[test]
-fn the_systems_names_are_followed_and_others_are_not() {
+fn only_the_systems_own_symlinks_are_followed() {
     let Some(mut lab) = lab() else { return };
     let (a, real) = (disk("a"), lab.shell(&format!("readlink -f {}", disk("a"))));
     lab.accepted(&a, "--destroy-data", &["b", "c"]);
@@ -237,7 +237,7 @@ fn what_a_usb_gadget_exports_is_in_use() {
         mkdir -p {at}/functions/mass_storage.0; readlink -f {a} >{at}/functions/mass_storage.0/lun.0/file"
     ));
     lab.refused(&a, "--destroy-data", &["USB gadget g1 (mass_storage.0)"]);
-    // Another exporter that is there may be named first.
+    // Another present exporter may be named first.
     lab.shell("umount /sys/kernel/config");
     lab.refused(&a, "--destroy-data", &["configfs is not mounted"]);
     lab.shell(&format!(
@@ -261,7 +261,7 @@ fn flash_memory_below_volumes_is_in_use() {
 }
 
 #[test]
-fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
+fn commands_past_the_block_device_are_a_use() {
     let Some(mut lab) = lab() else { return };
     let (first, second) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
     lab.holding(&first.replace("nvme", "ng"), |lab| {
@@ -292,7 +292,7 @@ fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
     lab.shell("udevadm settle; modprobe -r scsi_debug");
 }
 
-/// The doctor says that a disk is attached in this way, and what that means for results.
+/// Checks that the doctor reports this kind of attachment, and its meaning for results.
 #[track_caller]
 fn assert_network(lab: &mut Lab, device: &str, transport: &str) {
     let doctor = lab.doctor(device);
@@ -305,9 +305,10 @@ fn assert_network(lab: &mut Lab, device: &str, transport: &str) {
     assert!(is_told, "{doctor:#}");
 }
 
-/// What this machine exports, and is connected to itself, is one disk: what uses it below uses it above, and the export is no other use.
+/// An export of this machine to itself is the exported disk: a use below is a use above, and the export is not
+/// another use.
 #[test]
-fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
+fn export_to_itself_is_the_exported_disk() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
@@ -353,7 +354,7 @@ fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
 }
 
 #[test]
-fn a_server_of_a_network_block_device_uses_its_disk() {
+fn network_block_server_uses_its_disk() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
@@ -369,7 +370,7 @@ fn a_server_of_a_network_block_device_uses_its_disk() {
 }
 
 #[test]
-fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
+fn two_paths_to_a_disk_are_one() {
     let Some(mut lab) = lab() else { return };
     lab.shell("modprobe sd_mod; modprobe dm-multipath; modprobe dm-round-robin; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
     let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo /dev/${at##*/}; done");
@@ -395,9 +396,9 @@ fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
     lab.shell("dmsetup remove both; modprobe -r scsi_debug");
 }
 
-/// A disk that has grown shows its new size on the path that was scanned again.
+/// A disk that has grown shows its new size on the rescanned path.
 #[test]
-fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
+fn path_with_an_older_size_is_recognised() {
     let Some(mut lab) = lab() else { return };
     lab.shell("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
     let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
@@ -420,10 +421,10 @@ fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
 }
 
 #[test]
-fn a_disk_of_zones_is_refused_with_the_reason() {
+fn zoned_disk_is_refused_with_the_reason() {
     let Some(mut lab) = lab() else { return };
     let zoned = lab.namespace("lab", 3);
-    // Also from its start to its end: zones that hold data take no write there.
+    // Even sequentially: zones with data accept no write at their start.
     let in_order = lab.iolab(&[
         "run", "write-size", &zoned, "--bs", "64k", "--size", "4M", "--budget", ".3",
         "--destroy-data",
@@ -464,7 +465,7 @@ fn a_suspended_device_is_named_at_once() {
 }
 
 #[test]
-fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
+fn purge_erases_only_its_whole_namespace() {
     let Some(mut lab) = lab() else { return };
     let (own, shared) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
     let fill = |lab: &mut Lab, device: &str| {
@@ -500,7 +501,7 @@ fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
     let done = purge(&mut lab, &own, &["--destroy-data"]);
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     let left = kept(&mut lab, &own);
-    // What the trials wrote: at most the region.
+    // Data of the trials: at most the region.
     assert!(left <= 4 << 20, "{left} bytes are left");
     assert_eq!(kept(&mut lab, &shared), 32 << 20);
     // The other namespace may belong to several hosts: its region is trimmed, and the rest stays.
@@ -514,7 +515,7 @@ fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
 }
 
 #[test]
-fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
+fn purge_of_a_volume_keeps_the_disks_rest() {
     let Some(mut lab) = lab() else { return };
     let disk = lab.namespace("lab", 1);
     let words = "--size 4M --set bs=64k --precondition purge --set bytes=64k --set time=none --set trials_min=1 --set trials_max=1 --destroy-data";
@@ -526,7 +527,7 @@ fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
         let done = lab.iolab(&[&run[..], &words].concat());
         assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     };
-    // A volume beside a mounted one on the same namespace.
+    // A volume next to a mounted one on the same namespace.
     lab.shell(&format!(
         "dmsetup create beside --table '0 65536 linear {disk} 0'
         dmsetup create volume --table '0 65536 linear {disk} 65536'"
@@ -535,7 +536,7 @@ fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
     purge(&mut lab);
     is_whole(&mut lab, "/dev/mapper/beside", "beside");
     lab.shell("umount /mnt/beside; dmsetup remove volume; dmsetup remove beside; rm -f run.iolab");
-    // A volume on a partition beside a mounted one.
+    // A volume on a partition next to a mounted one.
     lab.shell(&format!(
         "wipefs -qa {disk}; printf 'label: gpt\\nsize=32MiB\\nsize=32MiB\\n' | sfdisk -q {disk}; udevadm settle
         dmsetup create volume --table \"0 $(blockdev --getsz {disk}p2) linear {disk}p2 0\""

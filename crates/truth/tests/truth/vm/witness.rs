@@ -1,4 +1,4 @@
-//! What `iolab witness` says of a program where the kernel counts by control group, and of the files of a server.
+//! `iolab witness` on programs where the kernel counts by control group, and on files of a server.
 
 use super::lab::{Lab, disk, lab_of_evidence};
 use super::pair::{Hosts, VERSIONS, hosts, servers};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 const BYTES: u64 = 16 << 20;
 
-/// Has the groups below the root count I/O.
+/// Script that makes the groups below the root count I/O.
 const COUNT: &str = "echo '+io +pids' >/sys/fs/cgroup/cgroup.subtree_control";
 
-/// The evidence of a shell script in the guest, whose exit code is 0; `before` is carried out by a shell in the same group as iolab.
+/// Evidence of a shell script in the guest with exit code 0; a shell in iolab's group runs `before`.
 fn evidence(lab: &mut Lab, before: &str, options: &str, script: &str) -> Value {
     lab.shell(&format!(
         "rm -f e.json; cat >program <<'END'\n{script}\nEND
@@ -24,7 +24,7 @@ fn number(evidence: &Value, pointer: &str) -> u64 {
     found.unwrap_or_else(|| panic!("{pointer}: {evidence:#}"))
 }
 
-/// Two others read the same disk meanwhile, and the program reads another one too.
+/// Two other processes read the same disk meanwhile, and the program reads another one too.
 fn reads(target: &str, other: &str) -> String {
     let dd = |from: &str, mib: u32| {
         format!("dd if={from} of=/dev/null bs=1M count={mib} iflag=direct status=none")
@@ -33,7 +33,7 @@ fn reads(target: &str, other: &str) -> String {
 }
 
 #[test]
-fn a_group_of_its_own_counts_what_each_disk_did_for_a_program() {
+fn own_group_counts_a_programs_use_of_disks() {
     let Some(mut lab) = lab_of_evidence() else {
         return;
     };
@@ -53,12 +53,13 @@ fn a_group_of_its_own_counts_what_each_disk_did_for_a_program() {
         number(&evidence, "/devices/0/read_bytes") > BYTES,
         "{evidence:#}"
     );
-    // It is gone.
+    // The group is gone.
     let left = lab.shell("ls -d /sys/fs/cgroup/iolab-witness-* 2>/dev/null || :");
     assert_eq!(left, "");
 }
 
-/// Where groups count no I/O, none is made, and nothing is changed; a group that holds nothing else serves as well.
+/// No group is made, and nothing is changed, where groups count no I/O; a group without other processes serves
+/// as well.
 #[test]
 fn a_group_that_holds_nothing_else_counts_too() {
     let Some(mut lab) = lab_of_evidence() else {
@@ -85,7 +86,7 @@ fn a_group_that_holds_nothing_else_counts_too() {
 
 /// A killed iolab leaves a group, which the next one removes; its program goes on.
 #[test]
-fn what_a_kill_leaves_is_removed_by_the_next_run() {
+fn next_run_removes_a_killed_runs_group() {
     let Some(mut lab) = lab_of_evidence() else {
         return;
     };
@@ -103,9 +104,10 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
     assert_eq!(left, "");
 }
 
-/// What a program read of a file server went over the network or was kept by the client, whether the file is named or was seen open.
+/// A program's reads from a file server came over the network or from the client's cache, whether the file is
+/// named or was seen open.
 #[test]
-fn what_a_file_server_sent_to_a_program_is_told() {
+fn file_servers_traffic_to_a_program_is_reported() {
     let Some(mut hosts) = servers() else { return };
     tells_what_a_server_sent(&mut hosts);
 }
@@ -125,7 +127,7 @@ pub(super) fn tells_what_a_server_sent(hosts: &mut Hosts) {
         let read = "dd if=/mnt/n/data of=/dev/null bs=1M status=none";
         let direct = format!("{read} iflag=direct");
         let dropped = format!("bash -c 'echo 3 >/proc/sys/vm/drop_caches; exec {read}'");
-        // Without --on a file may be open too briefly to be seen: then it is not taken for one of a disk.
+        // Without --on a file may be open too briefly to be seen: then it is not attributed to a disk.
         let rows: [(&str, &str, &[&str]); 5] = [
             ("--on /mnt/n/data", &direct, &["network"]),
             ("--on /mnt/n/data", &dropped, &["network"]),
@@ -136,7 +138,7 @@ pub(super) fn tells_what_a_server_sent(hosts: &mut Hosts) {
         for (options, program, expected) in rows {
             let evidence = of(options, program);
             let all = format!("{version}: {options} {program}: {evidence:#}");
-            // Of a file that was not seen, storage that carried nothing is all that is known.
+            // For an unseen file, only the absence of storage traffic is known.
             let served_by = evidence["reads"]["served_by"].as_str();
             let served_by = served_by.unwrap_or("not seen");
             assert!(expected.contains(&served_by), "{all}");
@@ -162,7 +164,7 @@ pub(super) fn tells_what_a_server_sent(hosts: &mut Hosts) {
     }
 }
 
-/// A program that has ranks on two hosts: those of this one are counted; an iolab on each host counts its own.
+/// A program with ranks on two hosts: an iolab counts the ranks of its own host.
 #[test]
 fn the_ranks_of_a_host_are_counted_there() {
     let Some(mut hosts) = hosts() else { return };
@@ -192,7 +194,7 @@ END",
         let text = hosts.shell(host, &format!("cat {file}"));
         let evidence: Value = serde_json::from_str(&text).expect("it is JSON");
         assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
-        // What starts ranks elsewhere reads sockets too.
+        // The launcher of remote ranks reads sockets too.
         let expected: &[&str] = match file {
             "e.json" => &["device", "unknown"],
             _ => &["device"],
