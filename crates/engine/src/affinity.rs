@@ -42,7 +42,7 @@ impl Mask {
 /// The CPUs that this thread may run on.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn allowed() -> io::Result<Cpus> {
     let mut mask = Mask::new();
     // SAFETY: the kernel writes at most as many bytes as the mask has; 0 is the calling thread.
@@ -60,10 +60,10 @@ pub(crate) fn allowed() -> io::Result<Cpus> {
     Ok(mask.cpus())
 }
 
-/// Has this thread run on these CPUs alone.
+/// Restricts this thread to these CPUs.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn restrict(cpus: &Cpus) -> io::Result<()> {
     let mask = Mask::of(cpus)?;
     // SAFETY: the kernel reads as many bytes as the mask has, and changes nothing but the affinity of the calling thread.

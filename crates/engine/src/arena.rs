@@ -14,8 +14,8 @@ use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
 
-/// The huge page of this kernel that buffers are made of. Buffers that are at least as large start on its boundaries, and so do those
-/// that are to lie in huge pages.
+/// Size of the huge pages of this kernel that buffers use, bytes. Buffers at least as large start on its boundaries, and so
+/// do buffers that are to lie in huge pages.
 pub(crate) fn huge_page() -> usize {
     let pages = HugePages::of_kernel();
     pages.of_buffers.unwrap_or(pages.bytes) as usize
@@ -70,7 +70,7 @@ impl Arena {
         let arena = Self {
             map,
             map_len,
-            // SAFETY: `shift` is below `align`, by which the mapping is longer than what is used of it.
+            // SAFETY: `shift` is below `align`, and the mapping is longer than its used part by `align`.
             start: unsafe { map.add(shift) },
         };
         // Adjacent mappings become one, in which buffers of several workers could share a huge page.

@@ -87,7 +87,7 @@ pub(crate) fn open<D: Drive>(
     }
 }
 
-/// The backends that take any request at any time, whichever file it goes to.
+/// Opens a backend that takes any request at any time, whichever file it goes to.
 fn open_any<D: Drive, O: Opened>(
     spec: &TrialSpec,
     opened: O,

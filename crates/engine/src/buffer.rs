@@ -114,7 +114,7 @@ impl Registration {
 #[derive(Debug)]
 pub(crate) struct ArenaPart {
     pub(crate) arena: Arc<Arena>,
-    /// Other workers whose buffers come before its own.
+    /// Number of workers whose buffers come before its own.
     pub(crate) before: u32,
     /// Whether an earlier trial has filled them.
     pub(crate) is_filled: bool,
@@ -183,7 +183,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// How many stretches of physical memory the buffers lie in; `None` where the kernel does not show it.
+    /// Number of stretches of physical memory that the buffers lie in; `None` if the kernel does not show it.
     pub(crate) fn pieces(&self) -> Option<Pieces> {
         let (first, last) = (self.home.first()?, self.home.last()?);
         let (a, b) = (first.place(), last.place());
@@ -253,7 +253,8 @@ impl Buffers {
                     make_compressible(bytes, spec.compressible);
                 }
                 BufferInit::Zeroed => bytes.fill(0),
-                // What a filled page holds makes no difference to a read; one that was swapped out comes back here, not within the timed span.
+                // The content of a filled page makes no difference to a read. A page that was swapped out comes back here,
+                // and not within the timed span.
                 BufferInit::Random
                 | BufferInit::Touched
                 | BufferInit::Huge

@@ -1,10 +1,10 @@
-//! How often a trial that is not timed request by request looks at the clock.
+//! Rate at which an untimed trial looks at the clock.
 
 use iolab_host::clock::Clock;
 
-/// When a worker whose requests are not timed looks at the clock, for its time bound and for the interval that it is in.
-/// Requests that are over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them
-/// worth the name; where they are slow, every one is followed by a look.
+/// Decides when a worker with untimed requests looks at the clock, for its time bound and for its current interval.
+/// Requests that finish faster than the clock can be read are grouped in growing groups, so that the clock takes a
+/// negligible share of their time. After a slow request the worker looks each time.
 #[derive(Debug)]
 pub(crate) struct ClockSampling {
     /// Turns until the next look.
@@ -18,7 +18,7 @@ pub(crate) struct ClockSampling {
 impl ClockSampling {
     /// A stamp is 10 to 30 ns: once in 10 us it costs at most 0.3 %.
     const GAP_NS: u64 = 10_000;
-    /// Bounds what a sudden slowness of the target can add to a trial.
+    /// Limits the delay that a sudden slowness of the target can add to a trial.
     const TURNS_MAX: u32 = 64;
 
     pub(crate) fn new(clock: &Clock) -> Self {

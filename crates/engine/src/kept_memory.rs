@@ -145,7 +145,7 @@ impl KeptMemory {
         let logs = |spec: &&TrialSpec| latency_log::bytes(spec) + request_log::bytes(spec);
         let logs = specs.iter().map(logs).sum();
         if memory_limits::check(workers, logs).is_err() {
-            // What is kept counts as used.
+            // Kept memory counts as used.
             *self = Self::default();
             memory_limits::check(workers, logs)?;
         }
@@ -200,7 +200,7 @@ impl KeptMemory {
         let is_kept = is_free && buffers.layouts.is_some();
         *self = Self {
             buffers: is_kept.then_some(buffers),
-            // On several nodes each worker's lie on its own.
+            // On several nodes the memory of each worker lies on its own node.
             histograms: match histograms.bytes() >= KEPT_MIN && !placement::has_several_nodes() {
                 true => histograms,
                 false => SpareHistograms::default(),
@@ -330,7 +330,7 @@ mod tests {
         let first = kept.claim(&[&spec(1)]).expect("memory");
         buffers(&spec(1), &first, 5).home_mut()[7].bytes().fill(0);
         kept.keep(first);
-        // A trial that reads leaves what it finds.
+        // A reading trial leaves the content as it is.
         let second = kept.claim(&[&spec(2)]).expect("memory");
         let mut left = buffers(&spec(2), &second, 5);
         assert!(left.home_mut()[7].bytes().iter().all(|byte| *byte == 0));

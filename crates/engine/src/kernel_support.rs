@@ -62,7 +62,8 @@ pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
     Ok(())
 }
 
-/// The error with which the system refuses rings altogether. What it may allow later, such as memory, is left to the trial.
+/// The error with which the system refuses rings altogether. Conditions that may change later, such as memory, are left to
+/// the trial.
 fn io_uring_refused() -> Option<Errno> {
     static REFUSED: OnceLock<Option<Errno>> = OnceLock::new();
     *REFUSED.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! On which CPUs the workers of a trial run, and which priorities they have.
+//! CPUs and priorities of the workers of a trial.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -30,7 +30,7 @@ struct Seat {
 /// Checks the CPUs of a trial against the machine.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): what is not there, or not allowed to this process.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a CPU that does not exist, or that this process may not use.
 pub fn check(spec: &TrialSpec) -> Result<()> {
     if spec.cpus.is_some() || spec.placement != Placement::Float {
         cpus_of(spec, 0)?;
@@ -78,7 +78,7 @@ fn seat(cpu: u32) -> Seat {
         cpu,
         capacity: value(&folder.join("cpu_capacity")).unwrap_or(0),
         package: value(&topology.join("physical_package_id")).unwrap_or(0),
-        // Where the kernel does not tell, each is a core of its own.
+        // If the kernel does not report it, each CPU is a core of its own.
         core: value(&topology.join("core_id")).unwrap_or(cpu.into()),
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether it makes durable what was written before.
+    /// Whether it makes earlier writes durable.
     #[inline(always)]
     pub(crate) fn is_sync(self) -> bool {
         matches!(self, Action::Fsync | Action::Fdatasync)
@@ -112,23 +112,23 @@ pub(crate) trait Backend {
     /// Takes a request with its memory; it may be issued now or with the next [`Backend::complete`].
     fn queue(&mut self, slot: Slot, request: Request);
 
-    /// Issues what is queued, waits until at least `wait` requests have completed (or a signal came), and
-    /// appends all that have. `wait` is at most the number of outstanding requests, and above zero.
+    /// Issues queued requests, waits until at least `wait` requests have completed (or a signal came), and appends all
+    /// completed ones. `wait` is at most the number of outstanding requests, and above zero.
     ///
     /// # Errors
     /// The system call and the error number, when the mechanism itself failed. Requests may still be in flight.
     fn complete(&mut self, wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure>;
 
-    /// Carries a request out here and now, and gives what a completion would bear; `None` where requests have to be
-    /// queued. Only called while none is outstanding.
+    /// Carries a request out immediately and returns the result of its completion; `None` if requests have to be queued.
+    /// Only called without outstanding requests.
     #[inline(always)]
     fn transfer(&mut self, _slot: &mut Slot, _request: Request) -> Option<i64> {
         None
     }
 
-    /// After the mechanism failed: waits no longer than `timeout` for what is in flight, and appends what has completed
-    /// or was never issued. Slots that it keeps may be the kernel's. What completes its requests within the call that
-    /// issues them has none in flight.
+    /// After the mechanism failed: waits at most `timeout` for requests in flight, and appends requests that have completed
+    /// or were never issued. The kernel may still use slots that it keeps. A backend that completes requests within the
+    /// issuing call has none in flight.
     fn settle(&mut self, _timeout: Duration, _done: &mut Vec<Completion>) {}
 
     /// Issues what is queued and waits until at least one request has completed, but no longer than `timeout` (zero:

@@ -38,7 +38,7 @@ impl Schedule {
             Rate::Requests(requests) => (1, u128::from(requests)),
             Rate::Bytes(bytes) => (spec.mean_request().round() as u128, u128::from(bytes)),
         };
-        // Of all workers together.
+        // Distance between two starts of all workers together.
         let spacing = second * unit / rate;
         let mut schedule = Self {
             next: spacing * u128::from(worker) + spacing / 2,
@@ -74,8 +74,8 @@ impl Schedule {
         self.next += gap;
     }
 
-    /// Intended starts up to `at` that have not been taken: exact for constant arrivals; for Poisson arrivals the
-    /// next one and the mean number of those after it, since their times have not been drawn yet.
+    /// Number of intended starts up to `at` that have not been taken; exact for constant arrivals. For Poisson arrivals it
+    /// is the next one plus the mean number of later ones, since their times have not been drawn yet.
     pub(crate) fn backlog(&self, at: u64) -> u64 {
         let at = u128::from(at) << FRACTION;
         match at.checked_sub(self.next) {

@@ -40,8 +40,8 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// A recorder with intervals of `interval_ns`, for a trial expected to take `due_ns`; `None` without a limit.
     pub(crate) fn new(clock: &Clock, interval_ns: u64, due_ns: Option<u64>) -> Self {
-        // All are reserved; those that the trial should need are written to as well: their first use inside the timed span would fault.
-        // A thousand workers with room for all 4096 write to 256 MiB of memory in vain.
+        // All intervals are reserved. The ones that the trial should need are also written to, since their first use inside
+        // the timed span would fault. A thousand workers with room for all 4096 would write to 256 MiB of memory in vain.
         let mut slots = Vec::with_capacity(INTERVALS_MAX);
         let due = due_ns.map(|ns| usize::try_from(ns / interval_ns.max(1)).unwrap_or(usize::MAX));
         let written = due.map_or(INTERVALS_MAX, |due| {
@@ -77,7 +77,7 @@ impl Recorder {
         }
         self.current = (since_start / self.width) as usize;
         if self.current >= self.slots.len() {
-            // Within what is reserved.
+            // Within the reserved memory.
             self.slots.resize(self.current + 1, PerOperation::default());
         }
         self.end_of_current()
@@ -124,7 +124,7 @@ impl Recorder {
             self.slots
                 .resize(other.slots.len(), PerOperation::default());
         }
-        // Nothing happened in later ones.
+        // Later intervals are empty.
         for (sum, part) in self.slots.iter_mut().zip(&other.slots[..=other.current]) {
             *sum = sum.plus(*part);
         }

@@ -53,17 +53,17 @@ pub trait Disk {
     fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>);
 }
 
-/// Latest time of a disk, ns: 146 years. What a disk adds to it for requests in flight does not run over.
+/// Latest time of a disk, ns: 146 years. Times that a disk adds for requests in flight do not overflow.
 const TIME_MAX: u64 = 1 << 62;
-/// Most bytes in flight: what a disk does for them between two looks at the stop flag, and their times, stay bounded.
+/// Most bytes in flight. They bound a disk's work between two looks at the stop flag, and its times.
 const IN_FLIGHT_MAX: u64 = 64 << 30;
 /// Requests completed at one moment, for each that can be in flight, from which a disk is said to take no time.
 const AT_ONCE_PER_SLOT: u64 = 16;
-/// No fewer than these.
+/// Least number of requests for that.
 const AT_ONCE_LEAST: u64 = 1 << 16;
 
-/// Carries one trial out on `disk`, from `start_ns` of its clock on, and gives what was done and when the disk was done
-/// with it. Raising `stop` ends it early.
+/// Carries one trial out on `disk`, from `start_ns` of its clock on. Returns the outcome and the time at which the disk was
+/// done. Raising `stop` ends the trial early.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that contradict each other, or a disk that takes no time.
@@ -86,7 +86,7 @@ pub fn run(
     }
 }
 
-/// As [`run`], of a trial of several groups; what each did stands in [`Outcome::groups`].
+/// [`run`] for a trial of several groups; their results are in [`Outcome::groups`].
 ///
 /// # Errors
 /// As [`run`].
@@ -133,7 +133,7 @@ pub fn run_groups(
     }
 }
 
-/// Checks what is asked of some workers.
+/// Checks the settings of some workers.
 fn check(spec: &TrialSpec) -> Result<()> {
     if spec.trims() {
         return Err(Error::usage("trims on a model, which has none")
@@ -158,7 +158,7 @@ fn check_in_flight<'a>(trials: impl IntoIterator<Item = &'a TrialSpec>) -> Resul
     }
 }
 
-/// No kernel counts what a modelled disk does.
+/// Empty counters: no kernel counts the traffic of a modelled disk.
 fn seen() -> (Counters, Region) {
     (Counters::default(), Region::default())
 }
@@ -169,14 +169,14 @@ fn workers<'a>(spec: &TrialSpec, first: u32, clock: &'a Clock, start_ns: u64) ->
     (0..spec.threads).map(worker).collect()
 }
 
-/// Lets time go on until all workers are over; gives the time of the disk then.
+/// Advances time until all workers are done; returns the disk's time then.
 fn carry_out(
     workers: &mut [Worker<'_>],
     disk: &mut dyn Disk,
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<u64> {
-    // At a rate and with pauses workers have something to do between completions.
+    // With a rate or pauses, workers act between completions.
     let wakes = workers.iter().any(Worker::wakes);
     let followed = workers.iter().any(|worker| worker.follows);
     let mut now = start_ns;
@@ -207,7 +207,7 @@ fn carry_out(
         for tag in done.drain(..) {
             let (number, slot) = ((tag >> 32) as usize, tag as u32);
             workers[number].completed(slot, now, disk);
-            // At a rate all workers are looked at anyway.
+            // With a rate, all workers are examined anyway.
             if !wakes {
                 workers[number].turn_if_due(now, disk);
             }

@@ -21,7 +21,7 @@ impl SpareHistograms {
         })
     }
 
-    /// Takes those back that a worker has recorded into.
+    /// Takes back the histograms that a worker has recorded into.
     pub(crate) fn put(&self, operations: PerOperation<Tally>) {
         let PerOperation {
             read,

@@ -1,4 +1,4 @@
-//! One trial: prepares cache and workers, starts them together, merges what they did.
+//! One trial: prepares cache and workers, starts them together, merges their results.
 
 mod files;
 mod flush;
@@ -51,7 +51,7 @@ use tracing::TracedJobs;
 use wait_for_end::{Temperatures, wait_for_end};
 use worker_thread::work;
 
-/// Null trials that show iolab's own cost: the median of a few leaves out those that were interrupted.
+/// Null trials that show iolab's own cost: the median of a few ignores interrupted ones.
 const FLOOR_TRIALS: usize = 5;
 /// Requests of each of them.
 const FLOOR_REQUESTS: u64 = 20_000;
@@ -139,8 +139,8 @@ impl<'a> Side<'a> {
         self.files.as_ref().map_or(&[], Files::parts)
     }
 
-    /// Brings the page cache into the state asked for. `stop` is what the user raises: what ends the workers with the others
-    /// is not raised before they start.
+    /// Brings the page cache into the requested state. `stop` is the user's flag: the flag that ends following workers is
+    /// not raised before they start.
     fn prepare(&self, stop: &AtomicBool) -> Result<()> {
         for part in self.parts() {
             let warm = match self.spec.layout {
@@ -241,8 +241,8 @@ fn signed(workers: &[WorkerOutcome]) -> Vec<Signed> {
     workers.iter().filter_map(|worker| worker.signed).collect()
 }
 
-/// A page of a mapping beyond the end of its file faults like one that cannot be read. Where a file has become too short
-/// for the request that failed, its end is the reason, as read(2) and write(2) tell it.
+/// A page of a mapping beyond the end of its file faults like an unreadable one. If a file has become too short for the
+/// failed request, its end is the reason, as read(2) and write(2) report it.
 fn name_cut<'a>(outcome: &mut Outcome, mut targets: impl Iterator<Item = &'a Target>) {
     let Some(Failure::Request(request)) = &mut outcome.failure else {
         return;
@@ -270,7 +270,7 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
 /// Checks a spec against a target, without touching it.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
 pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     spec.check()?;
     placement::check(spec)?;
@@ -389,8 +389,8 @@ struct Carried {
 /// A thread that carries a worker out; it gives `None` where it could not be set up, or the trial is not carried out.
 type WorkerThread<'scope> = ScopedJoinHandle<'scope, Option<WorkerOutcome>>;
 
-/// Carries a trial out; a second time without registered buffers if the kernel refused those of a worker, or the ring that was
-/// to have them.
+/// Carries a trial out; a second time without registered buffers if the kernel refused the buffers of a worker, or the ring
+/// for them.
 fn carry_out(
     jobs: &[Job<'_>],
     halt: &AtomicBool,
@@ -404,7 +404,7 @@ fn carry_out(
     }
 }
 
-/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead.
+/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when the leading jobs are over.
 fn carry_out_once(
     jobs: &[Job<'_>],
     halt: &AtomicBool,
@@ -472,14 +472,14 @@ fn carry_out_once(
     })
 }
 
-/// The workers of those jobs for which `counts`.
+/// Number of workers of the jobs for which `counts` holds.
 fn threads(jobs: &[Job<'_>], counts: impl Fn(&Job<'_>) -> bool) -> u32 {
     let counted = jobs.iter().filter(|job| counts(job));
     counted.map(|job| job.spec.threads).sum()
 }
 
-/// Has the threads of all jobs begin, and waits until each has what it needs: then they wait for the barrier. Where one lacks it,
-/// the others have to be sent home.
+/// Starts the threads of all jobs, and waits until each has set up: then they wait at the barrier. If one fails, the caller
+/// has to abandon the barrier for the others.
 fn set_up<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     workers: &mut Vec<WorkerThread<'scope>>,
@@ -519,7 +519,7 @@ fn set_up<'scope, 'env>(
     set_up
 }
 
-/// Waits until all are done; gives what each did, `None` for one that panicked.
+/// Waits until all are done; returns their outcomes, `None` for a worker that panicked.
 fn join(workers: Vec<WorkerThread<'_>>) -> Vec<Option<WorkerOutcome>> {
     let ends = workers
         .into_iter()

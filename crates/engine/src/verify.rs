@@ -23,7 +23,7 @@ use iolab_workload::pattern::derive;
 use format::Generation;
 pub(crate) use read_back::{Reading, read_back};
 
-/// An identity that no other trial has, also not one of the same seed: what it left must not pass for this one's.
+/// An identity that no other trial has, not even one with the same seed: earlier data must not pass for this trial's.
 pub(crate) fn identity(seed: u64) -> u64 {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     derive(

@@ -101,7 +101,7 @@ impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
 }
 
 impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
-    /// Takes the time, makes written data durable where that is part of the trial, and gives what was done.
+    /// Takes the time, makes written data durable if the trial asks for it, and returns the outcome.
     fn wind_up(mut self, done: Vec<Completion>) -> (WorkerOutcome, (B, Buffers)) {
         self.common.wind_up(&mut self.backend, done);
         self.common.outcome.sizes = self.requests.sizes();
@@ -246,7 +246,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         }
         let tally = self.common.tally::<R>(request.action);
         tally.requests += 1;
-        // What was done is counted, not what was asked: the kernel's result, also where it differs.
+        // Counts the transferred bytes, the kernel's result, also if it differs from the request.
         tally.bytes += result as u64;
         if T::TIMED {
             let latency_ns = self.common.clock.ns_between(started, now);

@@ -86,7 +86,7 @@ fn only_fresh_buffers_cause_page_faults() {
         trial(spec, &target, &clock, kept).expect("as the first one")
     };
     let most = BUFFERS * 9 / 10;
-    // Of whole trials half: stacks of threads and the heap fault too, by how the threads happen to overlap.
+    // Half for whole trials: stacks of threads and the heap fault too, depending on how the threads happen to overlap.
     for _ in 0..3 {
         let again = run(&filled, &mut kept);
         let fresh = run(&filled, &mut KeptMemory::default());

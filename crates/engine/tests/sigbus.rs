@@ -101,7 +101,7 @@ fn read_what_was_cut(bs: u64, threads: u32) {
     assert!(failure.offset + failure.length > SIZE / 8);
 }
 
-/// Touches a mapping of a file that has no byte; the address, and what was read.
+/// Touches a mapping of a file without bytes; returns the address and the byte read.
 fn touch_nothing() -> (usize, u8) {
     let file = tempfile::tempfile().expect("a temporary file");
     let page = iolab_storage::kernel_units::page_size();

@@ -262,7 +262,7 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
         return println!("  skipped: fio is not installed");
     }
     show("fio io_uring", &theirs);
-    // One setting has to meet both goals: of those that keep up with fio, the one that costs least.
+    // One setting has to meet both goals: the cheapest one among the settings that keep up with fio.
     let ratio_of = |rounds: &[Reached]| median(iops_ratios(rounds, &theirs));
     let worth = |rounds: &[Reached]| (ratio_of(rounds).min(1.0), -user_ns(rounds));
     let best = own

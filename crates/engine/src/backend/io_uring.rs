@@ -52,9 +52,9 @@ pub(crate) struct Uring<O> {
 
 /// Whether looking before sleeping has paid lately.
 ///
-/// Waking a sleeper costs whoever completes the request more than a microsecond, which shows where requests take
-/// no longer than that. On a device that takes its time looking has no effect, and is soon left out. Where others want the CPU, a yield gives it to
-/// them for milliseconds, and a sleeper gets it back as soon as its requests complete.
+/// Waking a sleeper costs the thread that completes the request more than a microsecond, which matters if requests take no
+/// longer than that. On a slower device looking has no effect, and is soon left out. If other programs want the CPU, a
+/// yield gives it to them for milliseconds, while a sleeper gets it back as soon as its requests complete.
 #[derive(Debug)]
 struct SpinPolicy {
     enabled: bool,
@@ -121,7 +121,7 @@ impl<O: Opened> Uring<O> {
             )
             .hint("set backend=libaio or backend=psync"));
         }
-        // At depth 1 a wait is a wait; with polling the kernel does the looking.
+        // At depth 1 looking ahead is just waiting; with polling the kernel looks by itself.
         let spins = spec.depth > 1 && !spec.sqpoll && !spec.iopoll;
         flags.extend(spins.then_some(RingFlag::Spin));
         let mut uring = Self {
@@ -142,7 +142,8 @@ impl<O: Opened> Uring<O> {
         Ok(uring)
     }
 
-    /// Registers the files, if the kernel lets us, and the buffers, unless it refused those of another worker.
+    /// Registers the files, if the kernel allows it, and the buffers, unless the kernel refused the buffers of another
+    /// worker.
     fn register(&mut self, buffers: &Buffers) -> Result<()> {
         let submitter = self.ring.ring.submitter();
         let files: Vec<RawFd> = self.opened.files().iter().map(AsRawFd::as_raw_fd).collect();
@@ -173,7 +174,7 @@ impl<O: Opened> Uring<O> {
         }
     }
 
-    /// Submits what is queued and looks for completions without sleeping.
+    /// Submits queued requests and looks for completions without sleeping.
     fn look(&mut self, wait: usize) -> Look {
         let (mut found, mut first_yield) = (false, None);
         for look in 0..LOOKS {
@@ -199,7 +200,7 @@ impl<O: Opened> Uring<O> {
         }
     }
 
-    /// Submits what is queued and lets the kernel post what has completed; does not sleep.
+    /// Submits queued requests and lets the kernel post completions; does not sleep.
     #[inline(always)]
     fn look_once(&mut self) -> std::io::Result<usize> {
         if self.sqpoll {
@@ -207,8 +208,8 @@ impl<O: Opened> Uring<O> {
         }
         let queued = self.ring.ring.submission().len() as u32;
         let flags = EnterFlags::GETEVENTS.bits();
-        // SAFETY: the entries are those that `queue` pushed, whose memory stays until their completion is taken. No signal
-        // mask is passed, so that its type does not matter.
+        // SAFETY: `queue` pushed these entries, whose memory stays until their completion is taken. No signal mask is
+        // passed, so its type does not matter.
         unsafe {
             self.ring
                 .ring
@@ -277,7 +278,7 @@ impl<O: Opened> Uring<O> {
 
 impl<O> Drop for Uring<O> {
     fn drop(&mut self) {
-        // Taking back what is registered would wait for the requests that use it.
+        // Unregistering would wait for the requests that use the registrations.
         if !self.in_flight.is_empty() {
             self.ring.has_buffers = false;
             return;
@@ -296,7 +297,7 @@ impl<O> Uring<O> {
         assert!(self.sqpoll, "the ring has an entry for every slot");
         // SAFETY: as for the push in `queue`, whose entry this is.
         while unsafe { self.ring.ring.submission().push(entry) }.is_err() {
-            // It only ends the wait: what a signal interrupts is tried again.
+            // An error only ends the wait, and an interrupted wait is tried again.
             let _ = self.ring.ring.submitter().squeue_wait();
         }
     }
@@ -354,7 +355,7 @@ impl<O: Opened> Backend for Uring<O> {
 
     fn settle(&mut self, timeout: Duration, done: &mut Vec<Completion>) {
         let began = Instant::now();
-        // What has completed is in the ring, even where the system call that would wait for more fails.
+        // Completed requests are in the ring even if the system call that would wait for more fails.
         self.take(done);
         while !self.in_flight.is_empty() {
             let left = timeout.saturating_sub(began.elapsed());
@@ -434,7 +435,7 @@ mod tests {
         end.into()
     }
 
-    /// A ring with one request in flight that reads from a pipe, into which nothing was written yet.
+    /// A ring with one request in flight that reads from a pipe without data.
     struct Stuck {
         uring: Uring<OneFile>,
         buffers: Buffers,
@@ -498,7 +499,7 @@ mod tests {
         assert!(done.is_empty(), "{done:?}");
         drop(stuck.uring);
         drop(stuck.buffers);
-        // From here on the kernel may put this there.
+        // From here on the kernel may write into the buffer.
         stuck.pipe.write_all(&[7; 8]).ok();
         // SAFETY: the slot has not come back, so that its buffer is still mapped; the kernel alone may write to it.
         let first = unsafe { stuck.address.read_volatile() };

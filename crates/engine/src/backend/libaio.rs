@@ -111,7 +111,7 @@ impl<O: Opened> Libaio<O> {
             }
             match last_errno() {
                 libc::EINTR => {}
-                // The request queue is full: what is in flight will complete and make room.
+                // The request queue is full: requests in flight will complete and make room.
                 libc::EAGAIN if self.in_flight + submitted > 0 => break,
                 errno => {
                     result = Err(SystemFailure {
@@ -122,13 +122,13 @@ impl<O: Opened> Libaio<O> {
                 }
             }
         }
-        // Also after a failure: the kernel uses the buffers of what it took.
+        // Also after a failure: the kernel uses the buffers of the requests that it took.
         self.pending.drain(..submitted);
         self.in_flight += submitted;
         result
     }
 
-    /// Takes at least `wait` completions, or those there are when the time is over.
+    /// Takes at least `wait` completions, or as many as there are when the time is over.
     #[inline(always)]
     fn collect(
         &mut self,
@@ -174,7 +174,7 @@ impl<O: Opened> Libaio<O> {
 
 impl<O> Drop for Libaio<O> {
     fn drop(&mut self) {
-        // The call waits for what is in flight.
+        // The call waits for requests in flight.
         // SAFETY: the context came from io_setup and is destroyed once; no memory of ours is passed.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
@@ -230,7 +230,7 @@ impl<O: Opened> Backend for Libaio<O> {
         done: &mut Vec<Completion>,
     ) -> std::result::Result<(), SystemFailure> {
         self.submit()?;
-        // After a partly refused submission fewer than asked for may be in flight.
+        // After a partly refused submission fewer requests than `wait` may be in flight.
         let wait = if self.pending.is_empty() { wait } else { 1 };
         self.collect(wait, None, done)
     }

@@ -130,7 +130,7 @@ impl<O: Opened> Pool<O> {
         Ok(pool)
     }
 
-    /// Hands over what is queued.
+    /// Hands over the queued requests.
     fn submit(&mut self) {
         let count = self.queued.len();
         let handed = self

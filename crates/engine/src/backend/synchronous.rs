@@ -15,7 +15,7 @@ use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::TrialSpec;
 
-/// How one data request becomes system calls.
+/// Translation of a data request into system calls.
 pub(crate) trait Calls {
     /// Names of the read and the write call.
     const NAMES: (&'static str, &'static str);
@@ -36,7 +36,7 @@ pub(crate) struct SeekCalls {
 }
 
 impl SeekCalls {
-    /// For a file that has just been opened.
+    /// The calls for a file that has just been opened.
     pub(crate) fn new() -> Self {
         Self { position: Some(0) }
     }
@@ -52,7 +52,7 @@ impl SeekCalls {
         if self.position != Some(offset) {
             rustix::fs::seek(file, SeekFrom::Start(offset))?;
         }
-        // Not known any more, unless the whole request is transferred.
+        // Unknown from here on, unless the whole request is transferred.
         self.position = None;
         let moved = call()?;
         if moved == len {
@@ -139,7 +139,7 @@ pub(crate) struct VectoredCalls {
 }
 
 impl VectoredCalls {
-    /// With the flags of a trial.
+    /// The calls with the flags of a trial.
     pub(crate) fn new(spec: &TrialSpec) -> Self {
         let polled = match spec.iopoll {
             true => ReadWriteFlags::HIPRI,

@@ -1,5 +1,5 @@
-//! The files that a worker issues its requests to: one, or several. What is generic over this is
-//! compiled for one file as if there was no choice.
+//! The files that a worker issues its requests to: one, or several. Code that is generic over this is compiled for one file
+//! as if there was no choice.
 
 use std::fs::File;
 
@@ -11,10 +11,10 @@ pub(crate) trait Opened: Send + Sync + 'static {
     /// Whether they are several.
     const SEVERAL: bool;
 
-    /// All of them, by their numbers.
+    /// All files, in the order of their numbers.
     fn files(&self) -> &[File];
 
-    /// The number of the file that a request goes to, and the request as it stands there.
+    /// The number of the file that a request goes to, and the request with its offset in that file.
     fn resolve(&self, request: Request) -> (usize, Request);
 
     /// An offset of the trial in each file.

@@ -1,4 +1,4 @@
-//! How blocks of a file or a device are trimmed.
+//! Trimming of blocks of a file or a device.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -45,7 +45,7 @@ pub fn check_trims(target: &Target) -> Result<()> {
                 Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                     refused("the file system does not support holes")
                 }
-                // What else may be wrong shows when the trial trims.
+                // Other faults show when the trial trims.
                 _ => Ok(()),
             }
         }
@@ -56,7 +56,7 @@ pub fn check_trims(target: &Target) -> Result<()> {
     }
 }
 
-/// Most bytes that a device discards at a time; `None` where the kernel does not tell.
+/// Most bytes that a device discards at a time; `None` if the kernel does not report it.
 fn discard_max(device: &File) -> Option<u64> {
     let number = rustix::fs::fstat(device).ok()?.st_rdev;
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -75,7 +75,7 @@ pub(crate) enum TrimCall {
 }
 
 impl TrimCall {
-    /// The one for a file or device.
+    /// The call for a file or device.
     pub(crate) fn of(file: &File) -> Self {
         let is_device = rustix::fs::fstat(file)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice);

@@ -1,4 +1,4 @@
-//! On disks whose every time follows from their definition.
+//! Trials on disks whose times all follow from their definition.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -132,7 +132,7 @@ fn each_pass_covers_each_block_once() {
     blocks.dedup();
     assert_eq!(blocks.len(), 256);
     let timed = carry_out(&spec(time(95)), &mut Fixed::new(1, 10 * US, 0));
-    // What is in flight when the time is up is completed and counted.
+    // Requests in flight when the time is up are completed and counted.
     assert_eq!(
         (timed.operations.read.requests, timed.ended),
         (10, Ended::Time)

@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
         self.open.is_some() || self.pauses
     }
 
-    /// When it has to issue something, or its time is up; `None` while it only waits for completions.
+    /// Time at which it has to issue something, or at which its time is up; `None` while it only waits for completions.
     pub(super) fn wake(&self) -> Option<u64> {
         if let Some(until) = self.resting_until {
             return (self.state == State::Running).then(|| until.min(self.deadline));
@@ -168,7 +168,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Takes what has completed, and issues what is to be issued now.
+    /// Takes completed requests, and issues the ones that are due now.
     pub(super) fn turn(&mut self, now: u64, disk: &mut dyn Disk) {
         match self.state {
             State::Running => {}
@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Issues what can be issued, and pauses where that is what keeps it from issuing anything.
+    /// Issues the allowed requests, and pauses if a pause keeps it from issuing any.
     fn issue_allowed(&mut self, now: u64, disk: &mut dyn Disk) {
         if self.stopping || self.resting_until.is_some_and(|until| now >= until) {
             self.resting_until = None;
@@ -226,7 +226,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ends it where it stands: the user has interrupted.
+    /// Ends it at once: the user has interrupted.
     pub(super) fn cut_off(&mut self, now: u64) {
         if self.state != State::Over {
             self.outcome.ended = Ended::Interrupted;
@@ -234,7 +234,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Issues no further request: those that do not follow others are over.
+    /// Issues no further request: the leading groups have ended.
     pub(super) fn end_with_others(&mut self, now: u64, disk: &mut dyn Disk) {
         if self.state == State::Running && !self.stopping {
             if let Some(until) = self.resting_until {
@@ -347,7 +347,7 @@ impl<'a> Worker<'a> {
         self.free.push(slot);
     }
 
-    /// Issues what is due, as far as there are free slots.
+    /// Issues requests that are due, as far as there are free slots.
     fn issue_due(&mut self, open: &mut Open<'_>, now: u64, disk: &mut dyn Disk) {
         let last = now.min(self.deadline - 1);
         while open.next() <= last && !self.is_over_at_rate(open) && !self.free.is_empty() {
@@ -364,7 +364,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The time bound is reached: what was due by then is still issued, unless it is too much.
+    /// Handles the time bound: requests due by then are still issued, unless there are too many.
     fn time_is_up(&mut self, open: &mut Open<'_>) {
         let closing = open.close(self.deadline);
         let was_stopping = self.stopping;

@@ -91,7 +91,7 @@ impl<'a> Files<'a> {
         Ok(files)
     }
 
-    /// All of them.
+    /// All files.
     pub(crate) fn parts(&self) -> &[TargetRange<'a>] {
         &self.parts
     }
@@ -107,7 +107,7 @@ impl<'a> Files<'a> {
         &self.parts_of(worker)[0]
     }
 
-    /// Opens what a worker uses; or hands out the description that is shared.
+    /// Opens the files of a worker; or hands out the shared description.
     pub(crate) fn open(&self, worker: u32) -> Result<Vec<File>> {
         match &self.shared {
             None => {

@@ -15,8 +15,9 @@ use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::verify::Verified;
 use iolab_workload::{Error, Result};
 
-/// Carries a trial of several groups out, each on its own of the `targets`; what each did stands in [`Outcome::groups`]. A group that follows is
-/// ended when those that do not are over. Raising `stop` ends it early. It uses the memory that an earlier trial left, where it can.
+/// Carries a trial of several groups out, each on its own of the `targets`; their results are in [`Outcome::groups`].
+/// Following groups end when the others are over. Raising `stop` ends the trial early. Uses the memory that an earlier
+/// trial left, as far as it can.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -36,7 +37,7 @@ pub fn run_groups(
         .collect::<Result<_>>()?;
     let specs: Vec<&TrialSpec> = sides.iter().map(|side| side.spec).collect();
     let memory = kept.claim(&specs)?;
-    // What one group has dropped from the page cache another may want in it.
+    // A group may have dropped pages from the page cache that another one wants in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides
         .iter()
         .partition(|side| side.spec.cache == CacheState::Hot);
@@ -61,7 +62,7 @@ pub fn run_groups(
     let mut carried = carry_out(&jobs, &halt, &mut Alone, &memory)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
-        // What was ended with the others has come to its end.
+        // A group that was ended with the others has reached its end.
         let cut = workers
             .iter_mut()
             .filter(|worker| worker.ended == Ended::Interrupted);

@@ -114,7 +114,7 @@ fn own_in_flight(
     (is_timed && span_ns > 0).then(|| time_ns / span_ns as f64)
 }
 
-/// The sum of what is known.
+/// Sum of the known values.
 fn both<T>(sum: Option<T>, part: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
     match (sum, part) {
         (Some(sum), Some(part)) => Some(plus(sum, part)),
@@ -122,7 +122,7 @@ fn both<T>(sum: Option<T>, part: Option<T>, plus: impl Fn(T, T) -> T) -> Option<
     }
 }
 
-/// Adds what a worker did to a sum, and gives the sum of the times of its requests, ns.
+/// Adds a worker's tally to a sum, and returns the total time of its requests, ns.
 fn add(sum: &mut Tally, part: &Tally) -> f64 {
     sum.requests += part.requests;
     sum.bytes += part.bytes;

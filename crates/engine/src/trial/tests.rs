@@ -1,4 +1,4 @@
-//! How a trial ends.
+//! The ends of trials.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Splits the time of each request of a trial by layer: the requests that workers noted, joined with what the kernel traced.
+//! Splits the time of each request of a trial by layer: joins the requests that workers noted with the kernel's trace.
 
 mod without_queue;
 
@@ -145,10 +145,10 @@ impl TracedJobs {
     }
 }
 
-/// Joins what the workers of each job noted with what was recorded.
+/// Joins the workers' notes of each job with the recording.
 ///
 /// # Errors
-/// When what was recorded cannot be read.
+/// When the recording cannot be read.
 pub(super) fn judge(
     jobs: &[Job<'_>],
     workers: &mut [Vec<WorkerOutcome>],
@@ -278,13 +278,13 @@ struct TracedFile {
 
 /// The way that requests of a file go.
 enum FileWay {
-    /// To a disk, on which its bytes lie there.
+    /// A disk that holds the bytes at these sectors.
     Disk(SectorMap),
-    /// To a disk, on which each block that is written gets a new place.
+    /// A disk on which each written block gets a new place.
     Moving(MovingPlaces),
-    /// To a file server, by the number of the mount.
+    /// A file server, by the number of the mount.
     FileServer(u32),
-    /// To a file system in user space, by its number.
+    /// A file system in user space, by its number.
     Fuse(u32),
     /// Unknown destination.
     Unknown,
@@ -530,7 +530,7 @@ fn only_first(requests: u64) -> String {
     )
 }
 
-/// Why the stages of the joined requests do not stand for all.
+/// Reason why the stages of the joined requests do not represent all requests.
 fn not_joined(counts: &TraceCounts) -> String {
     let all = counts.joined + counts.unjoined;
     if all == 0 {

@@ -1,6 +1,8 @@
-//! The end of the workers, which the thread that coordinates a trial waits for; meanwhile another one reads the temperature of the drive.
+//! Waiting for the end of the workers, by the thread that coordinates a trial; meanwhile another thread reads the
+//! temperature of the drive.
 //!
-//! The thread that coordinates wakes up for nothing else: it stands still while the storage does not answer, by which that is noticed.
+//! The coordinating thread wakes up for nothing else. So it stands still while the storage does not answer, which is how
+//! silent storage is noticed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -19,7 +21,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The name of the thread that reads.
 const NAME: &str = "thermometer";
 
-/// Waits until all workers are done, and raises `halt` for those that end with others.
+/// Waits until all workers are done, and raises `halt` for the workers that end with others.
 pub(super) fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, halt: &AtomicBool) {
     let all = threads(jobs, |_| true);
     let leading = threads(jobs, |job| job.side != GroupRole::Follows);

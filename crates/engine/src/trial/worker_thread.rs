@@ -41,7 +41,7 @@ pub(super) fn work(
     if spec.descriptors == Descriptors::Private {
         use_private_descriptors();
     }
-    // What is common to all backends; the backend itself is chosen below, once per worker.
+    // The set-up common to all backends; the backend itself is chosen below, once per worker.
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
         placement::settle(spec, number)?;
         let opened = files.map(|files| files.open(number)).transpose()?;
@@ -242,7 +242,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Ends the counting, and tells the others that this worker is done.
+    /// Ends the counting, and reports this worker as done.
     #[inline(never)]
     fn end(&self, started: Started<'_>, pieces: Option<Pieces>, outcome: &mut WorkerOutcome) {
         if let Some(Ok(group)) = &started.hardware {
@@ -265,7 +265,7 @@ impl Stage<'_> {
     }
 }
 
-/// Notes what the processor counted, once nothing waits for this worker any more.
+/// Notes the processor's counters, once nothing waits for this worker any more.
 fn take_hardware(
     counting: Option<std::result::Result<EventGroup, NoHardware>>,
     outcome: &mut WorkerOutcome,

@@ -14,7 +14,7 @@ pub(super) struct Block {
     damaged: Option<u64>,
     made_for: Option<(u64, u64)>,
     earlier: bool,
-    /// The first sector that holds nothing of ours, and whether that is zeros.
+    /// The first sector without a header of iolab's, and whether it is zeros.
     unknown: Option<(u64, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads back what a trial has written, and judges every block.
+//! Reads back the written data of a trial, and judges every block.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ const REQUEST: u64 = 4 << 20;
 /// Blocks with parts of several writes that are looked into; where there are more, they count as torn.
 const MIXED_MAX: usize = 1 << 16;
 
-/// How reading back ended.
+/// Result of reading back.
 pub(crate) enum Reading {
     /// Everything was read; the first faulty block, if there is one.
     Done(Verified, Option<FaultyBlock>),
@@ -142,7 +142,7 @@ impl Reader<'_> {
         Ok(Ok(()))
     }
 
-    /// Keeps what one block holds, and what is wrong with it.
+    /// Notes the content of one block, and its fault.
     fn settle(&mut self, start: u64, block: Block) {
         self.verified.blocks += 1;
         self.verified.bytes += self.spec.bs;

@@ -35,7 +35,8 @@ pub(crate) struct Signed {
 }
 
 impl Signer {
-    /// For the buffers of worker number `worker`, whose content stays as it is from now on, in a trial of this identity.
+    /// A signer for the buffers of worker number `worker`, whose content stays as it is from now on, in a trial of this
+    /// identity.
     pub(crate) fn new(spec: &TrialSpec, worker: u32, trial: u64, buffers: &mut Buffers) -> Self {
         // All slots are at home, in the order of their numbers.
         let slots = buffers.home_mut().iter_mut();
@@ -91,7 +92,7 @@ impl Signer {
         }
     }
 
-    /// When every write has completed: what was signed.
+    /// The signed writes, after every write has completed.
     pub(crate) fn finish(mut self) -> Signed {
         for slot in 0..self.in_slot.len() as u32 {
             self.completed(slot);

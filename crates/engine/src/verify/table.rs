@@ -111,8 +111,8 @@ impl Table {
         self.entries[index] = NOTHING;
     }
 
-    /// Lets a write to the block of an entry pass: whether what it holds cannot be what is left after that.
-    /// `mixed` answers where the block holds parts of several writes.
+    /// Applies a later write to the block of an entry: marks the content as too old if it cannot remain after that write.
+    /// `mixed` decides for a block with parts of several writes.
     pub(super) fn outdate(
         &mut self,
         index: usize,

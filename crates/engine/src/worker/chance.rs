@@ -13,7 +13,7 @@ pub(super) struct Chance {
 }
 
 impl Chance {
-    /// With draws of its own for each purpose; `None` where it never comes.
+    /// An event with draws of its own for each purpose; `None` if it never happens.
     pub(super) fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
         let key = derive(spec.seed, purpose | (u64::from(spec.number_of(worker)) + 1));
         (percent > 0).then(|| Self {

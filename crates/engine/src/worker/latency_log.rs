@@ -10,7 +10,7 @@ use iolab_workload::operation::{Operation, PerOperation};
 use iolab_workload::series::INTERVAL_NS;
 use iolab_workload::trial::TrialSpec;
 
-/// Workers that each have room for the most intervals; of more, each has less, so that all together take no more.
+/// Workers that each have room for the most intervals. More workers have less room each, so that the total stays the same.
 const WORKERS_AT_ONCE: usize = 32;
 /// Fewest intervals that a worker has room for.
 const INTERVALS_MIN: usize = 16;
@@ -120,7 +120,7 @@ pub(crate) struct LatencyLog<'a> {
 }
 
 impl<'a> LatencyLog<'a> {
-    /// For a worker of this trial; `None` where it keeps none.
+    /// The log of a worker of this trial; `None` if the trial keeps none.
     pub(crate) fn new(spec: &TrialSpec, clock: &'a Clock) -> Option<Self> {
         let room = room(spec);
         let interval_ns = first_interval_ns(spec, room);

@@ -16,7 +16,7 @@ use iolab_workload::outcome::{Ended, FailedRequest, Tally};
 use iolab_workload::pattern::{derive, quota};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
-/// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
+/// Longest wait for requests in flight once the mechanism has failed. Their memory is safe either way.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Results of the kernel after which a request is issued again.
@@ -46,7 +46,7 @@ pub(crate) struct Common<'a> {
     pub(super) wait: u32,
     pub(super) stamps: bool,
     pub(super) generation: u64,
-    /// Makes stamps that can be verified, instead of those that only differ.
+    /// Makes verifiable stamps, instead of stamps that only differ.
     pub(super) signer: Option<Box<Signer>>,
     /// Whether syncs follow writes.
     pub(super) syncs: bool,
@@ -107,7 +107,7 @@ impl<'a> Common<'a> {
         self
     }
 
-    /// Takes the first stamp, and tells when time is over.
+    /// Takes the first stamp; returns it with the deadline, a stamp.
     pub(super) fn begin(&mut self) -> (u64, u64) {
         let start = self.clock.now();
         let deadline = self
@@ -132,7 +132,7 @@ impl<'a> Common<'a> {
         }
     }
 
-    /// When the sync began that followed this request of a slot, if one did: a stamp.
+    /// Stamp at which the sync after this request of a slot began; `None` if no sync followed.
     #[inline(always)]
     pub(super) fn synced_from(&self, slot: u32, request: Request) -> Option<u64> {
         let started = &self.following.started;
@@ -205,8 +205,8 @@ impl<'a> Common<'a> {
         self.stopping = true;
     }
 
-    /// The backend itself has failed. Requests may be in flight: they are waited for, so that their memory can be
-    /// given back. What does not come back keeps its memory for good.
+    /// Handles a failed backend. Requests in flight are awaited, so that their memory can be given back. Slots that do not
+    /// come back keep their memory for good.
     #[cold]
     #[inline(never)]
     pub(super) fn mechanism_failed<B: Backend>(
@@ -234,8 +234,8 @@ impl<'a> Common<'a> {
         self.stopping = true;
     }
 
-    /// Enters the interval of the series that holds `now`, and ends the trial when its time is up; gives the stamp
-    /// at which there is something to do again. To be called before what completed at `now` is tallied.
+    /// Enters the interval of the series that holds `now`, and ends the trial when its time is up. Returns the next stamp
+    /// at which there is something to do. To be called before requests completed at `now` are tallied.
     #[cold]
     #[inline(never)]
     pub(super) fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {

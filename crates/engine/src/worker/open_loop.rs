@@ -1,8 +1,8 @@
-//! The open loop: each request has an intended start, and what is late is made up for, not left out.
+//! The open loop: each request has an intended start, and late requests are made up for, not left out.
 //!
-//! A worker that finds all its slots taken lets requests queue up and issues them as soon as a slot is free; their
-//! response time counts from the intended start. So a stall of the storage shows in every request that it delayed,
-//! not only in those that were on their way (G. Tene's coordinated omission).
+//! A worker that finds all its slots taken lets requests queue up and issues them as soon as a slot is free; their response
+//! time counts from the intended start. So a stall of the storage shows in every request that it delayed, not only in the
+//! requests in flight (G. Tene's coordinated omission).
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,7 @@ pub(crate) struct Open<'a, L = NoLog> {
     start: u64,
     /// Intended start of the request in each slot, a stamp.
     intended: Vec<u64>,
-    /// How late a request may start, ticks.
+    /// Time by which a request may start late, ticks.
     slack: u64,
     waits: PerOperation<Option<Waits>>,
     issued: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Open<'a, L = NoLog> {
     closed: Option<Closing>,
 }
 
-/// How things stood when the time was up, or the last request was issued.
+/// State when the time was up, or the last request was issued.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closing {
     at: u64,
@@ -158,7 +158,7 @@ impl<'a, L: Log> Open<'a, L> {
         *self.closed.get_or_insert(now)
     }
 
-    /// Whether what is due when the time is up is made up for.
+    /// Whether requests due when the time is up are still made.
     pub(crate) fn makes_up(&self, closing: Closing) -> bool {
         closing.is_made_up(self.workers)
     }
@@ -175,7 +175,7 @@ impl<'a, L: Log> Open<'a, L> {
         }
     }
 
-    /// Hands over what was recorded, `at` the latest stamp that counts.
+    /// Hands the records over; `at` is the latest stamp that counts.
     pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
         let closing = self.close(at);
         outcome.rate_report = Some(self.rate_report(closing));
@@ -277,7 +277,7 @@ impl<B: Backend, L: Log, R: Requests> Run for Worker<'_, B, Open<'_, L>, R> {
 }
 
 impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
-    /// Issues what is due, as far as there are free slots.
+    /// Issues requests that are due, as far as there are free slots.
     #[inline(always)]
     fn issue_due(&mut self, now: u64, deadline: u64) {
         let mut stamped = false;
@@ -304,7 +304,7 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
         self.common.stopping || self.common.left == 0 || made_up()
     }
 
-    /// The time bound is reached: what was due by then is still issued, unless it is too much.
+    /// Handles the time bound: requests due by then are still issued, unless there are too many.
     fn time_is_up(&mut self, now: u64, deadline: u64) {
         self.issue_due(now, deadline);
         let closing = self.timing.close(deadline);
@@ -336,14 +336,15 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
         let timeout = Duration::from_nanos(self.timing.lead.sleep_ns(left));
         self.backend.complete_within(timeout, done)?;
         if !timeout.is_zero() {
-            // A completion that came before says nothing of how late the sleep would have ended, but can end it too late.
+            // An earlier completion does not show how late the sleep would have ended, but can end it too late.
             self.timing.slept(self.common.clock.now(), done.is_empty());
         }
         Ok(())
     }
 }
 
-/// Lets the sleeps of this thread end exactly. Where it is refused they end up to 50 us later, and the lateness says so.
+/// Lets the sleeps of this thread end exactly. If the kernel refuses, they end up to 50 us later, and the lateness shows
+/// it.
 pub(crate) fn sleep_exactly() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }

@@ -130,7 +130,7 @@ pub(crate) fn histogram_count(spec: &TrialSpec) -> usize {
         false => 0,
     };
     let waits = match spec.rate {
-        // Of the response, and of the lateness.
+        // Histograms of the response, and of the lateness.
         Some(_) => 2 * count(waiting_operations(spec)),
         None => 0,
     };

@@ -10,7 +10,7 @@ use iolab_workload::trial::TrialSpec;
 
 /// The longest time before the end of a wait that is spent looking at the clock. More would take the CPU from those who serve the requests.
 const LEAD_MAX_NS: u64 = 50_000;
-/// To fall asleep and to wake up takes about as much CPU time as to look at the clock for so long.
+/// Falling asleep and waking up takes about as much CPU time as looking at the clock for this long.
 const SLEEP_MIN_NS: u64 = 10_000;
 const LEAD_STEP_NS: u64 = 100;
 /// Steps of [`LEAD_STEP_NS`] by which the lead grows after an oversleep.

@@ -10,7 +10,7 @@ use iolab_workload::trial::TrialSpec;
 /// Requests of a trial that are noted, at most: 40 MiB of them, and up to 24 MiB of the syncs that follow them.
 const NOTED_MAX: u64 = 1 << 20;
 
-/// Bytes of what all workers of a trial note of single requests.
+/// Bytes of the request logs of all workers of a trial.
 pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
     if !spec.trace {
         return 0;
@@ -24,7 +24,7 @@ pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
     (0..spec.threads).map(of).sum()
 }
 
-/// How much one worker can note.
+/// Capacity of the log of one worker.
 struct Room {
     requests: u64,
     syncs: u64,
@@ -50,7 +50,7 @@ pub(crate) struct NotedRequest {
     pub(crate) ended: u64,
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// How many the worker had issued before it; it begins again at 0 after 2^32.
+    /// Number of requests that the worker had issued before it; starts again at 0 after 2^32.
     pub(crate) order: u32,
     pub(crate) writes: bool,
 }
@@ -98,7 +98,7 @@ pub(crate) trait Log {
     }
 }
 
-/// Nothing is noted.
+/// A log that notes nothing.
 pub(crate) struct NoLog;
 
 impl Log for NoLog {
@@ -131,7 +131,7 @@ pub(crate) struct NotedRequests {
     pub(crate) requests: Vec<NotedRequest>,
     /// The syncs that followed them.
     pub(crate) syncs: Vec<NotedSync>,
-    /// When the first request started for which there was no room, a stamp: all that started before are noted.
+    /// Stamp of the start of the first request without room; all earlier ones are noted.
     pub(crate) left_out_from: Option<u64>,
     /// Requests issued, and of each slot how many were before its own.
     issued: u32,

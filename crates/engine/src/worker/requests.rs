@@ -29,13 +29,13 @@ pub(crate) trait Requests {
         false
     }
 
-    /// Whether a request may be issued; where not, the worker pauses once nothing is outstanding.
+    /// Whether a request may be issued; if not, the worker pauses once no request is outstanding.
     #[inline(always)]
     fn may_go_on(&self) -> bool {
         true
     }
 
-    /// Begins a pause at `now`; gives the stamp of its end.
+    /// Begins a pause at `now`; returns its end, a stamp.
     fn rest(&mut self, now: u64) -> u64 {
         now
     }

@@ -1,4 +1,4 @@
-//! After how many writes a sync follows.
+//! Syncs after a number of writes.
 
 use iolab_workload::trial::TrialSpec;
 

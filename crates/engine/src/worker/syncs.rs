@@ -36,7 +36,7 @@ impl Common<'_> {
         }
     }
 
-    /// The final fsync of policy `end`, of each file in turn; nothing is outstanding any more.
+    /// The final fsync of policy `end`, of each file in turn, without outstanding requests.
     fn final_sync<B: Backend>(&mut self, backend: &mut B, done: &mut Vec<Completion>) {
         let before = self.outcome.end;
         for offset in backend.offset_in_each_file() {

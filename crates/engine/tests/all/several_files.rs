@@ -153,7 +153,7 @@ fn all_files_are_examined_and_others_refused() {
         ..spec(FILES)
     };
     let (_directory, target) = scratch(&spec);
-    // A look ends after 100 us, and what it has not come to is estimated: on a busy machine not every one sees all.
+    // A look ends after 100 us, and pages not reached are estimated: on a busy machine not every look sees all.
     let sees_all = (0..20).any(|_| {
         let outcome = run(&spec, &target).expect("runs");
         assert_eq!(outcome.operations.read.bytes, spec.region);

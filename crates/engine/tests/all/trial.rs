@@ -1,4 +1,4 @@
-//! Trials on a real file system: what is counted is what happened.
+//! Trials on a real file system: the counts match what happened.
 
 use std::collections::HashSet;
 use std::fs;
@@ -80,7 +80,7 @@ pub(crate) fn variants(target: &Target) -> Vec<TrialSpec> {
     found
 }
 
-/// How the blocks begin, each once; what begins differently differs.
+/// The beginnings of the blocks, each once; blocks with different beginnings differ.
 fn beginnings(target: &Target) -> HashSet<Vec<u8>> {
     let blocks = blocks(target).into_iter();
     blocks.map(|block| block[..64].to_vec()).collect()
@@ -516,7 +516,7 @@ fn an_unaligned_write_leaves_its_neighbours_alone() {
     assert_ne!(after[5000..6000], before[5000..6000]);
 }
 
-/// Machines differ in what they count, and in whom they let count.
+/// Machines differ in the events that they count, and in the users who may count them.
 #[test]
 fn hardware_events_are_counted_or_explained() {
     let (_directory, target) = scratch(SIZE);

@@ -1,4 +1,4 @@
-//! Rings, and what is registered with one.
+//! Rings, and their registrations.
 
 use io_uring::IoUring;
 
@@ -11,7 +11,7 @@ use iolab_workload::trial::TrialSpec;
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
 const SQPOLL_IDLE_MS: u32 = 1_000;
 
-/// A ring with what is registered as long as it is there.
+/// A ring with its registrations.
 pub(crate) struct Ring {
     pub(super) ring: IoUring,
     pub(super) flags: Vec<RingFlag>,
@@ -55,7 +55,7 @@ pub(super) fn build(spec: &TrialSpec, registration: &Registration) -> Result<Rin
                 RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
                 RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
                 RingFlag::Iopoll => builder.setup_iopoll(),
-                // iolab's own doing, of which the kernel is not told.
+                // Done by iolab alone, without a flag for the kernel.
                 RingFlag::Spin => &mut builder,
             };
         }

@@ -70,7 +70,7 @@ impl Watch {
     /// Whether a fault has hit the mapping since this was last asked.
     #[inline(always)]
     pub(super) fn was_hit(&self) -> bool {
-        // What was copied before was copied before this looks.
+        // Keeps earlier copies before this look.
         compiler_fence(Ordering::SeqCst);
         WATCHED.with(|watched| {
             let hit = watched.hit.load(Ordering::Relaxed);
@@ -99,7 +99,7 @@ fn install() {
         let handler: InformedHandler = on_sigbus;
         let own = libc::sigaction {
             sa_sigaction: handler as usize,
-            // On the thread's alternate stack where it has one. Blocked meanwhile is what the predecessor expects.
+            // Uses the thread's alternate stack if it has one, and blocks the signals that the predecessor expects.
             sa_flags: libc::SA_SIGINFO | libc::SA_ONSTACK | (known.sa_flags & libc::SA_NODEFER),
             ..known
         };
