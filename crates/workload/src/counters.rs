@@ -39,8 +39,8 @@ pub trait CounterSet: Sized {
     fn from_numbers(next: impl FnMut() -> Option<Option<u64>>) -> Option<Self>;
 }
 
-/// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a new counter is
-/// part of them. `known` or `either` after the colon says what a sum or difference is where one side lacks a value.
+/// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a new counter
+/// is part of them. `known` or `either` after the colon gives the sum or difference if one side lacks a value.
 macro_rules! counter_set {
     (
         $(#[$about:meta])*
@@ -152,7 +152,7 @@ fn known(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) ->
     move |a, b| a.zip(b).map(|(a, b)| join(a, b))
 }
 
-/// Combines two values; where only one is known, gives that.
+/// Combines two values; if only one is known, returns it.
 fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
     move |a, b| match (a, b) {
         (Some(a), Some(b)) => Some(join(a, b)),
@@ -219,7 +219,7 @@ counter_set! {
         pub syscw: u64,
         /// Bytes read from storage.
         pub read_bytes: u64,
-        /// Bytes written to storage, including those only dirtied in the page cache.
+        /// Bytes written to storage, including bytes only dirtied in the page cache.
         pub write_bytes: u64,
     }
 }
@@ -357,8 +357,8 @@ pub struct Bottom {
     pub passes_on: bool,
 }
 
-/// Whether a file system of this type, mounted with these options, writes a multiple of the data that it is given: one that copies what it
-/// changes together with the tree above it, or that writes data to its journal too.
+/// Whether a file system of this type, mounted with these options, writes a multiple of its data. It does if it copies
+/// changed data together with the tree above it, or if it writes data to its journal too.
 pub fn amplifies_writes(file_system: &str, mount_options: &str) -> bool {
     let copies = ["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"].contains(&file_system);
     copies

@@ -27,8 +27,8 @@ pub struct Error {
 /// Result with the workspace's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Returns from the function it stands in, with the first error whose condition holds: condition, what is wrong, what to do. All
-/// are of kind [`Usage`](Kind::Usage).
+/// Returns from the enclosing function with the first error whose condition holds: condition, fault, remedy. All are of
+/// kind [`Usage`](Kind::Usage).
 #[macro_export]
 macro_rules! usage_errors {
     ($($condition:expr => $message:expr, $hint:expr;)+) => {
@@ -92,7 +92,7 @@ impl Error {
         self
     }
 
-    /// Keeps what the kernel said, for callers that know a remedy.
+    /// Keeps the kind of the kernel's error, for callers that know a remedy.
     #[must_use]
     pub fn caused_by(mut self, error: &io::Error) -> Self {
         self.cause = Some(error.kind());

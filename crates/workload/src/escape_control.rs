@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// Replaces every character that may control a terminal by a visible form: control characters (`\u{1b}`), line and paragraph
 /// separators, and marks that reverse the direction of writing.
 pub fn escape_control(text: &str) -> Cow<'_, str> {
-    // Most text is ASCII, of which a byte shows that nothing is replaced.
+    // Most text is ASCII, in which a single byte shows that nothing has to be replaced.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(steers) {
         return Cow::Borrowed(text);
     }

@@ -26,7 +26,7 @@ pub enum Effect {
     Idle(&'static str),
 }
 
-/// How to read an option in a fio job.
+/// Reading of an option in a fio job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InJob {
     /// Whether it is valid without a value.
@@ -401,7 +401,7 @@ pub fn answer(name: &str) -> Option<Answer> {
     FOREIGN.iter().find(known)?.answer
 }
 
-/// How to read an option in a fio job; `None` where iolab does not support it.
+/// The reading of an option in a fio job; `None` if iolab does not support it.
 pub fn in_job(name: &str) -> Option<InJob> {
     let mut all = FOREIGN.iter().flat_map(|foreign| foreign.options);
     all.find(|option| option.names().any(|known| known == name))?

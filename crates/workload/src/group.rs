@@ -47,7 +47,7 @@ impl CellSpec {
         self.groups.iter().filter(|group| !group.is_idle())
     }
 
-    /// Whether a group has requests; always true of all together, for which no name stands.
+    /// Whether a group has requests; always true without a name, which stands for all groups together.
     pub fn runs_group(&self, name: Option<&str>) -> bool {
         name.is_none_or(|name| self.active().any(|group| group.name == name))
     }
@@ -88,8 +88,8 @@ impl CellSpec {
         }
     }
 
-    /// The groups with their limits resolved: one without a limit runs as long as those that have one; where none has one, each
-    /// ends after a pass over its region.
+    /// The groups with their limits resolved: a group without a limit runs as long as the groups that have one. If no group
+    /// has a limit, each ends after a pass over its region.
     pub fn group_trials(&self) -> Vec<GroupTrial> {
         let any_bounded = self.active().any(|group| group.spec.trial.has_bound());
         let end = self.last_end();
@@ -307,7 +307,7 @@ impl GroupSpec {
 
     /// Checks one group.
     fn check_alone(&self) -> Result<()> {
-        // Every part of a cell stands here, so that a new one is passed on or refused, and not forgotten.
+        // Every field of a cell is listed here, so that a new one is passed on or refused, and not forgotten.
         let CellSpec {
             trial,
             linkage,

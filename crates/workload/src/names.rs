@@ -1,4 +1,4 @@
-//! Names: errors for unknown ones with suggestions, and checks of those that become file names.
+//! Names: errors for unknown ones with suggestions, and checks of names that become file names.
 
 use crate::{Error, Result};
 use strsim::osa_distance;

@@ -117,7 +117,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Error number of the request that failed, in whichever process; `None` where no request did.
+    /// Error number of the failed request, in whichever process; `None` if no request failed.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Request(failed) => Some(failed.errno),
@@ -196,7 +196,7 @@ named! {
 }
 
 impl Ended {
-    /// Whether it did what it was to do.
+    /// Whether it completed its work.
     pub fn is_whole(self) -> bool {
         match self {
             Self::Done | Self::Time => true,
@@ -310,7 +310,7 @@ pub struct GroupOutcome {
     pub group: u32,
     /// Start of its first worker, from the start of the trial, ns.
     pub start_ns: u64,
-    /// The result of its workers. Its counters are those that the kernel keeps per thread; it has no series.
+    /// The result of its workers, with the counters that the kernel keeps per thread, and without a series.
     pub outcome: Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! Keys of what is drawn: one for each purpose, from one seed.
+//! Keys for random draws: one for each purpose, from one seed.
 
 /// A key for one purpose, derived from a seed (output function of SplitMix64, Steele et al. 2014).
 #[inline]

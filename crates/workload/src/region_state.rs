@@ -48,8 +48,8 @@ pub struct Region {
     pub after: Option<Residency>,
     /// Holes and unwritten extents before the start; devices have none.
     pub extents: Option<Extents>,
-    /// Time of the `fdatasync` after writes that no sync of the trial made durable, ns: what the page cache, or the volatile cache of the
-    /// drive, still had to write.
+    /// Time of the `fdatasync` after writes that no sync of the trial made durable, ns: the time to write the remaining
+    /// data of the page cache, or of the drive's volatile cache.
     pub owed_sync_ns: Option<u64>,
     /// Time of examining the region before and after the timed span, without the `fdatasync`, ns.
     pub evidence_ns: u64,

@@ -38,7 +38,8 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Whether it counts what a trial did over its time, the sync at its end included; the others are times of single requests.
+    /// Whether it counts the work of a trial over its time, including the sync at its end; other quantities are times of
+    /// single requests.
     pub fn is_rate(self) -> bool {
         match self {
             Self::Iops | Self::Throughput => true,

@@ -23,8 +23,8 @@ pub fn shell_path(path: &Path) -> String {
     format!("$'{visible}'")
 }
 
-/// Quotes a text as one word for a shell, without characters that would steer a terminal: those become `$'\x1b'`, which bash, zsh and ksh
-/// read, and the POSIX shell of 2024.
+/// Quotes a text as one word for a shell, without characters that would steer a terminal. Those become `$'\x1b'`, which
+/// bash, zsh and ksh read, and the POSIX shell of 2024.
 pub fn shell_word(text: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "-_./:=,+%@".contains(c);
     if text.contains(steers) {

@@ -122,17 +122,17 @@ impl Stage {
 }
 
 named! {
-    /// How the journal of a file system shows in what is traced.
+    /// Visibility of a file system's journal in the trace.
     #[derive(Default, PartialOrd, Ord)]
     pub enum Journal: "journal" {
         /// There is none.
         #[default]
         Absent = "none",
-        /// By its commits.
+        /// Shown by its commits.
         Commits = "commits",
-        /// By the device's writes of metadata.
+        /// Shown by the device's writes of metadata.
         MetadataWrites = "metadata-writes",
-        /// Not at all: a server has it, if there is one.
+        /// Not shown: a server has it, if there is one.
         Hidden = "hidden",
     }
 }
@@ -144,14 +144,14 @@ named! {
         /// A disk.
         #[default]
         Disk = "disk",
-        /// A device that stands on others (device mapper, md, multipath), from the request that it is given to its answer: the work of this
-        /// machine in these layers too.
+        /// A device that is stacked on others (device mapper, md, multipath), from the request that it receives to its
+        /// answer, including this machine's work in these layers.
         Layers = "layers",
         /// The server of a file system in user space, from the request that the kernel sends it to its answer.
         Server = "server",
         /// A file server and the network before it (NFS), from the request that the kernel begins to send it to its answer.
         FileServer = "file-server",
-        /// Several of these, of groups.
+        /// Several of these, for groups.
         Both = "both",
     }
 }
@@ -169,7 +169,7 @@ pub struct TraceCounts {
     pub carried: u64,
     /// Requests of other programs, or of the file system itself, to the same devices.
     pub others: u64,
-    /// Flushes of the devices' caches, or syncs that servers were asked for, whoever caused them.
+    /// Flushes of the devices' caches, or syncs that servers received, whoever caused them.
     pub flushes: u64,
     /// Requests of the devices that transfer nothing and wait for a flush.
     pub flush_waits: u64,
@@ -217,7 +217,7 @@ impl SyncCounts {
 }
 
 impl TraceCounts {
-    /// Greatest share of unjoined requests at which the others stand for all.
+    /// Greatest share of unjoined requests at which the joined ones still represent all.
     pub const UNJOINED_MAX: f64 = 0.001;
 
     /// The share of requests that miss events; 0 without requests.
@@ -235,18 +235,18 @@ pub struct Traced {
     pub note: String,
     /// The carrier of the requests.
     pub carried_by: CarriedBy,
-    /// How the journal shows, where syncs were traced.
+    /// Visibility of the journal, if syncs were traced.
     pub journal: Option<Journal>,
-    /// The stages of the joined requests, and of syncs; `None` where they do not stand for all.
+    /// The stages of the joined requests, and of syncs; `None` if they do not represent all.
     pub stages: Option<StageTimes>,
 }
 
 /// The stages of many requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageTimes {
-    /// How long each stage took, ns, by request; `None` for a stage that cannot be seen.
+    /// Time of each stage, ns, by request; `None` for a stage that cannot be seen.
     pub histograms: PerStage<Option<LatencyHistogram>>,
-    /// Its mean over the slowest requests, ns: those that took at least the 99th percentile of all.
+    /// Mean time of each stage over the slowest requests, ns: the requests that took at least the 99th percentile.
     pub tail_means_ns: PerStage<f64>,
 }
 
@@ -312,7 +312,7 @@ pub struct StageSummary {
     pub p50_ns: u64,
     /// Its 99th percentile.
     pub p99_ns: u64,
-    /// Its mean over the slowest requests: those that took at least the 99th percentile of all.
+    /// Its mean over the slowest requests: the requests that took at least the 99th percentile.
     pub tail_mean_ns: f64,
 }
 
@@ -325,9 +325,9 @@ pub struct TraceSummary {
     pub note: String,
     /// The carrier of the requests.
     pub carried_by: CarriedBy,
-    /// How the journal shows, where syncs were traced.
+    /// Visibility of the journal, if syncs were traced.
     pub journal: Option<Journal>,
-    /// The stages of the joined requests, and of syncs; `None` for those that are not known.
+    /// The stages of the joined requests, and of syncs; `None` for unknown stages.
     pub stages: PerStage<Option<StageSummary>>,
 }
 
@@ -346,7 +346,7 @@ impl Traced {
 }
 
 impl StageTimes {
-    /// In a few numbers.
+    /// The summary of each stage.
     pub fn summary(&self) -> PerStage<Option<StageSummary>> {
         PerStage::from_fn(|stage| {
             let histogram = self.histograms[stage].as_ref()?;

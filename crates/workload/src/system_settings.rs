@@ -36,7 +36,7 @@ pub enum RequestLimit {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SchedulerName(String);
 
-/// Settings of the kernel during a trial; what is `None` stays as it is. Written as names of sysfs with values:
+/// Settings of the kernel during a trial; `None` leaves a setting unchanged. Written as names of sysfs with values:
 /// `scheduler:none+max_sectors_kb:max`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct SystemSettings {

@@ -1,6 +1,6 @@
 //! Tables in the source, a row a line.
 
-/// An array whose rows stand on a line or two each, where rustfmt would make five lines of each.
+/// An array with one or two lines a row, for which rustfmt would use five.
 #[macro_export]
 macro_rules! table {
     ($($row:expr;)+) => {

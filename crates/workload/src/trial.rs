@@ -180,7 +180,7 @@ pub struct TrialSpec {
     pub ranks: Option<u32>,
     /// Number of hosts whose processes take part; `None`: all.
     pub hosts: Option<u32>,
-    /// Whose part of the region a process reads.
+    /// Part of the region that a process reads.
     pub shift: Shift,
     /// The CPUs that workers may run on; `None`: all that the process may use.
     pub cpus: Option<Cpus>,
@@ -225,7 +225,8 @@ pub struct TrialSpec {
     pub rate: Option<Rate>,
     /// Distribution of the intended starts.
     pub arrivals: Arrivals,
-    /// How late requests of a rate may start, but for one in a hundred, so that the worker sleeps instead of spinning; zero: as little as it can.
+    /// Time by which requests of a rate may start late, except one in a hundred, so that the worker sleeps instead of
+    /// spinning; zero: as little as possible.
     pub rate_slack: Duration,
     /// Pause of a worker after each completed request.
     pub thinktime: Option<Duration>,
@@ -249,7 +250,7 @@ pub struct TrialSpec {
     pub nice: Option<i8>,
     /// Priority of the workers as real-time threads (`SCHED_FIFO`), 1 to 99 (first); `None`: scheduled as the process is.
     pub realtime: Option<u8>,
-    /// Whether each request's time is split by layer, from what the kernel traces.
+    /// Whether each request's time is split by layer, from the kernel's trace.
     pub trace: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Descriptions of what a trial does: `sequential reads`, `random durable writes`.
+//! Descriptions of a trial: `sequential reads`, `random durable writes`.
 
 use crate::quantity::format_bytes;
 use crate::settings::CellSpec;
@@ -64,7 +64,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         false => "mixed-size".to_owned(),
     };
     let order = match trial.pattern {
-        // What is written says it.
+        // The written part already says it.
         Pattern::Seq if trial.read_percent == 0 => "",
         pattern => order(pattern),
     };

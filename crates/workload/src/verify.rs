@@ -102,7 +102,7 @@ impl Verified {
     /// Number of blocks with any fault.
     pub fn faulty_blocks(&self) -> u64 {
         let blocks = self.faults.iter().map(|faults| faults.blocks);
-        // Of a damaged run file the numbers may be any.
+        // The numbers of a damaged run file may be anything.
         blocks.fold(0, u64::saturating_add)
     }
 
@@ -135,7 +135,7 @@ impl Verified {
     }
 }
 
-/// The first block that does not hold what was written.
+/// The first faulty block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultyBlock {
     /// The kind of fault.

@@ -55,7 +55,7 @@ pub struct Observed {
     pub observer_cpu_ns: u64,
     /// Its processes together.
     pub processes: ProcessTotals,
-    /// How they did I/O, as far as it was seen.
+    /// Their ways of I/O, as far as they were seen.
     pub ways: IoWays,
     /// Files and devices of storage that they had open, as far as they were seen.
     pub files: Vec<ObservedFile>,
@@ -95,8 +95,8 @@ named! {
     }
 }
 
-/// Traffic with a disk that the kernel counted for a control group (`io.stat` of version 2): requests that a process of it sent, and
-/// write-back of what one dirtied, where the group counts memory too.
+/// Traffic with a disk that the kernel counted for a control group (`io.stat` of version 2). It includes requests of the
+/// group's processes, and write-back of pages that they dirtied if the group counts memory too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GroupTraffic {
     /// Bytes read.
@@ -197,7 +197,7 @@ pub enum ObservedEnd {
 pub struct ProcessTotals {
     /// Processes whose ends the observer collected: one whose parent waited for it is part of its parent's account.
     pub collected: u64,
-    /// Processes that ended without an account of their end, so that what they did just before is missing.
+    /// Processes that ended without a final account, so that their last I/O is missing.
     pub cut_short: u64,
     /// Processes that had not ended, and whose account could not be read.
     pub unread: u64,
@@ -263,7 +263,7 @@ pub struct OpenWays {
 }
 
 impl OpenWays {
-    /// Both together.
+    /// Ways of both.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -314,7 +314,7 @@ named! {
 /// A file or device of storage that was seen open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedFile {
-    /// Its path, as the kernel tells it.
+    /// Its path, as the kernel reports it.
     pub path: PathBuf,
     /// The storage medium of its bytes.
     pub medium: Medium,
@@ -339,7 +339,7 @@ pub struct ObservedTarget {
     pub path: PathBuf,
     /// The storage medium of its bytes.
     pub medium: Medium,
-    /// Its size at the start, bytes; at the end, of a file that was not there. `None` for a directory.
+    /// Its size at the start, bytes; at the end for a file that was created meanwhile. `None` for a directory.
     pub bytes: Option<u64>,
     /// Whether it is a block device, which has no holes of its own.
     pub is_device: bool,
@@ -356,7 +356,7 @@ pub struct ObservedDevice {
     pub disks: Vec<String>,
     /// Its traffic; `None` if it does not count.
     pub traffic: Option<DeviceStat>,
-    /// How long its requests took; `None` where it does not count.
+    /// Time of its requests; `None` if it does not count.
     pub waits: Option<DeviceWaits>,
     /// Traffic of the disks below it, if it is not a disk itself.
     pub below: Option<DeviceStat>,
@@ -375,9 +375,8 @@ pub struct ObservedDevice {
     pub in_flight: InFlight,
 }
 
-/// Whether requests were in flight when an observation began: what they moved is in the counters of the device from then on, and in
-/// the accounts of their processes from before.
-/// Where that is not known, both may have been: that is the default.
+/// Whether requests were in flight when an observation began. Their bytes are in the counters of the device from then on,
+/// and in the accounts of their processes from before. If this is unknown, both may have been in flight: the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlight {
     /// Reads were.
@@ -447,11 +446,11 @@ pub struct OtherProcess {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Whether it is a thread of the kernel: what it writes can be what others have left in the page cache.
+    /// Whether it is a thread of the kernel, whose writes may be data that others have left in the page cache.
     pub is_kernel: bool,
     /// Whether it has ended.
     pub has_ended: bool,
-    /// Bytes that it fetched from storage, whichever.
+    /// Bytes that it fetched from any storage.
     pub read_bytes: u64,
     /// Bytes that it sent to storage, or dirtied in the page cache.
     pub write_bytes: u64,

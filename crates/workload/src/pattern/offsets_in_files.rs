@@ -11,7 +11,8 @@ const OFFSETS: u64 = 3 << 48;
 const TURNS: u64 = 4 << 48;
 const BEGINS: u64 = 5 << 48;
 
-/// The order in which a worker visits its files, and that within each. All of them are visited once before any is again.
+/// The order in which a worker visits its files, and the order within each. All of them are visited once before any is
+/// visited again.
 #[derive(Debug, Clone)]
 pub(super) struct InFiles {
     files: Vec<Visited>,

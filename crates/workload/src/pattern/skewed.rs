@@ -9,7 +9,7 @@ use super::{Permutation, below};
 /// Uniform draws whose mean is nearly normal.
 const DRAWS: u64 = 12;
 
-/// How often each rank comes, ranks beginning at 0.
+/// Frequency of each rank, with ranks beginning at 0.
 #[derive(Debug, Clone)]
 pub(super) enum Law {
     /// Rejection-inversion (see docs/METHODS.md).

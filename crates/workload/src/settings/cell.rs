@@ -38,7 +38,7 @@ pub struct CellSpec {
     pub system: SystemSettings,
     /// Time without I/O before each trial; part of the budget, and not of the trial.
     pub idle: Duration,
-    /// Names of the settings that the report of another tool does not say; the fields of these hold nothing to read.
+    /// Names of the settings that the report of another tool does not give; their fields are meaningless.
     pub unknown: BTreeSet<&'static str>,
 }
 
@@ -157,7 +157,7 @@ pub fn own_cells(factors: &[String], some: &[&[String]], others: &[&[String]]) -
     }
 }
 
-/// Cells that [`some_cells_label`] names one by one.
+/// Most cells that [`some_cells_label`] names individually.
 const NAMED_MAX: usize = 3;
 /// Levels of one factor that it names.
 const LEVELS_MAX: usize = 4;
@@ -228,7 +228,7 @@ mod tests {
             named(cells(&all, &both[1..]), cells(&all, &both[..1])),
             "3 of its 6 cells (depth=8)"
         );
-        // Neither factor alone tells them from the others.
+        // Neither factor alone distinguishes them from the others.
         let (mut some, mut others) = (cells(&all, &both[1..]), cells(&all, &both[..1]));
         others.push(some.remove(0));
         assert_eq!(

@@ -78,7 +78,7 @@ fn put_nice(cell: &mut CellSpec, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reads a number within these bounds, or `none`; `what` it is stands in an error.
+/// Reads a number within these bounds, or `none`; `what` names it in an error.
 fn within_or_none<T>(text: &str, bounds: &RangeInclusive<T>, what: &str) -> Result<Option<T>>
 where
     T: FromStr + PartialOrd + Display,

@@ -1,4 +1,4 @@
-//! Settings: what is recorded.
+//! Settings of the records.
 
 use super::values::put_flag;
 use super::{Setting, rows};

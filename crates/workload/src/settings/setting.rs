@@ -138,8 +138,8 @@ macro_rules! or {
     };
 }
 
-/// How a setting is changed and read: a `word`, a `value` (a number, a flag or a time) with the function that parses it and what that needs, or two
-/// functions of its own. Those with `or_none` take `none` too, and an error about them says so.
+/// The way to change and read a setting. A `word`, a `value` (a number, a flag or a time) with the function that parses it
+/// and its arguments, or two functions of its own. The variants with `or_none` take `none` too, and their errors say so.
 macro_rules! access {
     (word: $($at:ident).+) => {(
         |cell, text| $crate::settings::values::put(&mut cell.$($at).+, text),
@@ -190,7 +190,7 @@ impl Setting {
             // A setting that takes any word is not identified by one.
             setting.kind == ValueKind::Word && takes(word) && !takes(ANY_WORD)
         };
-        // Of words that say nothing of a setting by themselves there is no best.
+        // Words that identify no setting have no best suggestion.
         let says_little = matches!(word, "none" | "all" | "auto" | UNKNOWN);
         let setting = SETTINGS.iter().find(has_level).filter(|_| !says_little)?;
         Some(format!("{}={word}", setting.name))

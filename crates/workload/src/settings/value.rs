@@ -77,7 +77,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 pub enum Value {
     /// Absent: no such limit, no program.
     None,
-    /// Not said by the report of another tool.
+    /// Missing in the report of another tool.
     Unknown,
     /// On or off.
     Flag(bool),

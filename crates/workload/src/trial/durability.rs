@@ -12,7 +12,8 @@ named! {
         None = "none",
         /// `fsync` once at the end, inside the timed span.
         End = "end",
-        /// `fsync` after every [`TrialSpec::sync_every`] writes; part of the latency of the last of these.
+        /// `fsync` after every [`TrialSpec::sync_every`] writes; its time is part of the latency of the last of these
+        /// writes.
         Each = "each",
         /// `fdatasync` after writes, like [`SyncPolicy::Each`].
         Fdatasync = "fdatasync",

@@ -37,7 +37,7 @@ pub struct FileSet {
     pub spread: f64,
     /// The order in which the files get requests.
     pub order: FileOrder,
-    /// How many of them have requests at the same time: the next one follows when one was visited; `None`: all.
+    /// Number of files that have requests at the same time: the next one follows when one was visited; `None`: all.
     pub open: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ impl FileSet {
         }
     }
 
-    /// How many of them have requests at the same time.
+    /// Number of files that have requests at the same time.
     pub fn in_service(&self) -> u32 {
         match self.order {
             FileOrder::Sequential => 1,
@@ -224,7 +224,7 @@ impl TrialSpec {
     }
 }
 
-/// `100`, `100/spread=8/random:4/open=20`; what is as usual is left out.
+/// `100`, `100/spread=8/random:4/open=20`; default values are left out.
 impl fmt::Display for FileSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -20,7 +20,7 @@ pub struct TracedRequests {
     pub bytes: u64,
     /// From their start in the block layer to their issue to the disk; `None` without any.
     pub queue: Option<Times>,
-    /// From there to their completion; `None` without any.
+    /// From their issue to the disk to their completion; `None` without any.
     pub device: Option<Times>,
 }
 
@@ -38,7 +38,7 @@ pub struct TracedDisk {
 /// The times of syncs, and their parts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SyncTimes {
-    /// From the moment at which the file system got one to its end there.
+    /// From the call into the file system to its return.
     pub whole: Times,
     /// Mean time in which the disk flushed its cache, ns.
     pub flush_ns: f64,
@@ -74,6 +74,6 @@ pub struct TracedProgram {
     pub syncs: TracedSyncs,
     /// Events that the kernel had no room for.
     pub lost: u64,
-    /// From the start of the observation to the moment from which on nothing was recorded, ns; `None` where all was.
+    /// From the start of the observation to the moment when recording stopped, ns; `None` if everything was recorded.
     pub until_ns: Option<u64>,
 }
