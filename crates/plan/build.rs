@@ -42,7 +42,7 @@ fn names(folder: &str, ending: &str) -> Vec<String> {
     names
 }
 
-/// Fails where what is in a file is not called like the file, by whose name it is found.
+/// Fails if the name in a file differs from the name of the file, by which it is found.
 fn check_name(path: &Path, line: &str) {
     let text = fs::read_to_string(path).expect("readable");
     assert!(text.contains(line), "{} lacks {line}", path.display());

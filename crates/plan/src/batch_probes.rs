@@ -16,11 +16,11 @@ pub const STRATEGIES: [Batch; 4] = [
 ];
 /// Most rounds over all strategies, alternating so that drift hits all alike; odd, so that the median is one of them.
 pub const ROUNDS: usize = 3;
-/// How long a probe begins requests.
+/// Time for which a probe begins requests.
 pub const PROBE: Duration = Duration::from_millis(40);
 
-/// Requests of this size take a millisecond at 16 GB/s: what a strategy saves is microseconds, and buffers for many of them take
-/// longer to prepare than a trial.
+/// Requests of this size take a millisecond at 16 GB/s. A strategy saves microseconds, and buffers for many such requests
+/// take longer to prepare than a trial.
 const LARGE: f64 = (16 << 20) as f64;
 
 /// Whether a cell leaves its strategy open, and it matters. One request in flight leaves nothing to choose, and at a given rate
@@ -36,7 +36,7 @@ pub fn are_made(cell: &CellSpec) -> bool {
     is_open(cell) && !cell.tool.is_peer() && !cell.runs_program() && !cell.has_groups()
 }
 
-/// How long the probes of these cells begin requests.
+/// Time for which the probes of these cells begin requests.
 pub fn time(cells: &[PlannedCell]) -> Duration {
     let probed = cells.iter().filter(|cell| are_made(&cell.spec)).count();
     PROBE.saturating_mul((probed * ROUNDS * STRATEGIES.len()) as u32)

@@ -49,7 +49,7 @@ pub fn reads_after_writes<'a>(
     finding.map(|(place, _)| *place).collect()
 }
 
-/// Whether trials of a cell write without a sync, so that a cache may hold what they wrote.
+/// Whether trials of a cell write without a sync, so that a cache may hold their data.
 pub(crate) fn leaves_writes(cell: &CellSpec) -> bool {
     let mut trials = cell.trials().into_iter();
     !cell.runs_program()
@@ -58,8 +58,8 @@ pub(crate) fn leaves_writes(cell: &CellSpec) -> bool {
         })
 }
 
-/// Whether trials of a cell may end with writes that no sync of their own has made durable: those without a sync, and those that end between
-/// two syncs.
+/// Whether trials of a cell may end with writes that no sync of their own has made durable: trials without a sync, and
+/// trials that end between two syncs.
 pub(crate) fn may_end_unsynced(cell: &CellSpec) -> bool {
     let ends_between = |trial: &TrialSpec| {
         trial.writes() && trial.sync_every > 1 && trial.backend != Backend::Null

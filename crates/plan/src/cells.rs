@@ -78,11 +78,11 @@ impl Plan {
         })
     }
 
-    /// The plan of a new run, without what an earlier run of the definition has added.
+    /// The plan of a new run, without additions of an earlier run of the definition.
     ///
     /// # Errors
     ///
-    /// Those of [`Plan::of`].
+    /// As [`Plan::of`].
     pub fn of_new_run(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
         let mut experiment = Experiment {
             refined: None,
@@ -250,10 +250,12 @@ pub fn factor_names(experiment: &Experiment) -> Vec<String> {
     factors.map(|factor| factor.of.to_string()).collect()
 }
 
-/// Whether some cell uses direct I/O, so that the run measures the device. Unless the user chooses otherwise, such a run uses
-/// contiguous buffers, because fragmented ones make the kernel split requests; runs about the preparation of buffers are
-/// excepted. Its ordered patterns start at another block in each trial, because the drive may have cached what the trial before
-/// read. Excludes comparisons with other tools, whose buffers and offsets iolab cannot choose.
+/// Whether some cell uses direct I/O, so that the run measures the device.
+///
+/// Unless the user chooses otherwise, such a run uses contiguous buffers, because fragmented ones make the kernel split
+/// requests. Runs about the preparation of buffers are excepted. Its ordered patterns start at another block in each trial,
+/// because the drive may have cached the blocks of the trial before. Excludes comparisons with other tools, whose buffers
+/// and offsets iolab cannot choose.
 fn measures_the_device(experiment: &Experiment) -> Result<bool> {
     let cells = cells(experiment)?;
     let is_own = |cell: &PlannedCell| cell.spec.tool == Tool::IOLAB && !cell.spec.runs_program();
@@ -296,7 +298,7 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
                 "choose a bs of at least {least}, or another buffer_init"
             )))
         }
-        // With no cell left, the check of each cell reports what is wrong with it.
+        // With no cell left, the check of each cell reports its fault.
         _ => Ok(all),
     }
 }

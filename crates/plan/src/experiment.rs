@@ -102,7 +102,7 @@ pub struct Experiment {
     pub hold: Option<ServiceLevels>,
     /// The combinations of levels to measure; empty for all. Factors not listed are crossed with them.
     pub only: Vec<Combination>,
-    /// Settings of the cells whose response tells that rounds of all cells are steady; empty for every cell.
+    /// Settings of the cells whose response decides whether rounds of all cells are steady; empty for every cell.
     pub track: Vec<Combination>,
     /// The test of a standard that it follows, as far as its settings allow.
     pub standard: Option<Standard>,
@@ -161,7 +161,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, on which line, and what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with its line and a valid alternative.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -218,7 +218,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such experiment, with similar names; or what is wrong in the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such experiment, with similar names; or a fault in the file.
     pub fn find(name: &str) -> Result<Self> {
         if let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
             return Self::from_toml(text, name);

@@ -106,7 +106,7 @@ impl Forecast {
         }
     }
 
-    /// Its trials where filling the targets writes this many bytes, which a budget of writes pays for first.
+    /// The forecast if filling the targets writes this many bytes, which a budget of writes pays for first.
     #[must_use]
     pub fn beside_fill(mut self, filled: u64) -> Self {
         if let (Written::AtMost(bytes), Some(budget)) = (&mut self.written, self.budget) {
@@ -121,7 +121,7 @@ impl Forecast {
         let (least, most) = self.trials;
         self.trials = (least.saturating_sub(made), most.saturating_sub(made));
         let (least_time, most_time) = self.time;
-        // What counted trials took besides their load says nothing of the others.
+        // The other work of past counted trials says nothing about the rest.
         let share = self.trials.1 as f64 / most.max(1) as f64;
         let rest = |time: Duration| match self.is_counted {
             true => Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(time),
@@ -138,7 +138,7 @@ impl Forecast {
         self
     }
 
-    /// Whether its trials change what is stored: they write or trim.
+    /// Whether its trials change stored data: they write or trim.
     pub fn changes_data(&self) -> bool {
         !self.writing.is_empty() || self.trims
     }
@@ -235,7 +235,7 @@ fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Durat
     let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
     let times = cells.map(|cell| {
         let trial = &cell.spec.trial;
-        // At a rate no storage is faster than that.
+        // With a rate, storage is not faster than the rate.
         let bytes = trial
             .requests_bound()
             .filter(|_| trial.rate.is_none())
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(writes.written, Written::AtMost(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
         assert_eq!(unbounded.written, Written::Unbounded);
-        // What a group reads is not written.
+        // The bytes that a group reads are not written.
         for (reader, writer) in [(100, 1), (1, 100)] {
             let bytes = [
                 format!("reader.bytes={reader}M"),

@@ -1,9 +1,9 @@
-//! iolab-plan: Experiments, suites and the plan of their cells, without I/O
+//! iolab-plan: experiments, suites and the plan of their cells, without I/O.
 //!
 //! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
-//! `blocks.rs` randomised blocks; `requirement.rs` what a purpose asks of storage; `experiment/inquiry.rs` one that finds a cause,
-//! `suspect.rs` and `suspects/` what may be one; `experiments/*.toml`,
-//! `suites/*.toml` and `requirements/*.toml`, found by the build.
+//! `blocks.rs` randomised blocks. `requirement.rs` needs of a purpose, `experiment/inquiry.rs` an experiment that finds a
+//! cause, `suspect.rs` and `suspects/` possible causes. `experiments/*.toml`, `suites/*.toml` and `requirements/*.toml` are
+//! found by the build.
 
 pub mod batch_probes;
 pub mod blocks;

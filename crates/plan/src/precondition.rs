@@ -108,7 +108,7 @@ fn in_ns<S: Serializer>(time: &Duration, to: S) -> std::result::Result<S::Ok, S:
 }
 
 impl Default for Precondition {
-    /// Nothing is done.
+    /// No preparation.
     fn default() -> Self {
         Self {
             emptying: Emptying::Not,
@@ -163,8 +163,8 @@ impl Precondition {
         self.steady.filter(|steady| steady.round == Round::Cells)
     }
 
-    /// Fewest passes that are written over the region before the first trial, and whether there may be more; `None` where nothing is
-    /// written.
+    /// Fewest passes that are written over the region before the first trial, and whether there may be more; `None` if
+    /// nothing is written.
     pub fn passes(self) -> Option<(u32, bool)> {
         let own = self.seq + self.rand;
         match self.steady.map(|steady| steady.round) {
@@ -204,7 +204,7 @@ impl fmt::Display for Precondition {
 }
 
 impl SteadyRounds {
-    /// Whether these passes are those that rounds of writes begin with where none are named.
+    /// Whether these passes are the default ones before rounds of writes.
     fn fills(self, emptying: Emptying, seq: u32, rand: u32) -> bool {
         matches!(self.round, Round::Writes(_)) && (emptying, seq, rand) == (Emptying::Not, 1, 0)
     }

@@ -94,7 +94,7 @@ impl Requirement {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, on which line, and what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with its line and a valid alternative.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -136,7 +136,7 @@ impl Requirement {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such requirement, with similar names; or what is wrong in the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such requirement, with similar names; or a fault in the file.
     pub fn find(name: &str) -> Result<Self> {
         let builtin = BUILTIN_REQUIREMENTS.iter();
         if let Some((_, text)) = builtin.clone().find(|(builtin, _)| *builtin == name) {

@@ -67,7 +67,7 @@ pub enum Deviation {
     },
     /// The write saturation test ended before it had written the size of the target as often as required.
     Saturation {
-        /// How often the size of the target was written.
+        /// Bytes written, relative to the size of the target.
         fills: f64,
     },
     /// Some trials have no time, or may end before it.
@@ -129,11 +129,12 @@ impl Deviation {
 const ROUND_TIME: Duration = Duration::from_secs(60);
 /// Time of a round of the write saturation test.
 const SATURATION_ROUND: Duration = Duration::from_secs(30 * 60);
-/// How often the write saturation test writes the size of the target, where nothing ends it before.
+/// Bytes that the write saturation test writes unless something ends it earlier, relative to the size of the target.
 const SATURATION_FILLS: f64 = 4.0;
 /// The longest time of the write saturation test.
 const SATURATION_TIME: Duration = Duration::from_secs(24 * 3600);
-/// Settings that the tests leave to the operator, that change nothing on the target, or of which other deviations tell; their names with a space between.
+/// Settings that the tests leave to the operator, that change nothing on the target, or that other deviations cover; their
+/// names separated by spaces.
 const OPEN: [&str; 3] = [
     // Other deviations.
     "bs bs_mix pattern cache time bytes",
@@ -184,12 +185,12 @@ impl Standard {
         all.into_iter().flatten().chain(settings).collect()
     }
 
-    /// Its experiment, as it is built in.
+    /// Its built-in experiment.
     fn builtin(self) -> Option<Experiment> {
         Experiment::find(self.name()).ok()
     }
 
-    /// The settings that have other values in some of these cells than in all of the test's.
+    /// The settings that have other values in some of these cells than in all cells of the test.
     fn settings_differ(self, cells: &[&CellSpec]) -> Vec<&'static str> {
         let Some(wanted) = self.builtin().and_then(|own| own.base().ok()) else {
             return Vec::new();
@@ -214,7 +215,7 @@ impl Standard {
             .collect()
     }
 
-    /// Whether the test leaves a setting to the operator, or another deviation tells of it.
+    /// Whether the test leaves a setting to the operator, or another deviation covers it.
     fn leaves_open(self, setting: &str) -> bool {
         match setting {
             "threads" | "depth" => self != Self::PtsLatency,
@@ -233,7 +234,8 @@ impl Standard {
         }
     }
 
-    /// Whether some trials of these cells are shorter than the test's, so that its limits for steady rounds are none of steady storage.
+    /// Whether some trials of these cells are shorter than the test's, so that its limits for steady rounds do not show
+    /// steady storage.
     pub fn has_short_rounds(self, cells: &[&CellSpec]) -> bool {
         self.round_time(cells).is_some()
     }
@@ -275,7 +277,7 @@ impl Standard {
             (Emptying::Purge, _) => match target.purged {
                 Some(true) => None,
                 Some(false) => Some(only_trimmed()),
-                // A plan does not show what the device offers.
+                // A plan does not show the features of the device.
                 None => target.trimmed.map(|_| only_trimmed()),
             },
         }

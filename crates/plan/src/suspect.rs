@@ -29,8 +29,8 @@ pub struct Suspect {
     pub change: &'static str,
     /// The side of a difference between two cells that the intervention is to change.
     pub acts_on: ActsOn,
-    /// Its place among suspects of the same sign that act on as many of the two sides: the commoner causes first. Where time is short the
-    /// last ones are left out.
+    /// Its place among suspects of the same sign that act on the same number of sides: the commoner causes first. If time
+    /// is short the last ones are left out.
     pub order: u8,
     /// The counter that a run reads if it is at work; `None` if no counter shows it.
     pub counted: Option<Counted>,
@@ -45,9 +45,9 @@ pub struct Suspect {
 /// The side of a difference that an intervention changes where its suspect is the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActsOn {
-    /// The worse one: it gets what it lacks.
+    /// The worse side, which gets what it lacks.
     Worse,
-    /// The better one: it loses what it has.
+    /// The better side, which loses its advantage.
     Better,
     /// One of them, or both.
     Either,
@@ -56,9 +56,9 @@ pub enum ActsOn {
 /// Evidence that an intervention took effect, in the cells of both sides without the suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Their settings: what cannot be carried out as it is set fails the trial.
+    /// The settings in force: a setting that cannot be carried out as it is fails the trial.
     Settings,
-    /// At least half of the requests that were asked for were in flight.
+    /// At least half of the requested number of requests were in flight.
     InFlight,
     /// A tenth of the page faults with the suspect, or fewer, on both sides together.
     FewerFaults,

@@ -10,7 +10,7 @@ use iolab_workload::trial::Batch;
 use super::{AddedCells, Plan, PlannedCell};
 use iolab_workload::settings::cell_label;
 
-/// A plan whose cells are cut to the target and checked against it. What a run adds or chooses makes a new one.
+/// A plan whose cells are cut to the target and checked against it. Additions and choices of a run make a new one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPlan(Plan);
 

@@ -39,7 +39,7 @@ enum What {
 /// Longest words of the user in a message, characters.
 const SAID_MAX: usize = 80;
 
-/// The user's words as messages have them: a long list of levels hides what is wrong with it.
+/// The user's words for messages, shortened: a long list of levels hides the fault.
 fn shortened(said: String) -> String {
     match said.char_indices().nth(SAID_MAX) {
         None => said,
@@ -219,10 +219,10 @@ impl Experiment {
         Ok(())
     }
 
-    /// Applies changes that belong together: only what all of them give has to be a plan.
+    /// Applies changes that belong together: only all of them together have to give a plan.
     ///
     /// # Errors
-    /// Of kind usage, naming the change after which it is none; the experiment is as it was then.
+    /// Of kind usage, naming the change that invalidates the plan; the experiment is then unchanged.
     pub fn apply_all(&mut self, changes: &[Change]) -> Result<()> {
         let mut changed = self.clone();
         // Rounds of all cells set bounds of trials, which a bound of the user contradicts wherever it stands.
@@ -261,7 +261,7 @@ impl Experiment {
         match what {
             What::Setting(of, levels) => {
                 self.check_effect(of)?;
-                // Its variants are cells with the settings that it has chosen.
+                // The variants of an inquiry are cells with the settings that it has chosen.
                 self.inquiry = None;
                 let region = self.region();
                 self.sweep(of.clone(), levels)?;

@@ -15,7 +15,7 @@ pub const TRIALS_MAX: u32 = 10_000;
 pub const INTERVAL_TRIALS: u32 = 6;
 /// Chance that some interval of a comparison misses its true value.
 const COMPARED_ALPHA: f64 = 0.05;
-/// Until when the block that completes the fewest trials may begin, over the budget.
+/// Latest start of the block that completes the fewest trials, relative to the budget.
 pub const LAST_BLOCK: f64 = 1.1;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
@@ -84,7 +84,7 @@ impl Default for Design {
     }
 }
 
-/// How long the parts of a run take.
+/// Times of the parts of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockTimes {
     /// Probes before the first block, which the budget pays for.
@@ -103,8 +103,8 @@ pub fn trials_to_compare(cells: usize) -> u32 {
 }
 
 impl Design {
-    /// Takes over how a target is prepared. Rounds of all cells decide on the number of trials, and have no warm-up: those before the
-    /// last window are excluded. What earlier rounds decided goes with them.
+    /// Takes over the preparation of a target. Rounds of all cells decide on the number of trials, and have no warm-up:
+    /// rounds before the last window are excluded. Decisions of earlier rounds are dropped with them.
     pub(super) fn prepare(&mut self, precondition: Precondition) {
         let default = Self::default();
         if let Some(before) = self.precondition.rounds_of_cells() {
@@ -120,8 +120,8 @@ impl Design {
         }
     }
 
-    /// The trials of a cell after which precision ends the repetition of this many cells, if the budget allows them: the smallest number,
-    /// and those that a comparison with another run needs.
+    /// The number of trials of a cell after which precision ends the repetition of this many cells, if the budget allows
+    /// them. It is the larger of the smallest number and the number that a comparison with another run needs.
     pub fn trials_wanted(&self, cells: usize) -> u32 {
         if let Some(steady) = self.precondition.rounds_of_cells() {
             return steady.window;

@@ -36,16 +36,16 @@ pub const BLOCKS_MAX: u32 = 30;
 pub struct Inquiry {
     /// The difference, in words.
     pub phenomenon: String,
-    /// How many times as great the response of the other side was in the run that showed it.
+    /// Ratio of the response of the other side to the base, in the run that showed the difference.
     pub seen: f64,
-    /// How many times as great it would be without the phenomenon.
+    /// Ratio that it would have without the phenomenon.
     pub expected: f64,
     /// The suspects that are taken away, in the order in which they stand in the variants.
     pub tried: Vec<String>,
     /// Suspects that are not.
     #[serde(default)]
     pub untried: Vec<Untried>,
-    /// Idle time before each trial, which brings back what the one before has drained, ns; `None` where none is needed.
+    /// Idle time before each trial, which restores what the one before has drained, ns; `None` if none is needed.
     #[serde(default)]
     pub idle_ns: Option<u64>,
     /// The time of each trial where that is less than in the run, whose trials the budget could not pay for, ns; `None` where they are as long.
@@ -93,9 +93,9 @@ pub struct Variant {
 pub struct Phenomenon {
     /// The difference, in words.
     pub text: String,
-    /// How many times as great the response of the other side is.
+    /// Ratio of the response of the other side to the base.
     pub seen: f64,
-    /// How many times as great it would be without the phenomenon.
+    /// Ratio that it would have without the phenomenon.
     pub expected: f64,
     /// The settings of both sides.
     pub sides: Sides,
@@ -189,7 +189,7 @@ impl Experiment {
             Design {
                 trials_min: trials,
                 trials_max: trials,
-                // No budget is zero, also where nothing is tried.
+                // A budget is never zero, even if nothing is tried.
                 budget: phenomenon.trials_time().max(Duration::from_nanos(1)),
                 precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
@@ -229,8 +229,8 @@ impl Experiment {
         cell_label(&names, &levels)
     }
 
-    /// Whether each trial on a model has a new disk. What variants leave in caches and credits would be what the next one finds; where
-    /// something is written before the first trial, all find that.
+    /// Whether each trial on a model has a new disk. Otherwise each variant would find the caches and credits of the one
+    /// before. If something is written before the first trial, all trials find that.
     pub fn starts_afresh(&self) -> bool {
         self.inquiry.is_some() && !self.design.precondition.writes()
     }
@@ -267,7 +267,8 @@ impl Experiment {
     }
 }
 
-/// The suspects that have a part on these sides, and those that no setting takes away here, or that are not asked for.
+/// The suspects that have a part on these sides, and the suspects that no setting takes away here, or that are not asked
+/// for.
 fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec<Untried>) {
     let mut tried: Vec<((Sign, usize), &Suspect)> = Vec::new();
     let mut untried: Vec<Untried> = Vec::new();
@@ -297,7 +298,7 @@ fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec
             },
         }
     }
-    // What was counted comes first. What acts on one side only can explain a difference by itself.
+    // Suspects with a counted sign come first. A suspect that acts on one side only can explain a difference by itself.
     tried.sort_by_key(|(place, suspect)| (*place, suspect.order, suspect.name));
     let mut tried: Vec<&Suspect> = tried.into_iter().map(|(_, suspect)| suspect).collect();
     let visible = tried.clone();

@@ -16,7 +16,7 @@ use super::{Change, Experiment, WarmUp};
 const RATE: &str = "rate";
 /// The first rate of a search where the experiment names none, requests/s.
 const START: u64 = 1000;
-/// Shortest trial of a search. Many short trials determine a rate better than few long ones; but in trials shorter than those at
+/// Shortest trial of a search. Many short trials determine a rate better than few long ones. But in shorter trials than at
 /// a rate that the user names, the queue stays shorter, and a rate may pass that fails there.
 const TIME: Duration = Duration::from_millis(500);
 /// Shortest trial where the budget does not suffice for [`TRIALS`] of the above.

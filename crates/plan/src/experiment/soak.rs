@@ -11,13 +11,14 @@ use super::{BUDGET_MAX, Change, Experiment, WarmUp};
 use crate::cells::cells;
 
 impl Experiment {
-    /// Makes one trial of this length of each cell, without a warm-up, and keeps its latency over time. `asked` tells which settings and
-    /// entries of the design the user has chosen; these stay. Returns notes about what else it sets.
+    /// Makes one trial of this length of each cell, without a warm-up, and keeps its latency over time. Settings and
+    /// entries of the design for which `asked` holds are the user's and stay. Returns notes about the other ones that it
+    /// sets.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): programs or other tools, a search for a rate, a limit that ends trials earlier,
-    /// more than 30 days in all.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): programs or other tools, a search for a rate, a limit that ends
+    /// trials earlier, more than 30 days in all.
     pub fn soak(&mut self, time: Duration, asked: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
         let said = format!("--soak {}", format_duration(time));
         let within = |error: Error| error.within(said.clone());

@@ -1,4 +1,4 @@
-//! `[[track]]`: the cells that tell whether rounds of all cells are steady.
+//! `[[track]]`: the cells that decide whether rounds of all cells are steady.
 
 use std::time::Duration;
 
@@ -93,7 +93,8 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuses what goes on by itself after blocks, and what has no effect without rounds of all cells.
+    /// Refuses settings that continue after blocks by themselves, and settings without effect unless there are rounds of
+    /// all cells.
     pub(super) fn check_rounds(&self) -> Result<()> {
         let precondition = self.design.precondition;
         if precondition.rounds_of_cells().is_none() {

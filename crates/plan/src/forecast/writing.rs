@@ -46,8 +46,8 @@ impl Writing {
         })
     }
 
-    /// Bytes per second on storage that takes this many, over the whole run. Groups write at the same time: those with a rate keep it, and
-    /// the one of the others that writes most is assumed to have the storage to itself.
+    /// Bytes per second over the whole run, on storage that takes `storage` bytes per second. Groups write at the same
+    /// time: groups with a rate keep it, and the fastest of the others is assumed to have the storage to itself.
     pub(super) fn per_second(&self, storage: f64) -> f64 {
         let of = |paced: bool| {
             let groups = self.groups.iter();
@@ -58,7 +58,7 @@ impl Writing {
         all.min(storage) * self.share_of_time
     }
 
-    /// Whether storage faster than this would take no more.
+    /// Whether storage faster than this would not take more.
     pub(super) fn is_paced(&self, storage: f64) -> bool {
         let rates: Option<Vec<f64>> = self.groups.iter().map(|one| one.rate).collect();
         rates.is_some_and(|rates| rates.iter().sum::<f64>() <= storage)

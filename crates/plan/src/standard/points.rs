@@ -1,4 +1,4 @@
-//! The cells of each test of a standard, and those whose response tells that its rounds are steady.
+//! The cells of each test of a standard, and the cells whose response decides that its rounds are steady.
 
 use iolab_workload::settings::CellSpec;
 
@@ -61,7 +61,7 @@ impl Standard {
         }
     }
 
-    /// The cells whose response tells that the rounds are steady.
+    /// The cells whose response decides that the rounds are steady.
     pub(super) fn tracked(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
         let access = |read_percent, kib: u64| MeasuringPoint {
             read_percent,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cells::cells;
 
-/// A setting that is renamed would fall out of the list, and be told as a deviation of every run.
+/// A renamed setting would fall out of the list, and be reported as a deviation of every run.
 #[test]
 fn what_the_operator_chooses_are_settings() {
     for name in OPEN.iter().flat_map(|names| names.split(' ')) {
@@ -105,7 +105,7 @@ fn each_deviation_of_the_target_is_named() {
             },
             vec![],
         ),
-        // A plan does not show what a device offers; a file offers none.
+        // A plan does not show the features of a device; a file has none.
         (&[PURGE], TargetFacts::default(), vec![]),
         (
             &[PURGE],

@@ -50,7 +50,7 @@ fn takes(asked: &Phenomenon) -> Option<Duration> {
     let [first, second] = asked.took;
     let of_cell = |cell: &PlannedCell| {
         let most = cell.spec.trial.time_foreseen();
-        // A trial that ends by its bytes takes what it took.
+        // A trial that ends by its bytes takes its earlier time.
         most.unwrap_or(first.max(second)) + cell.spec.idle + asked.around()
     };
     Some(plan.cells().iter().map(of_cell).sum::<Duration>() * blocks)

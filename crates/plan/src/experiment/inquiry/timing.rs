@@ -16,7 +16,7 @@ use crate::untried_suspect::Obstacle;
 
 /// Blocks that a suspect is worth leaving out for.
 pub(super) const BLOCKS_WANTED: u32 = 20;
-/// A trial that is this long shows what a longer one does, where its level does not change.
+/// A trial of this length shows as much as a longer one if its level does not change.
 const LONG: Duration = Duration::from_secs(1);
 /// Shorter trials show too little.
 const SHORT: Duration = Duration::from_millis(100);
@@ -105,7 +105,7 @@ impl Phenomenon {
             each.div_f64(1.0 + self.drained())
         };
         let one = room(all.get(..1).unwrap_or_default());
-        // With one request in flight as well, where the budget has room for that.
+        // Room for one request in flight as well, if the budget allows it.
         let requests = [1, self.sides.base.trial.in_flight()]
             .map(|in_flight| self.time_of_requests(in_flight));
         let least = requests

@@ -20,7 +20,7 @@ fn variants(suspects: usize) -> Vec<Vec<usize>> {
     variants
 }
 
-/// The variants that these suspects make: what each is without, and its sides.
+/// The variants of these suspects: the suspects that each leaves out, and its sides.
 pub(super) fn variants_of(
     sides: &Sides,
     tried: &[&'static Suspect],
@@ -33,7 +33,8 @@ pub(super) fn variants_of(
     variants(tried.len()).into_iter().map(variant).collect()
 }
 
-/// The sides with these taken away, one after the other; what an earlier one has left nothing of stays as it is.
+/// The sides with these suspects taken away, one after the other. A suspect that has no part any more after an earlier one
+/// changes nothing.
 pub(super) fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
     let take_off = |sides: Sides, suspect: &&Suspect| match (suspect.take_off)(&sides) {
         Intervention::Settings(without) => *without,
