@@ -1,9 +1,9 @@
-//! What coordinating a trial costs as ranks grow, on networks that are computed: the tables of docs/CLUSTER.md.
+//! Cost of coordinating a trial as ranks grow, on computed networks: the tables of docs/CLUSTER.md.
 //!
 //!     cargo run --release -p iolab-synthetic --example collective_cost [LATENCY_NS OVERHEAD_NS NS_PER_BYTE]
 //!
-//! With arguments, of a network for which the example `clocks` has measured them.
-//! Every rank runs the code that a run uses, on a thread of its own, in virtual time.
+//! With arguments, for a network measured by the example `clocks`. Every rank runs the code of a real run, on a
+//! thread of its own, in virtual time.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -36,11 +36,11 @@ const HABITS: TrialTimeouts = TrialTimeouts {
     timeout: Duration::from_secs(10),
     trial: Duration::from_secs(100),
 };
-/// A trial's I/O, ns.
+/// Duration of a trial's I/O, ns.
 const TRIAL_NS: i64 = 1_000_000_000;
-/// Bytes that a rank moves.
+/// Bytes per rank.
 const BYTES: u64 = 1 << 30;
-/// Stack of a rank, bytes.
+/// Stack size of a rank, bytes.
 const STACK: usize = 128 << 10;
 
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ struct Network {
     byte_ns: f64,
 }
 
-/// Latency of a message, time of the CPU for it, and time of a byte: what MPI shows on 100 Gbit/s InfiniBand, and over TCP
+/// Latency of a message, its CPU time, and time per byte, as MPI shows on 100 Gbit/s InfiniBand, and over TCP
 /// on 10 Gbit/s Ethernet, rounded up.
 const NETWORKS: [Network; 2] = [
     Network {
@@ -70,7 +70,7 @@ const NETWORKS: [Network; 2] = [
 
 impl Costs for Network {
     fn latency_ns(&self, from: usize, to: usize, count: u64) -> u64 {
-        // Up to as much again is waiting in queues.
+        // Up to as much again for waiting in queues.
         let mixed = (from as u64 * 31 + to as u64 * 17 + count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.latency_ns + (mixed >> 40) % self.latency_ns
     }
@@ -84,10 +84,10 @@ impl Costs for Network {
     }
 }
 
-/// What a rank did: made up when it is needed, since thousands of ranks share one memory here.
+/// Contribution of a rank, computed on demand, because thousands of ranks share one memory here.
 struct Yield {
     rank: u64,
-    /// By the rank's own clock, ns.
+    /// Begin and end of activity by the rank's own clock, ns.
     active: (i64, i64),
     deed: Option<TrialContribution>,
 }
@@ -128,7 +128,7 @@ impl Gathered for Yield {
     }
 }
 
-/// A trial of 10,000 reads, without a rate: every counter and all that is seen of the region has a value.
+/// A trial of 10,000 reads, without a rate: every counter and all region properties have a value.
 fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
     const REQUESTS: u64 = 10_000;
     let seen = Residency {
@@ -216,7 +216,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
             errors: 0,
         }],
     };
-    // Each rank is on a host of its own.
+    // Each rank is on a separate host.
     let client = deed.client(rank as usize, Medium::Elsewhere, SharedAccounts::default());
     deed.clients.push(client);
     deed
@@ -234,7 +234,7 @@ fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
     }
 }
 
-/// 10,000 requests of about 100 us with a tail.
+/// Latencies of 10,000 requests, about 100 us with a tail.
 fn latencies(rank: u64) -> LatencyHistogram {
     let mut histogram = new_latency_histogram();
     for i in 0..10_000u64 {
@@ -306,7 +306,7 @@ fn cost(network_of: Network, ranks: usize) -> Cost {
     root
 }
 
-/// The network that the arguments tell of; `None` without any.
+/// Network given by the arguments; `None` without any.
 fn measured() -> Option<Network> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.is_empty() {

@@ -1,5 +1,5 @@
-//! How often intervals of a ratio hold what is true, all of a family at once, and how wide they are: for two cells measured in
-//! the same blocks (`ratio_intervals` has separate runs). Prints the tables behind docs/VALIDATION.md, "Intervals".
+//! Coverage and width of intervals of a ratio, for whole families at once: for two cells measured in the same
+//! blocks (`ratio_intervals` has separate runs). Prints the tables behind docs/VALIDATION.md, "Intervals".
 //!
 //! `cargo run --release -p iolab-synthetic --example intervals [SAMPLES]`
 
@@ -13,20 +13,20 @@ use iolab_stats::{
 };
 use iolab_synthetic::Noise;
 
-/// Comparisons that are claimed together; each interval has the level 0.05 over their number.
+/// Sizes of families of comparisons; each interval has the level 0.05 divided by the size.
 const FAMILIES: [usize; 4] = [1, 4, 12, 40];
-/// Trials of each of the two samples.
+/// Numbers of trials in each of the two samples.
 const TRIALS: [usize; 10] = [5, 6, 8, 9, 10, 11, 12, 15, 20, 30];
-/// Samples of which the width is measured.
+/// Samples for measuring the width.
 const MEASURED: usize = 2000;
 
 struct Method {
     name: &'static str,
-    /// From the logarithms of both samples, at a confidence.
+    /// Interval by the logarithms of both samples, at a confidence.
     interval: fn(&[f64], &[f64], f64) -> Option<Interval>,
 }
 
-/// Widths are over the first.
+/// Interval methods; widths are relative to the first.
 const METHODS: [Method; 5] = [
     Method {
         name: "t",
@@ -54,7 +54,7 @@ fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| b - a).collect()
 }
 
-/// The scatter of both samples.
+/// Scatter of both samples.
 struct Shape {
     name: &'static str,
     base: Noise,
@@ -68,7 +68,7 @@ const STALLS: Noise = Noise::Stalls {
     sigma: 0.05,
 };
 
-/// Two groups a fifth apart, of which the upper has this share.
+/// Two groups a fifth apart; the upper one has this share.
 const fn groups(upper: f64) -> Noise {
     Noise::TwoGroups {
         upper,
@@ -85,7 +85,7 @@ const fn alike(name: &'static str, noise: Noise) -> Shape {
     }
 }
 
-/// Shapes that both samples have, their spreads apart.
+/// Shapes shared by both samples, apart from their spreads.
 const SHARED: [Shape; 7] = [
     alike("normal", Noise::Normal { cv: 0.1 }),
     alike("lognormal", Noise::Lognormal { sigma: 0.5 }),
@@ -100,7 +100,7 @@ const SHARED: [Shape; 7] = [
     alike("stalls", STALLS),
 ];
 
-/// Shapes that one sample has and the other has not.
+/// Shapes of one sample only.
 const ONE_SIDED: [Shape; 3] = [
     Shape {
         name: "two groups in one",
@@ -119,11 +119,11 @@ const ONE_SIDED: [Shape; 3] = [
     },
 ];
 
-/// One method at one shape and number of trials, by family.
+/// Result of one method at one shape and number of trials, by family.
 #[derive(Clone, Copy, Default)]
 struct Found {
     missed: [usize; FAMILIES.len()],
-    /// The median; infinite where most samples have no interval.
+    /// Median width; infinite if most samples have no interval.
     width: [f64; FAMILIES.len()],
 }
 
@@ -146,7 +146,7 @@ fn simulate(shape: &Shape, n: usize, samples: usize) -> [Found; 5] {
                 if !holds {
                     found[place].missed[family] += 1;
                 } else if sample >= MEASURED {
-                    // The wider intervals of larger families hold it too.
+                    // The wider intervals of larger families contain it too.
                     break;
                 }
             }
@@ -201,7 +201,7 @@ fn main() {
                 if found(0).width[family].is_infinite() {
                     return "none".to_owned();
                 }
-                // Independent of each other: the chance that all of a family hold.
+                // Intervals are independent, which gives the chance that a whole family is right.
                 let least = |shapes: std::ops::Range<usize>| {
                     let missed = shapes.map(|shape| found(shape).missed[family]).max();
                     let share = 1.0 - missed.unwrap_or(0) as f64 / samples as f64;

@@ -1,5 +1,5 @@
-//! The lowest coverage of the interval of a ratio of medians over shapes and numbers of trials, and its power:
-//! docs/METHODS.md, "Separate runs". A test makes a tenth of it.
+//! Lowest coverage of the interval of a ratio of medians over shapes and numbers of trials, and its power:
+//! docs/METHODS.md, "Separate runs". A test computes a tenth of it.
 //!
 //! `cargo run --release -p iolab-synthetic --example ratio_intervals [PAIRS]`
 

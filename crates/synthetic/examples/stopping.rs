@@ -1,4 +1,4 @@
-//! How often the interval of a median that a run ends with holds the true median, by the rule that ends it. Prints the table of
+//! Coverage of the interval of a median at the end of a run, by the rule that ends it. Prints the table of
 //! docs/VALIDATION.md, "Intervals".
 //!
 //! `cargo run --release -p iolab-synthetic --example stopping [RUNS]`
@@ -10,18 +10,18 @@ use iolab_stats::{
 };
 use iolab_synthetic::Noise;
 
-/// Half of the interval over the median at which a cell is precise.
+/// Half-width of the interval over the median at which a cell is precise.
 const GOAL: f64 = 0.05;
-/// Measured trials: the fewest that have an interval, and the most that a run makes.
+/// Measured trials: the fewest with an interval, and the most in a run.
 const TRIALS: std::ops::RangeInclusive<usize> = 6..=30;
 
 struct Rule {
     name: &'static str,
-    /// What is shown.
+    /// Interval that is reported.
     shown: fn(&[f64]) -> Option<Interval>,
-    /// What has to be narrow for the end.
+    /// Interval that has to be narrow for the end.
     judged: fn(&[f64]) -> Option<Interval>,
-    /// Times in a row.
+    /// Number of consecutive narrow intervals required.
     in_a_row: usize,
 }
 
@@ -41,7 +41,7 @@ fn interpolated_968(x: &[f64]) -> Option<Interval> {
     median_interval_interpolated(x, 0.968)
 }
 
-/// Interpolated, but exact where two groups are flagged.
+/// Interpolated interval, or the exact one if two groups are flagged.
 fn unflagged(x: &[f64]) -> Option<Interval> {
     match two_modes(x) {
         Some(_) => exact(x),
@@ -56,7 +56,8 @@ fn exact_with_a_gap(x: &[f64], otherwise: fn(&[f64]) -> Option<Interval>) -> Opt
     }
 }
 
-/// Where there may be two groups, the exact interval at 99 %; none below eight values.
+/// Exact interval at 99 % if there may be two groups, which is `None` below eight values; `otherwise` in all
+/// other cases.
 fn guarded(x: &[f64], otherwise: fn(&[f64]) -> Option<Interval>) -> Option<Interval> {
     match has_gap(x) {
         true => median_interval(x, 0.99),
@@ -124,7 +125,7 @@ const fn groups(upper: f64, ratio: f64) -> Noise {
     }
 }
 
-/// Each shape with spreads from "narrow at once" to "never narrow": in between the rule has its say.
+/// Shapes with spreads from "narrow at once" to "never narrow"; in between the rule matters.
 const SHAPES: [(&str, &[Noise]); 7] = [
     (
         "normal",
@@ -201,14 +202,14 @@ const SHAPES: [(&str, &[Noise]); 7] = [
     ),
 ];
 
-/// How runs of one scatter end by one rule.
+/// Ends of runs of one scatter by one rule.
 #[derive(Default)]
 struct Ends {
-    /// Runs whose interval holds the median, by the most trials that are made.
+    /// Runs whose interval contains the median, by the limit on trials.
     held: [usize; 31],
-    /// Trials of all runs, where at most 30 are made.
+    /// Trials of all runs with a limit of 30.
     trials: usize,
-    /// Sum of the half-widths that they end with.
+    /// Sum of the half-widths at the end.
     half_widths: f64,
 }
 
@@ -230,7 +231,7 @@ fn simulate(rule: &Rule, noise: Noise, runs: usize) -> Ends {
             let holds = usize::from(shown.low <= 1.0 && 1.0 <= shown.high);
             ends.held[n] += holds;
             if narrow == rule.in_a_row || n == *TRIALS.end() {
-                // However many more could have been made.
+                // Whatever the higher limit.
                 ends.held[n + 1..]
                     .iter_mut()
                     .for_each(|held| *held += holds);
@@ -261,7 +262,7 @@ fn main() {
             format!("{:.1}", 100.0 * least as f64 / runs as f64)
         });
         let least = least.collect::<Vec<_>>().join(" | ");
-        // Of lognormal values, where all spreads are ended by the rule now and then.
+        // For lognormal values, where the rule ends some runs of every spread.
         let lognormal = &all[1];
         let count = (lognormal.len() * runs) as f64;
         let trials = lognormal.iter().map(|ends| ends.trials).sum::<usize>() as f64;

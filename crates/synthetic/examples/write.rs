@@ -1,7 +1,7 @@
-//! Writes a run file whose truth is known.
+//! Writes a run file with a known truth.
 //!
-//! `cargo run -p iolab-synthetic --example write -- read-size --set bs=4k,64k,1M --curve bs=amortised:64k -o made-up.iolab`,
-//! then `iolab table made-up.iolab`. What is true is printed beside it.
+//! `cargo run -p iolab-synthetic --example write -- read-size --set bs=4k,64k,1M --curve bs=amortised:64k -o
+//! made-up.iolab`, then `iolab table made-up.iolab`. The truth is printed for comparison.
 
 #![allow(clippy::print_stdout, reason = "it prints what is true")]
 
@@ -71,7 +71,7 @@ struct Arguments {
     output: PathBuf,
 }
 
-/// The parts of `a:b:c`, as many as are expected.
+/// Parts of `a:b:c`, in the expected number.
 fn parts<const N: usize>(text: &str) -> Result<[&str; N]> {
     let parts: Vec<&str> = text.split(':').collect();
     let wanted = || Error::usage(format!("'{text}' has not {N} parts between colons"));

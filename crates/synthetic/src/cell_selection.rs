@@ -1,19 +1,19 @@
-//! Selects cells.
+//! Selection of cells by their levels.
 
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::settings::Setting;
 
-/// Cells selected by their levels.
+/// A selection of cells by their levels.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct At(Vec<(String, String)>);
 
 impl At {
-    /// All cells.
+    /// Selection of all cells.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// The cells with these levels: `bs=4k, threads=2`.
+    /// Selection of the cells with these levels: `bs=4k, threads=2`.
     ///
     /// # Panics
     ///
@@ -28,7 +28,7 @@ impl At {
         Self(text.split(',').map(level).collect())
     }
 
-    /// Whether it selects a cell.
+    /// Whether a cell is selected.
     pub fn holds(&self, cell: &Cell) -> bool {
         self.0.iter().all(|(name, level)| {
             let setting = Setting::find(name).expect("looked up before");
@@ -36,7 +36,7 @@ impl At {
         })
     }
 
-    /// The indices of the selected cells of a record.
+    /// Indices of the selected cells of a record.
     pub fn of(&self, record: &RunRecord) -> Vec<usize> {
         let cells = record.cells.iter().enumerate();
         cells

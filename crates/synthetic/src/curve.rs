@@ -1,4 +1,4 @@
-//! The true dependence of throughput on one setting.
+//! True dependence of throughput on one setting.
 
 use iolab_record::Cell;
 use iolab_workload::settings::{Setting, Value};
@@ -6,28 +6,28 @@ use iolab_workload::settings::{Setting, Value};
 /// A factor on the throughput as a function of a setting's number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Curve {
-    /// The same everywhere.
+    /// A factor of 1 everywhere.
     Flat,
     /// With a fixed cost per request: `x / (x + half)`.
     Amortised {
-        /// Where half of the maximum is reached.
+        /// Number at which half of the maximum is reached.
         half: f64,
     },
     /// Proportional up to a point, and constant from there.
     Plateau {
-        /// The start of the constant part.
+        /// Start of the constant part.
         from: f64,
     },
     /// Multiplied by a ratio from some point on.
     Cliff {
-        /// The first number of the lower part.
+        /// First number of the lower part.
         from: f64,
         /// Throughput past it over throughput before it.
         ratio: f64,
     },
     /// Multiplied by a ratio at one point.
     Dip {
-        /// The point.
+        /// Number with the changed throughput.
         at: f64,
         /// Throughput there over throughput elsewhere.
         ratio: f64,
@@ -35,7 +35,7 @@ pub enum Curve {
 }
 
 impl Curve {
-    /// The factor at a point, without unit.
+    /// Factor at a point, without unit.
     pub fn factor(&self, x: f64) -> f64 {
         match *self {
             Curve::Flat => 1.0,
@@ -47,7 +47,7 @@ impl Curve {
         }
     }
 
-    /// The factor of a cell, by its value of a setting.
+    /// Factor of a cell, by its value of a setting.
     ///
     /// # Panics
     ///

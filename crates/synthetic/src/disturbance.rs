@@ -4,7 +4,7 @@ use iolab_record::{Sample, ServedBy, ServedVerdict};
 
 use crate::cell_selection::At;
 
-/// The cause.
+/// Cause of a disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturber {
     /// Other programs read and write on the device: 40 % of all its bytes.
@@ -17,34 +17,34 @@ pub enum Disturber {
     Sleep,
 }
 
-/// What the counters show.
+/// Visibility of a disturbance in the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// The disturbance.
+    /// Counters that show the disturbance.
     Shown,
-    /// Nothing, since they were not read: the origin of the bytes is unknown.
+    /// Counters that were not read, so that the origin of the bytes is unknown.
     NotCounted,
-    /// No disturbance.
+    /// Counters that show no disturbance.
     Hidden,
 }
 
 /// A disturbance of some trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disturbance {
-    /// The cause.
+    /// Cause of the disturbance.
     pub by: Disturber,
-    /// The cells that it can affect.
+    /// Cells that it can affect.
     pub at: At,
-    /// The share of their trials that it affects, at random; 1 for all.
+    /// Share of their trials that it affects, at random; 1 for all.
     pub share: f64,
     /// Throughput with it over throughput without it.
     pub ratio: f64,
-    /// What the counters show.
+    /// Visibility in the counters.
     pub evidence: Evidence,
 }
 
 impl Disturbance {
-    /// One that every trial of some cells shows, and that multiplies their throughput.
+    /// A visible disturbance of every trial of some cells, which multiplies their throughput by `ratio`.
     pub fn of_every_trial(by: Disturber, at: At, ratio: f64) -> Self {
         Self {
             by,
@@ -55,7 +55,7 @@ impl Disturbance {
         }
     }
 
-    /// Adds its evidence to a trial.
+    /// Adds the evidence of the disturbance to a trial.
     pub(crate) fn mark(&self, sample: &mut Sample) {
         match self.evidence {
             Evidence::Shown => self.show(sample),
@@ -78,7 +78,7 @@ impl Disturbance {
         match self.by {
             Disturber::Traffic => {
                 if let Some(device) = &mut sample.counters.device {
-                    // Two thirds of our bytes are 40 % of all bytes.
+                    // Two thirds of the trial's bytes are 40 % of all bytes.
                     device.read_bytes += ours * 2 / 3;
                     device.read_ios += ours * 2 / 3 / 4096;
                 }

@@ -1,22 +1,22 @@
-//! Measures how often claims are true.
+//! Grading of claims: how often they are true.
 
 use std::fmt;
 
 use iolab_stats::share_bounds;
 
-/// The result for one claim in one run.
+/// Result for one claim in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was not claimed.
+    /// The claim was not made.
     NotClaimed,
-    /// It was claimed, and is true.
+    /// The claim was made, and is true.
     True,
-    /// It was claimed, and is false.
+    /// The claim was made, and is false.
     False,
 }
 
 impl Outcome {
-    /// The result for several claims of one run: false if any is false, claimed if any is claimed.
+    /// Result for several claims of one run: false if any is false, claimed if any is claimed.
     pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
         all.into_iter()
             .fold(Self::NotClaimed, |sum, one| match (sum, one) {
@@ -27,10 +27,10 @@ impl Outcome {
     }
 }
 
-/// The results of one kind of claim.
+/// Results of one kind of claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score<K> {
-    /// The kind.
+    /// Kind of claim.
     pub kind: K,
     /// Number of runs in which it could be claimed.
     pub runs: usize,
@@ -40,8 +40,8 @@ pub struct Score<K> {
     pub false_claims: usize,
 }
 
-/// Makes runs with the seeds from 1 on, and counts the results of one kind of claim. A run can be any value: a record with its truth, or two of
-/// them.
+/// Makes runs with the seeds from 1 on, and counts the results of one kind of claim. A run can be any value: a
+/// record with its truth, or two of them.
 pub fn grade<K, R>(
     kind: K,
     runs: usize,
@@ -52,7 +52,7 @@ pub fn grade<K, R>(
     score
 }
 
-/// The same of several kinds, in the same runs: as many as `runs`, or until `is_decided` of each kind.
+/// Grades several kinds in the same runs: as many as `runs`, or until `is_decided` of each kind.
 pub fn grade_each<K, R, const N: usize>(
     kinds: [K; N],
     runs: usize,
@@ -84,8 +84,9 @@ impl<K> Score<K> {
         self.false_claims += usize::from(outcome == Outcome::False);
     }
 
-    /// Whether the runs so far show already that the share of false claims is below what [`is_false_at_most`](Self::is_false_at_most) allows in
-    /// so many runs: by the exact bound for a share that is wrong as rarely as three standard errors.
+    /// Whether the runs so far already show a share of false claims below the limit of
+    /// [`is_false_at_most`](Self::is_false_at_most) for `runs` runs. Uses the exact bound for a share that is
+    /// wrong as rarely as three standard errors.
     pub fn shows_false_at_most(&self, share: f64, runs: usize) -> bool {
         let limit = share + chance(share, runs) / runs as f64;
         let bounds = share_bounds(
@@ -94,27 +95,27 @@ impl<K> Score<K> {
         bounds.is_some_and(|(_, high)| high <= limit)
     }
 
-    /// Whether the share of false claims is at most this, plus three standard errors.
+    /// Whether the share of false claims is at most `share`, plus three standard errors.
     pub fn is_false_at_most(&self, share: f64) -> bool {
         self.false_claims as f64 <= share * self.runs as f64 + chance(share, self.runs)
     }
 
-    /// Whether the share of runs with a true claim is at least this, minus three standard errors.
+    /// Whether the share of runs with a true claim is at least `share`, minus three standard errors.
     pub fn is_true_at_least(&self, share: f64) -> bool {
         (self.claimed - self.false_claims) as f64
             >= share * self.runs as f64 - chance(share, self.runs)
     }
 }
 
-/// Three standard errors of the count of a share in so many runs.
+/// Three standard errors of the count of a share in this number of runs.
 fn chance(share: f64, runs: usize) -> f64 {
     3.0 * (runs as f64 * share * (1.0 - share)).sqrt()
 }
 
-/// The probability of a normal distribution beyond three standard errors.
+/// Probability of a normal distribution beyond three standard errors.
 const BEYOND_THREE_ERRORS: f64 = 0.001_35;
 
-/// A row of a Markdown table: kind, runs, claimed in %, false in %.
+/// Row of a Markdown table: kind, runs, claimed in %, false in %.
 impl<K: fmt::Display> fmt::Display for Score<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let share = |count: usize| 100.0 * count as f64 / self.runs.max(1) as f64;
@@ -154,7 +155,8 @@ mod tests {
 
     #[test]
     fn few_false_claims_decide_before_the_end() {
-        // 5 % and three standard errors of 200 runs are 9.6 %: without a false claim 66 runs show less, with two 109.
+        // 5 % and three standard errors of 200 runs are 9.6 %: without a false claim 66 runs show less, with
+        // two 109.
         let decided = |false_claims: usize| {
             let score = |runs| Score {
                 runs,

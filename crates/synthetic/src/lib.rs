@@ -1,9 +1,10 @@
-//! iolab-synthetic: run records with a known truth, so that claims about them can be graded, and networks of ranks with known
-//! clocks and delays. For tests; no I/O.
+//! iolab-synthetic: run records with a known truth, so that claims about them can be graded, and networks of
+//! ranks with known clocks and delays. For tests; no I/O.
 //!
-//! Files to begin with: `scenario.rs` describes a run by a truth and the cells of an experiment, `scenario_runs.rs` makes it;
-//! `truth.rs` the truth of a run; `grade.rs` how often claims are true; `made_up.rs` the lower layer: records made trial by trial;
-//! `virtual_network.rs` a transport for ranks in virtual time, `thread_network.rs` one in real time.
+//! Files to begin with: `scenario.rs` describes a run by a truth and the cells of an experiment,
+//! `scenario_runs.rs` makes it. `truth.rs` has the truth of a run; `grade.rs` measures how often claims are
+//! true. `made_up.rs` is the lower layer: records made trial by trial. `virtual_network.rs` is a transport for
+//! ranks in virtual time, `thread_network.rs` one in real time.
 
 mod cell_selection;
 mod curve;

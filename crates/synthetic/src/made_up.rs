@@ -11,7 +11,8 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Rate, SyncPolicy, TrialSpec};
 
-/// What such a record was made for: blocks of one trial of each cell in random order, after a warm-up.
+/// Experiment definition of a made-up record: blocks with one trial of each cell in random order, after a
+/// warm-up.
 const DEFINITION: &str = "name = 'made-up'
 question = 'How does throughput depend on the I/O size?'
 response = 'throughput'
@@ -103,7 +104,7 @@ pub fn add_trial(record: &mut RunRecord, cell: usize, mb_s: f64, warmup: bool) -
     record.samples.last_mut().expect("just pushed")
 }
 
-/// A trial of a cell with so many requests at this throughput, MB/s, all transferred by the device.
+/// A trial of a cell with this number of requests and throughput, MB/s, all transferred by the device.
 pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let bytes = requests * cell.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
@@ -184,7 +185,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
             ..Counters::default()
         },
         region: Region {
-            // What it leaves in a cache is written out before the next one.
+            // Data left in a cache is written out before the next trial.
             owed_sync_ns: (written > 0 && cell.spec.trial.sync == SyncPolicy::None)
                 .then_some(elapsed_ns / 100),
             ..Region::default()
@@ -204,12 +205,13 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     }
 }
 
-/// Makes a cell open-loop: its requests were late by half of their service time, and `left` of them were not issued.
+/// Makes a cell open-loop: its requests were late by half of their service time, and `left` of them were not
+/// issued.
 pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     record.cells[cell].spec.trial.rate = Some(Rate::Requests(rate));
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         let made = sample.requests();
-        // The last request is completed when the schedule ends.
+        // The last request completes when the schedule ends.
         sample.elapsed_ns = ((made + left) as f64 * 1e9 / rate as f64) as u64;
         sample.rate_report = Some(RateReport {
             rate_wanted: rate as f64,
@@ -224,8 +226,8 @@ pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     }
 }
 
-/// Makes a cell open-loop with this median response time, in ms; the trials that `behind` names by their number reached half of the rate and
-/// left half a second's requests unmade.
+/// Makes a cell open-loop with this median response time, ms. The trials with their number in `behind` reached
+/// half of the rate, and left half a second's requests unissued.
 pub fn rate_behind(
     record: &mut RunRecord,
     cell: usize,

@@ -1,4 +1,4 @@
-//! The scatter of a cell's trials, as factors with median 1.
+//! Scatter of a cell's trials, as factors with median 1.
 
 use std::f64::consts::{LN_2, SQRT_2};
 
@@ -6,7 +6,7 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, Exp1, StandardNormal, StandardUniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A distribution of independent trials. Each has a median of exactly 1 (a logarithm of 0).
+/// Distribution of independent trials, each with a median of exactly 1 (a logarithm of 0).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
     /// All trials are the same.
@@ -23,8 +23,8 @@ pub enum Noise {
     },
     /// Exponential.
     Exponential,
-    /// Each trial belongs to one of two groups, at random. With equal shares the median is midway between the two, where there
-    /// are no values; otherwise at the inner edge of the larger group.
+    /// Each trial belongs to one of two groups, at random. With equal shares the median is midway between the
+    /// two, without any values there; otherwise it is at the inner edge of the larger group.
     TwoGroups {
         /// Share of the upper group.
         upper: f64,
@@ -45,7 +45,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// The probability that the logarithm of a trial's factor is at most `x`, before centring on the median.
+    /// Probability that the logarithm of a trial's factor is at most `x`, before centring on the median.
     fn raw_share_below(&self, x: f64) -> f64 {
         let normal = |x: f64, sigma: f64| libm::erfc(-x / sigma / SQRT_2) / 2.0;
         match *self {
@@ -69,7 +69,7 @@ impl Noise {
         }
     }
 
-    /// The median of the logarithm before centring.
+    /// Median of the logarithm before centring.
     fn centre(&self) -> f64 {
         match *self {
             Noise::Stalls { sigma, .. } => {
@@ -86,15 +86,15 @@ impl Noise {
         }
     }
 
-    /// The logarithm of the median of this scatter times independent lognormal scatter with this standard deviation of the
-    /// logarithm; 0 where one of the two is zero or the distribution is symmetric.
+    /// Logarithm of the median of this scatter times independent lognormal scatter with the standard deviation
+    /// `sigma` of the logarithm; 0 if one of the two is zero or the distribution is symmetric.
     pub fn log_median_with(&self, sigma: f64) -> f64 {
         // The product of lognormal factors has a median of 1.
         if sigma == 0.0 || matches!(self, Noise::None | Noise::Lognormal { .. }) {
             return 0.0;
         }
         let centre = self.centre();
-        // The distribution of the sum: that of the noise, averaged over the normal one.
+        // Distribution of the sum: the noise's distribution, averaged over the normal one.
         const STEPS: i32 = 200;
         let share_below = |x: f64| {
             let (mut sum, mut weights) = (0.0, 0.0);
@@ -121,7 +121,7 @@ impl Noise {
     }
 }
 
-/// The zero of an increasing function between two points.
+/// Zero of an increasing function between two points.
 fn root(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..80 {
         let middle = f64::midpoint(low, high);
@@ -235,7 +235,7 @@ mod tests {
     ];
 
     #[test]
-    fn half_of_the_trials_are_below_what_is_true() {
+    fn half_of_the_trials_are_below_the_truth() {
         for noise in ALL.into_iter().skip(1) {
             for sigma in [0.0, 0.1] {
                 let truth = noise.log_median_with(sigma);

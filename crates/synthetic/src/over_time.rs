@@ -10,21 +10,21 @@ use crate::truth::TrueChange;
 /// Throughput within each trial, in intervals as runs record them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverTime {
-    /// Standard deviation of the logarithm of the throughput of an interval.
+    /// Standard deviation of the logarithm of an interval's throughput.
     pub sigma: f64,
-    /// The cells whose trials change their level.
+    /// Cells whose trials change their level.
     pub at: At,
-    /// The share of the trial's time before the change.
+    /// Share of the trial's time before the change.
     pub after: f64,
-    /// Throughput after the change over throughput before; that of the whole trial is unaffected.
+    /// Throughput after the change over throughput before; the throughput of the whole trial is unaffected.
     pub ratio: f64,
-    /// The only block whose trials change on the way, for good: those of later blocks are at the later level from the beginning. `None`
-    /// where each trial begins anew.
+    /// The only block with a change within its trials, for good: trials of later blocks are at the later level
+    /// from their beginning. `None` if the change recurs in each trial.
     pub once_in: Option<u32>,
 }
 
 impl OverTime {
-    /// The change within each trial of a cell; 1 for none.
+    /// Change within each trial of a cell; 1 for none.
     pub(crate) fn ratio_in_each(&self, cell: &Cell) -> f64 {
         match self.at.holds(cell) && self.once_in.is_none() {
             true => self.ratio,
@@ -32,7 +32,7 @@ impl OverTime {
         }
     }
 
-    /// The change within a trial of a cell in this block; 1 for none.
+    /// Change within a trial of a cell in this block; 1 for none.
     fn ratio_in(&self, cell: &Cell, block: u32) -> f64 {
         let is_here = self.once_in.is_none_or(|once| once == block);
         match self.at.holds(cell) && is_here {
@@ -41,7 +41,7 @@ impl OverTime {
         }
     }
 
-    /// The throughput of a whole trial of a cell in this block over what it is before a change that happens once.
+    /// Throughput of a whole trial of a cell in this block, over its level before a single change for good.
     pub(crate) fn level(&self, cell: &Cell, block: u32) -> f64 {
         match self.once_in {
             Some(once) if self.at.holds(cell) && block >= once => {
@@ -52,7 +52,7 @@ impl OverTime {
         }
     }
 
-    /// The change for good of a cell, where there is one.
+    /// Change for good of a cell, if any.
     pub(crate) fn change(&self, cell: &Cell) -> Option<TrueChange> {
         let block = self.once_in.filter(|_| self.at.holds(cell))?;
         Some(TrueChange {
@@ -61,7 +61,7 @@ impl OverTime {
         })
     }
 
-    /// The intervals of a trial; together they hold what it did.
+    /// Intervals of a trial, which add up to its totals.
     pub(crate) fn series(&self, cell: &Cell, sample: &Sample, random: &mut Random) -> SampleSeries {
         let ratio = self.ratio_in(cell, sample.block);
         let change_ns = self.after * sample.elapsed_ns as f64;

@@ -1,31 +1,31 @@
-//! How often the interval of a ratio of medians of two separate samples holds the ratio, and how often it shows one.
+//! Coverage and power of the interval of a ratio of medians of two separate samples.
 
 use iolab_stats::ratio_of_medians;
 
 use crate::noise::{Draws, Noise};
 
-/// Sizes of families of comparisons that hold together in 95 %.
+/// Sizes of families of comparisons with simultaneous 95 % intervals.
 pub const FAMILIES: [usize; 3] = [1, 4, 12];
 
-/// The scatter of two samples.
+/// Scatter of two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shapes {
-    /// Of one.
+    /// Scatter of the base sample.
     pub base: Noise,
-    /// Of the other.
+    /// Scatter of the new sample.
     pub new: Noise,
 }
 
-/// The lowest coverage that was found.
+/// Lowest coverage found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeastCoverage {
     /// Probability that all intervals of a family hold their ratios.
     pub coverage: f64,
-    /// Its standard error.
+    /// Standard error of the coverage.
     pub error: f64,
-    /// The shapes with it.
+    /// Shapes with the lowest coverage.
     pub shapes: Shapes,
-    /// The number of trials with it.
+    /// Number of trials with the lowest coverage.
     pub trials: usize,
 }
 
@@ -66,7 +66,7 @@ pub fn shapes() -> Vec<Shapes> {
     all
 }
 
-/// The confidence of each interval of a family.
+/// Confidence of each interval of a family.
 fn confidence(family: usize) -> f64 {
     1.0 - 0.05 / family as f64
 }
@@ -77,8 +77,8 @@ fn sample(draws: &mut Draws, trials: usize, shift: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The share of so many pairs of samples whose interval leaves 1 out, where the ratio of their medians is `ratio`; `None` where so few
-/// trials have no interval.
+/// Share of `pairs` pairs of samples whose interval excludes 1, for a ratio `ratio` of their medians; `None` if
+/// this number of trials has no interval.
 pub fn share_apart(
     shapes: Shapes,
     ratio: f64,
@@ -98,7 +98,7 @@ pub fn share_apart(
     Some(apart as f64 / pairs as f64)
 }
 
-/// The lowest coverage over all pairs of shapes and these numbers of trials, for a family of this size.
+/// Lowest coverage over all pairs of shapes and these numbers of trials, for a family of this size.
 pub fn least_coverage(family: usize, trials: &[usize], pairs: usize) -> Option<LeastCoverage> {
     let all = shapes()
         .into_iter()

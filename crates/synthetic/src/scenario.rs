@@ -1,4 +1,4 @@
-//! Describes runs of the built-in experiments with a given truth.
+//! Description of runs of the built-in experiments with a given truth.
 
 use iolab_plan::experiment::Experiment;
 use iolab_record::Cell;
@@ -30,7 +30,7 @@ impl Common {
     }
 }
 
-/// The difference of the first trials of a cell.
+/// Deviation of the first trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmUp {
     /// Number of blocks affected, including the warm-up block; 1 is that only.
@@ -42,20 +42,20 @@ pub struct WarmUp {
 /// A permanent change of the level, as when a cache of the device is full.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The cells affected.
+    /// Cells affected.
     pub at: At,
-    /// The share of the measured blocks before it.
+    /// Share of the measured blocks before it.
     pub after: f64,
     /// Throughput after it over throughput before it.
     pub ratio: f64,
 }
 
-/// The description of a run to make. Begin with [`Scenario::of`] and change fields.
+/// Description of a run to make. Begin with [`Scenario::of`] and change fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// The experiment.
+    /// Experiment of the run.
     pub experiment: Experiment,
-    /// The name of the target.
+    /// Name of the target.
     pub target: String,
     /// Start, in seconds since 1970.
     pub started: u64,
@@ -65,21 +65,21 @@ pub struct Scenario {
     pub curves: Vec<(&'static str, Curve)>,
     /// Factors on the throughput of selected cells.
     pub effects: Vec<(At, f64)>,
-    /// The scatter of the trials of a cell.
+    /// Scatter of the trials of a cell.
     pub noise: Noise,
-    /// The scatter of selected cells; the last match counts.
+    /// Scatter of selected cells; the last match counts.
     pub noises: Vec<(At, Noise)>,
     /// p99 over p50 of the latency of selected cells; the default is 3, with a scatter of 5 %.
     pub tails: Vec<(At, f64)>,
     /// Variation that all cells share.
     pub common: Common,
-    /// The difference of the first trials.
+    /// Deviation of the first trials.
     pub warm_up: WarmUp,
     /// Permanent changes.
     pub changes: Vec<Change>,
-    /// Throughput within each trial; `None` where it is not recorded.
+    /// Throughput within each trial; `None` if it is not recorded.
     pub over_time: Option<OverTime>,
-    /// Disturbances.
+    /// Disturbances of some trials.
     pub disturbances: Vec<Disturbance>,
     /// Number of measured trials of each cell.
     pub trials: u32,
@@ -121,7 +121,7 @@ impl Scenario {
         }
     }
 
-    /// The same scenario on another target, an hour later.
+    /// This scenario on another target, an hour later.
     pub fn on(&self, target: &str) -> Self {
         Self {
             target: target.to_owned(),
@@ -129,7 +129,7 @@ impl Scenario {
         }
     }
 
-    /// The same scenario an hour later: a new run to compare with a base.
+    /// This scenario an hour later: a new run to compare with a base.
     pub fn later(&self) -> Self {
         Self {
             started: self.started + 3600,
@@ -137,7 +137,7 @@ impl Scenario {
         }
     }
 
-    /// The truth of a cell of a run in which no trial is disturbed.
+    /// Truth of a cell in a run without disturbed trials.
     pub(crate) fn truth_of(&self, cell: &Cell) -> TrueCell {
         let changes = self.changes.iter().filter(|change| change.at.holds(cell));
         let changes = changes.map(|change| TrueChange {
@@ -160,7 +160,7 @@ impl Scenario {
         }
     }
 
-    /// The true throughput of a cell, MB/s.
+    /// True throughput of a cell, MB/s.
     fn level(&self, cell: &Cell) -> f64 {
         let curves = self.curves.iter();
         let effects = self.effects.iter().filter(|(at, _)| at.holds(cell));
@@ -176,13 +176,13 @@ impl Scenario {
         own.map_or(self.noise, |(_, noise)| *noise)
     }
 
-    /// The true 99th percentile of a cell's latency over its median.
+    /// True 99th percentile of a cell's latency over its median.
     fn tail(&self, cell: &Cell) -> f64 {
         let own = self.tails.iter().filter(|(at, _)| at.holds(cell));
         TAIL * own.map(|(_, factor)| factor).product::<f64>()
     }
 
-    /// The deterministic factor of a cell in a block.
+    /// Deterministic factor of a cell in a block.
     pub(crate) fn course(&self, cell: &Cell, block: u32) -> f64 {
         let warm_up = match block < self.warm_up.blocks {
             true => self.warm_up.ratio,
@@ -193,11 +193,11 @@ impl Scenario {
         warm_up * past.map(|change| change.ratio).product::<f64>()
     }
 
-    /// The first block after a change.
+    /// First block after a change.
     fn first_after(&self, change: &Change) -> u32 {
         (change.after * f64::from(self.trials)).round() as u32 + 1
     }
 }
 
-/// The default of p99 over p50.
+/// Default of p99 over p50.
 const TAIL: f64 = 3.0;

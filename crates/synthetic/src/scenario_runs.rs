@@ -1,4 +1,4 @@
-//! Makes the runs of a scenario.
+//! Runs of a scenario.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -15,9 +15,9 @@ use crate::over_time::OverTime;
 use crate::scenario::{Common, Scenario};
 use crate::truth::{TrueCell, Truth};
 
-/// What the runs of a scenario share, whatever their seed.
+/// Part shared by all runs of a scenario, whatever their seed.
 struct Prepared {
-    /// The record before the first trial.
+    /// Record before the first trial.
     record: RunRecord,
     cells: Vec<PreparedCell>,
     started: u64,
@@ -26,18 +26,18 @@ struct Prepared {
     over_time: Option<OverTime>,
 }
 
-/// The same of a cell.
+/// Part of a cell shared by all runs of a scenario.
 struct PreparedCell {
     truth: TrueCell,
     draws: Draws,
-    /// The logarithms of the deterministic factors of each block: of the run, and of changes inside trials.
+    /// Logarithms of the deterministic factors of each block: of the run, and of changes inside trials.
     course: Vec<[f64; 2]>,
-    /// What can disturb its trials.
+    /// Disturbances that can affect its trials.
     disturbances: Vec<Disturbance>,
 }
 
 impl Scenario {
-    /// The run with this seed, and its truth.
+    /// Run with this seed, and its truth.
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl Scenario {
         Prepared::of(self).run(seed)
     }
 
-    /// The same for many seeds: what their runs share is made once.
+    /// Function from a seed to its run and truth; the shared part of the runs is made once.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl Prepared {
         }
     }
 
-    /// The run with this seed, and its truth.
+    /// Run with this seed, and its truth.
     fn run(&self, seed: u64) -> (RunRecord, Truth) {
         let mut record = self.record.clone();
         record.run.seed = seed;
@@ -147,7 +147,7 @@ impl Prepared {
     }
 }
 
-/// The record of a scenario before the first trial.
+/// Record of a scenario before the first trial.
 fn before_first_trial(scenario: &Scenario) -> RunRecord {
     let plan =
         Plan::of_new_run(scenario.experiment.clone(), &OneProcess).expect("a plan with cells");
@@ -196,15 +196,15 @@ fn stretch(sample: &mut Sample, tail: f64) {
     }
 }
 
-/// The variation that all cells share, as a sequence.
+/// Variation that all cells share, as a sequence.
 struct CommonCourse {
     common: Common,
     blocks: u32,
     cells: usize,
     random: Random,
-    /// The factor of the current block.
+    /// Factor of the current block.
     block: f64,
-    /// The current value of the autoregressive series, over its standard deviation.
+    /// Current value of the autoregressive series, over its standard deviation.
     wandered: f64,
 }
 
@@ -222,7 +222,8 @@ impl CommonCourse {
     }
 
     fn next_block(&mut self, block: u32) {
-        // Measured blocks are numbered from 1; the warm-up is like the first, and a single one is the middle.
+        // Measured blocks are numbered from 1; the warm-up is like the first, and a single one is in the
+        // middle.
         let place = match self.blocks {
             0 | 1 => 0.0,
             blocks => f64::from(block.max(1) - 1) / f64::from(blocks - 1) - 0.5,
@@ -230,7 +231,7 @@ impl CommonCourse {
         self.block = self.common.block_sigma * self.random.normal() + self.common.trend * place;
     }
 
-    /// The logarithm of the factor of the next trial.
+    /// Logarithm of the factor of the next trial.
     fn next_log(&mut self) -> f64 {
         let kept = self.common.wander_correlation.powf(1.0 / self.cells as f64);
         self.wandered = kept * self.wandered + (1.0 - kept * kept).sqrt() * self.random.normal();
@@ -246,7 +247,7 @@ fn requests(spec: &TrialSpec, mb_s: f64) -> u64 {
     in_time.min(in_bytes).max(1)
 }
 
-/// Sets what ended the repetition of each cell.
+/// Sets the reason for the end of each cell's repetition.
 fn end(record: &mut RunRecord) {
     let precision = record.experiment.precision;
     let response = record.experiment.response;

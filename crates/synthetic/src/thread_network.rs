@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use iolab_cluster::link::{Link, LossReason, LostRank};
 
-/// A message, and the rank that sent it.
+/// A message with its sending rank.
 type Parcel = (usize, Vec<u8>);
 
-/// One thread's place among the others.
+/// One thread's end of the transport.
 pub struct ThreadLink {
     rank: usize,
     inboxes: Arc<[Sender<Parcel>]>,
@@ -19,7 +19,7 @@ pub struct ThreadLink {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
-/// Places for so many threads, which read the same clock, ns.
+/// Ends for `count` threads, which read the same clock, ns.
 pub fn threads(count: usize, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Vec<ThreadLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| channel()).unzip();
     let inboxes: Arc<[_]> = inboxes.into();
@@ -48,7 +48,7 @@ impl Link for ThreadLink {
     }
 
     fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), LostRank> {
-        // A thread that has ended is noticed by those who wait for its answer.
+        // The end of a thread is noticed by threads that wait for its answer.
         let _ = self.inboxes[to].send((self.rank, message.to_vec()));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Traced trials of which it is known where their time goes.
+//! Traced trials with a known division of their time.
 
 use iolab_record::RunRecord;
 use iolab_workload::stages::{
@@ -16,19 +16,19 @@ const REQUESTS: u64 = 1000;
 const MEAN_NS: f64 = 1e5;
 const TAIL_NS: f64 = 1e6;
 
-/// How one time is divided among three layers: the shares scatter from trial to trial.
+/// Division of a time among three layers; the shares scatter from trial to trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LayerShares {
     /// Median share of the first layer.
     pub first: f64,
-    /// Share of the rest that the second layer has; the third has what is left.
+    /// Share of the second layer in the rest; the third layer has what remains.
     pub second: f64,
     /// Standard deviation of the logarithm of the odds of the first share.
     pub sigma: f64,
 }
 
 impl LayerShares {
-    /// The median shares of the three: each is a monotonic function of the first.
+    /// Median shares of the three layers: each is a monotonic function of the first.
     pub fn medians(self) -> [f64; 3] {
         self.shares(self.first)
     }
@@ -45,25 +45,25 @@ impl LayerShares {
     }
 }
 
-/// Where the time of a cell goes.
+/// True division of a cell's time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layers {
-    /// Of the mean time of a request: [`LAYERS`].
+    /// Division of the mean time of a request among [`LAYERS`].
     pub mean: LayerShares,
-    /// Of the slowest ones.
+    /// Division of the time of the slowest requests.
     pub tail: LayerShares,
-    /// Of the mean time of a sync: [`SYNC_LAYERS`].
+    /// Division of the mean time of a sync among [`SYNC_LAYERS`].
     pub sync: LayerShares,
-    /// Of the slowest ones.
+    /// Division of the time of the slowest syncs.
     pub sync_tail: LayerShares,
 }
 
-/// The layers that requests pass.
+/// Layers that requests pass.
 pub const LAYERS: [Stage; 3] = [Stage::Device, Stage::CpuWait, Stage::Reaping];
-/// The layers that have syncs.
+/// Layers of syncs.
 pub const SYNC_LAYERS: [Stage; 3] = [Stage::SyncFlush, Stage::SyncJournal, Stage::SyncHost];
 
-/// A run whose cells each have so many measured trials. The later a cell, the slower are its requests.
+/// A run with `trials` measured trials in each cell. Later cells have slower requests.
 pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut made = record("traced", &["threads"]);

@@ -1,4 +1,4 @@
-//! What trials did over their time.
+//! Courses of throughput and latency within trials.
 
 use iolab_record::{
     Moved, Operation, PerOperation, RequestTime, RunRecord, Sample, SampleLatencyOverTime,
@@ -7,7 +7,7 @@ use iolab_record::{
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::series::{Interval, Series};
 
-/// Each trial over time: twelve intervals, faster from the eighth on.
+/// Throughput of each trial over time: twelve intervals, faster from the eighth on.
 pub fn throughput_inside(record: &RunRecord) -> Vec<SampleSeries> {
     let of = |sample: &Sample| SampleSeries {
         sample: sample.id,

@@ -1,33 +1,33 @@
-//! The truth of a run made by a scenario.
+//! Truth of a run made by a scenario.
 
 use iolab_record::Cell;
 use iolab_workload::response::Response;
 
 use crate::noise::Noise;
 
-/// The truth of a run, cell by cell in the order of its record.
+/// Truth of a run, cell by cell in the order of its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
-    /// The truth of each cell.
+    /// Truth of each cell.
     pub cells: Vec<TrueCell>,
 }
 
-/// The truth of one cell.
+/// Truth of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrueCell {
     /// The cell.
     pub cell: Cell,
     /// Median throughput of undisturbed trials before any change, MB/s: the truth for ratios.
     pub mb_s: f64,
-    /// The scatter of its trials.
+    /// Scatter of its trials.
     pub noise: Noise,
     /// Standard deviation of the logarithm of the random variation that all cells share: blocks and autoregression.
     pub common_sigma: f64,
-    /// The 99th percentile of latency over its median.
+    /// 99th percentile of latency over its median.
     pub p99_over_p50: f64,
     /// Changes of the level over the measured blocks.
     pub changes: Vec<TrueChange>,
-    /// Throughput in the last part of each trial over that in its first part; 1 without a change.
+    /// Throughput in the last part of each trial over the first part; 1 without a change.
     pub within_trials: f64,
     /// Number of measured trials that were disturbed.
     pub disturbed: usize,
@@ -40,25 +40,25 @@ pub struct TrueCell {
 /// A permanent change of the level of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrueChange {
-    /// The first measured block of the new level, from 1.
+    /// First measured block of the new level, from 1.
     pub block: u32,
     /// Throughput after it over throughput before it.
     pub ratio: f64,
 }
 
 impl TrueCell {
-    /// Median throughput over all random variation in this run, MB/s; `None` where the level changes during the run, or a
-    /// disturbance or the warm-up effect concerns some trials.
+    /// Median throughput over all random variation in this run, MB/s. `None` if the level changes during the
+    /// run, or a disturbance or the warm-up effect concerns some trials.
     pub fn median_mb_s(&self) -> Option<f64> {
         let is_steady = self.changes.is_empty() && self.disturbed == 0 && self.warming == 0;
         is_steady.then(|| self.mb_s * self.noise.log_median_with(self.common_sigma).exp())
     }
 
-    /// The truth in the unit of a response; `None` for responses that depend on more than the throughput.
+    /// Truth in the unit of a response; `None` for responses that depend on more than the throughput.
     pub fn value(&self, response: Response) -> Option<f64> {
         let trial = self.cell.trial();
         let iops = self.mb_s * 1e6 / trial.bs as f64;
-        // Little's law, in the closed loop.
+        // Little's law in the closed loop.
         let p50_ns = trial.in_flight_of_all() as f64 * 1e9 / iops;
         match response {
             Response::Throughput => Some(self.mb_s),
@@ -77,17 +77,17 @@ impl TrueCell {
 }
 
 impl Truth {
-    /// The true ratio of the throughput of two cells of this run, the second over the first.
+    /// True ratio of the throughput of two cells of this run, the second over the first.
     pub fn ratio(&self, base: usize, new: usize) -> f64 {
         self.cells[new].mb_s / self.cells[base].mb_s
     }
 
-    /// The true ratio of one cell in two runs, the other run's value over this one's.
+    /// True ratio of one cell in two runs, the other run's value over this one's.
     pub fn ratio_to(&self, new: &Truth, cell: usize) -> f64 {
         new.cells[cell].mb_s / self.cells[cell].mb_s
     }
 
-    /// The cell with the highest true throughput; the first of several.
+    /// Cell with the highest true throughput; the first of several.
     pub fn best(&self) -> usize {
         let best = |a: usize, b: usize| match self.cells[b].mb_s > self.cells[a].mb_s {
             true => b,

@@ -1,8 +1,9 @@
-//! A transport within one process, whose time is computed: each rank is a thread, and its time advances only by messages
-//! and by [`VirtualLink::work`]. Clocks and delays are made up, so that what the ranks find can be held against the truth.
+//! A transport within one process in computed time: each rank is a thread, and its time advances only by
+//! messages and by [`VirtualLink::work`]. Clocks and delays are made up, so that the ranks' findings can be
+//! compared with the truth.
 //!
-//! A receive names its sender, so that the outcome does not depend on how the threads are scheduled (Kahn, Information
-//! Processing 74 (1974) 471-475).
+//! A receive names its sender, so the outcome does not depend on the scheduling of the threads (Kahn,
+//! Information Processing 74 (1974) 471-475).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,45 +13,45 @@ use std::time::Duration;
 
 use iolab_cluster::link::{Link, LossReason, LostRank};
 
-/// A clock as it is made up: its reading at a moment of true time.
+/// A made-up clock: its reading at a moment of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Skew {
-    /// Its reading at time 0, ns.
+    /// Reading at time 0, ns.
     pub offset_ns: i64,
-    /// It runs ahead by this, parts per million.
+    /// Drift: excess of its rate, parts per million.
     pub drift_ppm: f64,
 }
 
 impl Skew {
-    /// What it shows at a moment of true time, ns.
+    /// Reading at a moment of true time, ns.
     pub fn reading(self, true_ns: i64) -> i64 {
         self.offset_ns + true_ns + (true_ns as f64 * self.drift_ppm * 1e-6).round() as i64
     }
 }
 
-/// What messages cost. The parameters are those of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, 7th SPAA (1995)
-/// 95-105).
+/// Costs of messages. The parameters are from LogGP (Alexandrov, Ionescu, Schauser and Scheiman, 7th SPAA
+/// (1995) 95-105).
 pub trait Costs: Send + Sync {
-    /// Time on the way of message number `count` from one rank to another, ns.
+    /// Transit time of message number `count` from one rank to another, ns.
     fn latency_ns(&self, from: usize, to: usize, count: u64) -> u64;
 
-    /// Time that sending or receiving takes a rank, ns.
+    /// Time that a rank spends on sending or receiving, ns.
     fn overhead_ns(&self) -> u64;
 
-    /// Time that each byte adds, ns.
+    /// Additional time per byte, ns.
     fn byte_ns(&self) -> f64;
 }
 
-/// What went over a network.
+/// Traffic of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// Messages sent.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub bytes: u64,
 }
 
-/// What all seats share.
+/// State shared by all ranks.
 struct Shared {
     inboxes: Vec<Sender<Parcel>>,
     costs: Box<dyn Costs>,
@@ -60,12 +61,12 @@ struct Shared {
 
 struct Parcel {
     from: usize,
-    /// When it arrives, true time; `None` says that nothing more will come.
+    /// Arrival, true time; `None` means that nothing more will come.
     arrival: Option<i64>,
     message: Vec<u8>,
 }
 
-/// One rank's place in the network.
+/// One rank's end of the network.
 pub struct VirtualLink {
     shared: Arc<Shared>,
     rank: usize,
@@ -78,7 +79,7 @@ pub struct VirtualLink {
     sent: HashMap<usize, u64>,
 }
 
-/// The seats of a network with these clocks, one for each rank.
+/// Ends of a network with these clocks, one for each rank.
 pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = clocks.iter().map(|_| channel()).unzip();
     let shared = Arc::new(Shared {
@@ -111,7 +112,7 @@ impl VirtualLink {
         self.now
     }
 
-    /// Lets true time pass until the clock of this rank shows `reading`; none where it does already.
+    /// Lets true time pass until the clock of this rank shows `reading`; no time if it already does.
     pub fn work_until(&mut self, reading: i64) {
         let rate = 1.0 + self.clock.drift_ppm * 1e-6;
         let at = ((reading - self.clock.offset_ns) as f64 / rate).round() as i64;
@@ -123,7 +124,7 @@ impl VirtualLink {
         self.clock.offset_ns += ns;
     }
 
-    /// Never sends anything again, as a rank that was killed or stopped; those who wait for it learn of that only by
+    /// Never sends anything again, like a rank that was killed or stopped; waiting ranks notice that only by
     /// waiting.
     pub fn fall_silent(&self) {
         self.say_so();
@@ -131,7 +132,7 @@ impl VirtualLink {
 
     fn say_so(&self) {
         for inbox in &self.shared.inboxes {
-            // Whoever is gone needs no word of it.
+            // A rank that is gone need not be notified.
             let _ = inbox.send(Parcel {
                 from: self.rank,
                 arrival: None,
@@ -140,7 +141,7 @@ impl VirtualLink {
         }
     }
 
-    /// What went over the whole network so far.
+    /// Traffic of the whole network so far.
     pub fn traffic(&self) -> Traffic {
         Traffic {
             messages: self.shared.messages.load(Ordering::Relaxed),
@@ -206,7 +207,7 @@ impl Link for VirtualLink {
             if self.silent.contains(&from) {
                 break;
             }
-            // The network lives as long as this seat, so that there is always a sender.
+            // The network lives as long as this end, so there is always a sender.
             let Ok(parcel) = self.inbox.recv() else { break };
             match parcel.arrival {
                 Some(at) => {

@@ -1,5 +1,6 @@
-//! What is claimed of the questions that single experiments ask, of runs whose truth is known: programs, buffers that were not touched, limits
-//! that groups share, fixed costs, ways, settings to choose. `claims.rs` tells how the table of docs/METHODS.md is made.
+//! Grades of claims about the questions of single experiments, on runs with known truth: programs, untouched
+//! buffers, limits shared by groups, fixed costs, ways of issuing requests, recommended settings. `claims.rs`
+//! explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::fixed_cost;
@@ -19,7 +20,7 @@ use super::claims::{
     place, runs, runs_beside, shapes,
 };
 
-/// Trials of each cell: the fewest that have an interval, and more.
+/// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
 
 type Made = (RunRecord, Truth);
@@ -28,7 +29,7 @@ fn level(truth: &Truth, id: CellId) -> f64 {
     truth.cells[place(id, truth)].mb_s
 }
 
-/// The same run of whole programs, which take 1 s at 1 MB/s.
+/// The run as one of whole programs, which take 1 s at 1 MB/s.
 fn of_programs((mut record, truth): Made) -> Made {
     for sample in &mut record.samples {
         sample.elapsed_ns = (1e9 / sample.throughput_mb_s()) as u64;
@@ -37,7 +38,8 @@ fn of_programs((mut record, truth): Made) -> Made {
     (record, truth)
 }
 
-/// Whether all that is said of two programs is true: a difference at a size, and from which size on they are equivalent.
+/// Whether all statements on two programs are true: a difference at a size, and the size from which on they are
+/// equivalent.
 fn programs((record, truth): Made) -> Outcome {
     let analysis = analyse(&record);
     let time = |bytes: u64, linkage: &str| {
@@ -88,8 +90,8 @@ fn linkage(noise: Noise, trials: u32, effects: &[(&str, f64)]) -> Scenario {
 }
 
 #[test]
-fn programs_are_told_apart_and_alike_only_where_they_are() {
-    // 4 % is within the wider margin and not within the narrower one.
+fn programs_are_called_different_or_equal_only_correctly() {
+    // 4 % is within the wider margin and outside the narrower one.
     let near = [("linkage=dynamic", 0.96)];
     let apart = [
         ("region=4KiB,linkage=dynamic", 0.5),
@@ -116,7 +118,7 @@ fn programs_are_told_apart_and_alike_only_where_they_are() {
     }
 }
 
-/// A program that others keep from the CPUs is not called slower, nor a slower one alike.
+/// A program that others keep from the CPUs is not called slower, and a slower one is not called equal.
 #[test]
 fn programs_beside_others_are_not_judged() {
     let disturbed = |at: &str| {
@@ -153,7 +155,7 @@ fn programs_beside_others_are_not_judged() {
     }
 }
 
-/// Whether untouched buffers are said to be slower where they are.
+/// Whether untouched buffers are called slower only correctly.
 fn preparation((mut record, truth): Made) -> Outcome {
     for sample in &mut record.samples {
         let mut cells = truth.cells.iter();
@@ -183,7 +185,7 @@ fn preparation((mut record, truth): Made) -> Outcome {
 }
 
 #[test]
-fn buffers_that_were_not_touched_are_called_slower_only_where_they_are() {
+fn untouched_buffers_are_called_slower_only_correctly() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let none = Scenario {
@@ -226,7 +228,7 @@ fn buffers_that_were_not_touched_are_called_slower_only_where_they_are() {
     hold_runs(kind, &disturbed, "Cpu", all_runs(), preparation);
 }
 
-/// Sizes that stand for groups: two alone, then both at once, which reach this share of the sum.
+/// Sizes that represent groups: two alone, then both at once, which reach `share` of the sum.
 fn groups(noise: Noise, trials: u32, share: f64) -> Scenario {
     Scenario {
         effects: vec![
@@ -240,7 +242,7 @@ fn groups(noise: Noise, trials: u32, share: f64) -> Scenario {
     }
 }
 
-/// The same run, as one of two groups `a` and `b`.
+/// The run as one of two groups `a` and `b`.
 fn as_groups((mut record, truth): Made) -> Made {
     record.experiment.factors = vec!["active".to_owned()];
     for (cell, active) in record.cells.iter_mut().zip(["a", "b", "all"]) {
@@ -278,10 +280,10 @@ fn limits((record, truth): Made) -> Outcome {
 }
 
 #[test]
-fn a_limit_that_groups_share_is_told_where_there_is_one() {
+fn limit_shared_by_groups_is_reported_if_any() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
-            // Alone, a reaches two thirds of the sum: at that share it suffices.
+            // Alone, a reaches two thirds of the sum, so its rate is enough at that share.
             for share in [1.0, 2.0 / 3.0, 0.8] {
                 let scenario = groups(noise, trials, share);
                 let name = format!("{name}, {share:.2} of the sum, n = {trials}");
@@ -308,7 +310,7 @@ fn a_limit_that_groups_share_is_told_where_there_is_one() {
     hold_made(kind, all_runs(), make, limits);
 }
 
-/// Whether the time of a request is within the error that is told, at every size that was measured.
+/// Whether the time of a request is within the stated error, at every measured size.
 fn costs((record, truth): Made) -> Outcome {
     let analysis = analyse(&record);
     let curves = by_size(&analysis, "bs");
@@ -331,7 +333,7 @@ fn costs((record, truth): Made) -> Outcome {
 }
 
 #[test]
-fn the_time_of_a_request_is_within_the_error_that_is_told() {
+fn time_of_a_request_is_within_the_error() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let amortised = |half: f64| ("bs", Curve::Amortised { half });
@@ -390,7 +392,7 @@ fn the_fastest_way_is_never_ruled_out() {
     }
 }
 
-/// Whether a setting that is offered as nearly as good is.
+/// Whether a setting recommended as nearly as good is that.
 fn chosen((record, truth): Made) -> Outcome {
     let analysis = analyse(&record);
     let all = choices(&[&analysis]);
@@ -425,7 +427,8 @@ fn a_simpler_setting_is_nearly_as_good() {
     }
 }
 
-/// What a disturbance keeps from being the best is not called best or near, nor what it lies above.
+/// A setting kept from being the best by a disturbance is not called best or near, and settings below it are
+/// not either.
 #[test]
 fn a_disturbed_best_makes_nothing_near() {
     let slowed = |at: &str| {

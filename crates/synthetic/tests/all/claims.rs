@@ -1,8 +1,10 @@
-//! What is claimed of runs whose truth is known: how often it is false, and how often what is large is said.
+//! Grades of claims about runs with known truth: how often they are false, and how often large effects are
+//! reported.
 //!
-//! `IOLAB_GRADE_RUNS=2000 cargo test --release -p iolab-synthetic --test all -- claims:: --nocapture` prints its rows of the table of
-//! docs/METHODS.md, which names the command for all of them. Without it a row is made of a tenth of these runs, or of a third of that if they show
-//! already that its limit holds; with `IOLAB_GRADE_ONLY=TEXT` only rows that hold this text are made.
+//! `IOLAB_GRADE_RUNS=2000 cargo test --release -p iolab-synthetic --test all -- claims:: --nocapture` prints
+//! its rows of the table of docs/METHODS.md, which has the command for all of them. Otherwise a row uses a
+//! tenth of these runs, or a third of that if they already show that its limit is met. `IOLAB_GRADE_ONLY=TEXT`
+//! selects the rows with this text.
 
 #![allow(
     clippy::print_stdout,
@@ -23,15 +25,15 @@ use iolab_synthetic::{
 };
 use iolab_workload::response::Response;
 
-/// Greatest share of runs in which a kind may make a false claim.
+/// Greatest share of runs with a false claim of a kind.
 pub(crate) const FALSE_MAX: f64 = 0.05;
-/// Least share of runs in which a large effect is said.
+/// Least share of runs that report a large effect.
 pub(crate) const SAID_MIN: f64 = 0.9;
 
 /// Runs of a row: the fewest, and the most, which are made if the fewest do not decide.
 pub(crate) type Runs = RangeInclusive<usize>;
 
-/// A tenth of the runs that each kind has in the table.
+/// A tenth of the runs of each kind in the table.
 const TENTH: usize = 200;
 
 /// Runs of a row whose kind has two others or more.
@@ -39,7 +41,7 @@ pub(crate) fn runs() -> Runs {
     runs_beside(2)
 }
 
-/// Runs of a row whose kind has so many others: the kind has at least a tenth of those of the table.
+/// Runs of a row whose kind has `others` further rows: the kind has at least a tenth of the table's runs.
 pub(crate) fn runs_beside(others: usize) -> Runs {
     let most = *all_runs().end();
     match makes_table() {
@@ -57,7 +59,7 @@ pub(crate) fn all_runs() -> Runs {
     runs..=runs
 }
 
-/// A quarter of these, of a kind whose runs take long.
+/// A quarter of these runs, for a kind with slow ones.
 pub(crate) fn few_runs() -> Runs {
     let runs = all_runs().end().div_ceil(4);
     runs..=runs
@@ -68,7 +70,7 @@ pub(crate) fn makes_table() -> bool {
     std::env::var_os("IOLAB_GRADE_RUNS").is_some()
 }
 
-/// Whether a row is to be made.
+/// Whether a row is requested.
 fn is_asked(kind: &Kind) -> bool {
     let only = std::env::var("IOLAB_GRADE_ONLY").unwrap_or_default();
     kind.to_string().contains(&only)
@@ -87,7 +89,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The shapes of scatter that cells have, each with a name.
+/// Shapes of scatter of cells, each with a name.
 pub(crate) fn shapes() -> Vec<(&'static str, Noise)> {
     vec![
         ("lognormal 3 %", Noise::Lognormal { sigma: 0.03 }),
@@ -111,7 +113,7 @@ pub(crate) fn shapes() -> Vec<(&'static str, Noise)> {
     ]
 }
 
-/// The factor that the blocks of a run share: half as much again as in a quiet run.
+/// Factor shared by the blocks of a run: half as much again as in a quiet run.
 pub(crate) fn drifting() -> Common {
     Common {
         block_sigma: 0.1,
@@ -126,7 +128,7 @@ pub(crate) fn place(id: CellId, truth: &Truth) -> usize {
     places.position(|cell| cell == id.cell).expect("a cell")
 }
 
-/// Whether an effect on a response is true, where it is claimed.
+/// Whether a claimed effect on a response is true.
 fn of_effect(effect: &Effect, response: Response, truth: &Truth) -> Outcome {
     let value = |id| {
         let own = truth.cells[place(id, truth)].value(response);
@@ -135,7 +137,7 @@ fn of_effect(effect: &Effect, response: Response, truth: &Truth) -> Outcome {
     judged(effect.difference, value(effect.other) / value(effect.base))
 }
 
-/// Whether a difference is true where the true ratio is this.
+/// Whether a difference is true for this true ratio.
 pub(crate) fn judged(difference: Difference, ratio: f64) -> Outcome {
     outcome(match difference {
         Difference::Higher => ratio > 1.0,
@@ -155,7 +157,7 @@ pub(crate) fn outcome(is_true: bool) -> Outcome {
     }
 }
 
-/// Whether a size that is called worse or near is.
+/// Whether a size that is called worse or near is that.
 pub(crate) fn of_best(best: &Best, truth: &Truth) -> Outcome {
     let level = |i: usize| truth.cells[place(best.candidates[i].cell, truth)].mb_s;
     let most = (0..best.candidates.len()).map(level).fold(0.0, f64::max);
@@ -167,7 +169,7 @@ pub(crate) fn of_best(best: &Best, truth: &Truth) -> Outcome {
     }))
 }
 
-/// The comparisons of one contrast that a run makes.
+/// Outcome of a run's comparisons of one contrast.
 pub(crate) fn compared(
     run: (RunRecord, Truth),
     is_asked: impl Fn(&Contrast) -> bool + Copy,
@@ -176,7 +178,7 @@ pub(crate) fn compared(
     outcome
 }
 
-/// The comparisons of each of several contrasts.
+/// Outcomes of the comparisons of several contrasts.
 fn each_compared<const N: usize>(
     (record, truth): (RunRecord, Truth),
     contrasts: [impl Fn(&Contrast) -> bool; N],
@@ -214,7 +216,7 @@ pub(crate) fn each_best(
     Outcome::of_all(curves.flatten().map(|best| judge(best, &truth)))
 }
 
-/// Grades a kind, prints its row, and holds it to the limits.
+/// Grades a kind, prints its row, and checks it against the limits.
 pub(crate) fn hold(
     claim: &'static str,
     scenario: &Scenario,
@@ -224,7 +226,7 @@ pub(crate) fn hold(
     hold_runs(claim, scenario, name, runs(), claimed)
 }
 
-/// The same on so many runs.
+/// As [`hold`], with this number of runs.
 pub(crate) fn hold_runs(
     claim: &'static str,
     scenario: &Scenario,
@@ -236,7 +238,7 @@ pub(crate) fn hold_runs(
     hold_made((claim, &name), runs, scenario.runs(), claimed)
 }
 
-/// The same of what is made of each seed: a run, or two of them.
+/// As [`hold_runs`], for runs or pairs of runs made by `make`.
 pub(crate) fn hold_made<R>(
     (claim, scenario): (&'static str, &str),
     runs: Runs,
@@ -248,7 +250,7 @@ pub(crate) fn hold_made<R>(
     score
 }
 
-/// The same of several kinds, each false in at most this share of the same runs.
+/// As [`hold_made`], for several kinds, each false in at most this share of the same runs.
 pub(crate) fn hold_each<R, const N: usize>(
     (claims, scenario): ([&'static str; N], &str),
     (runs, false_max): (Runs, f64),
@@ -322,7 +324,7 @@ fn large_differences_of_either_sign_are_said() {
 }
 
 #[test]
-fn two_groups_without_a_difference_are_no_cost_of_a_policy() {
+fn two_groups_are_not_a_cost_of_policy() {
     let log = Scenario {
         noise: Noise::TwoGroups {
             upper: 0.5,
@@ -340,7 +342,7 @@ fn two_groups_without_a_difference_are_no_cost_of_a_policy() {
 }
 
 #[test]
-fn the_best_size_is_never_ruled_out_and_what_is_near_is() {
+fn best_size_is_never_ruled_out() {
     let curves = [
         ("flat", Curve::Flat),
         ("amortised", Curve::Amortised { half: 65536.0 }),
@@ -376,9 +378,9 @@ fn the_best_size_is_never_ruled_out_and_what_is_near_is() {
     }
 }
 
-/// The curves of a grid are one family: each of them by itself may not claim anything false in 5 % of runs.
+/// The curves of a grid are one family: each by itself may be falsely claimed in 5 % of runs.
 #[test]
-fn no_size_of_many_equal_curves_is_ruled_out() {
+fn equal_sizes_of_many_curves_stay() {
     for (shape, noise) in shapes() {
         for trials in [9, 16] {
             let grid = Scenario {
@@ -393,9 +395,10 @@ fn no_size_of_many_equal_curves_is_ruled_out() {
     }
 }
 
-/// A trial that stalls says nothing of how good its size can be: sizes far from the best are told, however many there are.
+/// A stalled trial says nothing of how good its size can be: sizes far from the best are reported, however many
+/// there are.
 #[test]
-fn sizes_far_from_the_best_are_worse_whatever_stalls() {
+fn sizes_far_from_the_best_are_worse() {
     for ratio in [0.4, 0.01, 0.001] {
         for trials in [7, 8] {
             let stalls = Noise::Stalls {
@@ -462,7 +465,7 @@ fn what_only_a_disturbance_makes_is_not_claimed() {
     }
 }
 
-/// The experiments of a study, each a run of its own on one target.
+/// Experiments of a study, each a separate run on one target.
 fn study(noise: Noise) -> impl Fn(u64) -> (Vec<RunRecord>, Vec<Truth>) {
     let names = ["read-size", "read-random", "write-size", "write-random"];
     let all = names.map(|name| {
@@ -508,7 +511,7 @@ fn a_study_rarely_begins_with_anything_false() {
     }
 }
 
-/// What a run claims, without what depends on how it is written down.
+/// Claims of a run, without details that depend on its notation.
 fn said(record: &RunRecord) -> Vec<String> {
     let analysis = analyse(record);
     let mut all: Vec<String> = claims(&[&analysis])
@@ -538,7 +541,7 @@ fn said(record: &RunRecord) -> Vec<String> {
     all
 }
 
-/// Two runs that compare the same two settings and find opposite things.
+/// Two runs that compare the same two settings and find opposite results.
 #[test]
 fn what_two_runs_contradict_is_claimed_of_neither() {
     let grid = |ratio: f64| Scenario {
@@ -576,7 +579,7 @@ fn what_two_runs_contradict_is_claimed_of_neither() {
 }
 
 #[test]
-fn the_order_of_cells_and_the_unit_of_time_change_no_claim() {
+fn cell_order_and_time_unit_change_no_claim() {
     for seed in 1..=20 {
         let grid = Scenario {
             effects: vec![(At::levels("threads=8"), 1.3)],

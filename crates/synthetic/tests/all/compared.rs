@@ -1,5 +1,5 @@
-//! What is said of two runs, and of two levels of one, whose truth is known: how often it is false, how often what is large is said, and what
-//! changes none of it. `claims.rs` tells how the table of docs/METHODS.md is made.
+//! Grades of comparisons of two runs, and of two levels of one, with known truth: false claims, large effects
+//! reported, and invariances. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
@@ -12,11 +12,11 @@ use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Trut
 
 use super::claims::{SAID_MIN, drifting, hold_made, runs, shapes};
 
-/// The cells of a grid: as many intervals hold together.
+/// Cells of a grid, and so the size of the family of intervals.
 const CELLS: usize = 12;
-/// Trials of each cell: about as few as have an interval, and more.
+/// Trials of each cell: about the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [10, 16];
-/// The smallest change that matters, a share.
+/// Smallest change that matters, a share.
 const MARGIN: f64 = 0.05;
 
 type Made = (RunRecord, Truth);
@@ -27,7 +27,7 @@ fn terms() -> Criteria {
         tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
         repeats: Vec::new(),
-        // Nothing but the trials differs from run to run here.
+        // Only the trials differ from run to run here.
         within_run: true,
     }
 }
@@ -43,7 +43,7 @@ fn of_records(base: RunRecord, new: RunRecord) -> Comparison {
     compared(&AnalysedRun::of(base), &AnalysedRun::of(new))
 }
 
-/// Whether a verdict is true where the true ratio is this.
+/// Whether a verdict is true for this true ratio.
 fn judged(verdict: CellVerdict, ratio: f64) -> Outcome {
     let is_true = match verdict {
         CellVerdict::Faster => ratio > 1.0,
@@ -61,7 +61,7 @@ fn judged(verdict: CellVerdict, ratio: f64) -> Outcome {
 fn of_runs((base, new): (Made, Made)) -> Outcome {
     let comparison = of_records(base.0, new.0);
     let cells = comparison.cells.iter().enumerate();
-    // The cells stand in the order of the definition, as those of the truth do.
+    // The cells are in the order of the definition, as in the truth.
     let all = cells.map(|(place, cell)| judged(cell.verdict, base.1.ratio_to(&new.1, place)));
     Outcome::of_all(all)
 }
@@ -102,7 +102,7 @@ fn pair(base: &Scenario, new: &Scenario) -> impl Fn(u64) -> (Made, Made) + use<>
 }
 
 #[test]
-fn runs_without_a_difference_are_rarely_said_to_differ() {
+fn equal_runs_are_rarely_called_different() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let base = grid(noise, trials);
@@ -114,7 +114,7 @@ fn runs_without_a_difference_are_rarely_said_to_differ() {
 }
 
 #[test]
-fn runs_of_other_shapes_are_rarely_said_to_differ() {
+fn runs_of_other_shapes_are_rarely_called_different() {
     let groups = Noise::TwoGroups {
         upper: 0.48,
         ratio: 1.2,
@@ -138,7 +138,7 @@ fn runs_of_other_shapes_are_rarely_said_to_differ() {
     }
 }
 
-/// The logarithm of the ratio that so many trials of this spread show with a chance of 80 %.
+/// Logarithm of the ratio that this number of trials with this spread shows with a chance of 80 %.
 fn detectable(sigma: f64, trials: u32) -> f64 {
     let confidence = 1.0 - 0.05 / CELLS as f64;
     let found = |shift: f64| {
@@ -150,7 +150,7 @@ fn detectable(sigma: f64, trials: u32) -> f64 {
 }
 
 #[test]
-fn a_factor_three_times_what_can_be_found_is_said() {
+fn factor_of_three_times_the_detectable_is_reported() {
     let sigma = 0.05;
     for trials in [12, 16] {
         for sign in [1.0, -1.0] {
@@ -168,7 +168,7 @@ fn a_factor_three_times_what_can_be_found_is_said() {
 }
 
 #[test]
-fn what_only_a_disturbance_makes_is_said_of_no_side() {
+fn disturbance_alone_makes_no_side_different() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let quiet = grid(Noise::Lognormal { sigma: 0.03 }, 10);
         let disturbed = Scenario {
@@ -193,7 +193,7 @@ fn what_only_a_disturbance_makes_is_said_of_no_side() {
 }
 
 #[test]
-fn levels_without_a_difference_are_rarely_said_to_differ() {
+fn equal_levels_are_rarely_called_different() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let run = Scenario {
@@ -207,7 +207,7 @@ fn levels_without_a_difference_are_rarely_said_to_differ() {
     }
 }
 
-/// What is said of each cell, with its ratio and interval.
+/// Verdict of each cell, with its ratio and interval.
 fn said(comparison: &Comparison) -> Vec<(Vec<String>, CellVerdict, String)> {
     let cells = comparison.cells.iter();
     let mut all: Vec<_> = cells
@@ -241,7 +241,7 @@ fn pairs() -> impl Iterator<Item = (Made, Made)> {
 }
 
 #[test]
-fn swapped_sides_mirror_each_verdict_and_invert_each_ratio() {
+fn swapped_sides_mirror_verdicts_and_invert_ratios() {
     let mut seen = Vec::new();
     for ((base, _), (new, _)) in pairs() {
         let there = of_records(base.clone(), new.clone());

@@ -1,4 +1,4 @@
-//! Where the time goes, graded. `claims.rs` tells how the table of docs/METHODS.md is made.
+//! Grades of claims on time by layer. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::{Timed, analyse};
 use iolab_analysis::claim::{Claim, Largest, TimeByLayer, claims};
@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::claims::{SAID_MIN, hold_made, runs};
 
-/// Divisions of any kind, near ties among them, from a seed.
+/// Random divisions of any kind from a seed, near ties included.
 fn layers(seed: u64, cells: usize) -> Vec<Layers> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut within = |low: f64, high: f64| {
@@ -31,7 +31,8 @@ fn layers(seed: u64, cells: usize) -> Vec<Layers> {
     (0..cells).map(one).collect()
 }
 
-/// Whether the interval holds the true share of the stage, and no other stage has more than that interval allows.
+/// Whether the interval contains the true share of the stage, and no other stage has more than that interval
+/// allows.
 fn is_true(said: &Largest, names: [Stage; 3], truth: LayerShares) -> bool {
     let shares = truth.medians();
     let own = names
@@ -63,7 +64,7 @@ fn judge(timed: Timed, truth: &[Layers], said: &[TimeByLayer]) -> Outcome {
 }
 
 #[test]
-fn the_layer_that_takes_the_time_is_rarely_false() {
+fn largest_layer_is_rarely_false() {
     for (trials, cells) in [(10, 1), (20, 3)] {
         for timed in Timed::ALL {
             let make = |seed: u64| {

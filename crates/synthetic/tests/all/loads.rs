@@ -1,5 +1,6 @@
-//! What is claimed of response times at requested rates, of storage whose capacity is known: which rates are held, and the median response time at
-//! the lowest and the highest of them. `claims.rs` tells how the table of docs/METHODS.md is made.
+//! Grades of claims on response times at requested rates, for storage with known capacity: the rates that are
+//! sustained, and the median response time at the lowest and the highest of them. `claims.rs` explains how the
+//! table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::{HELD_FROM, analyse};
 use iolab_analysis::claim::{Claim, RateTimes, Rates, claims};
@@ -9,17 +10,17 @@ use iolab_workload::trial::Rate;
 
 use super::claims::{FALSE_MAX, SAID_MIN, hold_each, outcome, runs, runs_beside, shapes};
 
-/// Trials of each cell: the fewest that have an interval, and more.
+/// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
 /// Length of a schedule, s.
 const SPAN_S: f64 = 0.5;
-/// The most that a request waits where the storage keeps up, s.
+/// Longest wait of a request if the storage keeps up, s.
 const WAIT_MAX_S: f64 = SPAN_S / 10.0;
 /// Requested rates, requests per second.
 const RATES: &str = "rate=500,1000,2000,4000";
-/// Words for a capacity between two rates.
+/// Row label for a capacity between two rates.
 const BETWEEN: &str = "two of four rates";
-/// Capacities with the words of a row: below all rates, between two, above all.
+/// Capacities with their row labels: below all rates, between two, above all.
 const CAPACITIES: [(f64, &str); 3] = [
     (300.0, "no rate"),
     (1400.0, BETWEEN),
@@ -28,7 +29,7 @@ const CAPACITIES: [(f64, &str); 3] = [
 
 type Made = (RunRecord, Truth);
 
-/// Storage that completes so many requests per second.
+/// Storage that completes `capacity` requests per second.
 fn storage(capacity: f64, noise: Noise, trials: u32) -> Scenario {
     Scenario {
         mb_s: capacity * 4096.0 / 1e6,
@@ -38,8 +39,8 @@ fn storage(capacity: f64, noise: Noise, trials: u32) -> Scenario {
     }
 }
 
-/// The median response time of storage with this capacity at a rate, ns: it serves one request after the other, and what exceeds its capacity waits
-/// until the end.
+/// Median response time of storage with this capacity at a rate, ns. It serves one request after another, and
+/// excess requests wait until the end.
 fn response_ns(rate: f64, capacity: f64) -> f64 {
     let (service, load) = (1.0 / capacity, rate / capacity);
     let wait = match load < 1.0 {
@@ -49,7 +50,7 @@ fn response_ns(rate: f64, capacity: f64) -> f64 {
     (service + wait) * 1e9
 }
 
-/// The same run as an open loop: the throughput of each trial is the capacity of the storage during it.
+/// The run as an open loop: the throughput of each trial is the capacity of the storage during it.
 fn at_rates((mut record, truth): Made) -> Made {
     let rates: Vec<f64> = record
         .samples
@@ -67,7 +68,7 @@ fn at_rates((mut record, truth): Made) -> Made {
     (record, truth)
 }
 
-/// Makes a trial one at this rate.
+/// Turns a trial into one at this rate.
 fn follow(sample: &mut Sample, rate: f64) {
     let before = sample.requests();
     let capacity = before as f64 * 1e9 / sample.elapsed_ns as f64;
@@ -116,8 +117,9 @@ fn times(p50_ns: f64) -> LatencySummary {
     }
 }
 
-/// Whether a rate that is called held is one that the storage sustains, and its response time within its interval: of the lowest rate that is named,
-/// and of the highest, since each has an interval of its own. Where none is called held, whether the storage sustains none.
+/// Outcomes for the lowest and the highest rate claimed to be sustained, since each has its own interval. True
+/// if the storage sustains the rate, and the response time is within its interval. Without such a claim, true
+/// if the storage sustains none.
 fn judged((record, _): Made, capacity: f64) -> [Outcome; 2] {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
@@ -144,12 +146,12 @@ fn judged((record, _): Made, capacity: f64) -> [Outcome; 2] {
 }
 
 #[test]
-fn rates_are_called_held_where_they_are_and_their_times_lie_in_the_intervals() {
+fn sustained_rates_and_their_times_are_claimed_correctly() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let is_little = name == "lognormal 3 %";
             for (capacity, holds) in CAPACITIES {
-                // Scatter decides most where the capacity lies between two rates.
+                // Scatter matters most if the capacity is between two rates.
                 if !is_little && holds != BETWEEN {
                     continue;
                 }
@@ -172,7 +174,7 @@ fn rates_are_called_held_where_they_are_and_their_times_lie_in_the_intervals() {
     }
 }
 
-/// What others make of the storage is not claimed of it.
+/// Slowness caused by others is not attributed to the storage.
 #[test]
 fn times_of_disturbed_storage_are_not_claimed() {
     for by in [Disturber::Traffic, Disturber::Cpu] {

@@ -1,4 +1,4 @@
-//! Runs that are made up, against what is true of them, with the analysis that users have.
+//! Made-up runs with known truth, against the analysis that users have.
 
 mod answers;
 mod claims;

@@ -1,4 +1,5 @@
-//! What must not change what is claimed of several runs: their order, and whether they are looked at together or one by one.
+//! Invariances of the claims on several runs: their order, and whether they are analysed together or one by
+//! one.
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
@@ -9,8 +10,8 @@ use iolab_synthetic::{At, Curve, Disturbance, Disturber, Scenario};
 
 use crate::claims::{drifting, shapes};
 
-/// Runs of a study with effects of either sign, two of which compare the same settings; one has mixed reads and writes, one is disturbed, and one
-/// is of another target.
+/// Runs of a study with effects of either sign. Two compare the same settings, one mixes reads and writes, one
+/// is disturbed, and one is on another target.
 fn study(seed: u64) -> Vec<RunRecord> {
     let (_, noise) = shapes().swap_remove(seed as usize % 4);
     let grid = |ratio: f64| Scenario {
@@ -69,17 +70,17 @@ fn study(seed: u64) -> Vec<RunRecord> {
     (0..).zip(all).map(of).collect()
 }
 
-/// A decided statement: about these two cells of these runs, or about one size of a curve, and which way.
+/// A decided statement on two cells of these runs, or on one size of a curve, with its direction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Decided {
-    /// The kind of claim, with what is compared.
+    /// Kind of claim, with the compared settings.
     of: String,
-    /// Runs by their start and experiment, and the cells.
+    /// Runs by their start and experiment, with the cells.
     about: Vec<(String, i64)>,
     way: String,
 }
 
-/// What an effect decides. Of two targets the first in the order of runs is the base: here it is the first by its name.
+/// Decision of an effect. Of two targets the first run's is the base; here it is the first by name.
 fn of_effect(
     comparison: &Comparison,
     effect: &Effect,
@@ -115,7 +116,7 @@ fn of_effect(
     })
 }
 
-/// What is decided, whatever the order of runs.
+/// Decisions that must not depend on the order of runs.
 fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
     let analyses: Vec<Analysis> = runs.iter().map(|run| analyse(run)).collect();
     let all: Vec<&Analysis> = analyses.iter().collect();
@@ -176,7 +177,8 @@ fn the_order_of_runs_changes_no_claim() {
     }
 }
 
-/// Together, a statement of a run is still made or is open because another run contradicts it; no new one is made of a single run.
+/// In joint analysis, a statement of a run is kept, or left open if another run contradicts it; a single run
+/// gains no new one.
 #[test]
 fn a_study_and_its_single_runs_never_disagree() {
     let (mut same, mut open) = (0, 0);

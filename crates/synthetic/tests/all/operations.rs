@@ -1,5 +1,5 @@
-//! What is claimed of reads and writes beside each other: of either, of mixed ones, and of reads after writes that storage may still hold. `claims.rs`
-//! tells how the table of docs/METHODS.md is made.
+//! Grades of claims on reads and writes: against each other, mixed, and on reads after writes that storage may
+//! still hold. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::claim::Contrast;
 use iolab_record::RunRecord;
@@ -9,7 +9,7 @@ use super::claims::{
     SAID_MIN, compared, drifting, hold, hold_made, hold_runs, runs_beside, shapes,
 };
 
-/// Trials of each cell: the fewest that have an interval, and more.
+/// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
 
 fn is_direction(contrast: &Contrast) -> bool {
@@ -45,7 +45,7 @@ fn mixed(noise: Noise, trials: u32) -> Scenario {
 }
 
 #[test]
-fn reads_and_writes_without_a_difference_are_rarely_told_apart() {
+fn equal_reads_and_writes_are_rarely_distinguished() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let kind = "writes against reads, none";
@@ -84,7 +84,7 @@ fn large_differences_between_reads_and_writes_are_said() {
     }
 }
 
-/// The same run by a version that did not write out after each trial what writes without a sync had left.
+/// The run as recorded by a version that did not write out the rest of unsynced writes after each trial.
 fn not_written_out((mut record, truth): (RunRecord, Truth)) -> (RunRecord, Truth) {
     for sample in &mut record.samples {
         sample.region.owed_sync_ns = None;
@@ -92,7 +92,7 @@ fn not_written_out((mut record, truth): (RunRecord, Truth)) -> (RunRecord, Truth
     (record, truth)
 }
 
-/// Reads that storage slows because it still writes what other cells left: only that nothing was written out shows it.
+/// Reads slowed because storage still writes other cells' data: only the missing write-out shows that.
 #[test]
 fn what_writes_leave_is_claimed_of_no_read() {
     let slowed = Scenario {

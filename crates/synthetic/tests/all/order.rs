@@ -1,5 +1,5 @@
-//! What comes first of what is claimed about a run whose truth is known: effects by their size whatever their sign, and a change of the level before
-//! the tail that it makes.
+//! Order of the claims on a run with known truth: effects by their size whatever their sign, and a change of
+//! level before the tail that it causes.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
@@ -7,14 +7,14 @@ use iolab_analysis::claim::{
 };
 use iolab_synthetic::{At, Change, Curve, Noise, Scenario};
 
-/// What a page about a run begins with.
+/// First claims of a page on a run.
 fn first_claims(scenario: &Scenario) -> Vec<Claim> {
     let (record, _) = scenario.run(1);
     let all = claims(&[&analyse(&record)]);
     headlines(&all).into_iter().cloned().collect()
 }
 
-/// Eight threads give this multiple of the throughput of one at 4 KiB, and that one at 64 KiB.
+/// Eight threads give `at_4k` times the throughput of one at 4 KiB, and `at_64k` times at 64 KiB.
 fn scaling(at_4k: f64, at_64k: f64) -> Scenario {
     Scenario {
         effects: vec![
@@ -57,9 +57,9 @@ fn an_effect_weighs_the_same_in_either_direction() {
     }
 }
 
-/// A median over both levels of a cliff means nothing, so that nothing about slow requests stands before it.
+/// A median over both levels of a cliff means nothing, so no claim about slow requests precedes it.
 #[test]
-fn a_cliff_stands_before_the_tail_of_its_requests() {
+fn cliff_precedes_the_tail_of_its_requests() {
     let cliff = Scenario {
         changes: vec![Change {
             at: At::all(),
@@ -77,7 +77,7 @@ fn a_cliff_stands_before_the_tail_of_its_requests() {
     assert_eq!(kinds, ["level-over-run", "long-tail"]);
 }
 
-/// Sizes of several curves within 5 % of each other are no effect, whichever of them has the highest median.
+/// Sizes of several curves within 5 % of each other are not an effect, whichever has the highest median.
 #[test]
 fn sizes_that_are_all_alike_begin_no_page() {
     let grid = |curve: Curve| Scenario {
@@ -100,7 +100,7 @@ fn sizes_that_are_all_alike_begin_no_page() {
 
 /// Threads help at one of four sizes, cost in one setting of the others, and make no difference in eleven.
 #[test]
-fn settings_without_an_effect_do_not_count_as_those_with_one() {
+fn settings_without_an_effect_are_counted_separately() {
     for noise in [Noise::None, Noise::Lognormal { sigma: 0.01 }] {
         let grid = Scenario {
             effects: vec![
@@ -123,9 +123,9 @@ fn settings_without_an_effect_do_not_count_as_those_with_one() {
     }
 }
 
-/// What is offered as close to the best setting is not called lower than the best size.
+/// A setting recommended as close to the best is not called lower than the best size.
 #[test]
-fn a_setting_that_is_offered_is_not_called_lower() {
+fn recommended_setting_is_not_called_lower() {
     let mut named = 0;
     for curve in [
         Curve::Flat,

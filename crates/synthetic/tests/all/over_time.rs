@@ -1,5 +1,5 @@
-//! Claims about trials in their order, about levels over time, steady states and tails: how often they are false, and how often what is
-//! large is said. Printed and counted as those of `claims.rs`.
+//! Grades of claims about the order of trials, levels over time, steady states and tails: how often they are
+//! false, and how often large effects are reported. Printed and counted as in `claims.rs`.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::Bends;
@@ -16,7 +16,7 @@ use crate::claims::{
     runs, runs_beside, shapes,
 };
 
-/// What is claimed of a run, each claim judged by `judge`; `None` where it is not about that.
+/// Outcome of a run's claims by `judge`, which returns `None` for claims on other subjects.
 fn judged(
     (record, truth): (RunRecord, Truth),
     judge: impl Fn(&Claim, &Truth) -> Option<bool>,
@@ -38,7 +38,8 @@ fn writing(changes: &[&str]) -> Scenario {
     }
 }
 
-/// A change that is claimed is one in the right direction, at the right place within two blocks, by the right factor within a fifth.
+/// A claimed change is true with the right direction, the right block within two, and the right factor within a
+/// fifth.
 fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
     let Claim::Change(change) = claim else {
         return None;
@@ -60,7 +61,7 @@ fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
 }
 
 #[test]
-fn a_level_over_the_run_is_rarely_made_up() {
+fn level_change_over_a_run_is_rarely_false() {
     for (name, noise) in shapes() {
         let quiet = Scenario {
             noise,
@@ -122,7 +123,7 @@ fn change_within(claim: &Claim, truth: &Truth) -> Option<bool> {
 }
 
 #[test]
-fn levels_within_trials_are_found_and_not_made_up() {
+fn levels_within_trials_are_found_but_not_invented() {
     for ratio in [1.0, 0.4, 2.5] {
         let course = Scenario {
             over_time: Some(OverTime {
@@ -142,7 +143,8 @@ fn levels_within_trials_are_found_and_not_made_up() {
     }
 }
 
-/// A change for good inside one of few trials is one of the run, by the right factor, and none that each trial runs into.
+/// A change for good inside one of few trials is a change of the run, with the right factor, and not one that
+/// recurs in each trial.
 fn change_inside(claim: &Claim, truth: &Truth) -> Option<bool> {
     let Claim::Change(change) = claim else {
         return None;
@@ -157,21 +159,22 @@ fn change_inside(claim: &Claim, truth: &Truth) -> Option<bool> {
     })
 }
 
-/// What four of five runs show in which a tenth of the trials stalls to 0.4: a stall is nearer to its level than half of the change.
+/// Ratio shown by four of five runs in which a tenth of the trials stalls to 0.4: a stall is nearer to its
+/// level than half of the change.
 const LEAST: f64 = 0.15;
-/// Three times as far, on the logarithms.
+/// A ratio three times as far, on the logarithms.
 const FAR: f64 = 0.0033;
 
 #[test]
-fn a_level_that_changes_inside_one_of_few_trials_is_one_of_the_run() {
+fn change_inside_one_trial_belongs_to_the_run() {
     for (name, noise) in shapes() {
-        // A trial that stalls is at neither level of a change to 0.2: a third of such runs has one.
+        // A stalled trial is at neither level of a change to 0.2: a third of such runs has one.
         let stalls = matches!(noise, Noise::Stalls { .. });
         let far = [(3, 2, LEAST), (3, 2, FAR), (2, 2, FAR), (3, 3, 300.0)];
         let far = far.into_iter().filter(|_| stalls);
         let near = [(3, 0, 1.0), (3, 2, 0.2), (2, 2, 0.2), (3, 3, 5.0)];
         for (trials, once_in, ratio) in near.into_iter().chain(far) {
-            // So small that requests complete in each interval of the lower level too.
+            // Small enough that requests complete in each interval of the lower level too.
             let is_near = near.contains(&(trials, once_in, ratio));
             let size = if is_near { "bs=64k" } else { "bs=4k" };
             let few = Scenario {
@@ -200,7 +203,7 @@ fn a_level_that_changes_inside_one_of_few_trials_is_one_of_the_run() {
     }
 }
 
-/// A steady state is one where the level neither trends nor changes; its absence, where it does.
+/// Truth of a steady state: the level neither trends nor changes. Its absence is true otherwise.
 fn steady(claim: &Claim, is_steady: bool) -> Option<bool> {
     let Claim::Steady(steady) = claim else {
         return None;
@@ -244,7 +247,7 @@ fn steady_states_are_said_where_there_are_any() {
         |run| judged(run, |claim, _| steady(claim, false)),
     );
     assert!(score.is_true_at_least(SAID_MIN), "{score}");
-    // Equal trials are no steady state before the region was written once.
+    // Equal trials are not a steady state before the region was written once.
     let early = writing(&["region=64G"]);
     hold(
         "settled",
@@ -259,7 +262,7 @@ fn steady_states_are_said_where_there_are_any() {
     );
 }
 
-/// A tail that is called long is, and its interval holds it.
+/// Truth of a long tail: the ratio is long, and within the interval.
 fn tail(claim: &Claim, truth: &Truth) -> Option<bool> {
     let Claim::LongTail(tail) = claim else {
         return None;
@@ -286,9 +289,9 @@ fn long_tails_are_said_and_others_are_not() {
     }
 }
 
-/// What others did is neither a long tail nor an unsteady state of the storage.
+/// Slowness caused by others is neither a long tail nor an unsteady state of the storage.
 #[test]
-fn what_only_a_disturbance_makes_is_no_tail_and_no_unsteady_state() {
+fn disturbance_alone_is_neither_tail_nor_unsteadiness() {
     let disturbed = Scenario {
         tails: vec![(At::all(), 3.0)],
         disturbances: vec![Disturbance {
@@ -312,7 +315,7 @@ fn what_only_a_disturbance_makes_is_no_tail_and_no_unsteady_state() {
     });
 }
 
-/// The bends of a curve with one kink, at 256 KiB, or none. Each takes long: an exact share is left to the table.
+/// Bends of a curve with one kink, at 256 KiB, or none. Each is slow, so an exact share is left to the table.
 #[test]
 fn bends_lie_where_a_curve_has_a_kink() {
     for (curve, name) in [
@@ -335,7 +338,7 @@ fn bends_lie_where_a_curve_has_a_kink() {
                 };
                 let intervals = bent.curves.iter().flat_map(|(_, bends)| bends);
                 let mut intervals = intervals.filter_map(|bend| bend.interval);
-                // Sizes are a factor of two apart: a kink is placed to within one of them.
+                // Sizes are a factor of two apart: a kink is located to within one of them.
                 outcome(intervals.all(|i| {
                     i.low <= 2.0 * 262_144.0 && i.high >= 131_072.0 && curve != Curve::Flat
                 }))
@@ -350,7 +353,7 @@ fn bends_lie_where_a_curve_has_a_kink() {
 
 type IsShape = fn(&Shape) -> bool;
 
-/// Whether a claim about the order or shape of trials is of this shape.
+/// The claim's course, if it claims this shape of the trials.
 fn course(claim: &Claim, is: IsShape) -> Option<&Course> {
     match claim {
         Claim::Course(course) if is(&course.shape) => Some(course),
@@ -358,7 +361,7 @@ fn course(claim: &Claim, is: IsShape) -> Option<&Course> {
     }
 }
 
-/// Holds trials to a shape that all cells have: whatever is claimed of it is true.
+/// Checks trials with a shape in all cells: every claim of it is true.
 fn is_said(kind: &'static str, scenario: &Scenario, name: &str, is: IsShape) {
     let score = hold_runs(kind, scenario, name, all_runs(), |run| {
         judged(run, |claim, _| course(claim, is).map(|_| true))
@@ -366,7 +369,7 @@ fn is_said(kind: &'static str, scenario: &Scenario, name: &str, is: IsShape) {
     assert!(score.is_true_at_least(SAID_MIN), "{score}");
 }
 
-/// Holds trials to several shapes that no cell has.
+/// Checks trials without several shapes in any cell.
 fn are_not_said<const N: usize>(
     kinds: [(&'static str, IsShape); N],
     scenario: &Scenario,
@@ -389,7 +392,7 @@ fn are_not_said<const N: usize>(
 }
 
 #[test]
-fn drift_dependence_and_groups_are_said_where_there_are_any() {
+fn drift_dependence_and_groups_are_reported_if_present() {
     let is_drift: IsShape = |shape| matches!(shape, Shape::Drifting { .. });
     let is_dependence: IsShape = |shape| matches!(shape, Shape::Dependent);
     let is_groups: IsShape = |shape| matches!(shape, Shape::TwoGroups(_));
@@ -439,9 +442,9 @@ fn drift_dependence_and_groups_are_said_where_there_are_any() {
     is_said("two groups", &groups, "1.5 apart", is_groups);
 }
 
-/// Every cell of a grid is looked at: of 112, one in 500 would be a claim in a fifth of the runs.
+/// Every cell of a grid is examined: with 112, one in 500 would be a claim in a fifth of the runs.
 #[test]
-fn a_wide_grid_has_no_more_false_groups_than_a_small_one() {
+fn wide_grid_has_no_more_false_groups() {
     let spread = Noise::Lognormal { sigma: 0.2 };
     for (cells, changes) in [(56, &["workload=RS,RR"][..]), (112, &[])] {
         for (name, noise) in [
@@ -466,7 +469,7 @@ fn a_wide_grid_has_no_more_false_groups_than_a_small_one() {
     }
 }
 
-/// What is claimed of one trial from its beginning, in which the level may change.
+/// Claims on one trial from its beginning, in which the level may change.
 fn soak(sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Vec<Claim> {
     soak_for("time=6s", sigma, (after, ratio), seed)
 }
@@ -492,7 +495,7 @@ fn soak_for(time: &str, sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Ve
     claims(&[&analyse(&record)])
 }
 
-/// Whether the change that is said to be found is found in the same trial with it, at a place anywhere in its middle half.
+/// Whether a change claimed to be detectable is found in the same trial with it, anywhere in its middle half.
 fn found_with_it(sigma: f64, seed: u64) -> Outcome {
     let without = soak(sigma, (0.5, 1.0), seed);
     let said = without.iter().find_map(|claim| match claim {
@@ -513,7 +516,7 @@ fn found_with_it(sigma: f64, seed: u64) -> Outcome {
 
 /// Levels of 1 to 50 % of a trial, at its beginning and at its end.
 #[test]
-fn a_level_of_a_part_of_a_soak_is_found() {
+fn short_level_of_a_soak_is_found() {
     for after in [0.01, 0.02, 0.05, 0.2, 0.5, 0.8, 0.96, 0.98, 0.99] {
         for ratio in [0.2, 5.0] {
             let make = |seed| soak_for("time=20s", 0.1, (after, ratio), seed);
@@ -533,9 +536,10 @@ fn a_level_of_a_part_of_a_soak_is_found() {
     }
 }
 
-/// Of a trial from its beginning without a change: the change that is said to be found is, in the same trial with it.
+/// A trial from its beginning without a change: a change claimed to be detectable is found when added to the
+/// same trial.
 #[test]
-fn a_change_that_would_have_been_found_is_found() {
+fn detectable_change_is_found_when_added() {
     for sigma in [0.02, 0.1, 0.2, 0.4] {
         let name = format!("intervals scatter by {:.0} %", 100.0 * sigma);
         let kind = ("no change inside a trial", name.as_str());

@@ -1,5 +1,5 @@
-//! What is claimed of requests in flight: how little a queue gains, how many of them reached the device, and what they waited for. `claims.rs` tells
-//! how the table of docs/METHODS.md is made.
+//! Grades of claims on requests in flight: a small gain by a queue, the number that reached the device, and
+//! what they waited for. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Cause, Claim, QueueLimit, claims};
@@ -10,16 +10,16 @@ use iolab_workload::response::Response;
 
 use super::claims::{SAID_MIN, drifting, hold, hold_made, outcome, place, runs, shapes};
 
-/// Trials of each cell: the fewest that have an interval, and more.
+/// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
-/// Requests in flight.
+/// Number of requests in flight.
 const DEPTH: f64 = 8.0;
-/// A gain below this share of the requests in flight is claimed.
+/// Share of the requests in flight below which a gain is claimed.
 const GAIN: f64 = 0.5;
-/// Requests that gain less are served one after the other.
+/// Gain below which requests are served one after another.
 const ONE_BY_ONE: f64 = 1.25;
 
-/// One and eight requests in flight, of which eight gain this factor; asked for their time.
+/// Cells with one and eight requests in flight, where eight gain this factor; the response is time.
 fn depths(noise: Noise, trials: u32, gain: f64) -> Scenario {
     let two = Scenario::of("read-random", &["bs=4k", "backend=io_uring", "depth=1,8"]);
     Scenario {
@@ -35,7 +35,7 @@ fn depths(noise: Noise, trials: u32, gain: f64) -> Scenario {
     }
 }
 
-/// Whether the gain that is claimed of a queue is its own, and less than half of its length.
+/// Whether the claimed gain of a queue is the true one, and less than half of its length.
 fn gained((record, truth): (RunRecord, Truth)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
@@ -56,10 +56,10 @@ fn gained((record, truth): (RunRecord, Truth)) -> Outcome {
 }
 
 #[test]
-fn a_queue_that_gains_little_is_told_by_its_gain() {
+fn little_gain_of_a_queue_is_reported() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
-            // Nothing, the least that is not served one after the other, and half of all, which is no longer little.
+            // None, the least that is not served one after another, and half of all, which is no longer little.
             for gain in [1.0, ONE_BY_ONE, GAIN * DEPTH] {
                 let queue = depths(noise, trials, gain);
                 let named = format!("{name}, gain {gain}");
@@ -71,7 +71,8 @@ fn a_queue_that_gains_little_is_told_by_its_gain() {
     }
 }
 
-/// Threads of which this share of requests is at the device, as its counters have it with a scatter of a tenth, and which gain as many IOPS.
+/// Threads with this share of requests at the device, by its counters with a scatter of a tenth, and as large a
+/// gain in IOPS.
 fn at_device(noise: Noise, trials: u32, share: f64) -> impl Fn(u64) -> (RunRecord, Truth) {
     let threads = Scenario {
         effects: vec![(At::levels("threads=8"), 8.0 * share)],
@@ -108,7 +109,7 @@ fn at_device(noise: Noise, trials: u32, share: f64) -> impl Fn(u64) -> (RunRecor
     }
 }
 
-/// Whether requests that are said to be missing are, and the cell that is said to show why is faster.
+/// Whether requests claimed to be missing are, and the cell claimed to show the reason is faster.
 fn missing((record, _): (RunRecord, Truth), share: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
@@ -120,7 +121,7 @@ fn missing((record, _): (RunRecord, Truth), share: f64) -> Outcome {
 }
 
 #[test]
-fn requests_are_missing_at_the_device_only_where_they_are() {
+fn requests_missing_at_the_device_are_claimed_correctly() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             for share in [1.0, 0.7, 0.25] {

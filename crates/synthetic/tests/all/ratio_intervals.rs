@@ -9,7 +9,7 @@ const PAIRS: usize = 2000;
 fn intervals_of_separate_samples_hold_their_ratio() {
     for family in FAMILIES {
         let least = least_coverage(family, &[6, 9, 17, 25], PAIRS).expect("trials enough");
-        // The lowest of 328: three standard errors below what is true of one are expected.
+        // Lowest of 328: three standard errors below the truth of one are expected.
         let least_true = least.coverage + 3.0 * least.error;
         assert!(least_true >= 0.94, "family of {family}: {least:?}");
     }

@@ -1,4 +1,4 @@
-//! What is said of two cells of a run, graded.
+//! Grades of comparisons of two cells of a run.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
@@ -6,7 +6,7 @@ use iolab_record::RunRecord;
 use iolab_stats::signed_rank;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
-/// What `compare --by bs` says of a run with two sizes.
+/// Verdict of `compare --by bs` on a run with two sizes.
 fn said(record: RunRecord) -> CellVerdict {
     let run = AnalysedRun::of(record);
     let side = |level| RunSide {
@@ -52,7 +52,7 @@ fn two_sizes(noise: Noise, ratio: f64) -> Scenario {
 }
 
 #[test]
-fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
+fn ratios_within_blocks_are_rarely_false() {
     let groups = Noise::TwoGroups {
         upper: 0.5,
         ratio: 1.2,
@@ -63,7 +63,8 @@ fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
         ratio: 0.4,
         sigma: 0.03,
     };
-    // In a quarter of the runs two blocks of ten or more have a stall on the side that is faster: it has to be faster by more than that.
+    // In a quarter of the runs, two blocks of ten or more have a stall on the faster side, so it has to be
+    // faster by more than that.
     for (noise, large) in [
         (Noise::Lognormal { sigma: 0.08 }, 1.5),
         (groups, 1.5),
@@ -72,7 +73,7 @@ fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
         let none = two_sizes(noise, 1.0);
         let score = grade("no difference", 200, none.runs(), judge);
         assert!(score.is_false_at_most(0.05), "{noise:?} {score}");
-        // Either sign.
+        // Ratios of either sign.
         for ratio in [large, 1.0 / large] {
             let large = two_sizes(noise, ratio);
             let score = grade("a large one", 200, large.runs(), judge);
@@ -82,7 +83,7 @@ fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
     }
 }
 
-/// The confidence of one comparison of a family of four.
+/// Confidence of one comparison of a family of four.
 const CONFIDENCE: f64 = 1.0 - 0.05 / 4.0;
 
 const GROUPS: Noise = Noise::TwoGroups {
@@ -96,7 +97,7 @@ fn values(record: &RunRecord, cell: usize) -> Vec<f64> {
     run.analysis().cells[cell].values.clone()
 }
 
-/// Whether the truth lies where an interval says that it does not.
+/// Whether the truth lies where an interval excludes it.
 fn outcome(low: f64, high: f64, truth: f64) -> Outcome {
     match low <= truth && truth <= high {
         true => Outcome::True,
@@ -105,7 +106,7 @@ fn outcome(low: f64, high: f64, truth: f64) -> Outcome {
 }
 
 #[test]
-fn signed_ranks_within_blocks_hold_the_truth_between_two_groups_too() {
+fn signed_ranks_cover_the_truth_with_two_groups() {
     let scenario = two_sizes(GROUPS, 1.3);
     let judge = |(record, truth): (RunRecord, Truth)| {
         let (base, new) = (values(&record, 0), values(&record, 1));

@@ -1,5 +1,5 @@
-//! What is claimed of rounds that are repeated until they are steady, of a drive whose level in each round is known. `claims.rs` tells how the table of
-//! docs/METHODS.md is made.
+//! Grades of claims on rounds repeated until they are steady, for a drive with a known level in each round.
+//! `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use std::time::Duration;
 
@@ -12,18 +12,19 @@ use iolab_synthetic::{Noise, Outcome, Scenario};
 
 use super::claims::{SAID_MIN, hold_made, outcome, runs};
 
-/// The most rounds.
+/// Most rounds.
 const ROUNDS: u32 = 25;
 /// Requests of a round at the level 1.
 const REQUESTS: f64 = 1e6;
 
-/// A level is just at a limit up to this multiple of it: a window is judged by five rounds, each with its scatter.
+/// Multiple of a limit up to which a level is just at it: a window is judged by five rounds, each with its
+/// scatter.
 const NEAR: f64 = 1.5;
 
-/// The level of a drive in each round, from 0 on.
+/// Level of a drive in each round, from 0 on.
 type Level = fn(f64) -> f64;
 
-/// Rounds of random writes, made until the last of them are steady, as a run makes them; with the level of each.
+/// Rounds of random writes, made until the last of them are steady, as in a run; with the level of each.
 fn rounds(level: Level, noise: Noise, seed: u64) -> (RunRecord, Vec<f64>) {
     let mut scenario = Scenario::of("write-random", &["bs=4k", "sync=none"]);
     scenario.experiment.design.precondition.steady = Some(SteadyRounds {
@@ -57,7 +58,7 @@ fn rounds(level: Level, noise: Noise, seed: u64) -> (RunRecord, Vec<f64>) {
     (record, levels)
 }
 
-/// Whether the level of the drive itself is steady in the last window, within this multiple of the limits of the standard.
+/// Whether the drive's own level is steady in the last window, within this multiple of the standard's limits.
 fn is_steady(levels: &[f64], multiple: f64) -> bool {
     let limits = SteadyLimits {
         range: SteadyLimits::SNIA.range * multiple,
@@ -67,7 +68,7 @@ fn is_steady(levels: &[f64], multiple: f64) -> bool {
     steady_state(levels, limits).is_some_and(|steady| steady.reached)
 }
 
-/// Whether rounds that are called steady are, and others are not, but for a level that is just at a limit.
+/// Whether rounds that are called steady are, and others are not; levels just at a limit do not count.
 fn judged((record, levels): (RunRecord, Vec<f64>)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
@@ -85,7 +86,7 @@ fn judged((record, levels): (RunRecord, Vec<f64>)) -> Outcome {
 }
 
 #[test]
-fn rounds_are_called_steady_where_the_level_of_the_drive_is() {
+fn rounds_are_called_steady_only_correctly() {
     let drives: [(&str, Level); 4] = [
         ("one level", |_| 1.0),
         ("falls to a quarter within 5 rounds", |round| {

@@ -1,4 +1,4 @@
-//! What a scenario asks for is in the record.
+//! Records that contain everything their scenario asks for.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::timeline::{over_run, within_trials};
@@ -9,7 +9,7 @@ use iolab_synthetic::{
 };
 use iolab_workload::response::Response;
 
-/// The throughput of all measured trials of a cell, MB/s, in the order of time.
+/// Throughput of all measured trials of a cell in time order, MB/s.
 fn values(record: &RunRecord, cell: usize) -> Vec<f64> {
     let (_, trials) = record.measured().nth(cell).expect("the cell");
     trials.iter().map(|s| s.throughput_mb_s()).collect()
@@ -23,7 +23,7 @@ fn quiet(experiment: &str, changes: &[&str]) -> Scenario {
 }
 
 #[test]
-fn every_grid_of_the_built_in_experiments_can_be_made() {
+fn every_builtin_grid_can_be_made() {
     for (experiment, changes, cells) in [
         ("read-size", &["bs=4k,64k,1M"][..], 3),
         ("disk-grid", &["bs=4k,64k", "threads=1,4"], 16),
@@ -90,7 +90,7 @@ fn without_noise_the_record_has_the_truth() {
 }
 
 #[test]
-fn blocks_are_complete_in_random_order_one_after_the_other() {
+fn blocks_are_complete_shuffled_and_consecutive() {
     let (record, _) = Scenario::of("read-size", &["bs=4k,16k,64k,1M"]).run(9);
     let started: Vec<&str> = record
         .samples
@@ -258,7 +258,7 @@ fn cells_can_scatter_in_their_own_way() {
 }
 
 #[test]
-fn the_course_of_trials_changes_where_the_truth_says() {
+fn course_of_trials_changes_at_the_true_place() {
     let scenario = Scenario {
         over_time: Some(OverTime {
             sigma: 0.03,
@@ -315,7 +315,7 @@ fn warm_ups_reach_as_far_as_asked() {
 }
 
 #[test]
-fn disturbances_are_seen_as_far_as_their_evidence_goes() {
+fn disturbances_show_as_far_as_their_evidence() {
     let disturbed = |by, evidence| {
         let scenario = Scenario {
             disturbances: vec![Disturbance {
@@ -377,7 +377,7 @@ fn disturbances_are_seen_as_far_as_their_evidence_goes() {
 }
 
 #[test]
-fn the_median_of_a_run_takes_in_what_all_cells_share() {
+fn median_of_a_run_includes_shared_variation() {
     let scenario = Scenario {
         common: Common {
             block_sigma: 0.5,

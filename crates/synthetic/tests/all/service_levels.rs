@@ -1,5 +1,5 @@
-//! What is answered of service levels (`--slo`, `fit`), of requests whose times are known: yes, no, or neither. `claims.rs` tells how the table of
-//! docs/METHODS.md is made.
+//! Grades of answers to service levels (`--slo`, `fit`), for requests with known times: yes, no, or neither.
+//! `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, UnseenStalls};
@@ -11,13 +11,13 @@ use iolab_workload::service_level::ServiceLevels;
 
 use super::claims::{SAID_MIN, few_runs, hold_each, hold_made, makes_table, outcome, shapes};
 
-/// Trials of the cell: the fewest that have an interval, and more.
+/// Trials of the cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
-/// Requests of a trial.
+/// Requests per trial.
 const REQUESTS: u32 = 300;
 /// Standard deviation of the logarithm of the times within a trial.
 const SIGMA: f64 = 0.5;
-/// Times by which the true quantile is computed.
+/// Number of times from which the true quantile is computed.
 const TIMES: usize = 200_000;
 /// Median time of a request at 100 MB/s, ns.
 const MEDIAN_NS: f64 = 40_960.0;
@@ -32,7 +32,7 @@ fn reads(noise: Noise, trials: u32) -> Scenario {
     }
 }
 
-/// The true quantiles of all requests, over trials with this scatter, ns.
+/// True quantiles of all requests, over trials with this scatter, ns.
 fn quantiles(noise: Noise, shares: [f64; 2]) -> [f64; 2] {
     let (mut trials, mut within) = (noise.draws(1), times_within(2));
     let mut all: Vec<f64> = (0..TIMES)
@@ -42,13 +42,13 @@ fn quantiles(noise: Noise, shares: [f64; 2]) -> [f64; 2] {
     shares.map(|share| all[(share * TIMES as f64) as usize])
 }
 
-/// The logarithms of times within a trial, with median 0.
+/// Logarithms of times within a trial, with median 0.
 fn times_within(seed: u64) -> impl FnMut() -> f64 {
     let mut draws = Noise::Lognormal { sigma: SIGMA }.draws(seed);
     move || draws.next_log()
 }
 
-/// The times of the requests of each trial, whose median is that of the trial.
+/// Times of the requests of each trial, with the trial's own median.
 fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
     let of = |sample: &iolab_record::Sample| {
         let mut within = times_within(sample.seed);
@@ -67,7 +67,7 @@ fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
     record.samples.iter().map(of).collect()
 }
 
-/// What is answered of a level in ns, and the stalls that a yes does not exclude.
+/// Answer to a level in ns, with the stalls that a yes does not exclude.
 fn answer((mut record, _): Made, quantile: &str, level: f64) -> (Answer, Option<UnseenStalls>) {
     let levels: ServiceLevels = format!("{quantile}<{level:.0}ns").parse().expect("a level");
     record.experiment.asked = Some(Question::of_levels(Asked::Cells, &levels));
@@ -80,7 +80,7 @@ fn answer((mut record, _): Made, quantile: &str, level: f64) -> (Answer, Option<
     (answer.answer(), found.cells[0].unseen_stalls())
 }
 
-/// Whether what is answered of a level is true: `level` is in ns, and so is the truth.
+/// Whether the answer to a level is true; `level` and the truth are in ns.
 fn answered(run: Made, quantile: &str, level: f64, truth: f64) -> Outcome {
     match answer(run, quantile, level).0 {
         Answer::Yes => outcome(truth < level),
@@ -90,18 +90,20 @@ fn answered(run: Made, quantile: &str, level: f64, truth: f64) -> Outcome {
 }
 
 #[test]
-fn levels_are_said_to_hold_only_where_they_do() {
+fn levels_are_said_to_hold_only_correctly() {
     for (name, noise) in shapes() {
         let [p50, p99] = quantiles(noise, [0.5, 0.99]);
         for trials in TRIALS {
             for (quantile, truth) in [("p50", p50), ("p99", p99)] {
-                // Of trials of which a tenth stalls, six hold none in half of the runs: no answer about the slowest requests can know of them.
+                // With a tenth of stalled trials, six trials contain none in half of the runs: no answer about
+                // the slowest requests can include them.
                 let is_unseen = quantile == "p99" && matches!(noise, Noise::Stalls { .. });
                 let is_little = name == "lognormal 3 %";
                 if trials > TRIALS[0] && !is_little {
                     continue;
                 }
-                // Just outside the margin, on either side, where an answer is most easily false, and far from it.
+                // Just outside the margin, on either side, where an answer is most easily false, and far from
+                // it.
                 let ratios: &[f64] = match trials > TRIALS[0] {
                     true => &[0.67, 0.94, 1.06, 1.5],
                     false => &[0.94, 1.06],
@@ -130,9 +132,10 @@ fn levels_are_said_to_hold_only_where_they_do() {
     }
 }
 
-/// Others make storage look slower than it is, and a cache faster: neither is taken for the storage.
+/// Other programs make storage look slower than it is, and a cache makes it look faster: neither counts as the
+/// storage.
 #[test]
-fn levels_are_not_answered_by_what_is_not_the_storage() {
+fn levels_are_not_answered_by_disturbances() {
     let noise = Noise::Lognormal { sigma: 0.03 };
     let [p50, _] = quantiles(noise, [0.5, 0.99]);
     for (by, ratio, level) in [
@@ -155,9 +158,10 @@ fn levels_are_not_answered_by_what_is_not_the_storage() {
     }
 }
 
-/// A level that only stalls make fail: a yes names the share of trials in which it does not exclude them, and that is not less than the true one.
+/// A level that fails only by stalls: a yes names the share of trials in which it does not exclude them, which
+/// is at least the true one.
 #[test]
-fn a_yes_does_not_exclude_stalls_that_there_are() {
+fn yes_does_not_exclude_existing_stalls() {
     let share = 0.1;
     let noise = Noise::Stalls {
         share,

@@ -1,4 +1,4 @@
-//! A whole study: how often any of the statements that its page begins with is false.
+//! A whole study: how often any of the first statements of its page is false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
@@ -9,12 +9,13 @@ use iolab_synthetic::{At, Common, Curve, Noise, Outcome, Scenario, TrueCell, Tru
 
 use crate::claims::{SAID_MIN, hold_each, judged, outcome, place, runs, shapes};
 
-/// Greatest share of studies that may begin with a false statement.
+/// Greatest share of studies with a false first statement.
 const FALSE_MAX: f64 = 0.1;
 /// Trials of each cell.
 const TRIALS: u32 = 9;
 
-/// Sequential and random accesses over sizes, and skips: the experiments of a study. At random small requests cost, and so does a long skip.
+/// Sequential and random accesses over sizes, and skips: the experiments of a study. Small random requests are
+/// slower, and so are long skips.
 fn experiments(noise: Noise) -> Vec<Scenario> {
     let sizes = |name: &str, mb_s: f64, effects: &[(&str, f64)]| Scenario {
         mb_s,
@@ -65,7 +66,7 @@ fn truth(truths: &[&Truth], id: CellId) -> TrueCell {
     of_run.cells[place(id, of_run)].clone()
 }
 
-/// Whether all that a statement says of these runs is true.
+/// Whether everything that a statement claims of these runs is true.
 fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
     let level = |id| truth(truths, id).mb_s;
     match claim {
@@ -86,11 +87,11 @@ fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
             })
         })),
         Claim::LongTail(tail) => outcome(truth(truths, tail.cell).p99_over_p50 > 3.0),
-        // Nothing changes its level in these runs.
+        // No level changes in these runs.
         Claim::Change(_) => Outcome::False,
         Claim::Steady(steady) => match steady.state {
             State::Reached | State::NotWrittenOver { .. } => Outcome::True,
-            // Of the trials that were made: they may scatter as far as blocks do.
+            // For the trials that were made: they may scatter as far as blocks do.
             State::NotReached { .. } => Outcome::NotClaimed,
         },
         other => panic!("{other:?} is not about such runs"),

@@ -1,5 +1,5 @@
-//! What is said of targets that runs of their own measured: how often it is false, and how often what is large is said. `claims.rs` tells
-//! how the table of docs/METHODS.md is made.
+//! Grades of claims on targets measured in separate runs: how often they are false, and how often large
+//! differences are reported. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, claims};
@@ -8,12 +8,12 @@ use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Trut
 
 use super::claims::{SAID_MIN, drifting, hold_made, judged, place, runs, runs_beside, shapes};
 
-/// Trials of each cell: the fewest that have an interval, and more.
+/// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
 
 type Made = (RunRecord, Truth);
 
-/// A run on each of three targets, and of each its throughput over that of the first.
+/// A run on each of three targets, with its throughput over the first one's.
 fn on_targets(noise: Noise, trials: u32, ratios: [f64; 3]) -> [Scenario; 3] {
     let base = Scenario {
         noise,
@@ -36,7 +36,7 @@ fn make(targets: &[Scenario; 3]) -> impl Fn(u64) -> Vec<Made> + use<> {
     }
 }
 
-/// All that is said of one target against another.
+/// Outcome of all claims on one target against another.
 fn said(made: Vec<Made>) -> Outcome {
     let analyses: Vec<_> = made.iter().map(|(record, _)| analyse(record)).collect();
     let all = claims(&analyses.iter().collect::<Vec<_>>());
@@ -53,7 +53,7 @@ fn said(made: Vec<Made>) -> Outcome {
 }
 
 #[test]
-fn targets_without_a_difference_are_rarely_said_to_differ() {
+fn equal_targets_are_rarely_called_different() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
             let targets = on_targets(noise, trials, [1.0; 3]);

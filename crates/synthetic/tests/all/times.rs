@@ -1,5 +1,5 @@
-//! What is claimed of times of requests, where less is better: their median and 99th percentile, and the best sizes by them. `claims.rs` tells how
-//! the table of docs/METHODS.md is made.
+//! Grades of claims on times of requests, where less is better: their median and 99th percentile, and the best
+//! sizes by them. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::claim::{Best, Contrast, MARGIN, Standing};
 use iolab_plan::experiment::Experiment;
@@ -11,16 +11,17 @@ use super::claims::{
     SAID_MIN, compared, drifting, each_best, hold, hold_runs, outcome, place, runs_beside, shapes,
 };
 
-/// Trials of each cell: the fewest that have an interval, and more.
+/// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
-/// The times that are asked for.
+/// Time responses.
 const TIMES: [(Response, &str); 2] = [(Response::Latency, "median"), (Response::P99, "p99")];
 
 fn is_depth(contrast: &Contrast) -> bool {
     matches!(contrast, Contrast::Ordered { factor } if factor == "depth")
 }
 
-/// Sizes and depths, asked for a time. Requests in flight wait for each other: without an effect the times are equal.
+/// Sizes and depths, with a time as response. Requests in flight wait for each other, so without an effect the
+/// times are equal.
 fn waiting(response: Response, noise: Noise, trials: u32) -> Scenario {
     let grid = Scenario::of(
         "read-random",
@@ -67,9 +68,9 @@ fn large_differences_of_times_are_said() {
     }
 }
 
-/// Others make times longer, never shorter.
+/// Other programs make times longer, never shorter.
 #[test]
-fn times_that_only_a_disturbance_makes_are_not_claimed() {
+fn times_by_a_disturbance_are_not_claimed() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let disturbed = Scenario {
             disturbances: vec![Disturbance::of_every_trial(by, At::levels("depth=4"), 0.65)],
@@ -86,7 +87,7 @@ fn times_that_only_a_disturbance_makes_are_not_claimed() {
     }
 }
 
-/// Whether the sizes that are called worse or near in a time are.
+/// Whether the sizes that are called worse or near in a time are that.
 fn of_best(best: &Best, truth: &Truth) -> Outcome {
     let time = |i: usize| {
         let cell = &truth.cells[place(best.candidates[i].cell, truth)];
@@ -109,10 +110,10 @@ fn bests(run: (RunRecord, Truth)) -> Outcome {
 }
 
 #[test]
-fn the_size_with_the_shortest_time_is_never_ruled_out() {
+fn size_with_the_shortest_time_is_kept() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
-            // As much longer as they are larger: all have the same time.
+            // Slower by the same factor as they are larger, so that all have the same time.
             let equal = Scenario {
                 effects: vec![
                     (At::levels("bs=16k"), 4.0),

@@ -1,4 +1,4 @@
-//! How far what is shown can be trusted: which cells are disturbed is known, and so is which of them a claim rests on.
+//! Trust in results, with known disturbed cells and known cells below each claim.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use iolab_synthetic::{At, Change, Common, Curve, Disturbance, Disturber, Noise, 
 /// Seeds of each combination.
 const SEEDS: u64 = 10;
 
-/// A grid, and a curve over sizes; with the cells that this disturbs.
+/// A grid, and a curve over sizes, with the disturbed cells.
 struct Study {
     runs: Vec<AnalysedRun>,
     disturbed: BTreeSet<CellId>,
@@ -31,7 +31,8 @@ fn study(seed: u64, by: Option<(Disturber, &str)>) -> Study {
         disturbed: BTreeSet::new(),
     };
     for (run, one) in [grid, sizes.later()].into_iter().enumerate() {
-        // Its trials are as fast as without it: claims stay as they are, only the evidence differs.
+        // Its trials are as fast as without the disturbance: claims stay as they are, only the evidence
+        // differs.
         let disturbances = by
             .into_iter()
             .map(|(by, at)| Disturbance::of_every_trial(by, At::levels(at), 1.0));
@@ -64,7 +65,7 @@ fn trust(runs: &[AnalysedRun], claims: &[&Claim], numbers: &[CellId]) -> Trust {
     })
 }
 
-/// The cells that a claim names; of a claim about a run as a whole all of its cells.
+/// Cells that a claim names; for a claim about a whole run, all of its cells.
 fn named(claim: &Claim, runs: &[AnalysedRun]) -> BTreeSet<CellId> {
     let of_run = |run: usize| {
         let cells = runs[run].analysis().cells.iter();
@@ -79,7 +80,7 @@ fn named(claim: &Claim, runs: &[AnalysedRun]) -> BTreeSet<CellId> {
     }
 }
 
-/// The worst reason that a disturbance must at least give.
+/// Worst reason that a disturbance must at least give.
 fn least(by: Disturber) -> TrustReason {
     match by {
         Disturber::Traffic | Disturber::Cpu => TrustReason::SomeDisturbed,
@@ -88,9 +89,10 @@ fn least(by: Disturber) -> TrustReason {
     }
 }
 
-/// Each claim alone: a disturbance of a cell that it rests on lowers the trust in it, that of another cell changes nothing of it.
+/// Each claim alone: a disturbance of a cell below it lowers the trust in it, a disturbance of another cell
+/// changes nothing.
 #[test]
-fn exactly_the_cells_that_a_claim_rests_on_lower_the_trust_in_it() {
+fn only_a_claims_own_cells_lower_its_trust() {
     let (mut kept, mut lowered) = (0, 0);
     for by in [
         Disturber::Traffic,
@@ -127,7 +129,7 @@ fn exactly_the_cells_that_a_claim_rests_on_lower_the_trust_in_it() {
 
 /// A number alone is a claim about its own cell.
 #[test]
-fn the_trust_in_a_number_is_that_in_its_cell() {
+fn trust_in_a_number_is_its_cells_trust() {
     let Study { runs, disturbed } = study(1, Some((Disturber::Traffic, "bs=4k")));
     let mut levels = Vec::new();
     for (run, one) in runs.iter().enumerate() {
@@ -151,7 +153,7 @@ fn the_trust_in_a_number_is_that_in_its_cell() {
 
 /// Without a claim or a number all cells count.
 #[test]
-fn an_output_that_shows_nothing_rests_on_all_cells() {
+fn output_without_claims_rests_on_all_cells() {
     for (by, level) in [
         (None, TrustLevel::Good),
         (Some((Disturber::Traffic, "bs=1M")), TrustLevel::Limited),
@@ -163,9 +165,9 @@ fn an_output_that_shows_nothing_rests_on_all_cells() {
     }
 }
 
-/// What a page begins with, on runs of which the disturbed cells are known.
+/// First claims of a page, on runs with known disturbed cells.
 #[test]
-fn what_comes_first_is_trusted_as_far_as_its_own_cells() {
+fn first_claims_are_trusted_by_their_cells() {
     for (by, is_rested_on) in [
         (None, false),
         (Some((Disturber::Traffic, "threads=8")), true),
@@ -177,7 +179,8 @@ fn what_comes_first_is_trusted_as_far_as_its_own_cells() {
             let first: Vec<&Claim> = headlines(&all).into_iter().take(HEADLINES_MAX).collect();
             let trust = trust(&runs, &first, &[]);
             assert_eq!(trust.claims, first.len());
-            // A claim may be left open by chance, as trials that seem to depend on each other do; that is no disturbance.
+            // A claim may be left open by chance, as with trials that seem to depend on each other; that is not
+            // a disturbance.
             let is_lowered = trust
                 .reason
                 .is_some_and(|reason| reason <= TrustReason::SomeDisturbed);
@@ -186,9 +189,9 @@ fn what_comes_first_is_trusted_as_far_as_its_own_cells() {
     }
 }
 
-/// Two runs that contradict each other leave what both say open, and the trust says so.
+/// Two contradictory runs leave both statements open, and the trust says so.
 #[test]
-fn a_claim_that_another_run_contradicts_is_not_fully_trusted() {
+fn contradicted_claim_is_not_fully_trusted() {
     let grid = |ratio: f64| Scenario {
         effects: vec![(At::levels("threads=8"), ratio)],
         noise: Noise::Lognormal { sigma: 0.01 },
@@ -211,9 +214,9 @@ fn a_claim_that_another_run_contradicts_is_not_fully_trusted() {
     );
 }
 
-/// What the order and the groups of the trials of a cell hold against its number, in runs of which one cell is like that.
+/// Doubts about a number from the order and groups of its cell's trials, in runs with one such cell.
 #[test]
-fn trials_that_change_form_groups_or_depend_lower_the_trust_in_the_number_of_their_cell() {
+fn changing_grouped_or_dependent_trials_lower_trust() {
     let sizes = || Scenario {
         noise: Noise::Lognormal { sigma: 0.01 },
         trials: 30,
@@ -265,10 +268,10 @@ fn trials_that_change_form_groups_or_depend_lower_the_trust_in_the_number_of_the
     }
 }
 
-/// Where nothing changed, trials that scatter are no change of level: the claim that they are not settled gives its own reason, the last of
-/// those about trials.
+/// Without a change, scattered trials are not a change of level: the claim that they are not settled gives its
+/// own reason, the last of the reasons about trials.
 #[test]
-fn trials_that_only_scatter_are_not_called_a_change_of_level() {
+fn scattered_trials_are_not_a_level_change() {
     let scattered = Scenario {
         noise: Noise::Lognormal { sigma: 0.15 },
         trials: 30,
@@ -298,9 +301,9 @@ fn trials_that_only_scatter_are_not_called_a_change_of_level() {
     assert!(TrustReason::TwoGroups < TrustReason::NotSettled);
 }
 
-/// Trials that depend on the ones before: the interval is too narrow, where that matters.
+/// Trials that depend on earlier ones: the interval is too narrow, where that matters.
 #[test]
-fn trials_that_depend_on_each_other_lower_the_trust_in_wide_numbers_only() {
+fn dependent_trials_lower_trust_in_wide_numbers() {
     let wandering = |sigma: f64| Scenario {
         noise: Noise::Lognormal { sigma: sigma / 4.0 },
         common: Common {
@@ -320,12 +323,12 @@ fn trials_that_depend_on_each_other_lower_the_trust_in_wide_numbers_only() {
     };
     let wide = reasons(0.1);
     let count = |reason| wide.iter().filter(|one| **one == Some(reason)).count();
-    // What wanders far has drifted as well, which is the worse reason.
+    // Trials that wander far have drifted as well, which is the worse reason.
     assert!(count(TrustReason::Dependent) >= 5, "{wide:?}");
     assert!(
         count(TrustReason::Dependent) + count(TrustReason::LevelChanged) >= 20,
         "{wide:?}"
     );
-    // Of numbers that are nearly alike it changes nothing.
+    // Nearly equal numbers are not affected.
     assert!(reasons(0.001).iter().all(Option::is_none));
 }
