@@ -293,11 +293,6 @@ impl Figure {
         pdf::pdf(&self.scene, self.title())
     }
 
-    /// Whether both look the same, apart from ids.
-    pub fn same_picture(&self, other: &Figure) -> bool {
-        self.scene == other.scene
-    }
-
     /// A description of its content.
     pub fn description(&self) -> &str {
         &self.model.description

@@ -4,7 +4,6 @@
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Setting, ValueKind};
-use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::rows::Field;
@@ -153,17 +152,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
     /// Its field in a row; `None` where the row lacks the column.
     pub(crate) fn field(&self, row: &R) -> Option<Field> {
         let is_of = self.is_of.is_none_or(|is_of| is_of(row));
-        is_of.then(|| (self.name.clone(), self.value(row)))
-    }
-
-    /// Its name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its value in a row that has the column.
-    pub(crate) fn value(&self, row: &R) -> Value {
-        (self.value)(row)
+        is_of.then(|| (self.name.clone(), (self.value)(row)))
     }
 
     /// The JSON Schema of its values, with their meaning.
@@ -196,21 +185,6 @@ pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &s
         "properties": Map::from_iter(properties),
         "patternProperties": Map::from_iter(patterns),
         "required": required,
-    })
-}
-
-/// The schema of a list of the values of these columns, in order.
-pub(crate) fn list_schema<R>(columns: &[DataColumn<'_, R>]) -> Schema {
-    let items = columns.iter().map(|column| {
-        let mut schema = column.described();
-        schema["title"] = column.name().into();
-        schema
-    });
-    schemars::json_schema!({
-        "type": "array",
-        "prefixItems": items.collect::<Vec<Value>>(),
-        "minItems": columns.len(),
-        "maxItems": columns.len(),
     })
 }
 

@@ -4,7 +4,6 @@ mod bundle;
 mod captioned;
 mod cited_method;
 mod commands;
-pub(crate) mod data;
 mod environment;
 mod evidence;
 mod file_names;
@@ -181,16 +180,11 @@ impl<'a> StudyReport<'a> {
 
     /// What the document begins with, one line each, to copy: the answers to questions, else the results of the runs.
     fn lines(&self) -> Vec<String> {
+        let answers = self.answers.iter().flat_map(|one| &one.lead);
         match self.answers.is_empty() {
             true => self.overview.lines(),
-            false => self.answer_lines(),
+            false => answers.cloned().collect(),
         }
-    }
-
-    /// The answers to questions, one line each; none where no question was asked.
-    fn answer_lines(&self) -> Vec<String> {
-        let lead = self.answers.iter().flat_map(|one| &one.lead);
-        lead.cloned().collect()
     }
 
     /// The commands that repeat all of it, a line each.

@@ -8,7 +8,6 @@ use crate::compare::data::Compared;
 use crate::document::{AnswersDocument, SamplesDocument, StagesDocument, TableDocument};
 use crate::document_header::SCHEMA;
 use crate::fitness::data::FitDocument;
-use crate::report::data::ReportDocument;
 use crate::runs::data::{GateDocument, RunsDocument};
 use crate::witness::data::WitnessDocument;
 
@@ -52,7 +51,6 @@ documents! {
     CompareRuns = "compare-runs", "iolab compare --base FILE... --new FILE... --format json", RunsDocument<'_>;
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;
     Gate = "gate", "iolab gate --format json", GateDocument<'_>;
-    Report = "report", "the page of iolab report, script element 'samples'", ReportDocument;
     Witness = "witness", "iolab witness -o FILE.json -- COMMAND", WitnessDocument<'_>;
 }
 

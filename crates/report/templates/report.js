@@ -1,5 +1,5 @@
 "use strict";
-// Everything on the page can be read without this script. It makes the figures answer, and saves data.
+// Everything on the page can be read without this script. It makes the figures answer, and saves definitions.
 (() => {
   const byId = (id) => document.getElementById(id);
 
@@ -9,42 +9,6 @@
     link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  };
-
-  const quoted = (value) => {
-    let text = value === null || value === undefined ? "" : String(value);
-    // A spreadsheet would run text that begins like a formula; the apostrophe says that it is text.
-    const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
-    if (/^[=+\-@\t\r\n]/.test(text) && !isNumber) text = "'" + text;
-    return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
-  };
-
-  // One table for all runs: the columns of every run's factors, empty where a run has no such factor.
-  const csv = ({ columns, runs }) => {
-    const factors = [...new Set(runs.flatMap((run) => run.factors))];
-    const header = ["experiment", ...factors.map((f) => "level_" + f), ...columns, "throughput_mb_s"];
-    const lines = [header.map(quoted).join(",")];
-    const at = (name) => columns.indexOf(name);
-    for (const run of runs) {
-      const levels = new Map(run.cells);
-      const place = factors.map((factor) => run.factors.indexOf(factor));
-      for (const row of run.samples) {
-        const own = levels.get(row[at("cell")]) || [];
-        const elapsed = Math.max(row[at("elapsed_ns")], 1);
-        const throughput = (row[at("bytes")] * 1e3) / elapsed;
-        const values = [run.experiment, ...place.map((i) => own[i]), ...row, throughput];
-        lines.push(values.map(quoted).join(","));
-      }
-    }
-    return lines.join("\r\n") + "\r\n";
-  };
-
-  const offerSamples = () => {
-    const saving = byId("csv");
-    saving.hidden = false;
-    saving.addEventListener("click", () => {
-      save("samples.csv", csv(JSON.parse(byId("samples").textContent)), "text/csv");
-    });
   };
 
   const offerDefinitions = () => {
@@ -297,64 +261,17 @@
     return hide;
   };
 
-  const animate = (figure) => {
+  for (const figure of document.querySelectorAll("figure")) {
     takeWords(figure);
     const hide = offerWords(figure);
     const controls = document.createElement("div");
     controls.className = "controls";
     figure.prepend(controls);
-    const offer = () => {
-      hide();
-      controls.replaceChildren();
-      offerSeries(figure, controls, hide);
-    };
-    offer();
-    return () => {
-      takeWords(figure);
-      offer();
-    };
-  };
-
-  // Compressed text in letters, as JSON.
-  const unpacked = async (letters) => {
-    const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-  };
-
-  // The switches choose one of the pictures of every figure.
-  const offerSwitches = (redrawn) => {
-    const switches = byId("switches");
-    if (!switches || !window.DecompressionStream) return;
-    switches.hidden = false;
-    let variants = null;
-    switches.addEventListener("submit", (event) => event.preventDefault());
-    switches.addEventListener("change", async () => {
-      variants = variants || unpacked(byId("variants").textContent);
-      const { figures, pictures } = await variants;
-      const { metric, axis, center } = Object.fromEntries(new FormData(switches));
-      for (const [figure, redraw] of redrawn) {
-        const own = figures[figure.dataset.figure];
-        if (!own) continue;
-        const asked = figure.dataset.metric;
-        // A figure that lacks what is chosen stays at what its experiment asks about.
-        const tried = [`${metric || asked} ${axis} ${center}`, `${metric || asked} ${axis} median`, `${asked} ${axis} median`, `${asked} auto median`];
-        const found = tried.find((name) => name in own);
-        if (found === undefined || figure.dataset.shown === found) continue;
-        figure.dataset.shown = found;
-        const { svg, caption } = pictures[own[found]];
-        figure.querySelector(".variant").innerHTML = svg;
-        figure.querySelector("figcaption").textContent = caption;
-        redraw();
-      }
-    });
-  };
-
-  const figures = [...document.querySelectorAll("figure")];
-  offerSwitches(figures.map((figure) => [figure, animate(figure)]));
+    offerSeries(figure, controls, hide);
+  }
   for (const table of document.querySelectorAll(".scroll table")) offerSorting(table);
   offerLinks();
   offerCopies();
-  offerSamples();
   offerDefinitions();
   addEventListener("hashchange", unfoldTarget);
   unfoldTarget();

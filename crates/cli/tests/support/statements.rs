@@ -1,7 +1,5 @@
 //! What the formats of a report state, with the escapes of each taken away.
 
-use serde_json::Value;
-
 use crate::visible;
 
 /// Text whose words are separated by one blank each.
@@ -122,13 +120,4 @@ pub(crate) fn unescaped_latex(text: &str) -> String {
         text = text.replace(escaped, plain);
     }
     plain(&text)
-}
-
-/// The data in a page.
-pub(crate) fn data(page: &str) -> Value {
-    let (_, data) = page
-        .split_once("id=\"samples\">")
-        .expect("the page has data");
-    let (data, _) = data.split_once("</script>").expect("its end");
-    serde_json::from_str(data).expect("JSON")
 }

@@ -6,10 +6,9 @@ use iolab_analysis::sparkline::Sparkline;
 use iolab_workload::{Error, Result};
 
 use super::captioned::Captioned;
-use super::data;
 use super::method::{self, MethodRule};
 use super::page_table::{PageTable, Shared};
-use super::picture::{self, METRICS, Picture, Variants};
+use super::picture::{self, Picture};
 use super::program;
 use super::run_sequence::RunSequence;
 use super::section::Section;
@@ -44,12 +43,9 @@ struct Page<'a> {
     /// What several experiments show: results, then what limits trust, then limits of the study.
     together: [Vec<&'a StatementGroup>; 3],
     evidence: Vec<(&'a Section, PageTable<'a>)>,
-    metrics: &'static [(iolab_analysis::analysis::Response, &'static str)],
-    variants: String,
     style: &'static str,
     figure_style: String,
     script: &'static str,
-    data: String,
     rules: Vec<MethodRule>,
 }
 
@@ -119,11 +115,10 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
     let latest = report.latest.iter();
     let latest = latest.filter_map(|place| report.sections.get(*place));
     let shared = Shared::of(latest.filter_map(|section| section.tables.first()));
-    let mut variants = Variants::default();
     let views: Vec<View<'a>> = report
         .sequences
         .iter()
-        .filter_map(|sequence| view(report, sequence, &shared, &mut variants))
+        .filter_map(|sequence| view(report, sequence, &shared))
         .collect();
     let overview = &report.overview;
     let digest = &overview.digest;
@@ -193,12 +188,9 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .iter()
             .map(|section| (section, PageTable::of(&section.evidence)))
             .collect(),
-        metrics: &METRICS,
-        variants: variants.packed().map_err(|error| failed(&error))?,
         figure_style: iolab_figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
-        data: data::json(report),
         rules: method::rules(&report.orders()),
     };
     page.render().map_err(|error| failed(&error))
@@ -253,7 +245,6 @@ fn view<'a>(
     report: &'a StudyReport<'a>,
     sequence: &RunSequence,
     shared: &Shared,
-    variants: &mut Variants,
 ) -> Option<View<'a>> {
     let latest = sequence.latest()?;
     let section = report.sections.get(latest)?;
@@ -274,7 +265,7 @@ fn view<'a>(
         section,
         leading,
         standard_tables: section.standard_tables.iter().map(PageTable::of).collect(),
-        picture: variants.add(&section.id, &drawn),
+        picture: picture::on_page(&section.id, &drawn),
         further,
         tables: tables(section),
         findings: kinds
