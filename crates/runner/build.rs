@@ -33,7 +33,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// FNV-1a over the name of a file and what it holds.
+/// FNV-1a over the name and the content of a file.
 fn hashed(number: u64, file: &PathBuf) -> u64 {
     let bytes = fs::read(file).expect("readable");
     let name = file.to_string_lossy();

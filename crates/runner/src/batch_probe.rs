@@ -15,11 +15,12 @@ use iolab_workload::trial::{Batch, TrialLimit, TrialSpec};
 use super::executor::Executor;
 use iolab_workload::settings::CellSpec;
 
-/// A probe that lasts this many times as long, and in which most requests are those that it has begun with, only waits for these: all
-/// strategies do the same then, and a thousand threads would be set up for each of the others. After a stall there are many more.
+/// A probe that lasts this many times as long as it should, mostly with the requests of its beginning, only waits for these
+/// requests. All strategies do the same then, and a thousand threads would be set up for each of the others. After a stall
+/// there are many more requests.
 const OUTLASTED: u32 = 3;
-/// A round whose shortest probe lasts this many times as long is the only one: large requests would spend on probes what the trials
-/// themselves take.
+/// A round whose shortest probe lasts this many times as long as it should is the only one: large requests would spend the
+/// time of trials on probes.
 const SLOW: u32 = 2;
 
 /// The strategy with the highest median IOPS, and the numbers in words; the first one where a probe shows no difference between them;
@@ -84,8 +85,8 @@ pub(super) fn choose(
     Ok(Some((STRATEGIES[best], message)))
 }
 
-/// Whether a probe did little but wait for its first requests. A few of these complete in its time however slow the disk is, and others
-/// follow them.
+/// Whether a probe mostly waited for its first requests. However slow the disk is, a few of these complete within the time,
+/// and others follow them.
 fn is_outlasted(outcome: &Outcome, trial: &TrialSpec) -> bool {
     Duration::from_nanos(outcome.elapsed_ns) > PROBE * OUTLASTED
         && outcome.requests() < trial.in_flight().saturating_mul(2)

@@ -98,7 +98,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// The one that `CC` names, else the first of [`COMPILERS`].
+    /// The compiler that `CC` names, otherwise the first of [`COMPILERS`].
     fn find(named: Option<&std::ffi::OsStr>) -> Result<Self> {
         // It is what compilers read and write for nothing; without it none of them would answer.
         fs::File::open("/dev/null").map_err(|error| {
@@ -217,7 +217,7 @@ impl Compiler {
     }
 }
 
-/// The line in which a compiler says what is wrong: the first that sounds so, else its last.
+/// The line in which a compiler names the fault: the first that looks like it, otherwise the last.
 fn reason(said: &str) -> Option<&str> {
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
     let telling = |line: &&str| ["error", "cannot find"].iter().any(|w| line.contains(w));

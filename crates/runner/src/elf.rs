@@ -13,10 +13,10 @@ struct Elf<'a> {
     big_endian: bool,
 }
 
-/// The loader that a 64-bit ELF program names; `None` when it names none, as a statically linked one.
+/// The loader that a 64-bit ELF program names; `None` if it names none, as a statically linked program.
 ///
 /// # Errors
-/// What is wrong with the file, in a few words.
+/// The fault of the file, in a few words.
 pub(crate) fn interpreter(bytes: &[u8]) -> Result<Option<String>, &'static str> {
     let elf = Elf::new(bytes)?;
     let header = |index: u64| -> Option<u64> {
@@ -26,7 +26,7 @@ pub(crate) fn interpreter(bytes: &[u8]) -> Result<Option<String>, &'static str> 
     };
     let cut = "its program headers lie outside of it";
     let count = elf.u16(56).ok_or(cut)?;
-    // Then the number stands elsewhere; no linker writes that many for a small program.
+    // The number is then stored elsewhere; no linker writes that many for a small program.
     if count == u16::MAX {
         return Err("it has too many program headers");
     }

@@ -46,7 +46,7 @@ const CACHE_UP_TO: f64 = 0.05;
 const DEVICE_AGREES_FROM: f64 = 0.9;
 /// Share of a region without data from which reading it is called reading a hole.
 const HOLE_FROM: f64 = 0.95;
-/// Share of a region without data that is worth a word.
+/// Share of a region without data that is mentioned.
 const HOLE_TOLD_FROM: f64 = 0.05;
 
 /// Source of the bytes of a trial.
@@ -148,7 +148,7 @@ fn elsewhere(facts: &Facts<'_>) -> ServedVerdict {
     })
 }
 
-/// Says that a client's own page cache did not serve what was read, where that is seen.
+/// Says that a client's own page cache did not serve the reads, if that was seen.
 fn absent(facts: &Facts<'_>) -> String {
     let reads = facts.write_bytes == 0 && !facts.direct;
     let held = facts.region.before.filter(|_| reads);
@@ -186,7 +186,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
     })
 }
 
-/// The verdict on buffered reads of what the page cache held; it overrides the I/O accounts.
+/// The verdict on buffered reads of bytes that the page cache held; it overrides the I/O accounts.
 fn held(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
     (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {
@@ -204,7 +204,7 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<ServedVerdict> {
     let empty = facts.region.extents.map_or(0, |seen| seen.empty_bytes());
     let fetched_bytes = facts.counters.process_io?.read_bytes;
     let known = held.saturating_add(empty).saturating_add(fetched_bytes);
-    // What is read again comes from the page cache.
+    // Bytes that are read again come from the page cache.
     let at_least_once = facts.read_bytes.min(facts.region_bytes);
     let missing = share(at_least_once.saturating_sub(known), facts.read_bytes);
     (missing > CACHE_UP_TO).then(|| ServedVerdict {
@@ -217,8 +217,8 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<ServedVerdict> {
     })
 }
 
-/// The verdict on reads of what was never written: of nearly the whole region, or of more than the page cache held of it, and most of what the
-/// device did not carry.
+/// The verdict on reads of bytes that were never written. It holds for nearly the whole region, or for more than the page
+/// cache held of it and most of the bytes that the device did not carry.
 fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<ServedVerdict> {
     let empty = facts.region.empty_share(facts.region_bytes)?;
     let held = facts.region.before.map(|before| before.resident_bytes);
@@ -238,7 +238,7 @@ fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<ServedVerdict> {
 
 const HOLES: &str = "lie in holes or unwritten extents, which read as zeros";
 
-/// The verdict where the disks below the device did not carry what the device did.
+/// The verdict if the disks below the device carried less than the device.
 fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     let bottom = facts.counters.bottom?;
     let total = facts.read_bytes + facts.write_bytes;
@@ -333,8 +333,8 @@ fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
     }
 }
 
-/// Bytes of ours that were written back from the page cache within the span, at most: what was dirtied in it, and what
-/// was dirty before, less what still is. `None` where an account is missing, or does not count this file system's.
+/// Upper bound of own bytes that were written back from the page cache within the span: bytes dirtied in it or dirty
+/// before, less the bytes still dirty. `None` if an account is missing, or does not count this file system.
 pub(crate) fn written_back(facts: &Facts<'_>) -> Option<u64> {
     let owed = |seen: &Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
     let dirtied = facts.counters.process_io?.write_bytes;
@@ -393,7 +393,7 @@ fn carried(facts: &Facts<'_>, share: f64) -> String {
     )
 }
 
-/// When: what is written can reach the device later.
+/// A restriction in time: written bytes can reach the device later.
 fn within(facts: &Facts<'_>) -> &'static str {
     match facts.write_bytes {
         0 => "",
@@ -401,7 +401,7 @@ fn within(facts: &Facts<'_>) -> &'static str {
     }
 }
 
-/// Adds what of the region has no data, where reads may have met it.
+/// Adds the share of the region without data, if reads may have met it.
 fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String {
     let empty = facts
         .region

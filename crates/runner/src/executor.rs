@@ -29,7 +29,7 @@ use iolab_record::RankReport;
 use iolab_workload::medium::Medium;
 use iolab_workload::settings::CellSpec;
 
-/// How often a pause looks whether it is to end early.
+/// Interval at which a pause checks whether it is to end early.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries trials out, one after the other.
@@ -62,7 +62,7 @@ pub trait Executor {
         RankReport::default()
     }
 
-    /// How many processes carry trials out together.
+    /// Number of processes that carry trials out together.
     fn processes(&self) -> usize {
         1
     }
@@ -73,10 +73,10 @@ pub trait Executor {
     /// Lets the time pass, unless `stop` is raised.
     fn pause(&mut self, time: Duration, stop: &AtomicBool);
 
-    /// Fits a cell that is added in mid-run to what there is, as the others were before.
+    /// Fits a cell that is added in mid-run to the targets, as the others were before.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit.
     fn fit(&self, cell: &mut PlannedCell) -> Result<()>;
 
     /// Bytes written to the target of a cell to fill it before the first trial.
@@ -96,7 +96,7 @@ pub trait Executor {
 
 /// The engine on targets, or on files made for programs.
 pub(super) struct Engine<'a> {
-    /// Each with its path; for programs what stands for the directories of their files.
+    /// The targets, each with its path; for programs, targets that represent the directories of their files.
     pub(super) targets: Vec<(&'a Path, &'a Target)>,
     pub(super) programs: Option<&'a Programs>,
     pub(super) peers: Peers,
@@ -145,7 +145,7 @@ impl<'a> Engine<'a> {
         drop(self.kept.take());
     }
 
-    /// Changes the settings of the kernel that a cell asks for, until what is given is dropped.
+    /// Changes the settings of the kernel that a cell asks for, until the returned value is dropped.
     fn change_system(&self, cell: &CellSpec) -> Result<Option<Changed<'a>>> {
         if cell.system.is_none() {
             return Ok(None);
@@ -158,7 +158,7 @@ impl<'a> Engine<'a> {
         control.change(&cell.system, &devices).map(Some)
     }
 
-    /// How long a trial of a cell may show nothing.
+    /// Time for which a trial of a cell may show no activity.
     fn allowance(&self, cell: &CellSpec) -> Allowance {
         let of_program = |time| Allowance::of_program(time, cell.trial.region);
         match (self.ranks, self.programs) {

@@ -1,4 +1,4 @@
-//! Describes what was read back where other data had been written.
+//! Describes data that was read back in place of other written data.
 
 use iolab_workload::verify::{FaultKind, FaultyData, FoundInstead, Verified};
 

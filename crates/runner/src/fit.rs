@@ -62,8 +62,8 @@ fn widest_region(plan: &Plan) -> Option<u64> {
     cells.map(|cell| cell.spec.trial.region).max()
 }
 
-/// Says which of several targets has room for no more than this region, bytes, or that a model is measured so; `None` of a single
-/// target, which says so itself.
+/// Names the one of several targets that limits the region to this size, bytes, or says that a model is measured so. `None`
+/// for a single target, which reports it itself.
 fn common_region(place: SystemUnderTest<'_>, region: u64) -> Option<String> {
     if let SystemUnderTest::Model(disk) = place {
         return Some(format!(
@@ -95,10 +95,10 @@ fn refusal_of_direct(place: SystemUnderTest<'_>) -> Option<Error> {
     refused.next()
 }
 
-/// Cuts the regions of a plan to what the target has, and checks each cell against it. Nothing is written.
+/// Cuts the regions of a plan to the size of the target, and checks each cell against it. Nothing is written.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and a fitting setting.
 pub(super) fn fit_to(plan: Plan, place: SystemUnderTest<'_>) -> Result<FittedPlan> {
     FittedPlan::of(plan, &|cell| place.fit(cell))
 }

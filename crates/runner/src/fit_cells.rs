@@ -18,8 +18,9 @@ use super::target_numbers::number_of;
 /// A region is cut to whole multiples of this.
 pub(super) const REGION_UNIT: u64 = 4096;
 
-/// Cuts a cell's region to what the targets of the run have, and checks it against its own and against the memory that there is now.
-/// Without groups no cell goes beyond the smallest target: cells that differ in the target differ in nothing else.
+/// Cuts a cell's region to the size of the run's targets, and checks the cell against its own target and against the
+/// present memory. Without groups no cell goes beyond the smallest target: cells that differ in the target must differ in
+/// nothing else.
 pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Result<()> {
     let memory = AvailableMemory::read();
     let find = |name: Option<&TargetName>| {
@@ -33,7 +34,7 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
         return check_memory(&cell.spec, memory);
     }
     if cell.spec.has_groups() {
-        // One that names the run's own target uses the same bytes as those that name none.
+        // A group that names the run's own target uses the same bytes as groups that name none.
         let run = find(None)?;
         for group in &mut cell.spec.groups {
             let named = group.spec.target.as_ref().map(|name| find(Some(name)));
@@ -80,7 +81,7 @@ pub(super) fn fit_groups(
         }
     }
     cell.trial = cell.merge_trials();
-    // What was cut may overlap, or be too small, now.
+    // Cut ranges may overlap, or be too small, now.
     cell.check()
 }
 

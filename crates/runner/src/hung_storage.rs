@@ -1,7 +1,7 @@
-//! Storage that does not answer: a file server that is gone, a device that is suspended. Its requests wait in the kernel without end, and
-//! so would the run.
+//! Storage that does not answer: a file server that is gone, a device that is suspended. Its requests wait in the kernel
+//! without end, and so would the run.
 //!
-//! Storage that is slow is not silent: each request that completes wakes a thread. So what is looked at is whether any thread ran at all,
+//! Slow storage is not silent: each completed request wakes a thread. So the watch checks whether any thread ran at all,
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
 mod blocked;
@@ -52,7 +52,7 @@ struct State {
     /// End of the longest acceptable time of the trial in progress. A past moment between trials, `None` for a trial
     /// without a time limit.
     due: Option<Instant>,
-    /// How long no thread may run.
+    /// Longest time in which no thread may run.
     patience: Duration,
     /// Whether the targets are in use; otherwise the caller may be waiting for the run file.
     uses_targets: bool,
@@ -64,17 +64,17 @@ struct State {
     changes_system: bool,
 }
 
-/// How long a trial may take.
+/// Time limits of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowance {
-    /// From its start to its end; `None` without a limit.
+    /// Time from its start to its end; `None` without a limit.
     pub(super) time: Option<Duration>,
-    /// How long none of its threads may run after that.
+    /// Longest time after that in which none of its threads may run.
     pub(super) patience: Duration,
 }
 
 impl Allowance {
-    /// For trials of iolab's own threads that go on together.
+    /// Limits for simultaneous trials of iolab's own threads.
     pub(super) fn of<'a>(trials: impl Iterator<Item = &'a TrialSpec> + Clone) -> Self {
         Self {
             time: trials.clone().map(due).max(),
@@ -82,7 +82,7 @@ impl Allowance {
         }
     }
 
-    /// For a trial by this many ranks, whose threads wait for each other.
+    /// Limits for a trial by this many ranks, whose threads wait for each other.
     pub(super) fn of_ranks(trial: &TrialSpec, ranks: usize) -> Self {
         let Timeouts {
             preparing,
@@ -95,7 +95,7 @@ impl Allowance {
         }
     }
 
-    /// For a trial that another program performs within this time, on this many bytes, all of which it may write.
+    /// Limits for a trial that another program performs within this time, on this many bytes, all of which it may write.
     pub(super) fn of_program(time: Option<Duration>, bytes: u64) -> Self {
         Self {
             time,
@@ -105,9 +105,9 @@ impl Allowance {
 }
 
 impl Watch {
-    /// Watches over a run on these targets by the thread that calls this and those that measure (`iolab-N`). Where all of them stand
-    /// still for longer than they may, settings of the kernel are restored if the run `changes_system`, and `end` is called on another
-    /// thread.
+    /// Watches over a run on these targets by the calling thread and the measuring threads (`iolab-N`). If all of them
+    /// stand still for longer than they may, settings of the kernel are restored if the run `changes_system`. Then `end` is
+    /// called on another thread.
     pub(super) fn over(targets: &[&Target], changes_system: bool, end: EndProcess) -> Self {
         Self::begin(Silent::of(targets), changes_system, end)
     }
@@ -166,15 +166,16 @@ impl Watch {
         Self { state, _over: over }
     }
 
-    /// Watches over the time before the first trial, from before anything of targets of these names is looked up, until what this returns
-    /// is dropped: where storage does not answer, `end` gets the error.
+    /// Watches over the time before the first trial, from before any target of these names is looked up, until the returned
+    /// value is dropped. If storage does not answer, `end` gets the error.
     pub fn over_preparation(named: &[PathBuf], end: EndProcess) -> Self {
         let watch = Self::begin(Silent::named(named), false, end);
         watch.lets_prepare(0);
         watch
     }
 
-    /// From now on targets at these paths are opened: what dead runs left in directories is removed, and scratch files are made.
+    /// Notes that targets at these paths are opened from now on: leftovers of dead runs in directories are removed, and
+    /// scratch files are made.
     pub fn opens(&self, paths: &[PathBuf]) {
         let mut silent = Silent::named(paths);
         if paths.iter().any(|path| path.is_dir()) {
@@ -193,13 +194,13 @@ impl Watch {
         self.lets_prepare(bytes);
     }
 
-    /// From now on settings of the kernel may be changed, which are restored before the process ends.
+    /// Notes that settings of the kernel may be changed from now on, which are restored before the process ends.
     pub fn changes_system(&self) {
         locked(&self.state).changes_system = true;
     }
 
     fn lets_prepare(&self, bytes: u64) {
-        // A sync can wait for what others have written to the same file system, and their data for the same disk.
+        // A sync may wait for other programs' data in the same file system, and for their data on the same disk.
         let of_others = meminfo::dirty_bytes().unwrap_or(0);
         self.lets_move(bytes.saturating_add(of_others));
     }
@@ -208,7 +209,7 @@ impl Watch {
     /// stored in `kept`.
     pub(super) fn over_removal(targets: &[&Target], kept: &[PathBuf], end: EndProcess) -> Self {
         let watch = Self::over(targets, false, end);
-        // What is dirty may be written before a file is gone.
+        // Dirty data may be written before a file is gone.
         let bytes = targets.iter().map(|target| target.size());
         watch.lets_move(bytes.fold(0, u64::saturating_add));
         if let Some(first) = kept.first() {
@@ -270,14 +271,14 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When a trial should be over.
+/// Longest time until the end of a trial.
 fn due(trial: &TrialSpec) -> Duration {
     let bounded = || Timeouts::of(trial, 1, Duration::ZERO).carrying;
     trial.limit.time.unwrap_or_else(bounded)
 }
 
-/// How long its threads may stand still: a sync may have all of the region to write, a trim all of it to give back. Direct writes too are
-/// synced after the trial, from the cache of the drive.
+/// Longest time in which its threads may stand still: a sync may have to write the whole region, a trim to give it all
+/// back. Direct writes too are synced after the trial, from the cache of the drive.
 fn patience(trial: &TrialSpec) -> Duration {
     match trial.writes_data() || trial.trims() {
         true => moving(trial.region, ANSWER),
@@ -308,7 +309,7 @@ impl Threads {
             if !measures && number != caller {
                 continue;
             }
-            // Some kernels do not tell, or count nothing: there the numbers of a thread that runs stand still too.
+            // Some kernels report or count nothing: then the numbers of a running thread stand still too.
             let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
                 continue;
             };
@@ -336,17 +337,17 @@ impl Threads {
 /// The kernel's counts of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Counts {
-    /// By the scheduler: ns that it ran and that it waited, and how often it ran.
+    /// The scheduler's counts: ns that it ran and that it waited, and how often it ran.
     scheduled: String,
-    /// Its account of I/O, where the kernel keeps one.
+    /// Its account of I/O, if the kernel keeps one.
     io: Option<String>,
     /// Whether it waits for storage.
     is_blocked: bool,
 }
 
 impl Counts {
-    /// Whether it has not run since, but for what the kernel does by itself: a thread that waits for a request to a block device wakes up
-    /// every `hung_task_timeout_secs` / 2 (60 s) and goes on waiting (`blk_io_schedule` of Linux).
+    /// Whether it has not run since, except for wake-ups by the kernel itself. A thread that waits for a request to a block
+    /// device wakes up every `hung_task_timeout_secs` / 2 (60 s) and goes on waiting (`blk_io_schedule` of Linux).
     fn stand_still(&self, before: &Self, still: Duration) -> bool {
         let times = |counts: &Self| {
             counts

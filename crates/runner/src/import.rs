@@ -69,10 +69,10 @@ pub struct Import {
 }
 
 impl Import {
-    /// Reads what fio wrote as JSON or JSON+, or what IOzone wrote to its standard output.
+    /// Reads JSON or JSON+ of fio, or the standard output of IOzone.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it is neither, or what is wrong with it.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is neither, or has a fault.
     pub fn parse(text: &str) -> Result<Self> {
         let results = peer_of(text)?.import(text)?;
         match results.entries.is_empty() {
@@ -250,8 +250,8 @@ struct ImportedCells<'a> {
 }
 
 impl<'a> ImportedCells<'a> {
-    /// Each distinct combination of settings is a cell, in the order of the report. The cells are made of the jobs and not of the
-    /// experiment, which leaves out combinations that another cell could stand for: so every job has a cell.
+    /// Makes each distinct combination of settings a cell, in the order of the report. The cells follow from the jobs and
+    /// not from the experiment, which leaves out combinations that another cell covers: so every job has a cell.
     fn of(experiment: &Experiment, entries: &'a [PeerResult]) -> Self {
         let mut cells: Vec<PlannedCell> = Vec::new();
         let mut jobs = Vec::with_capacity(entries.len());

@@ -121,7 +121,7 @@ pub struct RunStart<'a> {
     pub response: Response,
     /// Cells.
     pub cells: usize,
-    /// How far it has come.
+    /// Its progress.
     pub progress: Progress,
     /// Whether its trials leave writes in caches, which are written out between them: no bound counts that time.
     pub leaves_writes: bool,
@@ -138,14 +138,14 @@ pub struct TrialDone<'a> {
     pub warmup: bool,
     /// The measured quantity, in the unit of [`Response`]; `None` with too few requests for it.
     pub value: Option<f64>,
-    /// How far the run has come with it.
+    /// The progress of the run after it.
     pub progress: Progress,
 }
 
 /// A run that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct RunEnd {
-    /// How.
+    /// Its final status.
     pub status: RunStatus,
     /// Trials done, warm-ups included, in all sessions.
     pub trials_done: u64,
@@ -165,7 +165,7 @@ pub trait Observer {
     fn run_file(&mut self, _path: &Path) {}
     /// A step other than a trial is about to start: its name in words.
     fn step_starts(&mut self, _step: &str) {}
-    /// A trial is about to start; what is known so far is put together where it is asked for.
+    /// A trial is about to start; the state so far is put together on request.
     fn trial_starts(&mut self, _snapshot: &dyn Fn() -> RunSnapshot) {}
     /// A trial has succeeded.
     fn trial_done(&mut self, _trial: &TrialDone<'_>) {}
@@ -179,7 +179,7 @@ pub trait Observer {
     }
 }
 
-/// How the user ends a run early.
+/// The user's ways to end a run early.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop<'a> {
     /// Set to end after the trial in flight; other steps end at once.

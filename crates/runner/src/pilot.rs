@@ -1,5 +1,5 @@
-//! The pilot: what the first measured blocks show decides how often the blocks after them visit each cell, and how long its
-//! trials take from then on. The budget goes where the variance is; no trial of the pilot is wasted, each counts as measured.
+//! The pilot: the first measured blocks decide how often later blocks visit each cell, and how long their trials take. The
+//! budget goes where the variance is; no trial of the pilot is wasted, each counts as measured.
 
 pub(super) mod length;
 
@@ -11,7 +11,7 @@ use iolab_stats::{median, sd};
 
 /// Measured blocks of the pilot, each of which visits every cell once.
 pub(super) const BLOCKS: u32 = 5;
-/// As many further degrees of freedom as the spread that all cells have in common counts for.
+/// Weight of the common spread of all cells, in degrees of freedom.
 const PRIOR: f64 = 4.0;
 /// Fewest and most blocks after the pilot that an allocation is made for; a run may have more.
 const FURTHER: (u32, u32) = (2, 30);
@@ -82,11 +82,12 @@ fn needed(spread: f64, design: &Design) -> Option<u32> {
     (design.trials_min..=design.trials_max).find(|n| narrow(*n) && narrow(n.saturating_sub(1)))
 }
 
-/// Shares what is left of the budget out, s.
+/// Allocates the remaining budget, s.
 ///
-/// As many units as possible get the trials that their goal takes, those first for which that costs least. What is then left goes
-/// to the others, visit by visit, to whichever gains most per second. Of all numbers of blocks after the pilot the one is taken
-/// with which most units reach the goal; among those the least time where all do, else the most blocks.
+/// As many units as possible get the trials that their goal takes, the cheapest ones first. The rest goes to the others,
+/// visit by visit, to the unit that gains most per second. The chosen number of blocks after the pilot is the one with
+/// which most units reach the goal. Among equal numbers, the least time wins if all units reach it, otherwise the most
+/// blocks.
 pub(super) fn allocate(units: &[Unit], design: &Design, left: f64) -> Vec<Share> {
     let wanted: Vec<Option<u32>> = units
         .iter()
@@ -194,7 +195,7 @@ impl Sharing<'_> {
         }
     }
 
-    /// By how much the standard error of a unit falls per second with one more visit to what it has.
+    /// Fall of the standard error of a unit per second with one more visit.
     fn gain(&self, unit: usize, visits: u32, most: u32) -> Option<Gain> {
         let Unit { spread, cost } = self.units[unit];
         let error = |visits: u32| spread / f64::from(BLOCKS + self.blocks * visits).sqrt();

@@ -43,7 +43,7 @@ pub(super) trait StepReporter {
     fn keep(&mut self, step: PreparationStep) -> Result<()>;
 }
 
-/// Writes what the plan says over the range that the cells use, of each target.
+/// Carries out the plan's preparation over the range that the cells use, for each target.
 ///
 /// # Errors
 /// A write that failed, or the user's interrupt.
@@ -67,7 +67,7 @@ pub(super) fn carry_out(
     Ok(())
 }
 
-/// A cell for each group that has a target of its own, or shares one: what is written is written target by target.
+/// A cell for each group that has a target of its own, or shares one: preparation proceeds target by target.
 fn groups_apart(cell: &PlannedCell) -> Vec<PlannedCell> {
     if !cell.spec.has_groups() {
         return vec![cell.clone()];
@@ -156,7 +156,8 @@ impl Steps<'_> {
         }
     }
 
-    /// Makes one step of these trials, one after the other, and keeps what it did, also where it did not end: the target has changed.
+    /// Makes one step of these trials, one after the other, and stores the step even if it did not end: the target has
+    /// changed.
     fn make(
         &mut self,
         kind: PreparationKind,
@@ -181,7 +182,7 @@ impl Steps<'_> {
         made.map(|()| step)
     }
 
-    /// Carries out one trial of a step, and adds what it did.
+    /// Carries out one trial of a step, and adds its result.
     fn add(
         &mut self,
         spec: TrialSpec,
@@ -416,7 +417,8 @@ impl Range {
         })
     }
 
-    /// The range in whole requests of this size, then what is left in one shorter request: first bytes, length, and size of requests.
+    /// The range in whole requests of this size, then the rest in one shorter request: first byte, length, and size of
+    /// requests.
     fn parts(&self, bs: u64) -> impl Iterator<Item = (u64, u64, u64)> {
         let region = self.end - self.offset;
         let whole = region - region % bs;
@@ -494,7 +496,7 @@ struct Unfinished {
 impl From<Error> for Unfinished {
     fn from(error: Error) -> Self {
         Self {
-            // What a check refuses before anything is touched.
+            // A check refuses it before anything is touched.
             is_refusal: error.kind() == Kind::Usage,
             error,
         }

@@ -1,4 +1,4 @@
-//! A run that has its run file and no trial yet. Where one answer needs several runs, all are prepared first, so that each can
+//! A run that has its run file and no trial yet. If one answer needs several runs, all are prepared first, so that each can
 //! be resumed, whichever was interrupted.
 
 use std::path::Path;
@@ -29,8 +29,7 @@ pub struct PreparedRun<'a> {
 }
 
 impl<'a> PreparedRun<'a> {
-    /// Makes the run file of a plan, for a run that is to answer what is
-    /// `asked`, or else what its experiment asks by itself.
+    /// Makes the run file of a plan, for a run that is to answer `asked`, or otherwise the question of its experiment.
     ///
     /// # Errors
     /// A plan that cannot be carried out or written; no file is left then.
@@ -71,7 +70,7 @@ impl<'a> PreparedRun<'a> {
         }
         let clock = run.clock_domain;
         let around = Surroundings::of_run(&environment, 1 + further_targets.len());
-        // As whoever resumes the run finds it.
+        // The record as a resumed run finds it.
         let begun = RunRecord {
             run,
             experiment,
@@ -110,7 +109,7 @@ impl<'a> PreparedRun<'a> {
         );
         let of_ranks = self.setup.ranks.map_or_else(Vec::new, Ranks::notes);
         for note in self.setup.place.notes().into_iter().chain(of_ranks) {
-            // Whoever opened the target has told it.
+            // The user has seen this note when the target was opened.
             session.keep(EventKind::Note, None, &note)?;
         }
         for note in left_out.into_iter().chain(tracing) {

@@ -67,7 +67,7 @@ impl AllowedProgram {
     }
 }
 
-/// Programs ready to be run, and a file for each size. Dropping it removes the files and what was built.
+/// Programs ready to be run, and a file for each size. Dropping it removes the files and the builds.
 #[derive(Debug)]
 pub struct Programs {
     /// Each with its path; the run's own first.
@@ -148,7 +148,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Removes the files and what was built.
+    /// Removes the files and the builds.
     ///
     /// # Errors
     /// When a file cannot be removed; the others are removed all the same.
@@ -240,7 +240,7 @@ fn commands(cells: &[PlannedCell]) -> impl Iterator<Item = &Template> {
     found.into_iter()
 }
 
-/// Checks what a program's cache can be.
+/// Checks the cache setting of a program.
 fn check(cell: &CellSpec) -> Result<()> {
     let spec = &cell.trial;
     if spec.cache == CacheState::Direct {

@@ -1,4 +1,4 @@
-//! How long a run still takes. It is estimated anew after every trial, from what the trials of each cell took so far.
+//! Estimate of the remaining time of a run, made anew after every trial, from the times of the trials of each cell so far.
 
 use std::collections::HashMap;
 use std::time::Duration;

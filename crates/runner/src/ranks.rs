@@ -1,7 +1,7 @@
 //! One run by several processes (ranks). The root has the others carry out their part of each trial.
 //!
-//! Files to begin with: `ranks.rs` what the root orders and the others do, `handshake.rs` who the ranks are, `trial.rs` a
-//! rank's part in a trial, `hosts.rs` which ranks share a kernel, `errors.rs` their errors.
+//! Files to begin with: `ranks.rs` orders of the root and their execution, `handshake.rs` the greeting of the ranks,
+//! `trial.rs` a rank's part in a trial. `hosts.rs` finds the ranks that share a kernel, `errors.rs` has their errors.
 
 mod errors;
 mod found_targets;
@@ -47,7 +47,7 @@ use per_rank_paths::is_own;
 
 /// How long a rank waits for a short answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(60);
-/// How long a rank waits for the next order: between two of them the root stores what was measured.
+/// How long a rank waits for the next order: between two orders the root stores measurements.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// A failure in words, and what to do about it.
@@ -93,7 +93,7 @@ struct Member {
 }
 
 impl Ranks {
-    /// This rank; `clock` is the one that `link` reads, `words` describes failures for those on other hosts.
+    /// This rank; `clock` is the clock that `link` reads, `words` describes failures for other hosts.
     pub fn new(link: Box<dyn Link>, clock: Clock, words: DescribeFailure) -> Self {
         Self(RefCell::new(Member {
             team: Team::new(link, FANOUT),
@@ -144,7 +144,7 @@ impl Ranks {
     /// The root: gives the workers of a cell their place among the workers of all participating ranks.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): more of them than there are.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the cell asks for more ranks than there are.
     pub fn span(&self, trial: &mut TrialSpec) -> Result<()> {
         let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
         trial.span(part.len() as u32);
@@ -176,7 +176,7 @@ impl Ranks {
             );
         }
         let trial = &cell.trial;
-        // Refuses what cannot be, before anything is opened.
+        // Refuses impossible shifts before anything is opened.
         read_shift::parts(&self.0.borrow().places, trial.shift)?;
         if self.count() < 2 {
             return Ok(());
@@ -196,8 +196,8 @@ impl Ranks {
         Ok(())
     }
 
-    /// Whether all ranks use the same file of a target of this name. Where ranks read what others wrote they do, whatever path
-    /// each of them sees it under.
+    /// Whether all ranks use the same file of a target of this name. If ranks read the data of others they do, whatever
+    /// path each of them sees it under.
     pub fn share(&self, named: &Path) -> bool {
         self.0.borrow().one_store || !is_own(named)
     }
@@ -211,10 +211,10 @@ impl Ranks {
         per_rank_paths::place(named, member.team.link().rank(), &member.host.name)
     }
 
-    /// The root: has the other ranks open what it has opened, each target by its name.
+    /// The root: has the other ranks open the targets that it has opened, each by its name.
     ///
     /// # Errors
-    /// What keeps a rank from that.
+    /// A failure that keeps a rank from it.
     pub fn open<'a>(
         &self,
         targets: impl Iterator<Item = (&'a Path, &'a Target)>,
@@ -246,7 +246,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// The root: what the other ranks found when they opened their targets, beyond what it found itself.
+    /// The root: notes of the other ranks about opening their targets, beyond its own.
     pub fn notes(&self) -> Vec<String> {
         self.0.borrow().notes.clone()
     }
@@ -273,7 +273,7 @@ impl Ranks {
         member.advice = Some(advice.to_owned());
     }
 
-    /// The root: tells all that its next order comes so much later.
+    /// The root: announces that its next order comes later by this time.
     ///
     /// # Errors
     /// When a rank is lost.
@@ -312,7 +312,7 @@ impl Ranks {
         Ok(outcome)
     }
 
-    /// The root: what each rank did in the last trial; nothing where there is one.
+    /// The root: results of each rank in the last trial; empty for a single rank.
     pub fn take_report(&self) -> RankReport {
         mem::take(&mut self.0.borrow_mut().report)
     }
@@ -331,8 +331,8 @@ impl Ranks {
         environment
     }
 
-    /// Another rank than the root: carries out what the root says, until the run is over. Whatever was made is removed at the
-    /// end.
+    /// A rank other than the root: carries out the root's orders, until the run is over. All files that it made are removed
+    /// at the end.
     ///
     /// # Errors
     /// When a rank is lost: the root, or another one.
@@ -340,10 +340,11 @@ impl Ranks {
         self.0.borrow_mut().follow(stop)
     }
 
-    /// The root: tells all that the run is over, once. Files of others are gone before the root's, which theirs are known by.
+    /// The root: announces the end of the run, once. Files of others are removed before the root's, by which theirs are
+    /// recognised.
     ///
     /// # Errors
-    /// What keeps a rank from removing its files, or the rank that is lost.
+    /// A failure that keeps a rank from removing its files, or the loss of a rank.
     pub fn end(&self) -> Result<()> {
         let member = &mut *self.0.borrow_mut();
         if member.ended || member.lost || !member.team.is_root() {
@@ -415,7 +416,7 @@ impl Member {
             let timeout = IDLE.saturating_add(mem::take(&mut rest));
             let message = self.team.broadcast(&[], timeout);
             let message = message.map_err(|lost| self.error(lost.into()))?;
-            // The root reports what a rank cannot do; a lost rank ends the run.
+            // The root reports failures of a rank; a lost rank ends the run.
             let done = match RootOrder::read(&message) {
                 Some(RootOrder::Open(places)) => {
                     self.know_targets(&places);
@@ -476,7 +477,7 @@ impl Member {
 /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
 impl Processes for Ranks {
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what one process alone can do.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that only a single process can carry out.
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
         for cell in cells.iter() {
             self.check(&cell.spec)?;
@@ -487,7 +488,7 @@ impl Processes for Ranks {
     }
 }
 
-/// The ranks that a plan asks for, where they are not there and nothing is carried out.
+/// The ranks that a plan asks for, when they do not exist and nothing is carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct AssumedRanks;
 

@@ -23,14 +23,14 @@ pub(super) struct Record {
     pub(super) seed: u64,
     /// The run file.
     pub(super) path: PathBuf,
-    /// By the clock that budgets count.
+    /// The current time by the clock that budgets count.
     pub(super) now: Duration,
     /// Alignment of direct requests, bytes.
     pub(super) alignment: u64,
     trials: Vec<Trial>,
     /// Cell, block and visit of the trials that succeeded.
     done: HashSet<(usize, u32, u32)>,
-    /// The last block of these.
+    /// The last block of the successful trials.
     last_block: Option<u32>,
     /// Cells that get no further trial.
     closed: HashSet<usize>,
@@ -155,7 +155,7 @@ impl Record {
         }
     }
 
-    /// Whose latency the trials show, or a group of this number.
+    /// The requests whose latency the trials show, or a group of this number.
     pub(super) fn timed(&self, group: Option<u32>) -> ShownLatency {
         let cells = self.plan.cells().iter().map(|cell| &cell.spec);
         ShownLatency::of(cells, group.unwrap_or(0))
@@ -297,7 +297,7 @@ impl Record {
         self.costs.of(cell)
     }
 
-    /// How often and for how long each cell is visited, as an earlier session has chosen; `None` where it has not for any.
+    /// Number and length of the visits to each cell, as an earlier session has chosen them; `None` if it has chosen none.
     pub(super) fn chosen(&self) -> Option<Vec<Pilot>> {
         let chosen: Option<Vec<Pilot>> = self.chosen.iter().copied().collect();
         chosen.filter(|chosen| chosen.len() == self.plan.cells().len())

@@ -1,4 +1,4 @@
-//! How to finish a run whose storage, or one of whose hosts, did not answer.
+//! Commands that finish a run whose storage, or one of whose hosts, did not answer.
 
 use std::path::Path;
 

@@ -86,13 +86,14 @@ pub(super) fn check_same_targets(
     Ok(warnings)
 }
 
-/// How long a run can be resumed, as far as its targets decide that.
+/// Period in which a run can be resumed, as far as its targets decide it.
 pub(super) enum Resumable {
     /// At any time.
     Always,
-    /// As long as the target at this path stays attached or mounted, and the machine does not restart: nothing else tells it from others.
+    /// As long as the target at this path stays attached or mounted, and the machine does not restart: nothing else
+    /// distinguishes it from others.
     WhileAttached(String),
-    /// Never: the run destroys data of what is at this path, which cannot be told from another one.
+    /// Never: the run destroys data at this path, and the target cannot be distinguished from another one.
     Never(String),
 }
 

@@ -1,4 +1,4 @@
-//! From what a trial did to what the run file keeps of it.
+//! Makes the samples of a run file from the outcomes of trials.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[ClientPart]) {
     }
 }
 
-/// The samples of what the clients of a trial did, whose sample is `whole`.
+/// The samples of a trial's clients; `whole` is the sample of the trial.
 pub(super) fn of_clients(
     spec: &TrialSpec,
     whole: &Sample,
@@ -128,7 +128,7 @@ pub(super) fn of_clients(
     clients.into_iter().map(of).collect()
 }
 
-/// Leaves each account that several clients read to the first of them, and says so.
+/// Leaves each account that several clients read to the first of them, and notes it.
 fn store_once(sample: &mut Sample, shared: &SharedAccounts) {
     let rank = u64::from(sample.client);
     let is_elsewhere = |account: Option<SharedAccount>| account.is_some_and(|a| a.first != rank);
@@ -154,7 +154,7 @@ fn store_once(sample: &mut Sample, shared: &SharedAccounts) {
     }
 }
 
-/// The samples of what the groups of a trial did, whose sample is `whole`.
+/// The samples of a trial's groups; `whole` is the sample of the trial.
 pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> Vec<Sample> {
     let of = |group: &GroupOutcome| {
         let own = &group.outcome;
@@ -185,7 +185,7 @@ fn did(outcome: &Outcome) -> Sample {
         ended: match outcome.ended {
             Ended::Done => iolab_record::Ended::Done,
             Ended::Time => iolab_record::Ended::Time,
-            // What was interrupted is not kept.
+            // Interrupted trials are not stored.
             Ended::Interrupted | Ended::Failed => iolab_record::Ended::Failed,
         },
         elapsed_ns: outcome.elapsed_ns,
@@ -305,7 +305,7 @@ pub(super) fn remedy(failure: &Failure) -> &str {
     }
 }
 
-/// The command, how it ended, and what it wrote last.
+/// The command, its end, and its last output.
 fn describe_program(program: &FailedProgram) -> String {
     let how = match program.end {
         ProgramEnd::Code(code) => format!("ended with exit code {code}"),

@@ -1,4 +1,4 @@
-//! A run under way: carries out what a strategy asks for, and stores each trial as soon as it is made.
+//! A run in progress: carries out the steps of a strategy, and stores each trial as soon as it is made.
 
 mod batches;
 mod trial;
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Counts what an earlier session measured, and goes on with the cells that the user had ended.
+    /// Counts the measurements of an earlier session, and continues with cells that the user had ended.
     ///
     /// # Errors
     /// When the run file cannot be written.
@@ -132,14 +132,14 @@ impl<'a> Session<'a> {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
                     let file = path.to_string_lossy();
-                    // Without its facts the command itself says what speaks against it.
+                    // Without its facts the command itself reports obstacles.
                     let record = iolab_runfile::read(&path).unwrap_or_default();
                     let resumable = Resumable::of(&record, consent);
                     resumable.advice(&consent.resume_command(&[&file], processes))
                 }))
             }
             (Err(error), Ok(_)) => Err(error),
-            // What the run has failed with comes first, and often has led to this.
+            // The failure of the run comes first, and has often caused this one.
             (Err(error), Err(trouble)) => Err(error.also(trouble.message())),
         }
     }
@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
         self.event(EventKind::Warning, &message)
     }
 
-    /// Prepares the target, then measures what the strategy of the experiment asks for.
+    /// Prepares the target, then measures the steps of the experiment's strategy.
     fn measure(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
         self.record.alignment = executor.alignment();
         self.leave_gaps(executor, 0)?;
@@ -260,7 +260,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Keeps what a strategy has found.
+    /// Stores a finding of a strategy.
     fn find(&mut self, found: Finding) -> Result<()> {
         match found {
             Finding::Told(kind, message) => self.event(kind, &message),
@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
         };
     }
 
-    /// Tells the user what is measured.
+    /// Announces the measurement to the user.
     fn tell_start(&mut self) {
         let experiment = self.record.plan.experiment();
         self.observer.run_starts(&RunStart {
@@ -326,8 +326,8 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
-    /// the target may have changed in between.
+    /// Carries out the design's preparation before the first trial, also when a run is resumed: the target may have changed
+    /// in between.
     fn precondition(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
         let (plan, seed) = (
             self.record.plan.experiment().design.precondition,
@@ -337,7 +337,7 @@ impl<'a> Session<'a> {
         precondition::carry_out(plan, &cells, seed, executor, stop.after_trial, self)
     }
 
-    /// Gives no trial to those cells from the first of these on that their tool cannot carry out, and says why.
+    /// Leaves cells from `first` on without trials if their tool cannot carry them out, and gives the reason.
     fn leave_gaps(&mut self, executor: &dyn Executor, first: usize) -> Result<()> {
         let mut found: Vec<(Tool, String, Vec<usize>)> = Vec::new();
         for id in first..self.record.plan.cells().len() {
@@ -365,7 +365,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Some cells of a tool, among those from the first of these on: `2 of its 6 cells (bs=16MiB)`.
+    /// Some cells of a tool among the cells from `first` on, in words: `2 of its 6 cells (bs=16MiB)`.
     fn which(&self, tool: Tool, some: &[usize], first: usize) -> String {
         let plan = &self.record.plan;
         let all = plan.cells().iter().enumerate().skip(first);
@@ -421,7 +421,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Keeps what was seen before the first trial, and tells what bears on this experiment.
+    /// Stores the examination before the first trial, and reports the remarks that concern this experiment.
     pub(super) fn remark(&mut self, remarks: &[Remark]) -> Result<()> {
         for remark in remarks {
             let kind = match remark.finding.severity {

@@ -17,7 +17,7 @@ enum Below {
     FileSystem(u64),
 }
 
-/// Says which of these targets share a disk, or a file system in memory or on another machine; one sentence for the same ones.
+/// Names the targets that share a disk, or a file system in memory or on another machine; one sentence for each such group.
 pub(crate) fn notes(targets: &[(&Path, &Target)]) -> Vec<String> {
     let below = targets.iter().map(|(named, target)| {
         let path = named.display().to_string();

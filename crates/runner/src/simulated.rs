@@ -41,7 +41,7 @@ pub(super) struct Simulated<'a> {
 }
 
 impl<'a> Simulated<'a> {
-    /// A new disk, to which nothing was written; another one for each trial where it is `afresh`.
+    /// A new disk without written data; with `afresh`, another one for each trial.
     ///
     /// # Errors
     /// Of kind usage: a definition that makes no model.

@@ -13,7 +13,7 @@ pub(super) enum Ended {
     Precision,
     Trials,
     Budget,
-    /// A search found what it was for, whatever the precision of its cells.
+    /// A search reached its end, whatever the precision of its cells.
     Search,
 }
 
@@ -61,7 +61,7 @@ impl Repetition {
         }
     }
 
-    /// From this block on, with a budget of its own: what was measured and probed before is not its own.
+    /// The rule from this block on, with a budget of its own: earlier measurements and probes do not count.
     pub(super) fn from(self, first_block: u32, record: &Record) -> Self {
         Self {
             first_block,
@@ -130,7 +130,7 @@ impl Repetition {
         self.design.budget.saturating_sub(self.spent)
     }
 
-    /// Notes what a whole block took, or will take.
+    /// Notes the past or expected time of a whole block.
     pub(super) fn block_took(&mut self, time: Duration) {
         self.block = time;
     }
@@ -236,7 +236,7 @@ impl Repetition {
         self.fewest().unwrap_or(0) as u32 + u32::from(now.is_measured && !now.rest.is_zero())
     }
 
-    /// As many as the budget has room for; while trials are lacking, one more may run over it.
+    /// Blocks that the budget has room for; while trials are lacking, one more may exceed it.
     fn room_after(&self, now: &UnderWay) -> u32 {
         if self.fewest().is_none() {
             return 0;
@@ -251,7 +251,7 @@ impl Repetition {
             .min(self.design.trials_max.saturating_sub(done))
     }
 
-    /// Measured trials that each cell has when all are precise; `None` where a cell has too few to tell. The width of an
+    /// Measured trials of each cell when all are precise; `None` if a cell has too few for an estimate. The width of an
     /// interval falls with the root of the number of trials, and two in a row have to be narrow.
     fn trials_to_precision(&self) -> Option<u32> {
         let open = (0..self.values.len()).filter(|cell| !self.is_precise(*cell));

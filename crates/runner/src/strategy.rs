@@ -1,5 +1,5 @@
-//! Strategies decide from the record so far what a run measures next. The session carries out each step and knows no strategy by
-//! name; a new one needs a module here and a line in [`of`].
+//! Strategies decide the next measurement of a run from its record so far. The session carries out each step and knows no
+//! strategy by name; a new one needs a module here and a line in [`of`].
 
 mod blocks;
 mod finer_sizes;
@@ -22,7 +22,7 @@ use finer_sizes::FinerSizes;
 use rounds::Rounds;
 use search::RateSearch;
 
-/// Decides what is measured next.
+/// Decides the next measurement.
 pub(super) trait Strategy {
     /// The next step, given the record so far. Each step is carried out before the next is requested.
     ///
@@ -54,7 +54,7 @@ pub(super) enum Step {
 pub(super) struct Visit {
     /// Its cell, and its position in the plan.
     pub(super) place: VisitPosition,
-    /// Its time limit, where it differs from the cell's.
+    /// Its time limit, if it differs from the cell's.
     pub(super) time: Option<Duration>,
     /// The interval of its time series, ns, where it must be finer than the stored one.
     pub(super) series_ns: Option<u64>,

@@ -36,10 +36,10 @@ pub enum SystemUnderTest<'a> {
 }
 
 impl<'a> SystemUnderTest<'a> {
-    /// Cuts a cell's region to what there is, and checks the cell against it. Nothing is written.
+    /// Cuts a cell's region to the size of the target, and checks the cell against it. Nothing is written.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
     pub(super) fn fit(self, cell: &mut PlannedCell) -> Result<()> {
         if let SystemUnderTest::Model(disk) = self {
             return disk.fit(cell);
@@ -50,8 +50,8 @@ impl<'a> SystemUnderTest<'a> {
         }
     }
 
-    /// The files or devices that are used, each with its path from the root on; for programs what stands for the directories of
-    /// their files. A model has none.
+    /// The files or devices in use, each with its path from the root on; for programs, targets that represent the
+    /// directories of their files. A model has none.
     pub fn targets(self) -> Vec<(&'a Path, &'a Target)> {
         match self {
             SystemUnderTest::Targets(targets) => targets.iter().collect(),
@@ -107,7 +107,7 @@ impl<'a> SystemUnderTest<'a> {
         further(self.targets().into_iter())
     }
 
-    /// How a run file calls it: the path of the run's own target, from the root on, or the model.
+    /// Its name in a run file: the path of the run's own target, from the root on, or the model.
     pub(super) fn name(self) -> String {
         match self {
             SystemUnderTest::Model(disk) => disk.name().to_owned(),
@@ -146,7 +146,7 @@ impl<'a> SystemUnderTest<'a> {
         }
     }
 
-    /// The environment that its results depend on; nothing of the machine for a model.
+    /// The environment that its results depend on; without the machine for a model.
     pub(super) fn environment(self, clock: &Clock) -> Environment {
         if let SystemUnderTest::Model(disk) = self {
             return disk.environment();

@@ -81,7 +81,7 @@ pub(super) fn further<'a>(
     further.map(row).collect()
 }
 
-/// How a run file calls the kind of a target.
+/// Kind of a target in a run file.
 pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
     match target.kind() {
         TargetKind::Scratch => iolab_record::TargetKind::Scratch,

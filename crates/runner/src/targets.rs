@@ -22,7 +22,7 @@ use iolab_plan::cells::Plan;
 pub struct Targets(Vec<(PathBuf, Target)>);
 
 impl Targets {
-    /// Opens each of them as its need allows. Where one is refused, what was made for the others is removed.
+    /// Opens each of them as its need allows. If one is refused, the files made for the others are removed.
     ///
     /// # Errors
     /// As [`Target::open_all`].
@@ -30,10 +30,10 @@ impl Targets {
         Self::open_at(named, needs, &|named| Ok(named.to_owned()))
     }
 
-    /// As [`Targets::open`], of names that stand for other paths in this process.
+    /// As [`Targets::open`], with names that stand for other paths in this process.
     ///
     /// # Errors
-    /// As [`Target::open_all`], and what `place` gives.
+    /// As [`Target::open_all`], and any error of `place`.
     pub fn open_at(
         named: &[PathBuf],
         needs: &[Need],
@@ -173,7 +173,7 @@ pub fn needs(
     let full: Vec<PathBuf> = named.iter().map(|path| full(path)).collect();
     let number = |name: Option<&TargetName>| number_of(full.iter().map(PathBuf::as_path), name);
     for cell in plans.iter().flat_map(Plan::cells) {
-        // Nothing works on a target that was not checked for its consent.
+        // No trial uses a target that was not checked for its consent.
         for target in cell.spec.targets() {
             number(target)?;
         }

@@ -1,4 +1,4 @@
-//! From the observation of a program to its evidence: by the rules that judge a trial of iolab's own engine.
+//! Turns the observation of a program into evidence, by the rules that judge a trial of iolab's own engine.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -22,14 +22,14 @@ use crate::evidence::{Facts, judge};
 use crate::import::transferred;
 use crate::now_utc;
 
-/// Bytes of a file from which on it matters what the page cache held of it.
+/// Least size of a file for which its pages in the page cache matter, bytes.
 const FILE_LEAST: u64 = 256 << 10;
 /// Lowest share of the reads that is reported if the rest is unknown.
 const SHARE_LEAST: f64 = 0.01;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
 
-/// Observes, and judges what was observed; for `tell` see [`Witness::observe`].
+/// Observes, and judges the observation; for `tell` see [`Witness::observe`].
 ///
 /// # Errors
 /// As [`Witness::observe`].
@@ -158,7 +158,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the user named what was looked at before the program started.
+    /// Whether the user named the target that was examined before the program started.
     fn is_named(&self) -> bool {
         let target = self.observed.target.as_ref();
         target.is_some_and(|target| target.bytes.is_some())
@@ -206,7 +206,7 @@ impl<'a> Case<'a> {
         self.judge(read_bytes, 0, &counters)
     }
 
-    /// The verdict on what was read; `None` where that was nothing of note.
+    /// The verdict on reads; `None` if they were negligible.
     fn reads(&self) -> Option<ServedVerdict> {
         match self.reading.asked_reads() {
             Asked::Nothing => None,
@@ -261,8 +261,9 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the page cache held nothing, at the end, of the files that it can have read: then it may not have served what storage
-    /// did not carry. `copy_file_range` counts bytes as read that the file system only shares.
+    /// Whether the page cache held nothing, at the end, of the files that the program can have read. It may then not have
+    /// served the bytes that storage did not carry. `copy_file_range` counts bytes as read that the file system only
+    /// shares.
     fn is_gone(&self) -> bool {
         let files = self.observed.files.iter();
         let mut files = files.filter(|file| file.is_read && file.bytes >= FILE_LEAST);

@@ -397,7 +397,7 @@ fn cached_bytes_need_no_account() {
 
 #[test]
 fn dirty_pages_that_cannot_be_counted_are_told() {
-    // As mincore sees them: resident, and no word of what is dirty.
+    // As mincore reports them: resident, without a report of dirty pages.
     let resident = Some(Residency {
         dirty_bytes: None,
         writeback_bytes: None,
@@ -446,7 +446,7 @@ fn bytes_of_processes_or_other_machines_are_unknown() {
 
 #[test]
 fn an_nfs_mounts_account_counts_the_network_bytes() {
-    // Read ahead, or read by others: no more is counted than was asked for.
+    // With read-ahead, or reads by others, at most the requested bytes are counted.
     for (direct, fetched, served_by) in [
         (true, MB, ServedBy::Network),
         (false, 2 * MB, ServedBy::Network),

@@ -1,11 +1,11 @@
-//! Whether a thread waits for storage, as the kernel tells of it.
+//! Whether a thread waits for storage, according to the kernel.
 
 use std::fs;
 use std::path::Path;
 
 use libc::c_long;
 
-/// System calls that work on files by name or descriptor, and wait for nothing but the storage of these: iolab takes no lock that it
+/// System calls that work on files by name or descriptor, and wait only for their storage: iolab takes no lock that it
 /// would have to wait for. Not `read` and `write`, which also wait for terminals, pipes and programs.
 #[rustfmt::skip]
 const ON_FILES: &[c_long] = &[
@@ -33,7 +33,7 @@ pub(super) fn waits_for_storage(task: &Path) -> bool {
     text("stat").contains(") D ") || is_on_files(&text("syscall"))
 }
 
-/// Whether a thread waits in such a call, as `/proc/self/task/N/syscall` gives the call. A thread that runs is in none.
+/// Whether a thread waits in such a call, given the content of `/proc/self/task/N/syscall`. A running thread is in none.
 fn is_on_files(syscall: &str) -> bool {
     let number = syscall.split_whitespace().next();
     let number = number.and_then(|number| number.parse::<c_long>().ok());
@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// A thread that waits for a pipe does not wait for storage, and the kernel tells which call that is.
+    /// A thread that waits for a pipe does not wait for storage, and the kernel names the call.
     #[test]
     fn the_kernel_tells_the_call_of_a_thread() {
         use std::io::Read;

@@ -9,7 +9,7 @@ pub(super) fn server_of(path: &Path, mounts: &[FileSystem]) -> Option<String> {
     let above = mounts
         .iter()
         .filter(|mount| path.starts_with(&mount.mount_point));
-    // The last one hides those that were mounted before it.
+    // The last mount hides earlier ones.
     let own = above.max_by_key(|mount| mount.mount_point.components().count())?;
     (own.kind == "nfs" || own.kind == "nfs4").then(|| own.source.clone())
 }

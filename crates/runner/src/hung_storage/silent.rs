@@ -1,4 +1,4 @@
-//! The targets of a run that waits for storage: what they are called, and what becomes of their scratch files.
+//! The targets of a run that waits for storage: their names, and the fate of their scratch files.
 
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) enum Scratch {
 /// A target that may not answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SilentTarget {
-    /// As the user calls it.
+    /// The target in the user's words.
     named: PathBuf,
     /// Its file server.
     server: Option<String>,
@@ -66,7 +66,7 @@ pub(super) struct Silent {
 /// Storage that does not answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
-    /// In words.
+    /// The silent storage, in words.
     pub(super) what: String,
     /// Whether it includes a file server.
     pub(super) has_nfs: bool,
@@ -89,7 +89,7 @@ impl Silent {
         }
     }
 
-    /// Targets of these names. Nothing is asked of their storage.
+    /// Targets of these names, without a request to their storage.
     pub(super) fn named(named: &[PathBuf]) -> Self {
         let mounts = file_systems();
         let places = named.iter().map(|named| {
@@ -102,7 +102,7 @@ impl Silent {
         }
     }
 
-    /// The targets, or the run file where these are not used. Nothing is asked of storage.
+    /// The targets, or the run file if the targets are not in use, without a request to storage.
     pub(super) fn unanswered(&self, run_file: Option<&Path>, uses_targets: bool) -> Unanswered {
         if !uses_targets {
             return Unanswered {
@@ -120,8 +120,8 @@ impl Silent {
         }
     }
 
-    /// Removes the scratch files on storage that answers, and says what becomes of one that is left. What does not answer keeps a thread of
-    /// its own, which removes it should the answer come while this process is there.
+    /// Removes the scratch files on storage that answers, and returns the fate of a file that is left. Silent storage gets
+    /// a thread of its own, which removes the file if the answer comes while this process exists.
     pub(super) fn leave_scratch(&self) -> Option<&'static str> {
         let made = match &self.scratch {
             Scratch::Made(made) => made,

@@ -187,7 +187,7 @@ fn a_thread_that_waits_stands_still() {
         let after = Threads::seen(&number);
         let at = |threads: &Threads| threads.counts.get(&number).cloned();
         assert_eq!(at(&after), at(&before));
-        // A kernel without the statistics of its scheduler tells nothing.
+        // A kernel without statistics of its scheduler reports nothing.
         if !busy.counts.is_empty() {
             assert_ne!(Threads::seen(&own).counts, busy.counts);
         }

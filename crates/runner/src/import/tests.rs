@@ -135,13 +135,13 @@ fn every_job_is_a_sample_even_a_duplicate() {
     let jobs = all(&LIKE_ANOTHER.concat());
     let record = imported(&report(&jobs));
     assert_eq!(record.samples.len(), 6);
-    // The definition in the file says no more than the jobs did.
+    // The definition in the file holds only the facts of the jobs.
     let toml = &record.experiment.toml;
     let experiment = Experiment::from_toml(toml, "the file").expect("a definition");
     assert_eq!(experiment.only.len(), record.cells.len(), "{toml}");
 }
 
-/// As a report has jobs that read at random, each with options of its own.
+/// A report with jobs that read at random, each with options of its own.
 fn jobs_with(options: &[&str]) -> Vec<String> {
     let with = |(number, options): (usize, &&str)| {
         job_with(

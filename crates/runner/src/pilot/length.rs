@@ -20,7 +20,7 @@ const PARTS: [u64; 3] = [2, 4, 8];
 const LEAST_NS: u64 = 2 * FINE_NS;
 /// Requests that the beginning of a trial has to hold, for each that is in flight: one more or less at its end is then little.
 const REQUESTS_MIN: u64 = 32;
-/// Variance times cost has to fall below this share of what it was.
+/// Share below which variance times cost has to fall.
 const GAIN: f64 = 0.8;
 /// Confidence of the interval about the ratio of the beginning to the whole.
 const CONFIDENCE: f64 = 0.95;
@@ -64,7 +64,7 @@ impl Profile {
         let in_flight = u64::from(cell.trial.threads) * u64::from(cell.trial.depth);
         let total = outcome.series.total();
         let requests = total.requests();
-        // Requests are all of one size, or mixed at random: their number tells throughput too.
+        // Requests are all of one size, or mixed at random: their number represents throughput too.
         let whole = requests as f64 / outcome.elapsed_ns.max(1) as f64;
         let beginning = |part: u64| {
             let length = length(limit, part)?;
@@ -93,7 +93,7 @@ fn length(limit: Duration, part: u64) -> Option<u64> {
     (length >= LEAST_NS).then_some(length)
 }
 
-/// A shorter length for the trials of a cell, and what a trial then is.
+/// A shorter length for the trials of a cell, and the properties of such a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Shorter {
     /// The length.
@@ -122,8 +122,8 @@ pub(in super::super) fn shorter(
         let interval = mean_interval(&ratios, CONFIDENCE)?;
         let is_same =
             mean(&ratios)?.abs() <= goal / 2.0 && interval.low >= -goal && interval.high <= goal;
-        // What the beginning differs from the whole by is what the rest of the trial averages out. Without anything between
-        // trials the variance goes with one over the length.
+        // The rest of a trial averages out the difference of its beginning from the whole. Without variation between trials
+        // the variance is proportional to one over the length.
         let within = sd(&ratios)?.powi(2);
         let (short, long) = (time.as_secs_f64(), limit.as_secs_f64());
         let averaged = within / (1.0 / short - 1.0 / long) / long;
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn noise_within_trials_gains_nothing() {
-        // The beginning of 20 ms differs by what the other 160 ms average out.
+        // The beginning of 20 ms differs by an amount that the other 160 ms average out.
         let noisy = profiles([0.03, -0.03, 0.0, 0.02, -0.02]);
         assert_eq!(shorter(&noisy, LIMIT, 0.009, 0.05), None);
     }

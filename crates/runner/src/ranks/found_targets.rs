@@ -66,7 +66,7 @@ impl Member {
     }
 }
 
-/// The notes of all ranks but the first, without those that it has itself; `place` names a rank.
+/// The notes of all ranks but the first, without its own notes; `place` names a rank.
 fn told(notes: &[Vec<String>], mut place: impl FnMut(usize) -> String) -> Vec<String> {
     let Some((own, others)) = notes.split_first() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! How ranks get to know each other.
+//! The greeting of the ranks.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Member {
     /// Compares builds, of which `own` is this rank's, and finds out which hosts there are.
     pub(super) fn greet(&mut self, own: &str) -> Result<()> {
         let greeted = self.meet(own);
-        // Every rank knows it then, and nothing was begun.
+        // Every rank knows of the failure then, and nothing was begun.
         self.ended = greeted.is_err();
         greeted
     }
@@ -80,7 +80,7 @@ impl Member {
         }
     }
 
-    /// How long this rank waits for the root, and then for the ranks before it, to tell what is wrong.
+    /// How long this rank waits for the root, and then for the ranks before it, to report the failure.
     pub(super) fn timeout(&mut self) -> Duration {
         let usual = self.team.timeout_in_all(ANSWER);
         let before = self.team.link().rank().saturating_sub(1);
@@ -126,7 +126,7 @@ mod tests {
             let link = threads(40, || 0).swap_remove(own);
             let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
             let mut member = ranks.0.borrow_mut();
-            // It may have said who it is, and hang before it hands on what is wrong.
+            // The rank may have introduced itself, and hang before it passes the failure on.
             let _ = member.unmet(silent(0).into());
             let turns = member.timeout();
             assert!(turns <= TURN * TURNS, "rank {own}: {turns:?}");

@@ -16,7 +16,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The one that this process runs on.
+    /// The host of this process.
     pub(super) fn here() -> Self {
         let name = rustix::system::uname();
         let name = name.nodename().to_string_lossy().into_owned();
@@ -44,7 +44,7 @@ pub(super) fn count(hosts: &[Host]) -> usize {
     kernels.len()
 }
 
-/// On which host each rank is, by numbers in the order of their first ranks.
+/// The number of the host of each rank, in the order of their first ranks.
 pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
     let mut kernels: HashMap<&str, usize> = HashMap::new();
     let place = |host| {

@@ -26,7 +26,7 @@ pub(super) fn is_by_rank(path: &str) -> bool {
 /// The path that a rank on a host uses.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): what stands for something is in a path that is not UTF-8.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a placeholder in a path that is not UTF-8.
 pub fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
     if !is_own(path) {
         return Ok(path.to_owned());

@@ -28,7 +28,7 @@ fn in_all(parts: List<RankDemand>) -> Vec<Demand> {
 }
 
 impl Member {
-    /// Waits for all ranks to have opened what they use, and finds out whether what they make fits into the file systems that
+    /// Waits for all ranks to have opened their targets, and checks whether their new files fit into the file systems that
     /// they share.
     pub(super) fn agree_on_space(&mut self, demands: Result<Vec<Demand>>) -> Result<()> {
         let (demands, opened) = match demands {

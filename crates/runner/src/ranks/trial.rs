@@ -28,7 +28,7 @@ use super::{ANSWER, Member, habits, root_targets};
 const AWAKE_NS: i64 = 200_000;
 
 impl Member {
-    /// Carries the own part of a trial out; the root gets what all ranks did.
+    /// Carries the own part of a trial out; the root gets the results of all ranks.
     pub(super) fn trial(
         &mut self,
         task: &Task,
@@ -65,7 +65,8 @@ impl Member {
             halt: None,
             workers: Vec::new(),
         };
-        // Ranks of one host share its memory, and each is to find there what the others do not use in this trial.
+        // Ranks of one host share its memory: each has to leave the memory that it does not use in this trial to the
+        // others.
         let mut fresh = KeptMemory::default();
         let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting, &mut fresh);
         let MessageBarrier {
@@ -77,7 +78,7 @@ impl Member {
         if let Some(halt) = halt {
             return Err(self.error(halt));
         }
-        // A rank that cannot take part tells all others, at either of the two points where they wait for it.
+        // A rank that cannot take part informs all others, at either of the two points where they wait for it.
         let wait = match prepared {
             true => timeouts.settling,
             false => timeouts.preparing,
@@ -140,7 +141,7 @@ impl Member {
         }
         let members = client::members(&self.clients, roster, rank);
         let deed = TrialContribution {
-            // Other clients may read the same accounts, each for itself.
+            // Other clients may read the same accounts too.
             shares: accounts.shares(&self.places, &members, rank),
             ..own.clone()
         };
@@ -208,7 +209,7 @@ impl Member {
     }
 }
 
-/// The outcome of the trial as a whole, and what each rank did where there are several.
+/// The outcome of the trial as a whole, and the results of each rank if there are several.
 fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome, RankReport) {
     let activity = whole.activity;
     let mut outcome = whole.rest.outcome;
@@ -251,7 +252,7 @@ fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome,
     (outcome, report)
 }
 
-/// From when to when the ranks of each client were active, by the number of the client, ns.
+/// Start and end of the activity of each client's ranks, by the number of the client, ns.
 fn active(parts: &[Part], clients: &[usize]) -> HashMap<usize, (u64, u64)> {
     let mut spans = HashMap::new();
     for part in parts {
@@ -321,7 +322,7 @@ struct MessageBarrier<'a> {
     carrying: TrialTimeouts,
     /// All ranks were ready.
     prepared: bool,
-    /// When the trial starts, by the clock of this rank, once that is announced.
+    /// Start of the trial by the clock of this rank, once announced.
     start_ns: i64,
     halt: Option<Halt>,
     workers: Vec<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! How requests are handed in where a cell leaves that open (`batch = auto`).
+//! Submission of requests if a cell leaves it open (`batch = auto`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

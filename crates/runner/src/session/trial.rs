@@ -199,7 +199,7 @@ impl Session<'_> {
             false => error.within(self.name_of(&made.place)),
         };
         let error = error.hint(sample::remedy(failure));
-        // The failed request comes first: what has failed it may have hit the run file too.
+        // The failed request comes first: its cause may have hit the run file too.
         Err(match kept {
             Ok(()) => error,
             Err(trouble) => error.also(trouble.message()),

@@ -1,8 +1,8 @@
-//! Grades of what is said of causes: parts of models are planted as causes, alone and in pairs, and a run without them is made to explain what they
-//! do.
+//! Grades of statements about causes: parts of models are planted as causes, alone and in pairs, and a run without them has
+//! to explain their effect.
 //!
-//! `IOLAB_GRADE_RUNS=40 cargo test --release -p iolab-runner --lib causes -- --nocapture` prints the table of METHODS.md, and with
-//! `IOLAB_GRADE_ONLY=TEXT` only rows that hold this text.
+//! `IOLAB_GRADE_RUNS=40 cargo test --release -p iolab-runner --lib causes -- --nocapture` prints the table of METHODS.md,
+//! and with `IOLAB_GRADE_ONLY=TEXT` only rows with this text.
 
 mod worlds;
 

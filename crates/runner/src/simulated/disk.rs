@@ -21,7 +21,7 @@ const PREFIX: &str = "model:";
 /// The name of a model's clock.
 pub(in super::super) const VIRTUAL: &str = "virtual (of the model)";
 
-/// A definition of a disk, and what iolab asks of it before it runs.
+/// A definition of a disk, and the facts that iolab needs of it before it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disk {
     name: String,
@@ -36,7 +36,7 @@ impl Disk {
     /// The model that a target names; `None` without `model:`.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or what is wrong in its definition.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or a fault in its definition.
     pub fn of_target(target: &Path) -> Result<Option<Self>> {
         name_of(target).map(Self::find).transpose()
     }
@@ -58,8 +58,9 @@ impl Disk {
     /// The model of this name in the catalogue, or in the TOML file at this path.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file,
-    /// with line and column.
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, with similar names; or a fault in the file, with line
+    /// and column.
     pub fn find(name: &str) -> Result<Self> {
         Self::defined(name, model_definition(name)?)
     }
@@ -108,10 +109,10 @@ impl Disk {
         self.definition.block()
     }
 
-    /// A new one.
+    /// A new disk of this definition.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of the definition makes no model.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a part of the definition that makes no model.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Model>> {
         iolab_diskmodel::build(&self.definition, seed)
             .map_err(|why| Error::usage(why).within(&self.name))
@@ -136,18 +137,18 @@ impl Disk {
         }
     }
 
-    /// Checks a cell as a run does that measures it.
+    /// Checks a cell as a run would that measures it.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
     pub fn check_cell(&self, cell: &PlannedCell) -> Result<()> {
         self.fit(&mut cell.clone())
     }
 
-    /// Cuts a cell's region to the bytes that are measured, and checks the cell.
+    /// Cuts a cell's region to the measured bytes, and checks the cell.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
     pub(in super::super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
         if cell.spec.has_groups() {
             return fit_groups(&mut cell.spec, |target, spec| {
@@ -163,7 +164,7 @@ impl Disk {
         }
         cut_region(&mut cell.spec.trial, self.room);
         if cell.spec.batch_auto {
-            // What a strategy changes is CPU time, which a model takes none of.
+            // A strategy changes CPU time, of which a model takes none.
             cell.spec.trial.batch = Batch::One;
             cell.spec.batch_auto = false;
         }
@@ -171,7 +172,7 @@ impl Disk {
         self.check(&cell.spec.trial)
     }
 
-    /// Checks what is asked of one group of workers.
+    /// Checks the settings of one group of workers.
     fn check(&self, spec: &TrialSpec) -> Result<()> {
         usage_errors! {
             spec.offset + spec.region > self.bytes =>

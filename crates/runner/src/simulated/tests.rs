@@ -121,7 +121,7 @@ fn a_run_on_a_model_says_so_everywhere() {
     );
 }
 
-/// Elsewhere nothing else tells what it was.
+/// No other file would have the definition on another machine.
 #[test]
 fn a_run_keeps_its_models_definition() {
     let record = on_serial(experiment("read-size", &["bs=64k", "time=50ms"]));

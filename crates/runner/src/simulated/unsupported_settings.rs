@@ -43,7 +43,7 @@ fn treatments(cell: &CellSpec) -> impl Iterator<Item = RefusableField> {
 }
 
 fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use<> {
-    // They stand for one request and for several outstanding ones.
+    // They represent one outstanding request and several.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
     let is_plain_space = matches!(trial.allocate, None | Some(Allocate::Recycled));
     treated!(trial => TrialSpec {
@@ -81,11 +81,13 @@ fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use
     })
 }
 
-/// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says
-/// of which settings the user has chosen the levels.
+/// Leaves out the levels of an experiment that have no meaning on a model, and returns them in words. `asked` says whether
+/// the user has chosen the levels of a setting.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked for.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked
+/// for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
     for RefusableField { name, why, .. } in treatments(&CellSpec::default()) {
@@ -145,7 +147,7 @@ fn instead(experiment: &Experiment, setting: &'static Setting) -> String {
     }
 }
 
-/// Refuses what a group asks for that has no meaning.
+/// Refuses settings of a group that have no meaning.
 fn check_groups(experiment: &Experiment) -> Result<()> {
     for cell in cells(experiment)? {
         for group in cell.spec.active() {
@@ -165,7 +167,7 @@ fn check_groups(experiment: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// The levels of a setting that have a meaning, and those that have none; of one that is fixed its value.
+/// The levels of a setting with a meaning, and the levels without one; for a fixed setting its value.
 fn parted(
     experiment: &Experiment,
     setting: &'static Setting,

@@ -25,7 +25,7 @@ pub(super) struct Blocks {
     next: u32,
     /// The remaining visits of the current block.
     order: VecDeque<VisitPosition>,
-    /// When the first trial of the current block started in this session.
+    /// Start of the first trial of the current block in this session.
     began: Option<Duration>,
     repetition: Repetition,
     /// Whether this session has still to begin a measured block. Each session measures at least one, because a run without any has no
@@ -61,7 +61,7 @@ impl Blocks {
             order: VecDeque::new(),
             began: None,
             repetition: Repetition::new(design, record.plan.cells().len()).from(first, record),
-            // Without enough blocks an explanation tells nothing.
+            // Without enough blocks an explanation is useless.
             granted: record.plan.experiment().inquiry.is_none(),
             chosen: Vec::new(),
             chosen_from: 0,
@@ -217,7 +217,7 @@ impl Strategy for Blocks {
             // A warm-up and a measured block are made whatever they take.
             let granted = record.plan.experiment().design.granted();
             let granted = record.plan.block_at_most().saturating_mul(granted);
-            // Probes that are still to come; those made are spent.
+            // Probes still to come; past ones are spent.
             let probes = batch_probes::time(record.plan.cells());
             let granted = granted.saturating_add(probes);
             let granted = granted.saturating_sub(self.repetition.spent());

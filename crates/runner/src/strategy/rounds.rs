@@ -23,11 +23,11 @@ const FIRST: u32 = 1;
 /// Visits every cell in each round.
 pub(super) struct Rounds {
     steady: SteadyRounds,
-    /// The cells whose response tells that rounds are steady.
+    /// The cells whose response decides whether rounds are steady.
     tracked: Vec<usize>,
     /// The first round that is judged: one that this session makes as a whole, because its targets were prepared anew.
     judged_from: u32,
-    /// Trials of earlier sessions: what they wrote was trimmed or overwritten when the targets were prepared anew.
+    /// Number of trials of earlier sessions, whose data was trimmed or overwritten when the targets were prepared anew.
     earlier: usize,
     /// The number of the next round.
     next: u32,
@@ -75,7 +75,7 @@ impl Rounds {
             .collect()
     }
 
-    /// How steady the last rounds are in each tracked cell that is open; `None` of a cell with too few of them.
+    /// Steadiness of the last rounds in each tracked cell that is open; `None` for a cell with too few rounds.
     fn steadiness(&self, record: &Record) -> Vec<Option<Steadiness>> {
         let open = self.tracked.iter().filter(|cell| !record.is_closed(**cell));
         let of_cell = |cell: &usize| {
@@ -90,8 +90,8 @@ impl Rounds {
         open.map(of_cell).collect()
     }
 
-    /// How often this session has written the range of a target whose cells write, in rounds before this one: the least; `None` where no cell
-    /// writes.
+    /// Number of times that this session has written the range of a target in rounds before this one, the least over
+    /// targets with writing cells. `None` without such cells.
     fn fills(&self, record: &Record, before: u32) -> Option<f64> {
         let cells = record.plan.cells();
         let mut of: BTreeMap<Option<&TargetName>, (u64, u64)> = BTreeMap::new();
@@ -159,7 +159,7 @@ impl Rounds {
         }
     }
 
-    /// Excludes the rounds before the last window, and says what ended the run.
+    /// Excludes the rounds before the last window, and names the reason for the end of the run.
     fn end(&mut self, record: &Record, rounds: u32, ended_by: EndedBy) -> Step {
         self.is_over = true;
         let first = (rounds + FIRST)

@@ -128,7 +128,7 @@ impl RateSearch {
         self.stage = Stage::Over;
         let found = |cell: usize| match record.has_any(cell) {
             true => ending(record, &self.repetition, ended, cell),
-            // Nothing failed at a starting rate that the search did not need.
+            // No failure: the search did not need this starting rate.
             false => None,
         };
         let cells = 0..record.plan.cells().len();
@@ -152,8 +152,8 @@ impl Found {
         }
     }
 
-    /// The next rate: first those that the search chooses, then those that confirm where the levels hold and where they fail. A
-    /// search that has not converged leaves part of the budget for the confirmation, and uses what is left after it.
+    /// The next rate: first the rates that the search chooses, then rates that confirm where the levels hold and where they
+    /// fail. A search that has not converged leaves part of the budget for the confirmation, and uses the rest after it.
     fn next(&mut self, spent: f64) -> Option<Next> {
         let Self { search, visits } = self;
         let confirm = |search: &mut slo::Search| search.confirm(&|rate| visits.shown(rate));

@@ -96,7 +96,7 @@ fn alone_and_growing(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().cloned().chain(growing)
 }
 
-/// The last part of a path as the name of a group, unlike those that are taken.
+/// The last part of a path as the name of a group, different from `taken` names.
 fn group_name(path: &Path, taken: &[String]) -> String {
     let last = full(path);
     let last = last.file_name().unwrap_or_default().to_string_lossy();
@@ -195,7 +195,7 @@ mod tests {
             (paths(&["/a", "/b"]), two())
         );
         assert_eq!(settled(&["target=/a"], &[]), (paths(&["/a"]), vec![]));
-        // What the command line says wins.
+        // The command line wins.
         assert_eq!(
             settled(&["target=/a,/b"], &["/c"]),
             (paths(&["/c"]), vec![])

@@ -30,7 +30,7 @@ fn ends(record: &RunRecord) -> Vec<Option<EndedBy>> {
     ends
 }
 
-/// Keeps what is known before each trial, and what is said at the end.
+/// Keeps the snapshot before each trial, and the end.
 #[derive(Default)]
 struct Watch {
     before: Vec<RunSnapshot>,

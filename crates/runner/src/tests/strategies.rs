@@ -1,4 +1,4 @@
-//! Strategies that the runner does not know, and what those that it has decide from a record.
+//! Strategies unknown to the runner, and the decisions of its own ones from a record.
 
 use super::super::record::Record;
 use super::super::sample::VisitPosition;

@@ -111,7 +111,7 @@ fn uncached_bytes_need_not_come_from_the_cache() {
         (ServedBy::Unknown, None)
     );
     insta::assert_snapshot!(gone.reason, @"storage carried next to none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile");
-    // What it held before is known of a file that is named.
+    // The earlier content of the page cache is known for a named file.
     let named = Observed {
         target: reader(0).target,
         ..of(0)
@@ -223,7 +223,7 @@ fn buffered_writes_beside_direct_ones_are_judged_together() {
         (ServedBy::Mixed, Some(0.2))
     );
     insta::assert_snapshot!(mixed.reason, @"20 % of the bytes reached the device within the timed span");
-    // Of 16 MiB on the device 8 can be of others: the class is the same, the share is not known.
+    // Of 16 MiB on the device 8 may belong to others: the class is the same, the share is unknown.
     observed.dirty_before_bytes = Some(8 * MIB);
     let open = verdict(&observed);
     assert_eq!(
@@ -319,12 +319,12 @@ fn dirty_bytes_of_earlier_runs_are_not_counted() {
     let verdict = verdict.expect("it can have written");
     assert_eq!(verdict.served_by, ServedBy::Unknown);
     insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, of which up to 64 MiB may be from before its start (run 'sync' first)");
-    // No more than was dirty then, whatever it discarded.
+    // At most the bytes that were dirty then, whatever it discarded.
     let mut few = observed.clone();
     few.dirty_before_bytes = Some(300 << 10);
     let verdict = judged(few).writes.expect("it can have written");
     insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, of which up to 300 KiB may be from before its start (run 'sync' first)");
-    // After 'sync' there was nothing: what it discarded is its own, and nothing is left.
+    // After 'sync' no byte was dirty: the discarded bytes are its own, and none is left.
     observed.dirty_before_bytes = Some(0);
     assert_eq!(judged(observed).writes, None);
 }

@@ -39,7 +39,7 @@ fn with_ranks<T: Send>(
     with_links(count, |link| link, root)
 }
 
-/// As [`with_ranks`], where each has what `via` makes of its link.
+/// As [`with_ranks`], with links wrapped by `via`.
 fn with_links<T: Send, L: Link + Send + 'static>(
     count: usize,
     via: impl Fn(ThreadLink) -> L,
@@ -74,7 +74,7 @@ fn with_links<T: Send, L: Link + Send + 'static>(
     })
 }
 
-/// Measures in this folder; what the run file holds.
+/// Measures in this folder; returns the record of the run file.
 fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
     let mut experiment = Experiment::find(experiment)?;
     let tiny = [

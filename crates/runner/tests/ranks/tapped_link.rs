@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_cluster::link::{Link, LostRank};
 use iolab_synthetic::thread_network::ThreadLink;
 
-/// A link, and what it receives messages by: from a rank, within a time.
+/// A link, and its way to receive messages: from a rank, within a time.
 pub(crate) struct Tapped<F>(pub(crate) ThreadLink, pub(crate) F);
 
 impl<F> Link for Tapped<F>

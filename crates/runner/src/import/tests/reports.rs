@@ -1,4 +1,4 @@
-//! Reports in the shape that fio writes: what is said of each, and that nothing is said that one does not say.
+//! Reports in the shape that fio writes: the import of each, and the absence of facts that a report does not give.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ fn what_reports_say_is_said_and_nothing_else() {
     }
 }
 
-/// An option of a report: where it stands, the job whose it is (`None` for all of them), its name and its value.
+/// An option of a report: its place, its job (`None` for all of them), its name and its value.
 struct Given<'a> {
     at: Range<usize>,
     job: Option<usize>,
@@ -95,7 +95,7 @@ fn without(text: &str, at: &Range<usize>) -> String {
 /// Another value, which the counts of no report here agree with.
 fn contradicting(given: &Given<'_>) -> Option<String> {
     let value = match given.name {
-        // Of a mix a report may have the sum alone.
+        // For a mix a report may have the sum alone.
         "rw" if given.value.contains("rw") => return None,
         "rw" if given.value.contains("read") => given.value.replace("read", "write"),
         "rw" => given.value.replace("write", "read"),
@@ -109,7 +109,7 @@ fn contradicting(given: &Given<'_>) -> Option<String> {
 /// Settings that the counts alone confirm, where they do.
 const COUNTED: [&str; 4] = ["bs", "read_percent", "trim_percent", "threads"];
 
-/// Checks that these settings of a job are unknown, or what the counts say.
+/// Checks that these settings of a job are unknown, or follow from the counts.
 fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context: &str) {
     for (number, entry) in import.results.entries.iter().enumerate() {
         if job.is_some_and(|job| job != number) {

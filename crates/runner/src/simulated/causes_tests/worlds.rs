@@ -8,7 +8,7 @@ use iolab_diskmodel::definition::parts::{
     ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
 
-/// A model with planted causes, and what is measured on it.
+/// A model with planted causes, and the measurement on it.
 pub(super) struct World {
     pub(super) name: &'static str,
     /// The model around which noise of 3 % is put in each trial.
@@ -190,7 +190,7 @@ const READS: &[&str] = &["read_percent=100", "bs=4k", "bytes=none", "time=2s"];
 const QUEUED: &[&str] = &[
     "pattern=rand", "bs=4k", "backend=libaio", "depth=4", "bytes=none", "time=300ms",
 ];
-/// As that, where a trial has fewer requests a second.
+/// As [`QUEUED`], for trials with fewer requests per second.
 const QUEUED_LONGER: &[&str] = &[
     "pattern=rand", "bs=4k", "backend=libaio", "depth=4", "bytes=none", "time=1s",
 ];
@@ -219,7 +219,7 @@ fn world(
     }
 }
 
-/// As [`world`], with one cause that is all of it.
+/// As [`world`], with one cause that explains everything.
 fn alone(
     name: &'static str,
     model: PartDefinition,
@@ -244,7 +244,7 @@ pub(super) fn worlds() -> Vec<World> {
 /// Two cells that differ, with a cause that can be taken away.
 fn differences() -> [World; 10] {
     [
-        // One request at a time: else more of them in flight would overlap what a miss costs.
+        // One request at a time: with more in flight, the costs of a miss would overlap.
         alone(
             "mapping table of 64 MiB",
             one_at_a_time(mapped(latency(200.0))),
@@ -308,7 +308,7 @@ fn differences() -> [World; 10] {
     ]
 }
 
-/// Two cells that differ by what no suspect is.
+/// Two cells whose difference no suspect explains.
 fn serial_servers() -> [World; 3] {
     [
         world(
@@ -420,7 +420,7 @@ fn tails() -> [World; 10] {
             QUEUED_LONGER,
             &[],
         ),
-        // Without durability all writes are seven times as fast, and as uneven.
+        // Without durability all writes are seven times as fast, and equally uneven.
         world(
             "a tail: noise of writes that a cache makes faster",
             uneven(write_back(latency(200.0))),
