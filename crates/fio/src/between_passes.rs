@@ -39,7 +39,7 @@ pub(super) fn drops_at_each_pass(spec: &TrialSpec, unit: ReadUnit) -> bool {
     };
     let one_pass = blocks.saturating_mul(passes);
     let again = spec.requests_bound().is_none_or(|bound| bound > one_pass);
-    // Reads wait for what is not in the cache, and so do writes of parts of it.
+    // Reads wait for uncached data, and so do writes of parts of it.
     let waits = spec.reads() || !spec.bs.is_multiple_of(unit.bytes()) || spec.bs_mix.is_some();
     spec.cache == CacheState::Cold && again && waits
 }

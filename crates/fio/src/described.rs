@@ -77,7 +77,7 @@ fn job(group: u32, lines: JobLines, cell: &CellSpec) -> DescribedJob {
     }
 }
 
-/// The cell as which the options are read, without those that iolab does not read back.
+/// The cell that the options give, without options that iolab does not read back.
 fn readable(options: &mut Options, region: u64) -> CellSpec {
     let size = FileSize {
         known: None,
@@ -117,10 +117,10 @@ fn unsaid(cell: &CellSpec, read: &CellSpec) -> Vec<String> {
         .collect()
 }
 
-/// The cell of a job that iolab described so, of which a group stands alone.
+/// The cell of a job that iolab described this way; a group stands for itself.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): options that say nothing to iolab, or a cell that issued no requests.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): options without a meaning for iolab, or a cell that issued no requests.
 pub fn described_cell(options: &Options, done: u64) -> Result<CellSpec> {
     let description = options.get("description").map_or("", String::as_str);
     if description.starts_with(PROGRAM) {

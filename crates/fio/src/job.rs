@@ -55,8 +55,8 @@ impl JobFile {
             .is_some_and(|extension| extension == "fio" || extension == "job")
     }
 
-    /// Reads a job file, which is measured on `target`, or else on what it names itself. With `allow_include` it may include
-    /// files outside of its folder. What it takes from other files and from variables is in no message.
+    /// Reads a job file, for a measurement on `target`, or otherwise on the target that it names. With `allow_include` it
+    /// may include files outside of its folder. No message shows text from other files or from variables.
     ///
     /// # Errors
     /// As [`JobFile::parse`]; when the file, or one that it includes, cannot be read.
@@ -145,7 +145,7 @@ impl JobFile {
             }
             experiment.check()
         };
-        // What is wrong with all jobs together follows from hidden values too.
+        // A fault of all jobs together follows from hidden values too.
         let places = jobs.iter().map(Job::place);
         let hidden = places.into_iter().find(|place| place.hidden.is_some());
         whole_file()
@@ -161,7 +161,7 @@ impl JobFile {
         })
     }
 
-    /// Every option of the file with what it means here, and what iolab does otherwise: a line each.
+    /// Every option of the file with its meaning, and iolab's differences: a line each.
     pub fn explained(&self) -> Vec<String> {
         let told = self.told.iter().map(|told| {
             let jobs = match told.jobs.as_slice() {
@@ -174,7 +174,7 @@ impl JobFile {
         told.chain(notes).collect()
     }
 
-    /// The experiment as TOML, below what each option means.
+    /// The experiment as TOML, below the meaning of each option.
     ///
     /// # Errors
     /// Never for a file that was read.
@@ -223,7 +223,7 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Op
     cells
 }
 
-/// The cells with what is checked where, of those that can be carried out.
+/// The cells of possible jobs, with the check of written data assigned to the writing ones.
 fn settled(
     jobs: &[Job],
     cells: Vec<Option<CellSpec>>,
@@ -292,7 +292,7 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
         }
     }
     rows.retain(|row| !row.is_empty());
-    // As fio does, where a run would choose otherwise.
+    // As in fio; a run would choose otherwise.
     experiment.apply_set("first_offset=zero")?;
     experiment.list(&rows)
 }

@@ -1,4 +1,4 @@
-//! The options of a job that stands for one trial or one of its groups, as lines of a job file.
+//! The options of a job for one trial or one of its groups, as lines of a job file.
 
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
@@ -12,7 +12,7 @@ const OF_A_TRIAL: [&str; 6] = [
 /// The file that the jobs share; it is made if it is not there.
 const FILE: &str = "iolab.fio.tmp";
 
-/// The options of a job, and what is not the same with them.
+/// The options of a job, and the differences that remain.
 pub(crate) struct JobLines {
     /// Each as `NAME` or `NAME=VALUE`.
     pub(crate) lines: Vec<String>,
@@ -41,7 +41,7 @@ impl JobLines {
             job.add("pre_read=1");
         }
         if spec.writes() {
-            // iolab writes over what it has filled.
+            // iolab writes over its own fill.
             job.add("overwrite=1");
         }
         job
@@ -138,7 +138,7 @@ impl JobLines {
             }
         }
         if spec.backend != Backend::IoUring {
-            // A request does not wait for those before it. fio has no such mode for rings.
+            // A request does not wait for earlier ones. fio has no such mode for rings.
             self.add("io_submit_mode=offload");
         }
         if spec.arrivals == Arrivals::Poisson {

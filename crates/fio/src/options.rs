@@ -47,7 +47,7 @@ impl Fault {
     }
 }
 
-/// A value, or what is wrong with it.
+/// A value, or its fault.
 pub(crate) type Read<T> = std::result::Result<T, Fault>;
 
 /// Faults found so far; the other options are still checked, so that all faults are reported at once.
@@ -64,8 +64,7 @@ impl Faults {
     }
 }
 
-/// The cell that a job is. Options that are not there have fio's default; those that say nothing of a cell are not looked
-/// at.
+/// The cell of a job. Missing options have fio's default; options that do not concern a cell are ignored.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
@@ -84,7 +83,7 @@ pub fn reported_cell(options: &Options, done: u64) -> Result<CellSpec> {
         otherwise: done.max(1),
     };
     let mut cell = cell_of(options, size)?;
-    // What a job without a bound of its own did is reported by its size.
+    // The work of a job without a bound of its own is reported by its size.
     if value(options, "io_size").is_none() {
         cell.trial.limit.bytes = None;
     }
@@ -144,7 +143,7 @@ pub(crate) fn is_set(options: &Options, name: &str) -> bool {
     text(options, name).is_some_and(|text| text != "0")
 }
 
-/// `rw`, what it mixes, and whether blocks can come twice.
+/// `rw`, its mix, and whether blocks may be visited twice.
 fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let (option, text) = value(options, "rw").unwrap_or(("rw", "read"));
     let (name, skip) = match text.split_once(':') {
@@ -246,7 +245,7 @@ fn mix(options: &Options) -> Read<u8> {
     Ok(reads.or(percent("rwmixread")?).unwrap_or(50))
 }
 
-/// Their size, and how they are made.
+/// Their sizes, and the way to issue them.
 fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let (name, engine) = value(options, "ioengine").unwrap_or(("ioengine", "psync"));
     let backend = match engine {
@@ -328,7 +327,7 @@ fn batch(options: &Options, depth: u32) -> Read<Batch> {
     };
     let (mut name, mut waits) = number("iodepth_batch_complete")?;
     number("iodepth_batch")?;
-    // No request is issued until so few are outstanding.
+    // No request is issued until the outstanding ones have fallen to this number.
     if options.contains_key("iodepth_low") {
         let (low, outstanding) = number("iodepth_low")?;
         if depth - outstanding > waits {

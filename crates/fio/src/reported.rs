@@ -18,7 +18,7 @@ use crate::options::{FileSize, Options, cell_of, value};
 const TOLERANCE: f64 = 0.02;
 /// Below this time, counts in whole milliseconds confirm nothing, ms.
 const SHORT_MS: u64 = 20;
-/// Most threads that can be told from one more or less within the tolerance.
+/// Most threads whose number the tolerance still determines.
 const TOLD_APART_MAX: f64 = 24.0;
 
 /// Requests of one direction.
@@ -39,7 +39,7 @@ pub struct Counts {
     pub writes: Counted,
     /// Trims.
     pub trims: Counted,
-    /// Requests of which the report does not say what they did.
+    /// Requests whose direction the report does not give.
     pub unsplit: Counted,
     /// From the first start to the last end, ms.
     pub elapsed_ms: u64,
@@ -168,7 +168,7 @@ impl Checked<'_> {
         let ends_by_time = self.has("time_based") && self.has("runtime");
         let is_done = |bound| self.counts.each().iter().any(|done| done.bytes == bound);
         let ends_by_bytes = self.has("io_size") && self.trial.limit.bytes.is_some_and(is_done);
-        // What an option says only together with others.
+        // Settings that an option decides only together with others.
         for (setting, is_said) in [
             (
                 "read_percent",

@@ -19,10 +19,10 @@ const ENGINES: [Backend; 7] = [
 
 const TRIMS: &str = "iolab has not tried how it trims";
 
-/// Refuses what fio cannot do, or would do otherwise.
+/// Refuses settings that fio cannot carry out, or would carry out differently.
 ///
 /// # Errors
-/// Why not.
+/// The reason.
 pub fn check(spec: &TrialSpec) -> Result<(), String> {
     first_refusal(treatments(spec))
 }

@@ -61,7 +61,7 @@ pub fn common(spec: &TrialSpec) -> Vec<String> {
     words
 }
 
-/// How large requests are, what their data is like, and when threads pause.
+/// Sizes of requests, their data, and pauses of threads.
 fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
     let mut words = Vec::new();
     match &spec.bs_mix {
@@ -149,7 +149,7 @@ fn order(spec: &TrialSpec) -> String {
 /// The job of one worker: its part of the region, and its requests.
 ///
 /// # Errors
-/// What fio has no words for.
+/// A setting that fio has no words for.
 pub fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
     let blocks = spec.region / spec.bs;
     let (first, count) = match spec.layout {

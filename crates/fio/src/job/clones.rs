@@ -84,7 +84,8 @@ fn check_count(jobs: &[Job], clones: &[Option<Clones>]) -> Result<()> {
     Ok(())
 }
 
-/// The clones of a job that have ranges of their own; `None` where they are threads of one, or it is for the options to say what is wrong.
+/// The clones of a job that have ranges of their own; `None` if they are threads of one range, or if the options have a
+/// fault.
 fn of_job(job: &Job) -> Option<Clones> {
     let bytes = |option: &'static str| {
         let text = job.options.get(option)?;

@@ -68,13 +68,13 @@ impl Asked<'_> {
         self.cells.iter().any(|cell| of(&cell.trial))
     }
 
-    /// Whether a job has one of these options, and measures such a trial.
+    /// Whether a job has one of these options, and its trial satisfies `of`.
     fn any_with(&self, names: &[&str], of: impl Fn(&TrialSpec) -> bool) -> bool {
         let mut pairs = self.jobs.iter().zip(self.cells);
         pairs.any(|(job, cell)| sets_any(job, names) && of(&cell.trial))
     }
 
-    /// How jobs become trials of a run.
+    /// Differences in the trials of a run.
     fn trials(&self) -> [Note; 8] {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
@@ -178,7 +178,7 @@ fn measured_together<'a>(
         })
 }
 
-/// How many more syncs fio makes in a mix of reads and writes.
+/// The number of additional syncs of fio in a mix of reads and writes.
 fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
     let trial = &cell.trial;
     if !(trial.reads() && trial.writes() && trial.sync.follows_writes()) {
@@ -191,7 +191,7 @@ fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
     ))
 }
 
-/// From where on a job finds the page cache filled, which fio drops before each pass over a file.
+/// The point from which on a job finds the page cache filled, which fio drops before each pass over a file.
 fn cached_passes(job: &Job, trial: &TrialSpec, unit: ReadUnit) -> Option<String> {
     drops_at_each_pass(trial, unit).then(|| {
         format!(

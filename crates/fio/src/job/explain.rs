@@ -27,7 +27,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
     let mut all: Vec<(LinePosition, OptionExplanation)> = Vec::new();
     let mut seen: HashMap<(LinePosition, String, String), usize> = HashMap::new();
     for (job, cell) in jobs.iter().zip(cells) {
-        // The offset of a clone follows from what is written.
+        // The offset of a clone follows from written options.
         let own = job.options.iter();
         let own = own.filter(|(name, _)| job.made_by.is_empty() || *name != "offset");
         // That of libblkio_path, which is explained itself.

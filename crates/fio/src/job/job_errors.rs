@@ -21,7 +21,7 @@ impl Mistakes {
         self.put(place, place.error(error));
     }
 
-    /// Adds one that quotes nothing of the line, and so may be told of any.
+    /// Adds a mistake that quotes nothing of the line, and may thus be shown for any line.
     pub(super) fn add_unquoted(&mut self, place: &LinePosition, error: Error) {
         self.put(place, error.within(place));
     }
@@ -38,7 +38,7 @@ impl Mistakes {
         }
     }
 
-    /// All of them as one error, in the order of their lines, each with its way out.
+    /// All mistakes as one error, in the order of their lines, each with its remedy.
     pub(super) fn told(self) -> Result<()> {
         let are_enough = self.are_enough();
         let mut all: Vec<Error> = self.0.into_values().flatten().collect();

@@ -61,7 +61,7 @@ impl Job {
         place
     }
 
-    /// An option as it may be shown, with its value where that stands in the job file.
+    /// An option in the form that may be shown, with its value if the job file itself has it.
     pub(super) fn shown(&self, option: &str, value: &str) -> String {
         match self
             .places
@@ -83,7 +83,8 @@ impl Job {
         self.options.get(option).filter(|_| !is_hidden)
     }
 
-    /// The clone of this number, from 0, whose range begins at `offset`; what the options came to that it has no more.
+    /// The clone of this number, from 0, whose range begins at `offset`; also the resulting values of options that it no
+    /// longer has.
     pub(super) fn clone_at(
         &self,
         name: String,

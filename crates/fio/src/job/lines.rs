@@ -1,7 +1,8 @@
 //! The text of a job file as sections with options: comments, included files, variables, the byte order mark.
 //!
-//! A job file may be a stranger's, and what iolab prints may be public. So what comes from elsewhere (from variables, from
-//! included files, through a link) is used and never shown: [`LinePosition::hidden`] goes with each line, and messages name it instead.
+//! A job file may be a stranger's, and iolab's output may be public. So text from elsewhere (from variables, from included
+//! files, through a link) is used and never shown: [`LinePosition::hidden`] goes with each line, and messages name it
+//! instead.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ const DEPTH_MAX: usize = 8;
 const INCLUDED_MAX: usize = 100;
 /// Most lines of a file with all that it includes.
 const LINES_MAX: usize = 100_000;
-/// Most bytes of a file with all that it includes, and with what stands in variables.
+/// Most bytes of a file with everything that it includes, and with the values of variables.
 const BYTES_MAX: usize = 8 << 20;
 
 /// Sources of a job file other than its text.
@@ -65,7 +66,7 @@ pub(super) fn read(
     reader.said
 }
 
-/// Reads a file and what it includes.
+/// Reads a file and its includes.
 struct Reader<'a> {
     around: Around<'a>,
     mistakes: &'a mut Mistakes,
@@ -217,14 +218,14 @@ fn same_name(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// An option with what stands for its variables.
+/// An option with its variables replaced.
 struct ExpandedOption {
     said: Said,
     /// Bytes of its value, where it had variables.
     expanded: Option<usize>,
 }
 
-/// Reads an option, and puts in what `${NAME}` stands for in its value.
+/// Reads an option, and replaces each `${NAME}` in its value.
 fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<ExpandedOption> {
     let (name, value) = match line.split_once('=') {
         Some((name, value)) => (name.trim(), value.trim()),
@@ -347,7 +348,7 @@ mod tests {
             write(&format!("{number}.fio"), &next);
         }
         write("section.fio", "[b]\n");
-        // Without a bound these are 10,000.
+        // Without a limit these would be 10,000.
         write("many.fio", &"include more.fio\n".repeat(100));
         write("more.fio", &"include common.fio\n".repeat(100));
         let job = folder.path().join("job.fio");

@@ -1,4 +1,4 @@
-//! Jobs that check what an earlier job has written: iolab checks it after each trial that writes, and they read alone.
+//! Jobs that check the data of an earlier job: iolab checks it after each trial that writes, and these jobs only read.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{FileLayout, TrialSpec};
@@ -10,7 +10,7 @@ use super::side_by_side::has_several;
 pub(super) struct ReadBack(Vec<Option<usize>>);
 
 impl ReadBack {
-    /// Looks for them among jobs that run one after the other, each with what it measures; `None` for one with mistakes.
+    /// Finds them among jobs that run one after the other, each with its cell; `None` for a job with mistakes.
     pub(super) fn of(jobs: &[Job], cells: &[Option<CellSpec>], stages: &[usize]) -> Self {
         let trial = |number: usize| Some(&cells.get(number)?.as_ref()?.trial);
         let writer = |(number, job): (usize, &Job)| {
@@ -27,7 +27,7 @@ impl ReadBack {
         Self(jobs.iter().enumerate().map(writer).collect())
     }
 
-    /// Has what the job of this number writes checked, where another one reads it back; and that one read alone.
+    /// Has the data of the job with this number checked if another job reads it back; the other job then only reads.
     pub(super) fn settle(&self, number: usize, cell: &mut CellSpec) {
         cell.trial.verify |= self.0.contains(&Some(number));
         cell.trial.verify &= !self.reads(number);

@@ -1,4 +1,4 @@
-//! How large the requests of a random order with several sizes are in fio, whose map of visited blocks shortens them.
+//! Sizes of requests of a random order with several sizes in fio, whose map of visited blocks shortens them.
 
 use iolab_workload::pattern::derive;
 use iolab_workload::trial::{FileLayout, Pattern, TrialSpec};

@@ -72,8 +72,8 @@ pub(super) fn named(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     }
 }
 
-/// The one folder in which all jobs have their files, which are not there yet: ranges of iolab's scratch file stand for
-/// them. `None` where there is none, or something that a job names is there.
+/// The one folder in which all jobs have their files, none of which exists yet: ranges of iolab's scratch file represent
+/// them. `None` without such a folder, or if a file of a job exists.
 fn folder(jobs: &[Job]) -> Option<PathBuf> {
     let named = |job: &Job| -> Option<PathBuf> {
         let path = named_file(&job.options).unwrap_or_else(|| PathBuf::from("."));
@@ -204,7 +204,7 @@ fn of(group: &str, setting: &'static Setting) -> GroupSetting {
     }
 }
 
-/// The name of a job as a group can have it, unlike those that are taken.
+/// The name of a job in the form of a group's name, different from `taken` names.
 fn name(job: &str, taken: &[String]) -> String {
     let fitting = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' {

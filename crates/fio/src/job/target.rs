@@ -10,7 +10,7 @@ use super::job_errors::Mistakes;
 use super::jobs::Job;
 use crate::named_file::named_file;
 
-/// The one file or directory that all jobs name; of a file that is not there, its folder.
+/// The one file or directory that all jobs name; for a missing file, its folder.
 pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (number, job) in jobs.iter().enumerate() {
@@ -50,14 +50,14 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
     }
 }
 
-/// Whether an option names several files or folders, which colons separate: fio adds names up that are given one by one.
+/// Whether an option names several files or folders, separated by colons: fio adds up names that are given one by one.
 pub(super) fn names_several(job: &Job, option: &str) -> bool {
     let name = job.options.get(option);
     name.is_some_and(|name| name.contains(':'))
 }
 
-/// Refuses a target that stands in a variable or in another file unless it is there: a path that is there is no secret, and
-/// the run names it.
+/// Refuses a target whose path comes from a variable or from another file unless it exists. An existing path is not a
+/// secret, and the run names it.
 pub(super) fn check_known(jobs: &[Job], target: &Path, mistakes: &mut Mistakes) {
     let named = jobs
         .iter()

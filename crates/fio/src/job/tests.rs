@@ -101,7 +101,7 @@ fn very_different_jobs_become_a_list_of_cells() {
     );
 }
 
-/// The groups of each cell, as settings with these names; those that do nothing are left out.
+/// The groups of each cell, as settings with these names; idle ones are left out.
 fn grouped(text: &str, names: &[&str]) -> Vec<Vec<String>> {
     let file = JobFile::parse(text, "x").expect("a job file");
     let group = |group: &GroupSpec| {

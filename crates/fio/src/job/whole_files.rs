@@ -1,4 +1,4 @@
-//! Job files as engineers write them: what each option of them means, or all that stops iolab.
+//! Job files as engineers write them: the meaning of each option, or all obstacles for iolab.
 
 use std::fmt::Write as _;
 

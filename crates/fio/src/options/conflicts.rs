@@ -1,5 +1,5 @@
-//! Options that iolab cannot carry out together, named at one of them. What else is wrong with a job does not hide them, as it hides the
-//! checks of its cell.
+//! Options that iolab cannot carry out together, named at one of them. Other faults of a job do not hide these, as they
+//! hide the checks of its cell.
 
 use iolab_workload::Error;
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};

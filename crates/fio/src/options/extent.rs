@@ -1,4 +1,4 @@
-//! How much a job does, on which part of its file, until when, and how fast.
+//! Extent of a job: the amount of its work, its part of the file, its end, and its rate.
 
 use std::time::Duration;
 
@@ -140,10 +140,10 @@ impl Extent {
         let down = |bytes: u64, bs: u64| bytes - bytes % bs;
         let offset = bytes_of("offset", whole, up).unwrap_or(0);
         let increment = bytes_of("offset_increment", whole, up).filter(|bytes| *bytes > 0);
-        // Of a file whose size is given, the job goes from its offset to the end.
+        // In a file of a given size, the job goes from its offset to the end.
         let rest = |file: u64| file.saturating_sub(offset);
         let is_share = value(options, "size").is_some_and(|(_, text)| text.ends_with('%'));
-        // What is filled has no other size.
+        // A filled target has no other size.
         let fills = value(options, "fill_device").is_some_and(|(_, text)| text != "0");
         let sized = bytes_of("size", whole, down).filter(|_| !fills);
         let sized = match is_share {
@@ -174,7 +174,7 @@ impl Extent {
     }
 }
 
-/// The region, who touches what of it, and what ends the job.
+/// The region, its division among workers, and the end of the job.
 pub(super) fn bounds(
     options: &Options,
     trial: &mut TrialSpec,
@@ -217,7 +217,7 @@ fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut
         None => Duration::ZERO,
     };
     trial.limit.time = (!time.is_zero()).then_some(time);
-    // Without a time fio says so, and runs as if it was not given.
+    // Without a time fio reports this option, and runs as if it was not given.
     let time_based = is_set(options, "time_based") && !time.is_zero();
     let of_one = extent.transferred.saturating_mul(u64::from(loops));
     let bytes = of_all(of_one);
@@ -241,7 +241,7 @@ fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut
     }
 }
 
-/// Who touches what of the region, and its length.
+/// Division of the region among workers, and its length.
 fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLayout, u64)> {
     let own = extent.own;
     let all = own.saturating_mul(u64::from(trial.threads));
@@ -334,7 +334,7 @@ fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option
         });
     }
     let reads = given.first().copied().flatten();
-    // What is given once holds for every direction.
+    // A value given once applies to every direction.
     let writes = match given.len() {
         1 => reads,
         _ => given.get(1).copied().flatten(),

@@ -9,7 +9,7 @@ use iolab_workload::trial::{Advice, BS_MAX, CacheState, NICE, Pattern, SizeMix, 
 
 use super::{Fault, Faults, Options, Read, is_set, short, size, unknown, value};
 
-/// Sizes that requests are drawn from, and what they begin at multiples of.
+/// Sizes of random draws, and the alignment of requests.
 pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let mix = faults.or(mix(options, trial.trim_percent == 100), None);
     let Some(mix) = mix else {
@@ -197,12 +197,12 @@ pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut F
     };
 }
 
-/// Advice, nice value, what the data is like, and what is kept over time.
+/// Advice, nice value, compressibility of data, and latency over time.
 pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let logs = ["write_lat_log", "write_hist_log"];
     trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
     trial.fadvise = match value(options, "fadvise_hint") {
-        // By itself fio advises what fits the pattern.
+        // By default fio gives the advice that fits the pattern.
         None | Some((_, "0" | "none" | "1")) => None,
         Some((_, "sequential")) => Some(Advice::Sequential),
         Some((_, "random")) => Some(Advice::Random),
@@ -257,7 +257,7 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
     let Some((name, think)) = value(options, "thinktime") else {
         return;
     };
-    // Without a unit it is in microseconds.
+    // A value without a unit is in microseconds.
     let think = faults.or(time(name, think, 1), Duration::ZERO);
     trial.thinktime = (!think.is_zero()).then_some(think);
 }

@@ -1,4 +1,4 @@
-//! Values as fio reads them, and what is said of those that iolab cannot carry out.
+//! Values as fio reads them, and messages about values that iolab cannot carry out.
 
 use std::time::Duration;
 
@@ -49,12 +49,12 @@ pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
         .ok_or_else(|| unknown(name, text))
 }
 
-/// As much of a value as a message has room for.
+/// A value, shortened to the room of a message.
 pub(crate) fn short(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// A value that another option stands for, with iolab's answer to that.
+/// The fault of a value that stands for another option, with iolab's answer to that option.
 pub(super) fn refused(option: &'static str, text: &str, of: &str) -> Fault {
     let hint = answer(of).map_or_else(String::new, Answer::hint);
     let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));

@@ -21,7 +21,7 @@ fn the_last_of_several_names_counts() {
     ] {
         assert_eq!(only(options, &["cache"]), cache, "{options}");
     }
-    // What is said of an option names it as it was written.
+    // An explanation names an option as it was written.
     let told = super::JobFile::parse(text, "x").expect("a job file").told;
     let told: Vec<&str> = told.iter().map(|told| told.option.as_str()).collect();
     let written = [
@@ -47,7 +47,7 @@ fn an_empty_part_keeps_its_direction() {
         ("rw=read bsrange=,8k-16k bs=64k", "64KiB none"),
         ("rw=write bsrange=,8k-16k bs=64k", "8KiB 8KiB-16KiB:100"),
         ("rw=write bsrange=8k-16k,", "4KiB none"),
-        // The one that says more counts.
+        // The more specific option counts.
         ("rw=write bs=4k bsrange=16k-64k", "16KiB 16KiB-64KiB:100"),
         (
             "rw=write bssplit=8k/50:16k/50 bs=4k",

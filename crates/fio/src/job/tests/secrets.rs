@@ -174,7 +174,7 @@ fn files_elsewhere_are_included_only_if_allowed() {
         }
         assert!(include(name, true).contains("bs=64KiB"), "{name}");
     }
-    // Whether a file elsewhere is there is not told either.
+    // Messages do not reveal whether a file elsewhere exists.
     assert_eq!(
         include("../none", false).replace("none", "secret"),
         include("../secret", false)
