@@ -10,14 +10,14 @@ pub use key::{
 };
 pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
-/// How the identity of a device begins that ends when it is detached, or the machine restarts.
+/// Beginning of the identity of a device that ends when the device is detached, or the machine restarts.
 pub const UNTIL_RESTART: &str = "boot-";
 
-/// How the identity of a device or file begins, after [`UNTIL_RESTART`]: the form of the texts that it is a digest of. Digests of another
-/// form can differ for one target.
+/// Beginning of the identity of a device or file, after [`UNTIL_RESTART`]: the form of the texts behind the digest. Digests
+/// of another form can differ for one target.
 pub const IDENTITY_FORM: &str = "2-";
 
-/// How the last part of the identity of a file begins that holds the number of its device or file system.
+/// Beginning of the last part of a file's identity if that holds the number of its device or file system.
 pub const BY_NUMBER: &str = "number-";
 
 /// Facts by key, in the order of the output. [`KEYS`] lists the keys; facts of other versions under other keys are kept too.

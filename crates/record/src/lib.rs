@@ -262,8 +262,8 @@ impl Cell {
             .flatten()
     }
 
-    /// All settings that have an effect, with their values. Shorthands (`workload`, `linkage`) are replaced by what they stand
-    /// for.
+    /// All settings that have an effect, with their values. Shorthands (`workload`, `linkage`) are replaced by their
+    /// meaning.
     pub fn in_force(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
         let own = SETTINGS.iter().filter(|setting| !is_shorthand(setting));
         own.map(|setting| (setting, self.value_in_force(setting)))
@@ -369,7 +369,7 @@ impl RunRecord {
         self.cells.first()?.spec.number_of(name)
     }
 
-    /// The samples of what the experiment asks about: whole trials, or one group.
+    /// The samples that the experiment asks about: whole trials, or one group.
     pub fn asked_samples(&self) -> impl Iterator<Item = &Sample> {
         let group = self.asked_group();
         let samples = match group {

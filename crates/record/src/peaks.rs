@@ -25,7 +25,7 @@ impl Peaks {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, and a valid form.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with a valid form.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |what: String| {
             Error::usage(format!("--peak {text}: {what}")).hint(

@@ -1,4 +1,4 @@
-//! The question of a run about service levels. It does not affect what is measured or written.
+//! The question of a run about service levels. It affects neither measurements nor writes.
 
 use std::time::Duration;
 

@@ -46,7 +46,7 @@ pub struct Sample {
     pub started_utc: String,
     /// Requests by operation.
     pub operations: PerOperation<OperationSummary>,
-    /// Requests of which the report of another tool does not say what they did.
+    /// Requests whose direction the report of another tool does not give.
     pub unsplit: Moved,
     /// Number of requests of each size, where sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
@@ -122,7 +122,8 @@ pub struct Part {
     pub errors: u64,
 }
 
-/// When the processes (ranks) of a trial were active, by the clock of rank 0, and what they transferred while all were.
+/// Period in which the processes (ranks) of a trial were active, by the clock of rank 0, with their transfers while all
+/// were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RankActivity {
     /// Bound on the error of the time from the first start to the last end, ns, due to the clocks.
@@ -266,13 +267,13 @@ impl Sample {
         (cpu > 0 && requests > 0).then(|| cpu as f64 / requests as f64)
     }
 
-    /// Copies to a group's sample what it shares with its trial.
+    /// Copies the properties of the trial to a group's sample.
     pub fn complete_from(&mut self, trial: &Self) {
         self.take_place_of(trial);
         self.verdict = trial.verdict.clone();
     }
 
-    /// Copies to a client's sample what it shares with its trial.
+    /// Copies the properties of the trial to a client's sample.
     pub fn take_place_of(&mut self, trial: &Self) {
         self.cell = trial.cell;
         self.block = trial.block;

@@ -1,4 +1,4 @@
-//! Whose latency is shown: the same operation in all trials that are compared, chosen by what was asked for.
+//! Choice of the shown latency: the same operation in all trials that are compared, chosen by their settings.
 
 use iolab_workload::operation::Operation;
 use iolab_workload::settings::CellSpec;
@@ -6,7 +6,7 @@ use iolab_workload::trial::TrialSpec;
 
 use crate::RunRecord;
 
-/// Whose latency the trials of a run show.
+/// The requests whose latency the trials of a run show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ShownLatency {
     /// The latency of each trial's own requests: no trial mixes several operations.
@@ -56,12 +56,12 @@ impl ShownLatency {
 }
 
 impl RunRecord {
-    /// Whose latency the whole trials show (0), or a group of this number.
+    /// The requests whose latency the whole trials show (0), or a group of this number.
     pub fn timed(&self, group: u32) -> ShownLatency {
         ShownLatency::of(self.cells.iter().map(|cell| &cell.spec), group)
     }
 
-    /// Whose latency the trials of the group that the experiment asks about show, or whole trials.
+    /// The requests whose latency is shown for the group that the experiment asks about, or for whole trials.
     pub fn asked_timed(&self) -> ShownLatency {
         self.timed(self.asked_group().unwrap_or(0))
     }

@@ -134,7 +134,7 @@ named! {
         PageCache = "page-cache",
         /// Partly the device; see the share.
         Mixed = "mixed",
-        /// Nothing, at least in part: the bytes are in holes or unwritten extents, which read as zeros.
+        /// No storage, at least in part: the bytes are in holes or unwritten extents, which read as zeros.
         Hole = "hole",
         /// A character device, a file system in memory, or no I/O at all.
         NotStorage = "not-storage",

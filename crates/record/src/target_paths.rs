@@ -15,7 +15,7 @@ pub fn beyond_text(path: &Path) -> Option<Vec<u8>> {
 pub fn target_paths(record: &RunRecord) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = record.targets().map(PathBuf::from).collect();
     let exact = record.environment.get(&KEYS.target_path_hex);
-    // A file may come from anybody: what it opens is what it shows.
+    // A file may come from a stranger: the path that is opened has to be the one that is shown.
     if let Some(exact) = exact
         .and_then(of_bytes)
         .filter(|path| path.display().to_string() == record.run.target)
@@ -25,7 +25,7 @@ pub fn target_paths(record: &RunRecord) -> Vec<PathBuf> {
     paths
 }
 
-/// The path of these bytes; `None` on systems whose paths are not bytes, where such a target cannot be.
+/// The path of these bytes; `None` on systems whose paths are not bytes, which cannot have such a target.
 fn of_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
     #[cfg(unix)]
     {

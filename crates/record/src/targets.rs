@@ -38,7 +38,8 @@ impl RunRecord {
         })
     }
 
-    /// Identifies the storage of the target of this number, as far as the run tells: host, device and its model, or the digest of a modelled disk.
+    /// Identifies the storage of the target of this number, as far as the run records it: host, device and its model, or
+    /// the digest of a modelled disk.
     pub fn storage_of(&self, number: usize) -> String {
         let known = |key| self.environment.get_of(number, key).unwrap_or_default();
         let parts: [String; 4] = [

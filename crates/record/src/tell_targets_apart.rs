@@ -28,7 +28,7 @@ const CHOICES: [[bool; 3]; 8] = [
 ];
 
 impl Unnamed {
-    /// The path with some of what is known of where it is: `/data on alpha/X1`.
+    /// The path with some facts about its place: `/data on alpha/X1`.
     fn name(&self, choice: [bool; 3]) -> String {
         let chosen = self.places.iter().zip(choice);
         let chosen = chosen.filter(|(place, is_chosen)| *is_chosen && !place.is_empty());
@@ -40,9 +40,9 @@ impl Unnamed {
     }
 }
 
-/// Gives targets of these runs names of their own where a path is not the same storage in all of them: the path with the host, the model of the
-/// device or the device, or with as many of them as different storage takes to have different names (`/data on alpha/X1`). A name that the user
-/// gave stays, and so does a path of which nothing more is known.
+/// Gives targets of these runs names of their own if a path is not the same storage in all of them. The name is the path
+/// with the host, the model of the device or the device, or with as many of them as distinguish the storage (`/data on
+/// alpha/X1`). A name that the user gave stays, and so does a path without known differences.
 pub fn tell_targets_apart<'a>(records: impl IntoIterator<Item = &'a mut RunRecord>) {
     let mut records: Vec<&mut RunRecord> = records.into_iter().collect();
     let of_run = |(run, record): (usize, &&mut RunRecord)| {
@@ -96,7 +96,7 @@ fn choice(of_path: &[Unnamed]) -> [bool; 3] {
         names.len()
     };
     let all_differ = CHOICES.iter().find(|choice| names(choice) >= storage.len());
-    // Of several that are as good, `max_by_key` gives the last one.
+    // Among equally good choices, `max_by_key` returns the last one.
     let best = || CHOICES.iter().rev().max_by_key(|choice| names(choice));
     all_differ.or_else(best).copied().unwrap_or_default()
 }

@@ -1,7 +1,8 @@
 //! Macros for columns at a path into a row, such as `observed.trace?.lost`. A `?` follows a part that may be missing: the column is NULL without
 //! that part, and the first column that is read makes it. A `?` at the end: the value itself may be NULL.
 
-/// A column of numbers or flags: `number`, `real` or `flag` of [`Column`], name, type of the rows, path. What it means follows, as of all columns: `.doc(...)`.
+/// A column of numbers or flags: `number`, `real` or `flag` of [`Column`], name, type of the rows, path. Its meaning
+/// follows, as for all columns: `.doc(...)`.
 macro_rules! column {
     ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*) => {
         $crate::column::Column::$make(
@@ -21,7 +22,7 @@ macro_rules! column {
     };
 }
 
-/// When a value is NULL that lies in these parts, each of which may be missing.
+/// Condition under which a value is NULL: one of these parts of its path is missing.
 macro_rules! null {
     () => {
         $crate::column::Null::Never

@@ -1,7 +1,7 @@
 //! Macros for groups of counters of the kernel that several tables have: prefix of the names, type of the rows, path of the group in
 //! brackets, meanings.
 
-/// Names the fields of a type of counters, as those that have columns: one that is missing here does not compile.
+/// Names all fields of a type of counters that have columns: a field missing here does not compile.
 macro_rules! names_all {
     ($type:path: $($field:ident)+) => {
         let _: fn($type) -> $type = |of| {

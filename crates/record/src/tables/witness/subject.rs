@@ -1,4 +1,4 @@
-//! Columns of what was observed, and how it ended.
+//! Columns of the subject of an observation, and of its end.
 
 use iolab_workload::named;
 use iolab_workload::witness::{ObservedEnd, Subject};

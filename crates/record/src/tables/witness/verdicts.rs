@@ -1,4 +1,4 @@
-//! Columns of what an observation comes to: verdicts, and what the program says of itself.
+//! Columns of the results of an observation: verdicts, and the program's own claim.
 
 use iolab_workload::table;
 
