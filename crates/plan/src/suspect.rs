@@ -85,7 +85,7 @@ pub enum Compared {
     Quantiles,
 }
 
-/// The machine as the run found it that shows the difference, and what may be changed on it. What is not known is `None`.
+/// The machine in the run that shows the difference, and the permitted changes to it. Unknown facts are `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MachineState {
     /// Whether trials may change settings of the kernel.
@@ -191,7 +191,7 @@ impl Sides {
         of(&self.base.trial) == of(&self.other.trial)
     }
 
-    /// Both sides with another setting of the kernel; lacking, where these may not be changed.
+    /// Both sides with another setting of the kernel; lacking if the kernel's settings may not be changed.
     pub(crate) fn changed_system(&self, change: impl Fn(&mut SystemSettings)) -> Intervention {
         match self.changed(|cell| change(&mut cell.system)) {
             Intervention::Settings(_) if !self.machine.may_change_system => {
@@ -213,7 +213,7 @@ impl Sides {
             .filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
     }
 
-    /// Whether a suspect of these two sides is where their bytes come from.
+    /// Whether a suspect of these two sides is the source of their bytes.
     pub fn have_sources_to_try(&self) -> bool {
         let mut all = Suspect::all().iter();
         all.any(|suspect| {
@@ -248,7 +248,7 @@ impl Sides {
         trials.any(|trial| trial.buffer_init == BufferInit::Untouched)
     }
 
-    /// How many of the two sides others differ from.
+    /// Number of sides in which others differ.
     pub(crate) fn changed_in(&self, others: &Self) -> usize {
         usize::from(self.base != others.base) + usize::from(self.other != others.other)
     }
@@ -280,7 +280,7 @@ impl Suspect {
         self.check == Check::FromStorage
     }
 
-    /// The one of this name.
+    /// The suspect of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         SUSPECTS.iter().find(|suspect| suspect.name == name)
     }

@@ -33,7 +33,7 @@ pub enum Obstacle {
         /// The error of the check of these settings.
         error: String,
     },
-    /// The words of a version that kept no more than these.
+    /// The words of a former version that stored only text.
     #[serde(untagged)]
     Words(String),
 }

@@ -20,10 +20,10 @@ pub enum Counted {
 pub enum Sign {
     /// More was counted on the worse side.
     OnWorseSide,
-    /// Nothing is known, or nothing is counted of it.
+    /// Unknown, or without a counter.
     #[default]
     Unknown,
-    /// No more was counted on the worse side.
+    /// The worse side did not count more.
     NotThere,
 }
 

@@ -1,4 +1,4 @@
-//! Buffers that the caches of a CPU do not hold: what is copied there goes to memory.
+//! Buffers that the caches of a CPU do not hold: copies to them go to memory.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, Batch, CacheState, DEPTH_MAX, TrialSpec};

@@ -1,4 +1,4 @@
-//! How far the kernel reads ahead of buffered reads at most: the device is asked for that much at a time.
+//! Limit of the kernel's read-ahead for buffered reads: the device gets requests of that size.
 
 use iolab_workload::trial::{Advice, CacheState, Pattern, TrialSpec};
 

@@ -30,7 +30,7 @@ fn take_off(sides: &Sides) -> Intervention {
     if !trials.iter().any(|trial| is_large(trial)) {
         return Intervention::Irrelevant;
     }
-    // Huge pages take away page faults too: what is compared with them has no faults.
+    // Huge pages take away page faults too: the side compared with them must have none.
     if sides.have_faults() {
         return Intervention::After("page-faults");
     }

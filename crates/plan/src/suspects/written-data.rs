@@ -18,7 +18,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
 };
 
 fn take_off(sides: &Sides) -> Intervention {
-    // Reads of the page cache use up nothing of the storage.
+    // Reads from the page cache use up nothing of the storage.
     let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
     if !sides.trials().into_iter().all(is_direct) {
         return Intervention::Irrelevant;
