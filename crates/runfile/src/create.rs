@@ -33,7 +33,7 @@ pub enum NewFile<'a> {
         /// The first name.
         name: &'a str,
     },
-    /// One of these in a folder that was opened before.
+    /// A name in a folder that was opened before.
     Within(&'a Folder, FileName<'a>),
 }
 
@@ -102,7 +102,7 @@ impl<'a> NewFile<'a> {
 /// A new file.
 #[derive(Debug)]
 pub(super) struct Created {
-    /// In its folder.
+    /// Its name in its folder.
     pub(super) name: OsString,
     pub(super) path: PathBuf,
     pub(super) file: File,

@@ -1,4 +1,4 @@
-//! Reads what is too large to read at once: latency histograms and series, one after another.
+//! Reads rows too large to read at once, one after another: latency histograms and series.
 
 use std::path::{Path, PathBuf};
 

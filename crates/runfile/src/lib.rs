@@ -337,7 +337,7 @@ impl RunFile {
             .map_err(while_writing)
     }
 
-    /// Adds what was done to a target before the first trial.
+    /// Adds a preparation step on a target before the first trial.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -426,12 +426,12 @@ impl RunFile {
             .map_err(|error| fault(&self.path, &error))
     }
 
-    /// Stores the status of the run at `ended_utc` and the answer to its question (a word of [`iolab_record::tables::ANSWERS`]),
-    /// and makes the file plain and durable.
+    /// Stores the status of the run at `ended_utc` and the answer to its question (a word of
+    /// [`iolab_record::tables::ANSWERS`]), and makes the file plain and durable.
     ///
     /// # Errors
     ///
-    /// When it cannot be written. What was added before is kept, in the file and its `-wal` together ([`log_beside`]).
+    /// When it cannot be written. Earlier additions are kept, in the file and its `-wal` together ([`log_beside`]).
     pub fn finish(
         mut self,
         status: RunStatus,
@@ -500,11 +500,11 @@ fn not_encoded(why: String) -> Error {
     Error::failed(format!("a latency histogram cannot be encoded: {why}"))
 }
 
-/// Moves into the run file what a killed process has left next to it; does nothing where there is nothing.
+/// Merges the files that a killed process has left next to a run file into it; does nothing without such files.
 ///
 /// # Errors
 ///
-/// Those of [`read`]; also when it cannot be written, or is being written.
+/// As [`read`]; also when it cannot be written, or is being written.
 pub fn settle(path: &Path) -> Result<()> {
     if SIDE_FILES
         .iter()

@@ -52,7 +52,7 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
 
 fn write_probe(file: File, made: &Path, path: &Path) -> Result<()> {
     let mut probe = RunFile::locked(made, file)?;
-    // For messages.
+    // The path for messages.
     probe.path = path.to_owned();
     probe.enter_wal()?;
     probe.execute(&format!(

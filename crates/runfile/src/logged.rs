@@ -11,7 +11,7 @@ use super::side_files::{beside, has_wal};
 
 /// Largest file to put together, bytes.
 const BYTES_MAX: u64 = 1 << 30;
-/// How often a file is read again that changes meanwhile.
+/// Number of times that a file is read again if it changes meanwhile.
 const ATTEMPTS_MAX: u32 = 100;
 
 /// Bytes of the header of a database, and where it has the size of a page and its mode.
@@ -24,7 +24,7 @@ const PLAIN: u8 = 1;
 
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// Begins a log; the last bit tells the byte order of its checksums.
+/// Beginning of a log; the last bit gives the byte order of its checksums.
 const LOG_MAGIC: u32 = 0x377f_0682;
 
 /// Whether a file has a log, or may have one.
@@ -39,7 +39,8 @@ pub(super) fn merged(path: &Path) -> io::Result<Vec<u8>> {
     let log = beside(path, "-wal");
     for _ in 0..ATTEMPTS_MAX {
         let before = (begin(path, HEADER)?, begin(&log, LOG_HEADER)?);
-        // In this order: what moves from the log into the file meanwhile is in the log still, as long as that begins with the same header.
+        // In this order: pages that move from the log into the file meanwhile are still in the log, as long as it begins
+        // with the same header.
         let (pages, frames) = (whole(path)?, whole(&log)?);
         if (begin(path, HEADER)?, begin(&log, LOG_HEADER)?) == before {
             return apply(pages, &frames);

@@ -1,4 +1,4 @@
-//! Definitions of modelled disks: those that come with iolab, and TOML files.
+//! Definitions of modelled disks: iolab's own, and TOML files.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use iolab_record::digest;
 use iolab_workload::names::unknown;
 use iolab_workload::{Error, Result};
 
-/// The definition of a name in the catalogue, or of a TOML file: as it was written, comments included, and as it is read.
+/// The definition of a name in the catalogue, or of a TOML file: its text, comments included, and the parsed form.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file, with
-/// line and column.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such name, with similar ones; or a fault in the file, with line and
+/// column.
 pub fn model_definition(name: &str) -> Result<(String, Definition)> {
     parsed(name, text_of(name)?)
 }
@@ -44,7 +44,7 @@ fn parsed(name: &str, text: String) -> Result<(String, Definition)> {
     Ok((text, definition))
 }
 
-/// The error for a definition that says what no disk can be.
+/// The error for a definition of an impossible disk.
 pub fn wrong_definition(why: String, name: &str) -> Error {
     Error::usage(why.trim_end().to_owned())
         .within(name)

@@ -1,4 +1,4 @@
-//! Opens a run file that may come from anywhere: checks what it is before reading from it.
+//! Opens a run file of unknown origin: checks its kind before reading from it.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -30,10 +30,10 @@ pub(super) fn open_to_read(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Gives a function the file, and returns what it has read.
+/// Opens the file for `read`, and returns its result.
 ///
-/// The pages of a large file are checked at the same time. Damage to them ends the reading: a page that is referred to more than once could
-/// lead through more rows than a file of this size has.
+/// The pages of a large file are checked at the same time. Damage to them ends the reading: a page that is referred to more
+/// than once could lead through more rows than a file of this size has.
 pub(super) fn read_checked<T>(
     path: &Path,
     read: impl FnOnce(&Connection, Option<FileIdentity>) -> Result<T>,
@@ -45,7 +45,8 @@ pub(super) fn read_checked<T>(
     connection
         .progress_handler(INSTRUCTIONS, Some(move || ends.load(Ordering::Relaxed)))
         .map_err(|error| fault(path, &error))?;
-    // Held before the other thread opens the file: SQLite gives a process that reads a file its lock again, whoever waits to write it.
+    // Held before the other thread opens the file: SQLite gives the lock again to a process that reads a file, even while
+    // another one waits to write it.
     let _snapshot = snapshot(&connection, path)?;
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
     let other = file
@@ -106,7 +107,7 @@ pub(super) fn snapshot<'a>(connection: &'a Connection, path: &Path) -> Result<Tr
 /// A query that reads a little of any file.
 const SCHEMA_SIZE: &str = "SELECT count(*) FROM sqlite_schema";
 
-/// Opens the file, which may be anything, and tells which file other connections can open.
+/// Opens the file, which may be anything; also returns the identity of the file that other connections can open.
 fn opened(path: &Path) -> Result<(Connection, Option<FileIdentity>)> {
     check_regular(path)?;
     check_side_files(path)?;
@@ -179,8 +180,8 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
     sqlite_protection::check_plain(connection, path)
 }
 
-/// Checks that all pages and rows are as SQLite writes them. What the tables say of values is left out: each value is checked where it is
-/// read, and tables of a foreign file can say anything.
+/// Checks that all pages and rows are as SQLite writes them. The constraints of the tables are not checked: each value is
+/// checked when it is read, and tables of a foreign file can have any constraints.
 fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
     let ignore = |on| connection.pragma_update(None, "ignore_check_constraints", on);
     let verdict: String = ignore(true)

@@ -119,12 +119,12 @@ impl Iterator for LatenciesOverTime {
 }
 
 impl LatenciesOverTime {
-    /// All of them at once. Neighbouring intervals are merged where all would take too much memory: a foreign file may hold any number
-    /// of them, and takes a byte for what is 32 in memory.
+    /// All of them at once. Neighbouring intervals are merged if all would take too much memory. A foreign file may hold
+    /// any number of them, in one byte for each 32 bytes in memory.
     ///
     /// # Errors
     ///
-    /// Those of reading each; and where even one interval each takes too much memory.
+    /// Any error of reading one; also if even one interval each takes too much memory.
     pub fn read_all(self) -> Result<Vec<SampleLatencyOverTime>> {
         self.read_all_within(MEMORY_MAX)
     }

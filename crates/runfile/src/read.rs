@@ -65,7 +65,7 @@ pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
     content_of_snapshot(connection, path, None)
 }
 
-/// As [`content`], of which a snapshot is held; `file` is what further threads may open.
+/// As [`content`], with a snapshot held; `file` is the file that further threads may open.
 fn content_of_snapshot(
     connection: &Connection,
     path: &Path,

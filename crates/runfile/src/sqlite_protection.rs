@@ -47,13 +47,14 @@ const PRAGMAS: [&str; 12] = [
 /// Functions that its statements call; `like` is the operator LIKE.
 const FUNCTIONS: [&str; 2] = ["count", "like"];
 
-/// Installs an authorizer for a file that existed before. It permits what a run file needs: reading and writing its tables, and
-/// the pragmas and functions of this crate. Everything else fails with "not authorized": other tables, virtual ones and their
-/// content, everything that views and triggers do, attached files, and changes of definitions.
+/// Installs an authorizer for an existing file. It permits the operations that a run file needs: reading and writing its
+/// tables, and the pragmas and functions of this crate. Everything else fails with "not authorized": other tables, virtual
+/// ones and their content, all work of views and triggers, attached files, and changes of definitions.
 ///
 /// # Errors
 ///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition is not UTF-8, for which the authorizer panics; the file cannot be read.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition is not UTF-8, for which the authorizer panics; the file
+/// cannot be read.
 pub(super) fn distrust(connection: &mut Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
     let definitions = "SELECT type, name, tbl_name, sql FROM sqlite_schema";

@@ -17,7 +17,7 @@ pub(super) fn name_count(metadata: &Metadata) -> u64 {
     }
 }
 
-/// Device and number of a file, whatever its name; `None` where the system does not tell.
+/// Device and number of a file, whatever its name; `None` if the system does not report it.
 pub(super) fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     #[cfg(unix)]
     {
@@ -144,7 +144,7 @@ impl OpenFolder {
     }
 }
 
-/// Other systems write no run files in place of another user's: the path will do.
+/// Other systems write no run files in place of another user's: the path suffices.
 #[cfg(not(unix))]
 impl OpenFolder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
@@ -206,7 +206,7 @@ pub(super) fn is_foreign_link(path: &Path) -> bool {
     }
 }
 
-/// The path of an open file without links, for SQLite; `None` where the system does not tell, or it leads elsewhere.
+/// The path of an open file without links, for SQLite; `None` if the system does not report it, or if it leads elsewhere.
 pub(super) fn path_without_links(file: &File) -> Option<std::path::PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -226,7 +226,8 @@ pub(super) fn path_without_links(file: &File) -> Option<std::path::PathBuf> {
 #[cfg(unix)]
 const RUN_FILE_MAX: u64 = 4 << 30;
 
-/// Whether this process may not make files as large as run files can become (`ulimit -f`); false where the system does not tell.
+/// Whether this process may not make files as large as run files can become (`ulimit -f`); false if the system does not
+/// report it.
 pub(super) fn limits_file_size() -> bool {
     #[cfg(unix)]
     return rustix::process::getrlimit(rustix::process::Resource::Fsize)

@@ -51,7 +51,7 @@ impl Tables<'_> {
         self.each_row(&reader, rows, most, |row| take(&reader, row))
     }
 
-    /// Calls a function for each of these rows, of which there must not be more than `most`.
+    /// Calls a function for each of these rows; more than `most` rows are an error.
     pub(super) fn each_row<T>(
         &self,
         reader: &Reader<'_, T>,

@@ -171,7 +171,7 @@ fn reading_a_finished_run_leaves_one_file() {
 fn a_read_only_folder_can_be_read_from() {
     let bench = Fixture::new();
     let path = bench.finished("a file%20with?odd#name.iolab");
-    // As a crash on another machine may leave it: WAL mode in its header, but without a -wal.
+    // A file as a crash on another machine may leave it: WAL mode in its header, but without a -wal.
     let copied = bench.path("wal mode.iolab");
     std::fs::copy(&path, &copied).unwrap();
     alter(&copied, "PRAGMA journal_mode = WAL");
@@ -189,7 +189,7 @@ fn a_read_only_folder_can_be_read_from() {
 
 /// In a folder like `/tmp` others can put the link there before the first run.
 #[test]
-fn a_link_of_another_user_is_no_output_folder() {
+fn a_link_of_another_user_is_refused() {
     if !rustix::process::geteuid().is_root() {
         return needs::skip(needs::Need::Root, "only root gives a link away");
     }
@@ -299,7 +299,7 @@ fn a_log_that_cannot_be_merged_is_reported() {
     let path = bench.path("a.iolab");
     let log = log_beside(&path).expect("a log");
     assert_eq!(log, beside(&path, "-wal"));
-    // What is in no file cannot be moved.
+    // Data outside of all files cannot be moved.
     let log = File::options().write(true).open(log).unwrap();
     log.set_len(32).unwrap();
     let error = file.merge().expect_err("there is nothing");

@@ -18,9 +18,9 @@ use super::table_reader::Tables;
 const PART: i64 = 500;
 /// Fewer numbers are read by one thread, before others would have opened the file.
 const SHARED_MIN: i64 = 8 * PART;
-/// Most threads: what one reads takes one that collects a tenth of the time.
+/// Most threads: collecting takes a tenth of the time of reading.
 const THREADS_MAX: usize = 8;
-/// Parts that a thread may be ahead of what is collected.
+/// Parts that a thread may be ahead of the collecting one.
 const AHEAD: usize = 2;
 
 /// The samples that a thread has read of one part.
@@ -70,8 +70,8 @@ fn read_into(
     Ok(())
 }
 
-/// The least and the greatest number of a trial, where several threads are to read them: many, close to each other, in a file that does not
-/// change. With the lock of a reader, which is held here, nothing is written to it.
+/// The least and the greatest number of a trial if several threads are to read them: many, close to each other, in an
+/// unchanging file. With the lock of a reader, which is held here, nothing is written to it.
 fn numbers_to_share(tables: &Tables<'_>) -> Result<Option<(i64, i64)>> {
     let query = |sql: &str| {
         let row = tables.connection.query_row(sql, [], |row| row.get(0));
@@ -145,7 +145,7 @@ fn start<'scope>(
     Ok(received)
 }
 
-/// Sends what is in each part, as long as it is received.
+/// Sends the samples of each part, as long as they are received.
 fn send_parts(
     tables: &Tables<'_>,
     cells: usize,

@@ -13,7 +13,7 @@ use super::super::side_files::SIDE_FILES;
 use super::super::system::{self, OpenFolder};
 use super::{FileName, NewFile, fault};
 
-/// How often a folder is opened again that another process has removed.
+/// Number of times that a folder is opened again if another process removes it.
 const ATTEMPTS_MAX: u32 = 100;
 /// Time before that, in which the other process goes on.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -28,11 +28,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder of a place, and makes it where there is none. A file of a name of its own stands in a folder that is there.
+    /// Opens the folder of a place, and makes it if it is missing. A file with an explicit name needs an existing folder.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made or opened; of kind
-    /// [`Refused`](iolab_workload::Kind::Refused): it is a link of another user in a folder of all.
+    /// [`Refused`](iolab_workload::Kind::Refused): it is a link of another user in a folder that all may write to.
     pub fn of(place: NewFile<'_>) -> Result<Self> {
         let path = place.folder();
         check_length(&place.name(1))?;
@@ -120,7 +120,8 @@ impl Drop for Folder {
     }
 }
 
-/// Makes a folder with those above it, and adds them to `made`. The error is `NotFound` where another process removes one meanwhile.
+/// Makes a folder with its missing parents, and adds them to `made`. The error is `NotFound` if another process removes one
+/// meanwhile.
 fn make(folder: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
     let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
     let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
@@ -132,7 +133,8 @@ fn make(folder: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder, and tells whether there was none. The error is `NotFound` where another process removes it, or one above it, meanwhile.
+/// Makes a folder; returns whether it was missing. The error is `NotFound` if another process removes it, or one of its
+/// parents, meanwhile.
 fn made_or_there(folder: &Path) -> io::Result<bool> {
     match std::fs::create_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match folder.metadata() {

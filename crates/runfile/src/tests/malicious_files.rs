@@ -1,4 +1,4 @@
-//! Malicious files: nothing of theirs is run, and they are recognised in limited time and memory.
+//! Malicious files: none of their code is run, and they are recognised in limited time and memory.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Files of `iolab witness`: what was written is read, and nothing else is taken for it.
+//! Files of `iolab witness`: written observations are read back, and other files are not taken for one.
 
 use std::collections::BTreeSet;
 
