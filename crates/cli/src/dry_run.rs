@@ -1,4 +1,4 @@
-//! Describes what a command would measure, before anything is touched.
+//! Describes the measurements of a command, before anything is touched.
 
 use std::fs::Metadata;
 use std::io::Write;
@@ -44,7 +44,8 @@ pub(crate) struct PlanTargets<'a> {
     pub(crate) shared: Option<Duration>,
 }
 
-/// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
+/// Prints the forecast of these plans, and `does`, which describes them further. `follows` says that another forecast
+/// precedes.
 pub(crate) fn print(
     plans: &[Plan],
     PlanTargets {
@@ -235,7 +236,7 @@ fn refused(error: &Error) -> String {
     format!("Refused: {}{hint}", error.message())
 }
 
-/// The used part of the target, and the free space for it. What iolab refuses of it goes to `refusals`.
+/// The used part of the target, and the free space for it. Refusals go to `refusals`.
 fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.exists() && is_own(path) {

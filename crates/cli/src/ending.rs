@@ -1,4 +1,4 @@
-//! How commands that measure end.
+//! Ends of commands that measure.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
     }
 }
 
-/// For an interrupt of one of several runs that belong together, says how to finish all of them.
+/// For an interrupt of one of several runs that belong together, adds the command to finish all of them.
 pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
@@ -58,7 +58,7 @@ pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     }
 }
 
-/// The folder of these files, where they are several and all runs in it that can be finished.
+/// The folder of these files, if they are several and include all runs in it that can be finished.
 fn folder_of_all(files: &[PathBuf]) -> Option<&Path> {
     let [first, _, ..] = files else { return None };
     let folder = first

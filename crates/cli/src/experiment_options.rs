@@ -129,7 +129,7 @@ impl Asked {
     pub(crate) fn commands(&self) -> Vec<Template> {
         let named = self.changes.iter().filter(|change| change.is_of("command"));
         let commands = named.flat_map(Change::levels);
-        // What is not a command is refused with its experiment.
+        // An invalid command is refused with its experiment.
         commands.filter_map(|text| text.parse().ok()).collect()
     }
 
@@ -204,7 +204,7 @@ impl Asked {
             .values("backend")
             .map(str::parse)
             .collect::<Result<_>>()?;
-        // With several backends, the experiment compares these.
+        // With several backends, the experiment compares the backends.
         Ok(depth.filter(|_| match backends.as_slice() {
             [] => true,
             [only] => !only.is_asynchronous(),

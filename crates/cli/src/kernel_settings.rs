@@ -13,7 +13,7 @@ pub(crate) fn restore_leftovers() {
     }
 }
 
-/// Tells what was restored.
+/// Reports restored settings.
 pub(crate) fn tell_restored(restored: &[String]) {
     for text in restored {
         note(format_args!(

@@ -63,7 +63,7 @@ fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
     }
 }
 
-/// This process among those that carry out one run; `None` for a single process.
+/// This process as one of several that carry out a run; `None` for a single process.
 ///
 /// # Errors
 ///

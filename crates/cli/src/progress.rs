@@ -27,7 +27,7 @@ pub(crate) struct Display {
     experiment: String,
     factors: Vec<String>,
     progress: Progress,
-    /// Whether what trials leave in caches is written out between them.
+    /// Whether trials leave data in caches that is written out between them.
     leaves_writes: bool,
     told: Vec<String>,
     run_file: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct SharedBudget {
     pub(crate) began: Instant,
     /// Time limit of all of them, where others follow.
     pub(crate) total: Option<Duration>,
-    /// Whether what trials leave in caches is written out, in this one or those that follow.
+    /// Whether trials leave data in caches that is written out, in this experiment or a later one.
     pub(crate) leaves_writes: bool,
     /// Time used by earlier ones, by the clock of budgets.
     pub(crate) spent: Duration,
@@ -51,7 +51,7 @@ pub(crate) struct SharedBudget {
 }
 
 impl SharedBudget {
-    /// For a single experiment.
+    /// The state of a single experiment.
     fn alone() -> Self {
         Self {
             began: Instant::now(),

@@ -119,7 +119,7 @@ fn logs_json() -> bool {
     arguments.windows(2).any(is_pair) || arguments.iter().any(|argument| argument == "--log=json")
 }
 
-/// An error of clap without its layout: what is wrong, then what helps.
+/// An error of clap without its layout: the fault, then the remedy.
 fn plain(error: &clap::Error) -> iolab_workload::Error {
     let text = error.to_string();
     let text = text.trim_start_matches("error: ").trim();

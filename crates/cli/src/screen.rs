@@ -225,7 +225,7 @@ impl Canvas {
             };
             let _ = write!(io::stderr(), "{up}\r\x1b[J");
         }
-        // A new target, without knowledge of what was drawn.
+        // A new target, which knows nothing about earlier frames.
         self.all.set_draw_target(ProgressDrawTarget::stderr());
     }
 }

@@ -13,7 +13,7 @@ const MAIN_COMMANDS: [&str; 10] = [
 /// Widest help, columns, as `max_term_width` of the arguments.
 const WIDTH: u16 = 100;
 
-/// The headings of the options of `iolab run`: those that `-h` shows, and those for `--help` alone.
+/// The headings of the options of `iolab run`, with the options that `-h` shows, and the options for `--help` alone.
 const HEADINGS: [(&str, &[&str], &[&str]); 4] = [
     (
         "What",
@@ -61,7 +61,7 @@ pub(crate) fn grouped() -> Command {
     }
 }
 
-/// Every command with what it is for.
+/// Every command with its purpose.
 pub(crate) fn every_command() -> String {
     let command = Arguments::command();
     list(command.get_subcommands())

@@ -14,7 +14,7 @@ const NAME_MAX: usize = 40;
 pub(crate) struct TargetNames(Vec<Option<String>>);
 
 impl TargetNames {
-    /// Gives the targets of a run that was made these names, in place of those that it has.
+    /// Gives the targets of a finished run these names, instead of their present ones.
     pub(crate) fn rename(&self, record: &mut RunRecord) {
         let own = self.environment();
         let others = std::mem::take(&mut record.environment).into_iter();
@@ -22,7 +22,7 @@ impl TargetNames {
         record.environment.extend(own);
     }
 
-    /// As a run file keeps it.
+    /// The names in the form of a run file.
     pub(crate) fn environment(&self) -> Environment {
         let mut all = Environment::default();
         for (number, name) in self.0.iter().enumerate() {
@@ -37,10 +37,11 @@ impl TargetNames {
     }
 }
 
-/// Gives targets the names that the user asks for, each as `TARGET=NAME`; `all` are the targets of each part of what is measured.
+/// Gives targets the names that the user asks for, each as `TARGET=NAME`; `all` are the targets of each part of the
+/// command.
 ///
 /// # Errors
-/// Of kind usage: what names no target, or several; a name that cannot head a column, or of two targets.
+/// Of kind usage: a word that names no target, or several; a name that cannot head a column, or that two targets have.
 pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetNames>> {
     let empty = |targets: &Vec<PathBuf>| TargetNames(vec![None; targets.len()]);
     let mut names: Vec<TargetNames> = all.iter().map(empty).collect();
@@ -107,7 +108,7 @@ pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetN
     Ok(names)
 }
 
-/// Whether a word means a target: by its path, or by the end of that.
+/// Whether a word means a target: by its path, or by the end of its path.
 fn is_named(path: &Path, word: &str) -> bool {
     let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,

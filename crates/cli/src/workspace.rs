@@ -36,7 +36,7 @@ pub(crate) use site::{
     Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites,
 };
 
-/// Watches over targets of these names, before anything of them is looked up; `None` for models.
+/// Watches over targets of these names, before any of them is looked up; `None` for models.
 pub(crate) fn watched(named: &[PathBuf]) -> Option<Watch> {
     let real = named.iter().filter(|named| !Disk::is_named(named));
     let real: Vec<PathBuf> = real.cloned().collect();
@@ -68,7 +68,7 @@ impl Workspace {
     /// Catches signals, opens the targets and prints notes about them.
     ///
     /// # Errors
-    /// When a target does not have what is needed, or must not be used.
+    /// When a target lacks something, or must not be used.
     fn open(site: &Site, needs: &[Need]) -> Result<Self> {
         let (named, ranks) = (&site.targets, site.ranks.as_deref());
         // Before a scratch file exists: from then on a signal must not leave it.
@@ -120,11 +120,12 @@ impl Workspace {
         workspace
     }
 
-    /// Takes the right to change settings of the kernel, where plans ask for it, and restores what a killed run left changed.
+    /// Takes the right to change settings of the kernel, if plans ask for it, and restores settings that a killed run left
+    /// changed.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process changes them;
-    /// of kind [`Usage`](iolab_workload::Kind::Usage): what kernel or devices do not have.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process changes them; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage): a setting that kernel or devices do not have.
     fn control_system(
         &mut self,
         plans: &[Plan],
@@ -251,8 +252,8 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Programs(_))
     }
 
-    /// Tells the watch over the time before the first trial what is open. In this time scratch files are filled, by all ranks, and probes write
-    /// to the targets if `probes_write`.
+    /// Reports the open targets to the watch over the time before the first trial. In this time scratch files are filled,
+    /// by all ranks, and probes write to the targets if `probes_write`.
     fn tell(&self, watch: Option<&Watch>, probes_write: bool) {
         let filled = self.filled_by_all();
         let targets = self.place().targets().into_iter();
@@ -338,7 +339,7 @@ impl Workspace {
         }
     }
 
-    /// Examines the target and the machine, so that the run files of these experiments record what affects them.
+    /// Examines the target and the machine, so that the run files of these experiments record conditions that affect them.
     fn check_before_run(&mut self, plans: &[FittedPlan]) {
         let direct = plans
             .iter()
@@ -376,8 +377,8 @@ impl Workspace {
         }
     }
 
-    /// Removes scratch files of all ranks; `kept` are the run files of what was measured, to be named where storage does not answer. An
-    /// error of the measurement takes precedence over one of the removal, which is often its consequence.
+    /// Removes scratch files of all ranks; `kept` are the run files, to be named if storage does not answer. An error of
+    /// the measurement takes precedence over an error of the removal, which is often its consequence.
     ///
     /// # Errors
     ///

@@ -114,7 +114,7 @@ pub(crate) struct Changes {
     pub(crate) programs: ProgramsOption,
 }
 
-/// The peers that there are, with what each is.
+/// The available peers, each with its description.
 fn peer_names() -> PossibleValuesParser {
     let names = PEERS
         .iter()

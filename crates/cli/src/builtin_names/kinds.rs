@@ -98,7 +98,7 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses in the position of a command what is a name or a file of another kind.
+/// Refuses a name or a file of another kind in the position of a command.
 ///
 /// # Errors
 ///

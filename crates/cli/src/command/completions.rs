@@ -78,10 +78,10 @@ pub(crate) fn completions(options: &Completions) -> Outcome {
     let mut to = open(None)?;
     let script = String::from_utf8_lossy(&script).into_owned();
     match options.shell {
-        // Files too: most of these arguments take a definition.
+        // Files too, since most of these arguments take a definition.
         Shell::Zsh => {
             let with_files = named.iter().fold(script, |script, named| {
-                // As clap writes them there.
+                // In the form in which clap writes them there.
                 let names = named.names.join(" ").replace(':', "\\:");
                 let both = format!(":{{compadd -- {names}; _files}}'");
                 script.replace(&format!(":({names})'"), &both)
@@ -91,7 +91,7 @@ pub(crate) fn completions(options: &Completions) -> Outcome {
         _ => to.write_all(script.as_bytes())?,
     }
     if options.shell == Shell::Fish {
-        // Of positional arguments it has nothing from clap.
+        // For positional arguments clap gives it nothing.
         for Named { command, names, .. } in &named {
             let (first, rest) = (command[0], command[1..].concat());
             let condition = match rest.as_str() {

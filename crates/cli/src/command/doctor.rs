@@ -1,4 +1,4 @@
-//! `iolab doctor`: properties of a target, what can be trusted on it, and what to set.
+//! `iolab doctor`: properties of a target, its trustworthiness, and recommended settings.
 
 use std::io::Write;
 

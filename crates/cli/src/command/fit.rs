@@ -90,7 +90,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         return site.dry_run(&plans, false, &announced);
     }
     let (opened, plans) = site.open(plans)?;
-    // Of what was cut to the free space: the plans above ask for more.
+    // Describes the plans that were cut to the free space; the plans above ask for more.
     let announced = announced(&requirement, plans.iter().map(|plan| &**plan), is_virtual)?;
     let folder = Folder::make(&options.output)?;
     for plan in &plans {
@@ -118,7 +118,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
 }
 
-/// Prints what the runs answer; `None` where they have no answer.
+/// Prints the answers of the runs; `None` if they have no answer.
 fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
     let runs: Vec<AnalysedRun> = files
         .iter()

@@ -16,7 +16,7 @@ use iolab_command::output;
 use iolab_command::output_format::format_of;
 use iolab_command::run_files::{filed, read_run_by, runs_of_folder};
 
-/// Writes what the gate says to stdout or to a new file; the outcome says how it ended.
+/// Writes the result of the gate to stdout or to a new file; returns pass or fail as the outcome.
 pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
     let format = format_of(
         options.output.as_deref(),

@@ -41,7 +41,7 @@ pub(crate) fn history(options: &arguments::History) -> Outcome {
                 .into(),
         );
     }
-    // Before the file is created, so that an error leaves none.
+    // Before the file is created, so that an error leaves no file.
     let figure = match format {
         HistoryFormat::Svg => Some(only_line(&history)?),
         _ => None,

@@ -164,7 +164,7 @@ fn closed(
     workspace.close_after(measured, kept.map(Path::to_owned).as_slice())
 }
 
-/// Prints the summary of a run that the user ended before any trial was measured: all that its results come to.
+/// Prints the summary of a run that the user ended before any trial was measured: its only result.
 #[cfg(feature = "measure")]
 fn with_summary(failure: Failure, kept: Option<&Path>, workspace: &Workspace) -> Failure {
     let kept = kept.filter(|_| workspace.tells(&failure));
@@ -188,7 +188,7 @@ fn has_results(run: &AnalysedRun) -> bool {
     run.analysis().cells.iter().any(|cell| cell.n > 0)
 }
 
-/// A run with what a page shows of it.
+/// A run with its analysis for a page.
 fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
     let mut input = Input::new(path, run);
     if input.shows_inside() {

@@ -11,7 +11,7 @@ use crate::arguments::{Model, ModelAction, ModelFormat};
 use iolab_command::failure::Outcome;
 use iolab_command::output;
 
-/// Writes what was asked for to stdout.
+/// Writes the requested output to stdout.
 pub(crate) fn model(options: &Model) -> Outcome {
     let text = match &options.action {
         ModelAction::List { format } => list(*format)?,

@@ -23,7 +23,7 @@ use iolab_command::run_files::read_run_by;
 /// Pixels per inch of a PNG: what journals ask for.
 const DPI: f64 = 300.0;
 
-/// How a figure is written.
+/// File format of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Svg,
@@ -81,7 +81,7 @@ fn figure(options: &Plot) -> Result<Figure> {
         return course(options, *witnessed);
     }
     for path in &options.files {
-        // A group is what all of the figure is of; of which quantity is for the figure to say.
+        // The group applies to the whole figure; the figure names the quantity.
         let group = options.y.as_ref().filter(|metric| metric.group.is_some());
         let run = read_run_by(path, group)?;
         analysed.push((name(path, &options.files, &run), run));
@@ -104,7 +104,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     }
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
     if kind.needs_latencies() && options.y.as_ref().is_some_and(|y| y.group.is_some()) {
-        // What is left to say of the quantity: all quantiles are shown, of this group.
+        // The quantity needs no further choice: all quantiles are shown, for this group.
         wanted.y = None;
     }
     let mut all_latencies: Vec<CellLatencies> = Vec::new();
@@ -139,7 +139,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     draw_as_asked(&runs, &wanted)
 }
 
-/// The only figure of an observation: what it carried over time.
+/// The only figure of an observation: its traffic over time.
 fn course(options: &Plot, witnessed: Witnessed) -> Result<Figure> {
     match options.kind {
         None | Some(FigureKind::Course) => {

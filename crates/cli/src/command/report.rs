@@ -1,4 +1,4 @@
-//! `iolab report`: all that run files tell, in one document.
+//! `iolab report`: all facts of run files, in one document.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -87,8 +87,8 @@ fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf)
     }
 }
 
-/// Reads files as what a report is made of, runs and observations of programs, and calls the targets of runs by the names that are
-/// asked for.
+/// Reads files as the input of a report, runs and observations of programs, and gives the targets of runs the requested
+/// names.
 fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramInput>)> {
     let mut records: Vec<(&Path, RunRecord)> = Vec::new();
     let mut programs: Vec<ProgramInput> = Vec::new();
@@ -110,7 +110,7 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramI
     for ((_, record), names) in records.iter_mut().zip(names) {
         names.rename(record);
     }
-    // What is said of several runs does not depend on the order of their files.
+    // Statements about several runs do not depend on the order of their files.
     records.sort_by_cached_key(|(_, record)| (record.run.started_utc.clone(), record.id()));
     tell_targets_apart(records.iter_mut().map(|(_, record)| record));
     let inputs = records

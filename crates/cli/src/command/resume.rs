@@ -52,7 +52,7 @@ fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Re
     }))
 }
 
-/// Refuses what cannot be resumed, before anything of it is measured.
+/// Refuses runs that cannot be resumed, before any of them is measured.
 fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
@@ -65,7 +65,7 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
         .hint("run it again; the same seed gives the same results"));
     }
     check_ranks(&record, file, ranks)?;
-    // What cannot be written is noticed before the target is filled.
+    // An unwritable file is noticed before the target is filled.
     RunFile::open_resume(file).map(drop)
 }
 
@@ -89,7 +89,7 @@ fn files_to_finish(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Finishes the runs one after the other. What they measured together is answered together.
+/// Finishes the runs one after the other. Runs that were measured together are answered together.
 pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     let files = files_to_finish(&options.files)?;
     if files.is_empty() {
@@ -221,7 +221,7 @@ fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
     alike
 }
 
-/// Prints what is left to do of a run.
+/// Prints the rest of a run's plan.
 fn print_rest(file: &Path, options: &Resume) -> Outcome {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {

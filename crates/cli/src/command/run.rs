@@ -38,7 +38,7 @@ use iolab_command::run_files::read_run;
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
 
-/// Runs the experiment and says what was found.
+/// Runs the experiment and prints its findings.
 pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     // Those that the experiment names, or the current directory, where none is given.
     let nowhere = GivenTargets {
@@ -114,7 +114,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
                 kept.push(path);
                 interrupt = by_user;
             }
-            // What was measured elsewhere before is shown all the same.
+            // Earlier measurements on other targets are shown all the same.
             Err(failure) if !kept.is_empty() => interrupt = Some(failure),
             Err(failure) => return Err(failure),
         }

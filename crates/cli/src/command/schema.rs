@@ -1,4 +1,4 @@
-//! `iolab schema`: what stands in the JSON that a command prints.
+//! `iolab schema`: the structure of the JSON that a command prints.
 
 use std::io::Write;
 

@@ -30,7 +30,7 @@ pub(crate) fn show(options: &Show) -> Outcome {
         ShowFormat::Toml => toml(options)?,
         ShowFormat::Fio => {
             let mut experiment = experiment(options)?;
-            // As fio does, where a run chooses otherwise.
+            // As in fio; a run chooses otherwise.
             if !experiment.names("first_offset") {
                 experiment.apply_set("first_offset=zero")?;
             }
@@ -42,8 +42,8 @@ pub(crate) fn show(options: &Show) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// The TOML: of what is built in with its comments, of a file or a run with everything resolved, of a job file of fio with what
-/// each of its options means.
+/// The TOML: for built-in definitions with their comments, for a file or a run with everything resolved, for a job file of
+/// fio with the meaning of each option.
 fn toml(options: &Show) -> Result<String> {
     let name = options.name.as_str();
     let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);

@@ -40,7 +40,7 @@ use iolab_command::run_files::read_run;
 /// Lines after the first screen: an empty one, and where everything is.
 const LINES_BELOW: usize = 2;
 
-/// Runs all experiments of the suite and says what was found.
+/// Runs all experiments of the suite and prints their findings.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
     let consent = options.changes.consent.consent()?;
@@ -132,7 +132,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     interrupt.map_or(Ok(()), Err)
 }
 
-/// Prints what each site would measure, and after the last one what would be explained.
+/// Prints the plans of each site, and after the last one the planned explanations.
 fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> Outcome {
     let all = sites.iter().zip(planned).enumerate();
     let all = all.map(|(number, (site, of_site))| {
@@ -160,7 +160,7 @@ fn measure_all(
         let each = full.then_some(&mut *to);
         match part.carry_out(seed, shown, each, &mut studied) {
             Ok(()) => {}
-            // What was measured before is shown all the same.
+            // Earlier measurements are shown all the same.
             Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
             Err(failure) => return Err(failure),
         }
@@ -222,7 +222,7 @@ fn write_results(
 /// The experiments of a suite at one site.
 struct Planned {
     plans: Vec<Plan>,
-    /// For all of them.
+    /// Budget of all plans together.
     budget: Duration,
 }
 
@@ -246,7 +246,7 @@ struct Studied {
 }
 
 impl StudyPart {
-    /// Opens what the plans of each site need. Nothing is written.
+    /// Opens the targets of each site's plans. Nothing is written.
     ///
     /// # Errors
     /// As [`open_all`].
@@ -267,7 +267,7 @@ impl StudyPart {
         Ok(opened.map(part).collect())
     }
 
-    /// Fills scratch files and measures. What a user who ends it gets is in `studied`.
+    /// Fills scratch files and measures. The results of a user who ends it early are in `studied`.
     fn carry_out(
         self,
         seed: u64,
@@ -363,7 +363,7 @@ fn plan(
         let factors = experiment.factors.len();
         let (mut plan, text) = site.plan(experiment, &|name| asked.has(name))?;
         let name = plan.experiment().name.clone();
-        // With one level left of what it compares, it has no question left.
+        // With one level left of its factor, the experiment has no question left.
         if model.is_some() && plan.experiment().factors.len() < factors {
             no_question.push(name);
             continue;
@@ -402,7 +402,7 @@ fn plan(
             left_out.join(", ")
         ));
     }
-    // What those that are left out leave goes to the others.
+    // The shares of experiments that are left out go to the others.
     let shares = plans.iter().map(|plan| plan.experiment().design.budget);
     let all = shares.sum::<Duration>().as_secs_f64();
     let is_reduced = !no_question.is_empty() || !left_out.is_empty();
@@ -413,8 +413,8 @@ fn plan(
     Ok(Planned { plans, budget })
 }
 
-/// Runs the experiments one after the other, and writes to `each` what one says when it is done. They are shown under a title, and
-/// kept in a folder; `place` stands before the name of each.
+/// Runs the experiments one after the other, and passes each result to `each` when it is done. They are shown under a
+/// title, and kept in a folder; `place` comes before the name of each.
 fn measure(
     plans: Vec<FittedPlan>,
     seed: u64,
@@ -485,7 +485,7 @@ fn measure(
             workspace,
         ) {
             Ok(ended) => ended,
-            // Of this experiment there is nothing to tell.
+            // This experiment has no result.
             Err(failure) if failure.is_interrupt() => {
                 let failure = with_rest(failure, kept, plans, (seed, folder), workspace);
                 if !workspace.tells(&failure) || studied.inputs.is_empty() {

@@ -68,7 +68,7 @@ impl Explains {
         )
     }
 
-    /// Finds the causes, writes them, and gives the runs that did; with what ended it early.
+    /// Finds the causes, prints them, and returns the runs that found them, with the failure that ended it early.
     ///
     /// # Errors
     /// Output that cannot be written.
@@ -118,7 +118,7 @@ impl Explains {
                     let text = format!("Not explained: {text}: {reason}.");
                     write!(to, "{}", paragraph(&text, "", width))?;
                 }
-                // What the study has measured is shown all the same.
+                // The results of the study are shown all the same.
                 Err(failure) if failure.is_interrupt() => return Ok((explained, Some(failure))),
                 Err(Failure::Told(error)) => {
                     let text = causes::phenomenon(input.run.analysis(), &phenomenon);
@@ -207,7 +207,7 @@ fn of_run(input: &Input) -> Vec<Found<'_>> {
             file: &input.path,
             run: &input.run,
             phenomenon: one,
-            // Of no moment for what the cells differ in.
+            // Irrelevant for the difference of the cells.
             changes_system: false,
         };
         explanation

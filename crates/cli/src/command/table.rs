@@ -1,4 +1,4 @@
-//! `iolab table`: what run files hold.
+//! `iolab table`: the content of run files.
 
 use std::io::Write;
 use std::path::Path;

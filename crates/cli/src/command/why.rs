@@ -49,7 +49,7 @@ use iolab_command::run_files::read_run;
 /// Assumed time of a trial that ends by its bytes, if the time is unknown.
 const TRIAL_TIME: Duration = Duration::from_secs(1);
 
-/// Measures both sides of a difference without each suspect, and says what was found.
+/// Measures both sides of a difference without each suspect, and prints the findings.
 pub(crate) fn why(options: &Why) -> Outcome {
     let began = Instant::now();
     let run = read_run(&options.file)?;
@@ -132,7 +132,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     }
 }
 
-/// Says what is measured, and where.
+/// Announces the measurement and its place.
 pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
     note(format_args!(
         "note: {}",
@@ -170,7 +170,8 @@ pub(super) struct SlowFill {
 
 impl fmt::Display for SlowFill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The next explanation foresees no more of it than this one did, and gives filling at least half of its budget.
+        // The next explanation expects at most as much for trials as this one did, and gives filling at least half of its
+        // budget.
         let needed = budget_to_recommend(self.fill.saturating_add(self.trials.max(self.fill)));
         let remedy = match needed > BUDGET_MAX {
             true => "explain a run with a smaller --size".to_owned(),
@@ -304,7 +305,7 @@ fn with_few_trials(run: &Analysis) -> Vec<&CellAnalysis> {
         .collect()
 }
 
-/// Whether one of several cells cannot be compared, or the only one not be judged: what was not compared may differ.
+/// Whether one of several cells cannot be compared, or the only one cannot be judged: uncompared cells may differ.
 fn leaves_cells_open(run: &Analysis) -> bool {
     match run.cells.as_slice() {
         [cell] => leaves_tails_open(cell),
@@ -317,7 +318,7 @@ fn lacks_trials(run: &Analysis) -> bool {
     run.cells.len() > 1 && run.cells.len() - with_few_trials(run).len() < 2
 }
 
-/// Why there are no more trials, and what gives more.
+/// The reason why there are no more trials, and the option that gives more.
 fn for_more(ended: Option<EndedBy>) -> &'static str {
     match ended {
         Some(EndedBy::TrialsMax) => {
@@ -335,7 +336,7 @@ fn for_more(ended: Option<EndedBy>) -> &'static str {
     }
 }
 
-/// Why nothing of a run can be explained.
+/// The reason why nothing in a run can be explained.
 fn unexplainable(reason: Unexplainable, file: &Path) -> String {
     match reason {
         Unexplainable::Explains => format!(
@@ -408,7 +409,7 @@ impl Explanation<'_> {
         Ok(sides)
     }
 
-    /// The machine as the run found it; with several targets nothing of their devices.
+    /// The machine as the run found it; with several targets, without their devices.
     fn machine(&self) -> MachineState {
         let facts = &self.run.record().environment;
         let is_one = self.run.record().further_targets.is_empty();
@@ -481,10 +482,10 @@ impl Explanation<'_> {
         time.unwrap_or_default().min(BUDGET_MAX)
     }
 
-    /// The experiment that explains it within this time, by these suspects alone where any are named.
+    /// The experiment that explains it within this time, with only these suspects if any are named.
     ///
     /// # Errors
-    /// A run file that lacks what it needs.
+    /// A run file that lacks necessary facts.
     pub(super) fn experiment(&self, budget: Duration, only: &[&'static str]) -> Result<Experiment> {
         let record = self.run.record();
         let definition = self.definition()?;
@@ -558,7 +559,7 @@ impl Explanation<'_> {
             watch: watched(&targets),
             model,
             targets,
-            // The question says what it is about.
+            // The question names its subject.
             names: TargetNames::default(),
             signals,
             // The file names the target, and no file decides that data may be destroyed.

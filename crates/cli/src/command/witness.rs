@@ -46,7 +46,7 @@ const FORMATS: &Extensions<Format> = &[
     (Format::Shown(Shown::Figure(plot::Format::Pdf)), &["pdf"]),
 ];
 
-/// Observes what was asked for and writes the evidence; ends as the program has.
+/// Observes the requested subject and writes the evidence; ends with the program's exit code.
 pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
     let named = options.output.as_deref();
     let format = format_of(named, None, Some(Format::Shown(Shown::Text)), FORMATS)?;
@@ -124,7 +124,7 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Writes the file, and what of the evidence is not in it, or not for people, to the terminal.
+    /// Writes the file. Evidence that is not in the file, or not in readable form, goes to the terminal.
     fn write(self, witnessed: &Witnessed, evidence: &Evidence) -> Outcome {
         let (shown, to) = match self {
             Self::RunFile(path, folder) => {
@@ -159,7 +159,7 @@ fn fill(shown: Shown, mut to: Box<dyn Write>, evidence: &Evidence) -> Outcome {
 
 fn tell(milestone: Milestone, options: &arguments::Witness) {
     match milestone {
-        // It says so by its own output.
+        // The program's own output shows it.
         Milestone::Began if !options.command.is_empty() || options.time.is_some() => {}
         Milestone::Began => note(match options.pid {
             Some(_) => "note: observing it until it ends; Ctrl-C ends the observation",
@@ -175,7 +175,8 @@ fn tell(milestone: Milestone, options: &arguments::Witness) {
     }
 }
 
-/// Adds what the program says of itself: the report that was named, or the one that its arguments name, where iolab can read that.
+/// Adds the program's own claim: from the report that the user named, or from the one that its arguments name, if iolab can
+/// read it.
 fn add_claim(witnessed: &mut Witnessed, options: &arguments::Witness, began: SystemTime) {
     let by_arguments = || report_of(&options.command);
     let Some(path) = options.claim.clone().or_else(by_arguments) else {
@@ -183,7 +184,7 @@ fn add_claim(witnessed: &mut Witnessed, options: &arguments::Witness, began: Sys
     };
     match claim(&path, began) {
         Ok(claim) => witnessed.claim = Some(claim),
-        // The evidence stands without it, and a report of another format was not asked for.
+        // The evidence is complete without it, and the user did not ask for a report of another format.
         Err(error) if options.claim.is_some() => note(format_args!(
             "note: no claim is shown: {}",
             escape_control(error.message())

@@ -39,7 +39,7 @@ impl Workspace {
         }
     }
 
-    /// Says what plans will write beyond the trials that were made of each; nothing is written to a model.
+    /// Announces the writes of plans beyond the trials made so far; nothing is written to a model.
     pub(super) fn announce_writes(&self, plans: &[FittedPlan], made: Made) {
         if !self.is_virtual() {
             tell_writes(
@@ -52,8 +52,8 @@ impl Workspace {
     }
 }
 
-/// Says what the run will write, before anything is written: to fill scratch files (`filled`), to precondition, in its trials. What
-/// programs write is theirs.
+/// Announces the writes of the run, before anything is written: to fill scratch files (`filled`), to precondition, in its
+/// trials. Writes of programs are not included.
 fn tell_writes(
     forecasts: &[Forecast],
     (medium, has_namespace): (Option<Medium>, bool),

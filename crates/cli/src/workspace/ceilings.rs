@@ -1,4 +1,4 @@
-//! The ceilings of targets: those that the user states, or short probes find.
+//! The ceilings of targets, stated by the user or found by short probes.
 
 use iolab_plan::cells::Plan;
 use iolab_record::peak_source::PeakSource;
@@ -22,7 +22,7 @@ impl AskedPeaks {
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling, and what has none or is not probed.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling, or a target that has none or is not probed.
     pub(crate) fn read(text: &str, planned: &[(Site, Plan)]) -> Result<Self> {
         let asked = match text {
             "measure" => Self::Measured,

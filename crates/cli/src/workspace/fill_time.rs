@@ -1,4 +1,4 @@
-//! How long filling scratch files may take.
+//! Limit on the time of filling scratch files.
 
 use std::time::Duration;
 

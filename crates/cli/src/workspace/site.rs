@@ -51,17 +51,17 @@ pub(crate) struct Site {
     pub(crate) region: Region,
     /// Whether plans are carried out with the cache state that they name, or refused.
     pub(crate) keeps_cache: bool,
-    /// Whether the ranks that plans ask for are taken for granted: nothing is carried out, and they are not there.
+    /// Whether the ranks that plans ask for are assumed: nothing is carried out, and the ranks do not exist.
     pub(crate) foresees_ranks: bool,
 }
 
 /// The bytes of a target that are used.
 pub(crate) enum Region {
-    /// As many as plans ask for, or as there are.
+    /// The bytes that plans ask for, or as many as there are.
     Cut,
-    /// As many as plans ask for: the user has named them.
+    /// Exactly the bytes that plans ask for, which the user has named.
     Exact,
-    /// As many as an earlier session had of each target, bytes.
+    /// The bytes that an earlier session had of each target.
     Had(Vec<u64>),
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn sites(
         site.watch = watch;
         all.push(site);
     }
-    // No model is measured beyond what the others have.
+    // A model is measured in no more bytes than the others have.
     let files = given
         .real
         .iter()
@@ -249,7 +249,7 @@ impl Site {
         }
     }
 
-    /// Refuses, before anything is opened, what a run on a model refuses.
+    /// Refuses plans that a run on a model would refuse, before anything is opened.
     fn check_blocks(&self, plans: &[Plan]) -> Result<()> {
         let mut cells = plans.iter().flat_map(Plan::cells);
         let Some(disk) = &self.model else {
@@ -299,7 +299,7 @@ impl Site {
         if !plans.iter().any(|plan| emptying(plan) == Emptying::Purge) {
             return Ok(());
         }
-        // Nothing else is ever purged.
+        // Only devices are ever purged.
         let is_device = |path: &&PathBuf| {
             let found = path.metadata();
             found.is_ok_and(|found| found.file_type().is_block_device())
@@ -348,10 +348,11 @@ impl Site {
         Ok(needs)
     }
 
-    /// Prints what the plans would do, and `does`, which says more of that; `follows` where another forecast stands above.
+    /// Prints a description of the plans, and `does`, which describes them further; `follows` says that another forecast
+    /// precedes.
     ///
     /// # Errors
-    /// What would be refused before anything is opened.
+    /// Anything that would be refused before a target is opened.
     pub(crate) fn dry_run(&self, plans: &[Plan], follows: bool, does: &[String]) -> Outcome {
         self.dry_run_after((0, Duration::ZERO), (plans, None), follows, does)
     }
@@ -405,10 +406,11 @@ impl Site {
             .try_for_each(|plan| self.programs.check(plan))?)
     }
 
-    /// Opens what the plans need, and fits them to it. All that can be refused is refused here, before anything is written.
+    /// Opens the targets of the plans, and fits the plans to them. Everything that can be refused is refused here, before
+    /// anything is written.
     ///
     /// # Errors
-    /// When a target does not have what is needed, must not be used, or what does not fit it.
+    /// When a target lacks something, or must not be used, or when a plan does not fit.
     pub(crate) fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
         self.check_system(&plans)?;
         self.check_purge(&plans)?;
@@ -445,7 +447,7 @@ impl Site {
         }
     }
 
-    /// The path that the name of a target stands for in this process.
+    /// The path of a target's name in this process.
     pub(super) fn place(&self, named: &Path) -> Result<PathBuf> {
         let ranks = self.ranks.as_ref();
         ranks.map_or_else(|| launcher::place(named), |ranks| ranks.place(named))
@@ -496,10 +498,10 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Fills scratch files, finds the ceilings that `peak` asks for, and looks at target and machine.
+    /// Fills scratch files, finds the ceilings that `peak` asks for, and examines target and machine.
     ///
     /// # Errors
-    /// When a write fails, what a probe meets, or the user's interrupt.
+    /// A failed write, a failed probe, or the user's interrupt.
     pub(crate) fn prepare(
         self,
         seed: u64,
@@ -540,7 +542,7 @@ impl Opened {
         Ok(workspace)
     }
 
-    /// As [`Opened::prepare`] without ceilings, where filling may take no longer than this.
+    /// As [`Opened::prepare`] without ceilings, with a limit on the time of filling.
     ///
     /// # Errors
     /// As [`Opened::prepare`].
