@@ -1,10 +1,11 @@
-//! What the clocks and the network of a cluster are good for: how far apart ranks start, and how well that is known.
+//! Quality of a cluster's clocks and network: how far apart ranks start, and how precisely that is known.
 //!
 //!     cargo build --release -p iolab-cluster --features mpi --example clocks
 //!     mpirun -n 64 target/release/examples/clocks [TRIALS]
 //!
-//! Nothing is read or written. Each trial is 100 ms of waiting on every rank. At the end it says what a message costs between the first
-//! rank and the last, and how the example `collective_cost` of iolab-synthetic is told.
+//! Nothing is read or written. Each trial is 100 ms of waiting on every rank. At the end it prints the cost of
+//! a message between the first rank and the last, and the arguments for the example `collective_cost` of
+//! iolab-synthetic.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -28,7 +29,7 @@ const HABITS: TrialTimeouts = TrialTimeouts {
     trial: Duration::from_secs(60),
 };
 
-/// The names of the hosts.
+/// Names of the hosts.
 struct Hosts(BTreeSet<String>);
 
 impl Gathered for Hosts {
@@ -87,13 +88,13 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What messages between two ranks cost, in the terms of LogGP.
+/// Cost of messages between two ranks, in the terms of LogGP.
 struct MessageCost {
-    /// On the way, ns.
+    /// Transit time, ns.
     latency_ns: f64,
-    /// Of the CPU, for sending one, ns.
+    /// CPU time for sending a message, ns.
     overhead_ns: f64,
-    /// For each byte of a long one, ns.
+    /// Additional time per byte of a long message, ns.
     byte_ns: f64,
 }
 
@@ -115,7 +116,7 @@ impl MessageCost {
     }
 }
 
-/// Exchanges messages between the first rank, which gets what they cost, and the last.
+/// Exchanges messages between the first rank and the last; the first one gets their cost.
 fn exchange(link: &mut impl Link) -> Result<Option<MessageCost>, LostRank> {
     const TIMES: usize = 200;
     const LONG: usize = 1 << 20;
@@ -161,7 +162,7 @@ fn exchange(link: &mut impl Link) -> Result<Option<MessageCost>, LostRank> {
     Ok((rank == 0).then_some(cost))
 }
 
-/// A trial without I/O; the root gets what it shows, and how long coordinating it took.
+/// A trial without I/O; the root gets its result, and the time of its coordination.
 fn wait(team: &mut Team<impl Link>) -> Result<Option<(MergedTrial<Hosts>, Duration)>, Halt> {
     let waiting = Duration::from_millis(100);
     let before = Instant::now();

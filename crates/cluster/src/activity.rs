@@ -1,44 +1,44 @@
-//! When the ranks of a trial were active, on one clock, and what they moved meanwhile.
+//! Activity of the ranks of a trial on one clock, and the bytes moved meanwhile.
 
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::wire::{Reader, Writer};
 
-/// When the workers of one rank, or of several, were active.
+/// Times of activity of the workers of one rank, or of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
-    /// The first worker started.
+    /// Start of the first worker.
     pub first_start: TimeInterval,
-    /// The last worker started: from here on all are active.
+    /// Start of the last worker: from here on all are active.
     pub last_start: TimeInterval,
-    /// The first worker ended.
+    /// End of the first worker.
     pub first_end: TimeInterval,
-    /// The last worker ended.
+    /// End of the last worker.
     pub last_end: TimeInterval,
 }
 
-/// A quantity within the bounds that the clocks leave.
+/// A quantity within the bounds set by the clocks' uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bounded {
-    /// It is at least this.
+    /// Lower bound.
     pub least: f64,
-    /// It is at most this.
+    /// Upper bound.
     pub greatest: f64,
 }
 
 impl Bounded {
-    /// The middle of the bounds.
+    /// Middle of the bounds.
     pub fn middle(self) -> f64 {
         f64::midpoint(self.least, self.greatest)
     }
 
-    /// Half of their distance.
+    /// Half of the distance of the bounds.
     pub fn error(self) -> f64 {
         (self.greatest - self.least) / 2.0
     }
 }
 
 impl Activity {
-    /// Of one rank, by its own clock, ns: starts and ends of its workers. `None` without workers.
+    /// Activity of one rank by its own clock, ns, from starts and ends of its workers; `None` without workers.
     pub fn of(workers: impl Iterator<Item = (i64, i64)> + Clone) -> Option<Self> {
         let starts = workers.clone().map(|(start, _)| start);
         let ends = workers.map(|(_, end)| end);
@@ -50,10 +50,10 @@ impl Activity {
         })
     }
 
-    /// The same by the clock of the rank that compared this one's with its own.
+    /// This activity on the clock of the rank that compared this rank's clock with its own.
     ///
     /// # Errors
-    /// When the clock jumped.
+    /// The clock jumped.
     pub fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         let own = |moment: TimeInterval| {
             Ok(TimeInterval {
@@ -69,7 +69,7 @@ impl Activity {
         })
     }
 
-    /// Of both together, on the same clock.
+    /// Activity of both together, on the same clock.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self {
@@ -80,23 +80,23 @@ impl Activity {
         }
     }
 
-    /// From the first start to the last end, ns.
+    /// Time from the first start to the last end, ns.
     pub fn elapsed_ns(&self) -> Bounded {
         between(self.first_start, self.last_end)
     }
 
-    /// How far the starts lie apart, ns.
+    /// Distance of the starts, ns.
     pub fn skew_ns(&self) -> Bounded {
         between(self.first_start, self.last_start)
     }
 
-    /// A span in which all were active for certain, by the clock of this activity, ns; `None` where there is none.
+    /// Span in which all were certainly active, by the clock of this activity, ns; `None` if there is none.
     pub fn all_active(&self) -> Option<(i64, i64)> {
         let (from, to) = (self.last_start.latest, self.first_end.earliest);
         (from < to).then_some((from, to))
     }
 
-    /// Throughput of so many bytes from the first start to the last end, MB/s.
+    /// Throughput of `bytes` from the first start to the last end, MB/s.
     pub fn throughput(&self, bytes: u64) -> Bounded {
         let elapsed = self.elapsed_ns();
         let rate = |ns: f64| bytes as f64 * 1e3 / ns.max(1.0);
@@ -106,7 +106,7 @@ impl Activity {
         }
     }
 
-    /// Writes it into a message.
+    /// Writes the activity into a message.
     pub fn write(&self, to: &mut Writer) {
         let base = self.first_start.earliest;
         to.signed(base);
@@ -118,7 +118,7 @@ impl Activity {
         }
     }
 
-    /// Reads it from a message; `None` where the message holds none.
+    /// Reads an activity from a message; `None` if the message has none.
     pub fn read(from: &mut Reader<'_>) -> Option<Self> {
         let base = from.signed()?;
         let mut moment = || {
@@ -136,7 +136,7 @@ impl Activity {
     }
 }
 
-/// The time between two moments, ns; never below 0.
+/// Time between two moments, ns; never below 0.
 fn between(from: TimeInterval, to: TimeInterval) -> Bounded {
     let ns = |from: i64, to: i64| to.saturating_sub(from).max(0) as f64;
     Bounded {
@@ -148,12 +148,12 @@ fn between(from: TimeInterval, to: TimeInterval) -> Bounded {
 /// Bytes moved by a rank over time, by its own clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CumulativeBytes {
-    /// Moments, ns, and the bytes moved until then: both never fall.
+    /// Moments, ns, and the bytes moved until then; neither ever decreases.
     points: Vec<(i64, u64)>,
 }
 
 impl CumulativeBytes {
-    /// Begins with nothing at `start`; each interval ends at a moment and adds bytes.
+    /// Starts with 0 bytes at `start`; each interval ends at a moment and adds bytes.
     pub fn new(start: i64, intervals: impl Iterator<Item = (i64, u64)>) -> Self {
         let mut points = vec![(start, 0u64)];
         for (end, bytes) in intervals {
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_span_of_all_is_that_of_the_last_start_and_the_first_end() {
+    fn all_active_spans_last_start_to_first_end() {
         let fast = Activity::of([(10, 90), (12, 80)].into_iter()).expect("workers");
         let slow = Activity::of([(30, 200)].into_iter()).expect("workers");
         let both = fast.join(slow);

@@ -1,4 +1,5 @@
-//! Clients: ranks that share caches. They are the ranks of a host; where each rank has a target of its own, every one by itself.
+//! Clients: ranks that share caches. All ranks of a host are one client; where each rank has its own target,
+//! every rank is one.
 
 use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::medium::Medium;
@@ -8,29 +9,30 @@ use iolab_workload::region_state::Region;
 
 use crate::wire::{Reader, Wire, Writer, wired};
 
-/// What the ranks of a client did in a trial, and what was seen there. Latencies are those of all of them, merged before their
-/// quantiles are taken; on the way to the root these take less room than histograms.
+/// Results and observations of a client's ranks in a trial. Latencies of all its ranks are merged before
+/// quantiles are taken; quantiles take less room than histograms on the way to the root.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Client {
-    /// The first of its ranks.
+    /// First rank of the client.
     pub rank: u64,
-    /// What answers for the bytes of the target.
+    /// Medium that holds the bytes of the target.
     pub medium: Medium,
-    /// Bytes that its ranks look at.
+    /// Bytes of the target that its ranks observe.
     pub region_bytes: u64,
-    /// What they did, by operation.
+    /// Results by operation.
     pub operations: PerOperation<OperationSummary>,
-    /// Requests that failed.
+    /// Number of failed requests.
     pub errors: u64,
-    /// What was counted.
+    /// Counters of the client.
     pub counters: Counters,
-    /// Which of that is also that of other clients.
+    /// Accounts that other clients read too.
     pub shared: SharedAccounts,
-    /// What was seen of the bytes that its ranks look at.
+    /// State of the bytes that its ranks observe.
     pub region: Region,
 }
 
-/// The ranks among `roster` that have the same as `rank`, for example the same client, where `of_ranks` says it of all ranks.
+/// Ranks among `roster` with the same value as `rank`, such as the same client; `of_ranks` has the values of
+/// all ranks.
 pub fn members<T: PartialEq>(of_ranks: &[T], roster: &[usize], rank: usize) -> Vec<usize> {
     let same = |other: &&usize| of_ranks.get(**other) == of_ranks.get(rank);
     roster.iter().filter(same).copied().collect()

@@ -1,50 +1,52 @@
-//! The clock of another rank, compared with one's own by exchanges of messages.
+//! The clock of another rank, compared with this rank's clock by exchanges of messages.
 //!
-//! An exchange bounds the difference of the two clocks at one moment, and nothing is assumed of the delays but that they
-//! are not negative: the stamp of the other rank was taken after the question left and before the answer came (Cristian,
-//! Distributed Computing 3 (1989) 146-158). So its error is at most half of the round trip. Several exchanges bound
-//! the difference at any other moment too, since a clock's rate is steady: all lines that pass through all bounds give the
-//! least and the greatest difference (Duda, Harrus, Haddad and Bernard, 7th ICDCS (1987) 299-306).
+//! An exchange bounds the difference of the two clocks at one moment. Delays are only assumed to be
+//! non-negative: the other rank's stamp was taken after the question left and before the answer came (Cristian,
+//! Distributed Computing 3 (1989) 146-158). So the error is at most half of the round trip. Several exchanges
+//! bound the difference at any other moment too, because a clock's rate is steady. The extremes of all lines
+//! through all bounds give the least and the greatest difference (Duda, Harrus, Haddad and Bernard, 7th ICDCS
+//! (1987) 299-306).
 
 use std::collections::VecDeque;
 
-/// Greatest difference of the rates of two clocks, parts per million: what NTP allows for (RFC 5905, section 7.2).
+/// Greatest difference of the rates of two clocks, parts per million; the tolerance of NTP (RFC 5905, section
+/// 7.2).
 pub const RATE_MAX_PPM: f64 = 500.0;
-/// How far the rate of a clock strays from its mean while exchanges are remembered, parts per million. That of quartz
-/// strays by less than 0.1 over minutes.
+/// Greatest deviation of a clock's rate from its mean while exchanges are remembered, parts per million. Quartz
+/// deviates by less than 0.1 over minutes.
 pub const WANDER_PPM: f64 = 1.0;
-/// Exchanges that are remembered.
+/// Number of remembered exchanges.
 const REMEMBERED: usize = 32;
 
-/// A question and its answer, which carries a stamp of the other clock.
+/// A question and its answer, with a stamp of the other clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the question left, ns of one's own clock.
+    /// Departure of the question, ns of this rank's clock.
     pub asked: i64,
-    /// When it was answered, ns of the other clock.
+    /// Time of the answer, ns of the other clock.
     pub stamp: i64,
-    /// When the answer came, ns of one's own clock.
+    /// Arrival of the answer, ns of this rank's clock.
     pub answered: i64,
 }
 
 impl Exchange {
-    /// From the question to the answer, ns.
+    /// Time from the question to the answer, ns.
     pub fn round_trip(&self) -> i64 {
         self.answered.saturating_sub(self.asked)
     }
 }
 
-/// A moment that is known within bounds, ns of some clock: the `TTinterval` of Corbett et al., Spanner, OSDI 2012.
+/// A moment known within bounds, ns of some clock: the `TTinterval` of Corbett et al., Spanner, OSDI 2012.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeInterval {
-    /// It is not before this.
+    /// Lower bound, ns.
     pub earliest: i64,
-    /// It is not after this.
+    /// Upper bound, ns.
     pub latest: i64,
 }
 
 impl TimeInterval {
-    /// A moment by the clock that it is counted on.
+    /// A moment on the clock by which it is counted.
     pub fn exactly(at: i64) -> Self {
         Self {
             earliest: at,
@@ -52,7 +54,7 @@ impl TimeInterval {
         }
     }
 
-    /// The earlier of two.
+    /// The earlier moment of two.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         Self {
@@ -61,7 +63,7 @@ impl TimeInterval {
         }
     }
 
-    /// The later of two.
+    /// The later moment of two.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -70,12 +72,12 @@ impl TimeInterval {
         }
     }
 
-    /// The middle of its bounds, from which it is at most [`TimeInterval::error`] away.
+    /// Middle of the bounds, at most [`TimeInterval::error`] away from the moment.
     pub fn middle(self) -> i64 {
         self.earliest.midpoint(self.latest)
     }
 
-    /// Half of the distance of its bounds, rounded up, ns.
+    /// Half of the distance of the bounds, rounded up, ns.
     pub fn error(self) -> u64 {
         self.latest
             .saturating_sub(self.earliest)
@@ -85,20 +87,20 @@ impl TimeInterval {
     }
 }
 
-/// What is known of another rank's clock.
+/// Remembered exchanges with another rank's clock.
 #[derive(Debug, Clone, Default)]
 pub struct OtherClock {
     exchanges: VecDeque<Exchange>,
 }
 
-/// No clock whose rate is steady gives the stamps that were seen.
+/// Error for stamps that no clock with a steady rate gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockJumped;
 
-/// Own time minus other time at a stamp of the other clock: the bounds that one exchange sets.
+/// Bounds by one exchange: this rank's time minus other time at a stamp of the other clock.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
-    /// The stamp, from the moment that is asked about, ns.
+    /// Stamp, relative to the moment in question, ns.
     at: f64,
     least: f64,
     greatest: f64,
@@ -115,10 +117,10 @@ impl OtherClock {
         self.exchanges.drain(..surplus);
     }
 
-    /// The moment of a stamp of the other clock, by one's own.
+    /// Moment of a stamp of the other clock, on this rank's clock.
     ///
     /// # Errors
-    /// When the clock jumped. Before the first exchange nothing is known.
+    /// The clock jumped. Before the first exchange nothing is known.
     pub fn own(&self, stamp: i64) -> Result<TimeInterval, ClockJumped> {
         let (least, greatest) = self.ahead(stamp)?;
         Ok(TimeInterval {
@@ -127,13 +129,13 @@ impl OtherClock {
         })
     }
 
-    /// The reading of the other clock at a moment of one's own.
+    /// Reading of the other clock at a moment of this rank's clock.
     ///
     /// # Errors
-    /// When the clock jumped. Before the first exchange nothing is known.
+    /// The clock jumped. Before the first exchange nothing is known.
     pub fn other(&self, own: i64) -> Result<TimeInterval, ClockJumped> {
         let last = self.exchanges.back().ok_or(ClockJumped)?;
-        // The difference changes so slowly that its value at a guess serves: the second guess is off by ns.
+        // The difference changes so slowly that its value at a guess suffices: the second guess is off by ns.
         let mut guess = own.saturating_sub(last.asked).saturating_add(last.stamp);
         for _ in 0..2 {
             let (least, greatest) = self.ahead(guess)?;
@@ -148,10 +150,10 @@ impl OtherClock {
         })
     }
 
-    /// How far one's own clock is ahead of the other at a stamp of the other: least and greatest, ns.
+    /// Lead of this rank's clock over the other at a stamp of the other: least and greatest, ns.
     fn ahead(&self, stamp: i64) -> Result<(i64, i64), ClockJumped> {
         let last = self.exchanges.back().ok_or(ClockJumped)?;
-        // Differences of clocks may be years; those from a base of whole ns fit a float without loss.
+        // Differences of clocks may be years; relative to a base of whole ns they fit a float without loss.
         let base = last.asked.saturating_sub(last.stamp);
         let bounds: Vec<Bound> = self
             .exchanges
@@ -190,10 +192,10 @@ impl Bound {
     }
 }
 
-/// The greatest value at 0 of all lines within the bounds whose slope is at most [`RATE_MAX_PPM`].
+/// Greatest value at 0 of all lines within the bounds with a slope of at most [`RATE_MAX_PPM`].
 ///
-/// A linear program in two unknowns. At its optimum at most two bounds hold as equations, so that the least value that
-/// any one or two of them enforce is the answer.
+/// A linear program in two unknowns. At its optimum at most two bounds are tight, so the answer is the least
+/// value that any one or two of them enforce.
 fn greatest_at_origin(bounds: &[Bound]) -> f64 {
     let mut greatest = f64::INFINITY;
     for near in bounds {
@@ -224,7 +226,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// A clock of this offset and rate; its reading at a moment of true time, which is one's own.
+    /// Reading of a clock with this offset and rate at a moment of true time, which is this rank's time.
     fn reading(offset: i64, ppm: f64, at: i64) -> i64 {
         offset + at + (at as f64 * ppm * 1e-6).round() as i64
     }
@@ -277,7 +279,7 @@ mod tests {
         }
 
         #[test]
-        fn at_an_exchange_the_error_is_at_most_half_the_round_trip(
+        fn error_is_at_most_half_the_round_trip(
             offset in -(1i64 << 60)..1 << 60, there in 0i64..1_000_000, back in 0i64..1_000_000,
         ) {
             let mut clock = OtherClock::default();
@@ -298,14 +300,14 @@ mod tests {
             }
             let truth = (10e9 * share) as i64;
             let moment = clock.own(reading(offset, ppm, truth)).expect("steady");
-            // Half of a round trip, and what the rate may stray in the 5 s to the nearer session.
+            // Half of a round trip, and the possible deviation of the rate in the 5 s to the nearer session.
             prop_assert!(moment.error() <= 5_000 + 5_000 + 3, "{moment:?}");
         }
     }
 
     #[test]
-    fn a_rate_that_is_not_quite_steady_stays_within_the_bounds() {
-        // The rate swings by 0.9 ppm in 20 s, which is 2.9 us; the exchanges are good to 0.1 us.
+    fn unsteady_rate_stays_within_the_bounds() {
+        // The rate swings by 0.9 ppm in 20 s, which is 2.9 us; the exchanges are precise to 0.1 us.
         let period = 20e9 / std::f64::consts::TAU;
         let reading = |at: i64| at + (0.9e-6 * period * (at as f64 / period).sin()).round() as i64;
         for phase in 0..20 {
@@ -354,13 +356,14 @@ mod tests {
         }
         for (truth, nearer) in [(110, 100), (-10, 0)] {
             let moment = clock.own(reading(7, 80.0, truth * SECOND)).expect("steady");
-            // What the rate may stray in 10 s, and its error of 1.3 ppm; 5 ms if the two said nothing of it.
+            // Possible deviation of the rate in 10 s, and its error of 1.3 ppm; 5 ms if the two exchanges did
+            // not bound it.
             assert!(moment.error() <= 30_000, "{moment:?} from {nearer} s");
         }
     }
 
     #[test]
-    fn the_other_reading_is_bounded_after_long_round_trips() {
+    fn reading_is_bounded_after_long_round_trips() {
         for (there, back) in [(0, 10 * SECOND), (10 * SECOND, 0)] {
             for ppm in [-400.0, 400.0] {
                 let mut clock = OtherClock::default();

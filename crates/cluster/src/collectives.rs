@@ -1,7 +1,7 @@
-//! The ranks of a run, as each of them sees it: what goes down the tree, what comes up, and what time it is elsewhere.
+//! Ranks of a run, as each of them sees it: messages down and up the tree, and the time on other clocks.
 //!
-//! All ranks call the same operations in the same order, as with MPI's collectives. Those wait on the CPU; these do not,
-//! and know how to give up on a rank.
+//! All ranks call the same operations in the same order, as with MPI's collectives. Those busy-wait on the CPU;
+//! these do not, and can give up on a rank.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::link::{Link, LossReason, LostRank};
 use crate::tree::Tree;
 use crate::wire::{Reader, Wire, Writer};
 
-/// What a message is, in its first byte.
+/// Kind of a message, its first byte.
 pub(crate) mod tag {
     pub(crate) const DOWN: u64 = 0;
     pub(crate) const UP: u64 = 1;
@@ -21,26 +21,27 @@ pub(crate) mod tag {
     pub(super) const MEMBER: u64 = 5;
 }
 
-/// What every rank contributes to, joined on the way to the root.
+/// A value to which every rank contributes, joined on the way to the root.
 pub trait Gathered: Sized {
-    /// Writes it into a message.
+    /// Writes the value into a message.
     fn write(&self, to: &mut Writer);
 
-    /// Reads it from a message; `None` where the message holds none.
+    /// Reads a value from a message; `None` if the message has none.
     fn read(from: &mut Reader<'_>) -> Option<Self>;
 
-    /// The same with its moments on the clock of the rank above, which compared this one's with its own.
+    /// The value with its moments on the clock of the parent rank, which compared this rank's clock with its
+    /// own.
     ///
     /// # Errors
-    /// When the clock jumped.
+    /// The clock jumped.
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped>;
 
-    /// What both ranks gathered, merged.
+    /// Values of both ranks, merged.
     #[must_use]
     fn join(self, other: Self) -> Self;
 }
 
-/// What some ranks contribute to, and others do not.
+/// A value to which only some ranks contribute.
 impl<T: Gathered> Gathered for Option<T> {
     fn write(&self, to: &mut Writer) {
         to.number(u64::from(self.is_some()));
@@ -69,7 +70,7 @@ impl<T: Gathered> Gathered for Option<T> {
     }
 }
 
-/// What each rank adds to. No clock has a part in it.
+/// A list to which each rank adds items without moments.
 #[derive(Debug)]
 pub struct List<T>(pub Vec<T>);
 
@@ -97,14 +98,15 @@ impl<T: Wire> Gathered for List<T> {
 pub struct Team<L> {
     link: L,
     tree: Tree,
-    /// What is known of the clocks of the ranks right below, in their order.
+    /// Clocks of the ranks directly below, in their order.
     below: Vec<OtherClock>,
-    /// How many messages for [`Team::join_at_first`] each rank still has on the way that this one no longer waits for.
+    /// Number of messages for [`Team::join_at_first`] still in transit from each rank that this one no longer
+    /// waits for.
     late: BTreeMap<usize, u32>,
 }
 
 impl<L: Link> Team<L> {
-    /// This rank among those of its transport, with so many children each.
+    /// This rank among the ranks of its transport, in a tree with `fanout` children each.
     pub fn new(link: L, fanout: usize) -> Self {
         let tree = Tree::new(link.size(), fanout);
         let below = vec![OtherClock::default(); tree.children(link.rank()).len()];
@@ -116,7 +118,7 @@ impl<L: Link> Team<L> {
         }
     }
 
-    /// The transport.
+    /// Transport of this rank.
     pub fn link(&mut self) -> &mut L {
         &mut self.link
     }
@@ -136,7 +138,7 @@ impl<L: Link> Team<L> {
         self.tree.height(rank)
     }
 
-    /// How long it takes at most until every rank knows of one that is lost, where each waits so long for another.
+    /// Longest time until every rank knows of a lost one, if each waits `timeout` for another.
     pub fn timeout_in_all(&self, timeout: Duration) -> Duration {
         timeout.saturating_mul(self.height() + 1)
     }
@@ -144,7 +146,7 @@ impl<L: Link> Team<L> {
     /// Sends the root's message to every rank; the argument of other ranks is ignored.
     ///
     /// # Errors
-    /// When nothing came from the rank above.
+    /// Nothing came from the parent rank.
     pub fn broadcast(&mut self, message: &[u8], timeout: Duration) -> Result<Vec<u8>, LostRank> {
         let content = match self.parent() {
             None => message.to_vec(),
@@ -156,11 +158,11 @@ impl<L: Link> Team<L> {
         Ok(content)
     }
 
-    /// Brings what all ranks have, joined, to the root; the others get `None`. Each waits `timeout` for a child, and
-    /// longer for one that has children of its own to wait for.
+    /// Brings the joined values of all ranks to the root; the others get `None`. Each waits `timeout` for a
+    /// child, and longer for one with children of its own.
     ///
     /// # Errors
-    /// The rank that is lost; every rank on its way to the root learns of it.
+    /// The lost rank; every rank on its way to the root learns of it.
     pub fn gather<T: Gathered>(
         &mut self,
         own: T,
@@ -181,13 +183,13 @@ impl<L: Link> Team<L> {
                 lost.write(&mut to);
             }
         }
-        // The rank above may have to wait for others first.
+        // The parent rank may have to wait for others first.
         let in_all = self.timeout_in_all(timeout);
         self.link.send(parent, &to.into_bytes(), in_all)?;
         joined.map(|_| None)
     }
 
-    /// What this rank and all below it have.
+    /// Joined values of this rank and all below it.
     fn joined<T: Gathered>(&mut self, own: T, timeout: Duration) -> Result<T, LostRank> {
         let mut sum = own;
         for (child, number) in self.children().zip(0..) {
@@ -204,8 +206,9 @@ impl<L: Link> Team<L> {
         Ok(sum)
     }
 
-    /// Joins what these ranks have at the first of them; the others get `None`. Ranks that do this together share a clock. Where
-    /// one is silent there is nothing to join; who comes to name it is its rank above, when all ranks meet next. What it sends later is passed over.
+    /// Joins the values of these ranks at the first of them; the others get `None`. Ranks that do this together
+    /// share a clock. If one is silent there is nothing to join; its parent rank names it when all ranks meet
+    /// next. Its late message is skipped.
     ///
     /// # Errors
     /// The rank that did not answer.
@@ -246,11 +249,11 @@ impl<L: Link> Team<L> {
         Ok(Some(sum))
     }
 
-    /// Compares every clock with that of the rank above, by so many exchanges each, at least 1. A rank waits on the CPU for
-    /// the answers: that takes some microseconds each.
+    /// Compares every clock with the parent rank's, by `rounds` exchanges each, at least 1. A rank busy-waits
+    /// for the answers, which takes some microseconds each.
     ///
     /// # Errors
-    /// The rank that is lost.
+    /// The lost rank.
     pub fn synchronise(&mut self, rounds: u32, timeout: Duration) -> Result<(), LostRank> {
         if let Some(parent) = self.parent() {
             let in_all = self.timeout_in_all(timeout);
@@ -284,10 +287,11 @@ impl<L: Link> Team<L> {
         Ok(())
     }
 
-    /// Hands moments of the root's clock to every rank, each on its own clock; what the others pass is not looked at.
+    /// Passes moments of the root's clock to every rank, each on its own clock; the other ranks' argument is
+    /// ignored.
     ///
     /// # Errors
-    /// When nothing came from the rank above, or a clock jumped.
+    /// Nothing came from the parent rank, or a clock jumped.
     pub fn announce(
         &mut self,
         moments: &[TimeInterval],
@@ -343,7 +347,7 @@ impl<L: Link> Team<L> {
         self.link.send(to, &message, timeout)
     }
 
-    /// The next message of a rank, without those that come too late.
+    /// Next message of a rank, without those that come too late.
     fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
         loop {
             let message = self.link.receive(from, timeout)?;
@@ -356,7 +360,7 @@ impl<L: Link> Team<L> {
         }
     }
 
-    /// The content of the next message of a rank, which is of this kind.
+    /// Content of the next message of a rank, which must be of this kind.
     pub(crate) fn expect(
         &mut self,
         from: usize,

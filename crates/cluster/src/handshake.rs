@@ -1,15 +1,16 @@
-//! The greeting of ranks: who each of them is, and whether all are the same program.
+//! Greeting of ranks: identifies each of them, and checks that all run the same program.
 //!
-//! The first message between two ranks goes from a rank to the one below (a call), and the second one is the answer. Their
-//! format never changes, so that every later version can read them and name a rank that was built from another one:
+//! The first message between two ranks goes from a rank to its child (a call), and the second one is the
+//! answer. Their format never changes, so that every later version can read them and name a rank of another
+//! build:
 //!
-//! - hello: the 8 bytes `iolab hi`; one byte 1; the rank, 4 bytes, the low one first; then build and host, each as one byte
-//!   with its length and so many bytes of UTF-8. Whatever follows is for later versions, and not looked at.
-//! - call: one byte 0, and the hello of the rank above. Answer: the hello of the rank below.
+//! - hello: the 8 bytes `iolab hi`; one byte 1; the rank, 4 bytes, the low one first; then build and host, each as
+//!   one byte with its length and that many bytes of UTF-8. Further data is for later versions, and ignored.
+//! - call: one byte 0, and the hello of the parent rank. Answer: the hello of the child rank.
 //!
-//! Versions before this format take a call for the version of rank 0, and answer with their host, after the ranks below them
-//! have; so they are known by their first message. A rank below one of these says nothing to it: such a version ends at once,
-//! and with it all ranks, where it cannot read a message.
+//! Versions before this format take a call for the version of rank 0. They answer with their host, after the
+//! ranks below them, so their first message identifies them. A rank below such a version sends it nothing: that
+//! version ends at once, and with it all ranks, if it cannot read a message.
 
 use std::time::Duration;
 
@@ -21,27 +22,27 @@ use crate::wire::{Reader, Writer};
 
 /// First bytes of a hello.
 const MAGIC: &[u8] = b"iolab hi\x01";
-/// What a call begins with: what versions before this format begin with too.
+/// First byte of a call, as in versions before this format.
 const CALL: u8 = 0;
-/// A message that came long ago is found within this time.
+/// Least time allowed for a message, so that one that came long ago is found.
 const LEAST: Duration = Duration::from_millis(20);
 
-/// A rank with the name of its host, and what the kernel of that is known by.
+/// A rank, the name of its host, and the identity of that host's kernel.
 pub type RankIdentity = (u64, (String, String));
 
-/// The first message of a rank: who it is.
+/// First message of a rank: its identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// Its number.
+    /// Number of the rank.
     pub rank: u32,
-    /// What it was built from.
+    /// Build of the program.
     pub build: String,
-    /// The name of its host.
+    /// Name of its host.
     pub host: String,
 }
 
 impl Hello {
-    /// The hello as a message. Texts are cut to 255 bytes.
+    /// The hello as a message. Texts are truncated to 255 bytes.
     pub fn message(&self) -> Vec<u8> {
         let mut message = MAGIC.to_vec();
         message.extend(self.rank.to_le_bytes());
@@ -53,7 +54,7 @@ impl Hello {
         message
     }
 
-    /// The hello of a message; `None` where it holds none.
+    /// Hello in a message; `None` if it has none.
     pub fn read(message: &[u8]) -> Option<Self> {
         let rest = message.strip_prefix(MAGIC)?;
         let (rank, rest) = rest.split_first_chunk()?;
@@ -88,12 +89,12 @@ fn text(bytes: &[u8]) -> Option<(String, &[u8])> {
     Some((str::from_utf8(text).ok()?.to_owned(), rest))
 }
 
-/// How long ranks wait in the greeting, each from the moment at which it began.
+/// Waiting times of ranks in the greeting, each from the moment at which it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandshakeTimeouts {
-    /// For the first message of another rank: ranks may begin at different times.
+    /// Waiting time for the first message of another rank: ranks may begin at different times.
     pub first: Duration,
-    /// So much more for each level of the tree that a message passes.
+    /// Additional time for each level of the tree that a message passes.
     pub level: Duration,
 }
 
@@ -102,26 +103,26 @@ impl HandshakeTimeouts {
         self.first + self.level * levels
     }
 
-    /// After this time every rank that runs has its answer, in a tree of so many levels.
+    /// Time after which every running rank has its answer, in a tree of this height.
     pub fn in_all(self, height: u32) -> Duration {
         self.over(height + 2)
     }
 }
 
-/// What a rank knows after the handshake.
+/// Knowledge of a rank after the handshake.
 #[derive(Debug)]
 pub struct HandshakeResult {
-    /// The ranks below that are known, and this one. The root knows all where nothing keeps them from going on.
+    /// Known ranks below, and this one. The root knows all unless something stops them.
     pub known: Vec<RankIdentity>,
-    /// The rank above.
+    /// Greeting of the parent rank.
     pub above: Option<Hello>,
-    /// What keeps the ranks from going on.
+    /// Reason why the ranks cannot go on.
     pub halt: Option<Halt>,
 }
 
 impl<L: Link> Team<L> {
-    /// Finds out who the ranks are, and whether all were built from the same. The first thing that every rank does. `differs`
-    /// says what is wrong with a rank of the first build below one of the second.
+    /// Finds out which ranks there are, and whether all are of the same build. The first operation of every
+    /// rank. `differs` describes the fault of a rank of the first build below one of the second.
     pub fn greet(
         &mut self,
         own: &Hello,
@@ -162,12 +163,12 @@ struct Greeting<'a, L> {
     own: &'a Hello,
     limits: HandshakeTimeouts,
     differs: &'a dyn Fn(&str, &str) -> String,
-    /// By the clock of this rank, ns.
+    /// Start by the clock of this rank, ns.
     began: i64,
 }
 
 impl<L: Link> Greeting<'_, L> {
-    /// What is left of the time for a message that passes so many levels.
+    /// Remaining time for a message that passes `levels` levels.
     fn left(&mut self, levels: u32) -> Duration {
         let gone = self.team.link().now_ns().saturating_sub(self.began);
         let gone = Duration::from_nanos(gone.max(0).unsigned_abs());
@@ -183,7 +184,7 @@ impl<L: Link> Greeting<'_, L> {
         }
     }
 
-    /// Answers the call of the rank above. Gives who that is, and its number where this rank can go on with it.
+    /// Answers the call of the parent rank. Returns the caller, and its number if this rank can go on with it.
     fn answer(&mut self) -> (Option<Hello>, Result<Option<usize>, Halt>) {
         let Some(parent) = self.team.parent() else {
             return (None, Ok(None));
@@ -193,7 +194,7 @@ impl<L: Link> Greeting<'_, L> {
             Ok(call) => call,
             Err(lost) => return (None, Err(lost.into())),
         };
-        // A version before this format hands on the call of the rank above itself.
+        // A version before this format passes on the call of its own parent.
         let caller = Hello::read_call(&call).filter(|caller| caller.is(parent));
         let Some(caller) = caller else {
             return (None, Err(stranger(parent).into()));
@@ -210,7 +211,8 @@ impl<L: Link> Greeting<'_, L> {
         (Some(caller), way)
     }
 
-    /// What a rank right below says of itself and of those below it, and whether it waits for the decision of the root.
+    /// Report of a child rank on itself and the ranks below it, and whether it waits for the decision of the
+    /// root.
     fn hear(&mut self, child: usize) -> (Roll, bool) {
         let left = self.left(0);
         let message = match self.team.link().receive(child, left) {
@@ -263,7 +265,7 @@ impl<L: Link> Greeting<'_, L> {
         verdict.0.map_or(Ok(()), Err)
     }
 
-    /// Hands the decision of the root on.
+    /// Passes the decision of the root on.
     fn pass(&mut self, members: &[usize], verdict: &GoAhead) {
         let mut down = Writer::default();
         verdict.write(&mut down);
@@ -282,14 +284,14 @@ fn stranger(rank: usize) -> LostRank {
     }
 }
 
-/// The hosts of a rank and those below it, where this is what a version before the greeting sent first.
+/// Hosts of a rank and the ranks below it, if this is the first message of a version before the greeting.
 fn before_greeting(message: &[u8]) -> Option<List<RankIdentity>> {
     let mut from = Reader::new(message);
     let is_up = from.number()? == tag::UP;
     is_up.then(|| Gathered::read(&mut from)).flatten()
 }
 
-/// What goes up: who is there, and what keeps them from going on.
+/// Report to the root: known ranks, and the reason why they cannot go on.
 struct Roll {
     known: List<RankIdentity>,
     verdict: GoAhead,
@@ -353,7 +355,7 @@ mod tests {
         let bytes = b"iolab hi\x01\x02\x01\0\0\x070.1.0 5\x03n07";
         assert_eq!(hello.message(), bytes);
         assert_eq!(hello.call(), [&b"\0"[..], bytes].concat());
-        // What a later version adds.
+        // Additional data of a later version.
         let longer = [&bytes[..], b"and more"].concat();
         assert_eq!(Hello::read(&longer), Some(hello));
     }

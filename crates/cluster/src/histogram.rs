@@ -1,11 +1,11 @@
-//! Latency histograms on their way: only the buckets in use are sent, and merging loses nothing.
+//! Latency histograms as messages: only the used buckets are sent, and merging loses nothing.
 
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::histogram::{LatencyHistogram, counts, new_latency_histogram};
 
 use crate::wire::{Reader, Wire, Writer};
 
-/// Writes a histogram: for each bucket in use its distance from the one before, in ns, and its count.
+/// Writes a histogram: for each used bucket, its distance from the one before, in ns, and its count.
 pub fn write(histogram: &LatencyHistogram, to: &mut Writer) {
     let used = counts(histogram);
     to.number(used.len() as u64);
@@ -17,7 +17,7 @@ pub fn write(histogram: &LatencyHistogram, to: &mut Writer) {
     }
 }
 
-/// Adds a histogram that was written to another one; `None` where the message holds none.
+/// Adds a histogram from a message to another one; `None` if the message has none.
 pub fn add(from: &mut Reader<'_>, sum: &mut LatencyHistogram) -> Option<()> {
     let mut value = 0u64;
     for _ in 0..from.length()? {
@@ -28,14 +28,14 @@ pub fn add(from: &mut Reader<'_>, sum: &mut LatencyHistogram) -> Option<()> {
     Some(())
 }
 
-/// A histogram that was written.
+/// Reads a histogram from a message.
 pub fn read(from: &mut Reader<'_>) -> Option<LatencyHistogram> {
     let mut histogram = new_latency_histogram();
     add(from, &mut histogram)?;
     Some(histogram)
 }
 
-/// Latencies over time, as a run file holds them.
+/// Latencies over time, as in a run file.
 impl Wire for LatencyOverTime {
     fn write(&self, to: &mut Writer) {
         self.interval_ns.write(to);
@@ -66,7 +66,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn merging_on_the_way_is_merging_at_the_end(
+        fn merging_on_the_way_equals_final_merging(
             parts in prop::collection::vec(prop::collection::vec(0u64..1 << 42, 0..200), 1..6)
         ) {
             let mut direct = new_latency_histogram();
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_usual_histogram_takes_few_bytes() {
-        // 100,000 requests of 60 to 160 us: what a trial on a disk leaves.
+        // 100,000 requests of 60 to 160 us, typical of a trial on a disk.
         let values: Vec<u64> = (0..100_000).map(|i| 60_000 + i).collect();
         let mut to = Writer::default();
         write(&of(&values), &mut to);

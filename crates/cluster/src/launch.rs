@@ -1,21 +1,22 @@
-//! Whether a launcher (mpirun, srun) started this process as one of several.
+//! Detection of a launcher (mpirun, srun) that started this process as one of several.
 
 use iolab_workload::Error;
 use iolab_workload::names::alternatives;
 
-/// What a launcher tells its processes in their environment.
+/// Environment variables that a launcher sets for its processes.
 struct Launcher {
-    /// What the user may have typed: mpirun of MPICH and its descendants is another name of their mpiexec, which sets the variables of PMI.
+    /// Commands that the user may have typed: mpirun of MPICH and its descendants is another name of their
+    /// mpiexec, which sets the variables of PMI.
     commands: &'static [&'static str],
-    /// The variable that holds the number of processes.
+    /// Variable with the number of processes.
     size: &'static str,
-    /// The variable that holds the number of this one.
+    /// Variable with the number of this process.
     rank: &'static str,
 }
 
-/// In the order in which they are asked: mpirun may start its own daemons with srun.
+/// Launchers in the order in which they are checked: mpirun may start its own daemons with srun.
 ///
-/// `SLURM_NTASKS` is no sign of several processes: a batch script has it too, and runs once. Only srun sets
+/// `SLURM_NTASKS` does not mean several processes: a batch script has it too, and runs once. Only srun sets
 /// `SLURM_STEP_NUM_TASKS`.
 const LAUNCHERS: [Launcher; 6] = [
     Launcher {
@@ -50,21 +51,22 @@ const LAUNCHERS: [Launcher; 6] = [
     },
 ];
 
-/// A start of several processes, of which this is one.
+/// A start of several processes, including this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// What started them, as the user typed it; `mpiexec, mpirun or srun` where it can be any of them, because srun too speaks PMI.
+    /// Launcher as the user typed it; `mpiexec, mpirun or srun` if it can be any of them, because srun too
+    /// speaks PMI.
     pub command: String,
-    /// How many there are, at least 2.
+    /// Number of processes, at least 2.
     pub size: u32,
-    /// Which one this is, from 0; `None` where the launcher does not say.
+    /// Number of this process, from 0; `None` where the launcher does not set it.
     pub rank: Option<u32>,
-    /// The variables that say so.
+    /// Variables with this information.
     pub variables: Vec<&'static str>,
 }
 
 impl Launch {
-    /// The start that the environment variables describe; `None` where this process is the only one.
+    /// Start described by the environment variables; `None` if this process is the only one.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let several = |launcher: &&Launcher| number(launcher.size).is_some_and(|size| size > 1);
@@ -95,13 +97,13 @@ impl Launch {
         LAUNCHERS.iter().any(|launcher| is_number(launcher.size))
     }
 
-    /// Whether another process tells the user what concerns all of them.
+    /// Whether another process informs the user on behalf of all.
     pub fn is_silent(&self) -> bool {
         self.rank.is_some_and(|rank| rank > 0)
     }
 
-    /// Why several processes do not measure with `command` (`fit`), which one process carries out; `instead` says what they can do
-    /// together.
+    /// Error for several processes with a `command` (`fit`) for one process; `instead` describes the
+    /// alternative for several.
     pub fn one_process_only(&self, command: &str, instead: &str) -> Error {
         self.unrelated(
             &format!("'iolab {command}' measures with one process"),
@@ -109,7 +111,7 @@ impl Launch {
         )
     }
 
-    /// Why several processes do not measure in a build without MPI.
+    /// Error for several processes in a build without MPI.
     pub fn without_mpi(&self) -> Error {
         self.unrelated(
             "this build cannot run across processes",
@@ -117,7 +119,7 @@ impl Launch {
         )
     }
 
-    /// Why several processes do not measure, each of which the MPI that they were built with takes for the only one.
+    /// Error for several processes, each of which its MPI takes for the only one.
     pub fn unconnected(&self) -> Error {
         self.unrelated(
             "MPI does not connect them",
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn mpiexec_counts_where_it_uses_srun_for_its_daemons() {
+    fn mpiexec_counts_above_srun_for_its_daemons() {
         let nested = [
             ("SLURM_STEP_NUM_TASKS", "2"),
             ("SLURM_PROCID", "1"),
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_that_may_have_started_them_is_named_once() {
+    fn possible_launchers_are_named_once_each() {
         let by = |environment: &[(&str, &str)]| launch(environment).expect("a launch").command;
         let pmi = [("PMI_SIZE", "4"), ("PMI_RANK", "1")];
         let srun = [("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", "1")];
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_one_process_says_so_with_or_without_mpi() {
+    fn command_of_one_process_says_so() {
         let found = launch(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "0")]);
         let refusal = found.expect("a launch").one_process_only("fit", "do this");
         insta::assert_snapshot!(refusal.message(), @"mpirun started 4 processes of iolab, and 'iolab fit' measures with one process: they would be 4 unrelated runs in one directory");

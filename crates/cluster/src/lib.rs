@@ -1,15 +1,17 @@
-//! iolab-cluster: one run by several processes (ranks) on several hosts. Messages go along a tree; clocks are compared
-//! by exchanges along the same tree, so that the root can date what any rank did, within a bound that it states.
+//! iolab-cluster: one run by several processes (ranks) on several hosts. Messages go along a tree, and clocks
+//! are compared by exchanges along the same tree. So the root can date every rank's activity, within a stated
+//! bound.
 //!
-//! Nothing here does I/O or starts trials. [`link::Link`] is what a transport offers. `iolab-synthetic` has one whose time is
-//! computed and one between threads, for tests and for estimates of cost.
+//! This crate does no I/O and starts no trials. [`link::Link`] is the interface of a transport.
+//! `iolab-synthetic` has one in computed time and one between threads, for tests and for estimates of cost.
 //!
-//! Files to begin with: `link.rs` what a transport offers, `tree.rs`, `handshake.rs` which ranks there are, and of which
-//! build, `collectives.rs` what goes down and up, `clock.rs` the clock of another rank, `activity.rs` activity and throughput
-//! within bounds, `trial.rs` one trial by all ranks, `root_order.rs` what the root has the others do, `timeouts.rs` when a
-//! rank counts as lost, `outcome.rs` outcomes on their way to the root, `client.rs` what ranks that share a page cache
-//! did together, `shared_counters.rs` which ranks read the same account of a device, `read_shift.rs` whose part a rank reads,
-//! `launch.rs` whether mpirun or srun started several processes, `mpi.rs` the transport.
+//! Files to begin with: `link.rs` (interface of a transport), `tree.rs`, `handshake.rs` (ranks and their
+//! builds), `collectives.rs` (messages down and up). `clock.rs` has the clock of another rank, `activity.rs`
+//! activity and throughput within bounds, `trial.rs` one trial by all ranks. `root_order.rs` has the root's
+//! orders, `timeouts.rs` the times after which a rank counts as lost, `outcome.rs` outcomes on their way to the
+//! root. `client.rs` has results of ranks that share a page cache, `shared_counters.rs` ranks that read the
+//! same account of a device, `read_shift.rs` the part that a rank reads. `launch.rs` detects mpirun or srun,
+//! `mpi.rs` is the transport.
 
 pub mod activity;
 pub mod client;

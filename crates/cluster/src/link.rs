@@ -1,37 +1,37 @@
-//! What a transport offers to a rank.
+//! Interface of a transport.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::wire::{Reader, Writer};
 
-/// A rank's way to the other ranks, and its clock.
+/// A rank's connection to the other ranks, and its clock.
 ///
-/// Messages between two ranks arrive in the order in which they were sent.
+/// Messages between two ranks arrive in the order of sending.
 pub trait Link {
-    /// The number of this rank, from 0.
+    /// Number of this rank, from 0.
     fn rank(&self) -> usize;
 
-    /// How many ranks there are.
+    /// Number of ranks.
     fn size(&self) -> usize;
 
-    /// A reading of this rank's clock, ns. It never goes back; only differences have a meaning.
+    /// Reading of this rank's clock, ns. It never goes back; only differences have a meaning.
     fn now_ns(&self) -> i64;
 
-    /// Sends a message. It need not have arrived when this returns; but a long one may have to wait for the rank to receive.
+    /// Sends a message. It need not have arrived on return, but a long one may have to wait for the receiver.
     ///
     /// # Errors
-    /// When the rank took nothing for so much time.
+    /// The receiver accepted nothing within `timeout`.
     fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), LostRank>;
 
-    /// The next message of a rank, waited for without taking the CPU from trials of other processes.
+    /// Next message of a rank, awaited without taking the CPU from trials of other processes.
     ///
     /// # Errors
-    /// When none came in so much time.
+    /// None came within `timeout`.
     fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank>;
 
-    /// Ends all ranks at once with this exit code, where the transport can: to be called where one cannot be reached any
-    /// more.
+    /// Ends all ranks at once with this exit code, if the transport can. To be called when a rank cannot be
+    /// reached any more.
     fn abort(&self, _code: i32) {}
 }
 
@@ -64,22 +64,22 @@ impl<L: Link + ?Sized> Link for Box<L> {
 /// A rank that cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostRank {
-    /// Its number.
+    /// Number of the rank.
     pub rank: usize,
-    /// What is wrong with it.
+    /// Reason for the loss.
     pub why: LossReason,
 }
 
-/// What is wrong with a rank.
+/// Reason for the loss of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossReason {
-    /// It sent nothing for so long.
+    /// The rank sent nothing for this long.
     Silent(Duration),
-    /// It sent what cannot be read: its memory is damaged, or the network.
+    /// The rank sent an unreadable message: its memory is damaged, or the network.
     Garbled,
-    /// Its clock jumped: no clock whose rate is steady gives the stamps that it sent.
+    /// Its clock jumped: no clock with a steady rate gives its stamps.
     ClockJumped,
-    /// Its first message is not a greeting: it was built from a version that has none.
+    /// Its first message is not a greeting: its build is of a version without one.
     Stranger,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for LostRank {
 }
 
 impl LostRank {
-    /// Writes it into a message.
+    /// Writes the lost rank into a message.
     pub(crate) fn write(&self, to: &mut Writer) {
         to.number(self.rank as u64);
         match self.why {
@@ -118,7 +118,7 @@ impl LostRank {
         }
     }
 
-    /// Reads it from a message; `None` where the message holds none.
+    /// Reads a lost rank from a message; `None` if the message has none.
     pub(crate) fn read(from: &mut Reader<'_>) -> Option<Self> {
         let rank = usize::try_from(from.number()?).ok()?;
         let why = match from.number()? {

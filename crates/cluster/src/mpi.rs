@@ -1,5 +1,6 @@
-//! The transport that ships: MPI. Only messages between two ranks are used: MPI's own collectives wait on the CPU, and know
-//! no end of waiting. Errors of MPI, such as a host that is gone, do not end the process: iolab's own limits name rank and host.
+//! Production transport: MPI. Only messages between two ranks are used: MPI's own collectives busy-wait on the
+//! CPU, without a time limit. Errors of MPI, such as a host that is gone, do not end the process: iolab's own
+//! limits name rank and host.
 
 #![allow(unsafe_code)] // calls of MPI that its safe crate does not have, or whose errors it drops
 
@@ -18,48 +19,49 @@ use rustix::io::ioctl_fionread;
 
 use crate::link::{Link, LossReason, LostRank};
 
-/// How long an answer is waited for on the CPU, which others are let to meanwhile.
+/// Time of busy-waiting for an answer, with the CPU offered to others meanwhile.
 const AWAKE: Duration = Duration::from_micros(200);
-/// Longest sleep between two looks.
+/// Longest sleep between two checks.
 const NAP: Duration = Duration::from_millis(1);
 
-/// How long a process waits for the launcher to read its last message.
+/// Time that a process waits for the launcher to read its last message.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). A longer message goes in pieces: MPI's
-/// own send of it would wait until the receiver takes it, has no limit, and cannot be cancelled safely.
+/// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). A longer message is
+/// sent in pieces: MPI's own send would block until the receiver takes it, without a limit, and cannot be
+/// cancelled safely.
 const PIECE: usize = 2 << 10;
-/// So many pieces are in flight at most before the receiver has to acknowledge them.
+/// Most pieces in flight before the receiver has to acknowledge them.
 const WINDOW: u32 = 16;
-/// The acknowledgement.
+/// Content of an acknowledgement.
 const TAKEN: u8 = 0;
 
-/// What MPI waits for without end where a process hangs.
+/// Event that MPI awaits without end if a process hangs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// That all processes have started.
+    /// Start of all processes.
     Start,
-    /// That all processes have ended.
+    /// End of all processes.
     End,
 }
 
-/// How long a process lets MPI wait.
+/// Time limits for MPI's waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiTimeouts {
-    /// Until all processes have started.
+    /// Limit until all processes have started.
     pub start: Duration,
-    /// Until all processes have ended, counted from the end of this one.
+    /// Limit until all processes have ended, counted from the end of this one.
     pub end: Duration,
 }
 
-/// Tags of messages of MPI.
+/// Tags of MPI messages.
 mod tag {
     use mpi::Tag;
 
-    /// The end of a message of iolab, or all of it.
+    /// End of a message of iolab, or all of it.
     pub(super) const END: Tag = 0;
-    /// A piece that others follow.
+    /// A piece with others following.
     pub(super) const PIECE: Tag = 1;
-    /// The receiver took the pieces that were in flight.
+    /// Acknowledgement of the pieces in flight.
     pub(super) const TAKEN: Tag = 2;
 }
 
@@ -71,20 +73,20 @@ pub struct Mpi<C> {
     late: fn(Wait),
     // MPI is finalised when it is dropped, which has to come after all other calls.
     _universe: Universe,
-    /// Ends the watch over that.
+    /// Ends the watch over the finalisation.
     ended: Option<Sender<()>>,
 }
 
 impl<C: Fn() -> i64> Mpi<C> {
     /// Joins the others; `clock` reads this rank's clock, ns. To be called once, by the thread that uses it.
     ///
-    /// Where MPI waits for longer than a limit, another thread calls `late`, which says so, and ends this process. The launcher
-    /// then ends all of them.
+    /// If MPI waits longer than a limit, another thread calls `late`, which reports that, and ends this
+    /// process. The launcher then ends all of them.
     ///
-    /// `None` where MPI was started before.
+    /// `None` if MPI was already started.
     pub fn join(clock: C, limits: MpiTimeouts, late: fn(Wait)) -> Option<Self> {
         let started = watch(Wait::Start, limits.start, late);
-        // Other threads than this one measure meanwhile, but do not call MPI.
+        // Other threads measure meanwhile, but do not call MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
         drop(started);
         let world = universe.world();
@@ -106,14 +108,15 @@ impl<C> Drop for Mpi<C> {
     }
 }
 
-/// Has MPI return its errors. By default it ends all processes with a message that names neither rank nor host.
+/// Makes MPI return its errors. By default it ends all processes with a message that names neither rank nor
+/// host.
 fn return_errors(world: &SimpleCommunicator) {
     // SAFETY: MPI is initialised, the communicator is its own, and the handler is one of its constants.
     unsafe { ffi::MPI_Comm_set_errhandler(world.as_raw(), ffi::RSMPI_ERRORS_RETURN) };
 }
 
-/// Whether a message of a rank is there, with this tag where one is given. None is where MPI fails, which a rank that is gone makes it
-/// do: then the limit of the wait names it.
+/// Whether a message of a rank has arrived, with this tag if one is given. False if MPI fails, as for a rank
+/// that is gone: then the time limit names it.
 fn is_there(world: &SimpleCommunicator, from: usize, tag: Option<Tag>) -> bool {
     let mut found = 0;
     let mut status = MaybeUninit::uninit();
@@ -131,10 +134,10 @@ fn is_there(world: &SimpleCommunicator, from: usize, tag: Option<Tag>) -> bool {
     code == ffi::MPI_SUCCESS as i32 && found != 0
 }
 
-/// Ends this process after a time, unless what this returns is dropped before.
+/// Ends this process after a time, unless the result is dropped before.
 fn watch(wait: Wait, limit: Duration, late: fn(Wait)) -> Sender<()> {
     let (over, is_over) = mpsc::channel();
-    // Where the thread cannot be started, there is no time limit.
+    // Without the thread there is no time limit.
     let _ = thread::Builder::new().spawn(move || {
         if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             late(wait);
@@ -145,7 +148,8 @@ fn watch(wait: Wait, limit: Duration, late: fn(Wait)) -> Sender<()> {
     over
 }
 
-/// Waits until the launcher has read what this process printed: that of MPICH drops the rest when all processes are ended.
+/// Waits until the launcher has read this process's output: MPICH's launcher drops the rest when all processes
+/// are ended.
 fn await_launcher() {
     let is_unread = |output: BorrowedFd<'_>| ioctl_fionread(output).is_ok_and(|bytes| bytes > 0);
     let began = Instant::now();
@@ -157,7 +161,7 @@ fn await_launcher() {
 }
 
 impl<C> Mpi<C> {
-    /// Waits for a message of a rank, with this tag where one is given.
+    /// Waits for a message of a rank, with this tag if one is given.
     fn wait(&self, from: usize, tag: Option<Tag>, timeout: Duration) -> Result<(), LostRank> {
         let began = Instant::now();
         let mut nap = NAP / 16;
@@ -221,7 +225,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
             let (piece, status) = sender.receive_vec::<u8>();
             match status.tag() {
                 tag::PIECE => under_way += 1,
-                // The late acknowledgement of a message that this rank had given up.
+                // Late acknowledgement of a message that this rank had given up.
                 tag::TAKEN => continue,
                 _ if message.is_empty() => return Ok(piece),
                 _ => {

@@ -1,7 +1,7 @@
-//! What a trial did, on its way up the tree: counts are added, latencies merged bucket by bucket.
+//! Outcome of a trial on its way up the tree: counts are added, latencies merged bucket by bucket.
 //!
-//! What the kernel counts for a whole host comes from one rank of each host, and what it counts of a device from one rank of
-//! those that use it there, or it would count several times.
+//! Kernel counts for a whole host come from one rank of each host. Counts of a device come from one rank of
+//! those that use it there, so that they are not counted several times.
 
 use iolab_workload::counters::{
     Bottom, CounterSet, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware,
@@ -28,40 +28,40 @@ use crate::histogram;
 use crate::shared_counters::{self, AccountShare, Shares};
 use crate::wire::{Reader, Wire, Writer, wired};
 
-/// What one rank did in a trial.
+/// Part of one rank in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankPart {
-    /// The rank.
+    /// Number of the rank.
     pub rank: u64,
-    /// Its first worker's start.
+    /// Start of its first worker.
     pub started: TimeInterval,
-    /// Its last worker's end.
+    /// End of its last worker.
     pub ended: TimeInterval,
-    /// What it completed.
+    /// Completed operations.
     pub done: PerOperation<Moved>,
-    /// Requests that failed.
+    /// Number of failed requests.
     pub errors: u64,
 }
 
-/// What some ranks did in a trial.
+/// Part of some ranks in a trial.
 #[derive(Debug, Clone)]
 pub struct TrialContribution {
-    /// All of it together. Settings in force and the clock's drift are those of the first rank.
+    /// Joint outcome. Active settings and clock drift are the first rank's.
     pub outcome: Outcome,
-    /// Which accounts of the kernel are in it.
+    /// Kernel accounts included in the outcome.
     pub shares: Shares,
-    /// Whether each rank looks at bytes of its own; else all look at the same region.
+    /// Whether each rank observes separate bytes; otherwise all observe the same region.
     pub apart: bool,
-    /// Bytes that they look at.
+    /// Bytes that they observe.
     pub region_bytes: u64,
-    /// Each rank's part.
+    /// Part of each rank.
     pub parts: Vec<RankPart>,
-    /// What was done and seen at each client whose first rank is among them.
+    /// Results and observations of each client whose first rank is included.
     pub clients: Vec<Client>,
 }
 
 impl TrialContribution {
-    /// What a client did, all ranks of which this is; the first of them is `rank`.
+    /// Client whose ranks are exactly these; the first of them is `rank`.
     pub fn client(&self, rank: usize, medium: Medium, shared: SharedAccounts) -> Client {
         let outcome = &self.outcome;
         Client {
@@ -139,7 +139,7 @@ impl Gathered for TrialContribution {
     }
 }
 
-/// Both together, without what the kernel counted and what was seen of the region.
+/// Both outcomes together, without kernel counts and observations of the region.
 fn joined(a: Outcome, b: Outcome) -> Outcome {
     Outcome {
         operations: a.operations.zip(b.operations, tally),
@@ -157,7 +157,7 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
         verified: either(a.verified, b.verified, verified),
         request_sizes: a.request_sizes.plus(b.request_sizes),
         cpus_used: a.cpus_used.plus(&b.cpus_used),
-        // A share of the time of workers, whose number is that of one rank.
+        // Run delay is a share of the workers' time, and the number of workers is one rank's.
         run_delay_ns: None,
         ..a
     }
@@ -167,7 +167,7 @@ fn ended(place: u64) -> Option<Ended> {
     Ended::ALL.get(usize::try_from(place).ok()?).copied()
 }
 
-/// Joins two values; the one alone where the other is missing.
+/// Joins two values; the one alone if the other is missing.
 fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(plus(a, b)),
@@ -175,7 +175,7 @@ fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> 
     }
 }
 
-/// What two have together; unknown where one of them does not know its part.
+/// Joins two values; unknown if one is unknown.
 fn both<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
     a.zip(b).map(|(a, b)| plus(a, b))
 }
@@ -198,7 +198,7 @@ fn tally(a: Tally, b: Tally) -> Tally {
     }
 }
 
-/// Of two ranks, each with what it adds.
+/// Counters of two ranks, each with its shares in the accounts.
 fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) -> Counters {
     Counters {
         process_io: both(a.process_io, b.process_io, ProcessIo::plus),
@@ -212,7 +212,7 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
         bottom: shared_counters::sum_of_disks((a.bottom, a_adds.disks), (b.bottom, b_adds.disks)),
         hardware: a.hardware.plus(b.hardware),
         pressure: Pressure {
-            // Also what each process of a host counts for itself: a user can stop one of them.
+            // Each process of a host also counts this for itself: a user can stop one of them.
             suspended_ns: either(a.pressure.suspended_ns, b.pressure.suspended_ns, u64::max),
             ..match (a_adds.host, b_adds.host) {
                 (_, AccountShare::Nothing) => a.pressure,
@@ -225,7 +225,8 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
     }
 }
 
-/// What two ranks saw: each bytes of its own; or the same region, of which that counts where the page cache held more.
+/// Observations of two ranks: of separate bytes, or of the same region, where the higher page-cache reading
+/// counts.
 fn region(a: Region, b: Region, apart: bool) -> Region {
     Region {
         before: both(a.before, b.before, |a, b| residency(a, b, apart)),
@@ -256,7 +257,7 @@ fn residency(a: Residency, b: Residency, apart: bool) -> Residency {
     }
 }
 
-/// Interval by interval, in those of the rank that has the longer ones.
+/// Sum interval by interval, in the intervals of the rank with the longer ones.
 fn series(a: Series, b: Series) -> Series {
     let length = |series: &Series| series.intervals.first().map_or(0, |first| first.length_ns);
     let longer = length(&a).max(length(&b));
@@ -269,7 +270,7 @@ fn series(a: Series, b: Series) -> Series {
     for (number, (sum, part)) in sum.intervals.iter_mut().zip(part.intervals).enumerate() {
         sum.done = sum.done.plus(part.done);
         sum.drive_millidegrees = sum.drive_millidegrees.max(part.drive_millidegrees);
-        // One that ends the series of its rank may be longer than the others.
+        // The last interval of a rank's series may be longer than the others.
         if number == last {
             sum.length_ns = sum.length_ns.max(part.length_ns);
         }
@@ -300,11 +301,11 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
     outcome.errors.write(to);
     let failure = match &outcome.failure {
         Some(Failure::Rank(failed)) => Some(failed.clone()),
-        // Others were named before they are sent.
+        // Other failures were converted before sending.
         _ => None,
     };
     failure.write(to);
-    // Its place in `ALL`.
+    // Position in `ALL`.
     (outcome.ended as u64).write(to);
     for time in [
         outcome.elapsed_ns, outcome.all_active_ns, outcome.end_sync_ns, outcome.paused_ns,
@@ -352,7 +353,7 @@ fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
     })
 }
 
-/// What was written as text; `none` where the text is empty.
+/// Value written as text; `none` if the text is empty.
 fn parsed<T: std::str::FromStr>(from: &mut Reader<'_>, none: T) -> Option<T> {
     match from.text()? {
         "" => Some(none),
@@ -376,7 +377,7 @@ wired! {
     Faults { blocks, first_offset }
 }
 
-/// Counters: each number, or that it is not known.
+/// Counters, each a number or unknown.
 macro_rules! wired_counters {
     ($($set:ident),*) => {$(
         impl Wire for $set {

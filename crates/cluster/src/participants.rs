@@ -1,20 +1,21 @@
-//! Which of the ranks take part in a trial that does not ask for all.
+//! Selection of the ranks in a trial that does not use all.
 
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
-/// The ranks that take part, in ascending order, rank 0 among them. `hosts` says on which host each rank is. Hosts are taken in
-/// the order of their first ranks, and ranks in turn from each of them, so that they lie as evenly as they can.
+/// Participating ranks in ascending order, rank 0 among them. `hosts` has the host of each rank. Hosts are
+/// taken in the order of their first ranks, and ranks in turn from each, so that they are spread as evenly as
+/// possible.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): more than there are.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): more ranks than there are.
 pub fn taking_part(
     hosts: &[usize],
     ranks: Option<u32>,
     on_hosts: Option<u32>,
 ) -> Result<Vec<usize>> {
     let mut in_order: Vec<usize> = Vec::new();
-    // The turn of each rank on its host.
+    // Turn of each rank on its host.
     let mut turns: Vec<(usize, usize)> = Vec::with_capacity(hosts.len());
     let mut seen: Vec<usize> = Vec::new();
     for (rank, host) in hosts.iter().enumerate() {
@@ -99,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_host_has_two_more_than_another_that_has_room(
+        fn ranks_are_spread_evenly_over_hosts(
             hosts in prop::collection::vec(0usize..5, 1..40), share in 0.0f64..=1.0,
         ) {
             let wanted = ((hosts.len() as f64 * share) as u32).max(1);

@@ -1,13 +1,13 @@
-//! Which part of the region a rank reads: its own, or one that another rank or host wrote, whose caches are not its own.
+//! Part of the region that a rank reads: its own, or one written by another rank or host with separate caches.
 
 use iolab_workload::trial::Shift;
 use iolab_workload::{Error, Result};
 
-/// The part of each rank, where part `r` was written by rank `r`; every part is taken once. `hosts` says on which host each
-/// rank is.
+/// Part of each rank, where rank `r` wrote part `r`; every part is assigned once. `hosts` has the host of each
+/// rank.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a shift that cannot be.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): an impossible shift.
 pub fn parts(hosts: &[usize], shift: Shift) -> Result<Vec<usize>> {
     let ranks = hosts.len();
     match shift {
@@ -20,7 +20,7 @@ pub fn parts(hosts: &[usize], shift: Shift) -> Result<Vec<usize>> {
     }
 }
 
-/// Ranks in the order of their hosts take the part that lies one full host further on.
+/// Ranks in the order of their hosts take the part that is one full host further on.
 fn over_hosts(hosts: &[usize]) -> Result<Vec<usize>> {
     let ranks = hosts.len();
     let mut order: Vec<usize> = (0..ranks).collect();
@@ -53,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_part_is_read_once_and_by_another_host(hosts in prop::collection::vec(0usize..5, 2..40)) {
+        fn every_part_is_read_once_by_another_host(hosts in prop::collection::vec(0usize..5, 2..40)) {
             let all: Vec<usize> = (0..hosts.len()).collect();
             for shift in [Shift::None, Shift::Rank, Shift::Host] {
                 let of_host = |host| hosts.iter().filter(|h| **h == host).count();

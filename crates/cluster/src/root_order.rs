@@ -1,4 +1,4 @@
-//! What the root has the other ranks do, one order after the other.
+//! Orders of the root to the other ranks, one after another.
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::TrialSpec;
@@ -9,61 +9,61 @@ use crate::wire::{Reader, Wire, Writer, wired};
 /// An order of the root.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RootOrder {
-    /// Open these targets.
+    /// Opening of these targets.
     Open(Vec<RemoteTarget>),
-    /// Fill own files.
+    /// Filling of each rank's own files.
     Fill {
-        /// Seed of their data.
+        /// Seed of the data.
         seed: u64,
-        /// Bytes that all ranks fill together, at most.
+        /// Most bytes that all ranks fill together.
         bytes: u64,
     },
-    /// Carry a trial out.
+    /// Running a trial.
     Trial(Box<Task>),
-    /// The run is over: remove own files.
+    /// End of the run: removal of each rank's own files.
     End,
-    /// The root lets devices rest for so long, ns, before its next order.
+    /// Idle time of the root for its devices before its next order, ns.
     Rest(u64),
-    /// Trials are kept from now on: how to finish the run should a rank be lost.
+    /// Trials are kept from now on: how to finish the run if a rank is lost.
     Keep(String),
 }
 
 /// A target as the other ranks open it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteTarget {
-    /// Its path, from the root directory on: that of the scratch file of the root, or of what was there before.
+    /// Absolute path: of the root's scratch file, or of the existing target.
     pub path: String,
     /// Whether it is a scratch file.
     pub scratch: bool,
-    /// Bytes of it that are used.
+    /// Used bytes.
     pub bytes: u64,
     /// Sizes of the files that each rank makes for its own workers, bytes.
     pub private: Vec<u64>,
-    /// What each rank needs, where the path stands for another one at each of them.
+    /// Needs of each rank, if the path means a different one for each rank.
     pub own: Option<Own>,
-    /// Where each rank sees the scratch file of the root: a path of a folder that stands for another one at each of them.
+    /// Path of a folder, different for each rank, in which each sees the root's scratch file.
     pub seen_in: Option<String>,
 }
 
-/// What a rank needs of a target of its own.
+/// Needs of a rank from its own target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
     /// Whether it is written.
     pub write: bool,
-    /// Trials with a file for each worker: workers, and of these I/O size and number of ranks.
+    /// Trials with a file for each worker: number of workers, I/O size and number of ranks.
     pub private: Vec<(u64, (u64, u64))>,
-    /// Files of the trial that starts on most fresh ones.
+    /// Files of the trial that starts with the most fresh ones.
     pub fresh: u64,
-    /// The name of the root's scratch file, which may lie in the same store, behind a mount with locks of its own.
+    /// Name of the root's scratch file, which may be in the same store, on a mount with separate locks.
     pub roots: Option<String>,
 }
 
-/// A trial.
+/// A trial to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// The trial; each rank derives its own workers from it.
     pub trial: TrialSpec,
-    /// The number of its target.
+    /// Number of its target.
     pub target: u64,
 }
 
@@ -71,7 +71,7 @@ impl RootOrder {
     /// The order as a message.
     ///
     /// # Errors
-    /// When a trial is not made of settings alone.
+    /// The trial does not consist of settings alone.
     pub fn message(&self) -> Result<Vec<u8>> {
         let mut to = Writer::default();
         match self {
@@ -107,7 +107,7 @@ impl RootOrder {
         Ok(to.into_bytes())
     }
 
-    /// The order of a message; `None` where it holds none.
+    /// Order in a message; `None` if it has none.
     pub fn read(message: &[u8]) -> Option<Self> {
         let mut from = Reader::new(message);
         let order = match from.number()? {
@@ -126,7 +126,7 @@ impl RootOrder {
     }
 }
 
-/// The settings in which a trial differs from the default one, by their numbers in the table.
+/// Settings in which a trial differs from the default one, by their numbers in the table.
 fn write_task(task: &Task, to: &mut Writer) {
     let cell = |trial: &TrialSpec| CellSpec {
         trial: trial.clone(),
@@ -172,7 +172,7 @@ pub fn error_text(error: &Error) -> String {
     [&kind.to_string(), error.message(), remedy].join(UNIT)
 }
 
-/// The error of a message.
+/// Error in a message.
 pub fn error_of(text: &str) -> Error {
     let mut parts = text.splitn(3, UNIT);
     let kind = parts.next().and_then(|kind| kind.parse::<usize>().ok());
@@ -191,7 +191,7 @@ pub fn error_of(text: &str) -> Error {
 
 const KINDS: [Kind; 4] = [Kind::Failed, Kind::Usage, Kind::Refused, Kind::Interrupted];
 
-/// Stands between the parts of an error; no message holds it.
+/// Separator between the parts of an error; no message contains it.
 const UNIT: &str = "\u{1f}";
 
 wired! {

@@ -1,5 +1,5 @@
-//! Accounts that the kernel keeps for all processes of a host: of a device, of the disks below it, of an NFS mount. Ranks whose
-//! targets have the same account all read it, and it counts once.
+//! Accounts that the kernel keeps for all processes of a host: of a device, of the disks below it, of an NFS
+//! mount. Ranks whose targets share an account all read it, and it counts once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,48 +8,48 @@ use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
 use crate::client::members;
 use crate::wire::{Reader, Wire, Writer, wired};
 
-/// MAJOR and MINOR of a device.
+/// Number of a device: major, minor.
 pub type Number = (u64, u64);
 
-/// Which accounts the target of a rank has on its host.
+/// Accounts of a rank's target on its host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// The device that it lies on.
+    /// Device that it lies on.
     pub device: Option<Number>,
-    /// The disks below that device; `None` where it is the bottom itself, or what lies below is unknown.
+    /// Disks below that device; `None` if it is the bottom itself, or the bottom is unknown.
     pub disks: Option<Vec<Number>>,
     /// All devices below that device.
     pub below: Vec<Number>,
-    /// The file system of the NFS mount that it lies on: mounts that show the same one have one account.
+    /// File system of its NFS mount: mounts of the same one share an account.
     pub nfs: Option<Number>,
 }
 
-/// How much of a rank's reading of an account the sum over ranks takes.
+/// Share of a rank's reading of an account in the sum over ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccountShare {
     /// Nothing: an earlier rank reads the same account.
     Nothing,
-    /// All of it.
+    /// The whole reading.
     All,
     /// Unknown: the rank has no such account, or another account counts a part of the same traffic.
     Unknown,
 }
 
-/// That for each account of a rank.
+/// Share in each account of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// Pressure and steal, which the kernel counts for the whole host.
+    /// Share in pressure and steal, which the kernel counts for the whole host.
     pub host: AccountShare,
-    /// The device.
+    /// Share in the device.
     pub device: AccountShare,
-    /// The disks below it.
+    /// Share in the disks below it.
     pub disks: AccountShare,
-    /// The NFS mount.
+    /// Share in the NFS mount.
     pub nfs: AccountShare,
 }
 
 impl Shares {
-    /// Two ranks together.
+    /// Shares of two ranks together.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Shares {
     }
 }
 
-/// The sum of two readings, each with how much of it counts; `None` where it is unknown.
+/// Sum of two readings with their shares; `None` if it is unknown.
 pub fn sum<T>(
     (a, a_adds): (Option<T>, AccountShare),
     (b, b_adds): (Option<T>, AccountShare),
@@ -75,7 +75,8 @@ pub fn sum<T>(
     }
 }
 
-/// The same of disks. A loop device of either rank is noted, also where only the other reading counts.
+/// Sum of two readings of disks with their shares. A loop device of either rank is noted, even if only the
+/// other reading counts.
 pub fn sum_of_disks(
     a: (Option<Bottom>, AccountShare),
     b: (Option<Bottom>, AccountShare),
@@ -93,8 +94,8 @@ pub fn sum_of_disks(
     })
 }
 
-/// The accounts of all ranks: a number for each rank, in their order. Ranks with the same number read the same account. A rank has
-/// `None` where it has no such account, or where the account of another rank counts a part of the same traffic.
+/// Numbered accounts of all ranks, in their order. Ranks with the same number read the same account. `None` for
+/// a rank without such an account, or if another rank's account counts a part of the same traffic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Numbered {
     device: Vec<Option<u64>>,
@@ -103,7 +104,7 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// Of ranks on these hosts, in their order.
+    /// Numbers for ranks on these hosts, in their order.
     pub fn of(ranks: &[(usize, &Accounts)]) -> Self {
         let devices: BTreeSet<(usize, Number)> = ranks
             .iter()
@@ -113,7 +114,7 @@ impl Numbered {
             .iter()
             .flat_map(|(host, own)| own.below.iter().map(|device| (*host, *device)))
             .collect();
-        // Which sets of disks each disk is in.
+        // Sets of disks that contain each disk.
         let mut sets: BTreeMap<(usize, Number), BTreeSet<&[Number]>> = BTreeMap::new();
         for (host, own) in ranks {
             let disks = own.disks.as_deref().unwrap_or_default();
@@ -123,7 +124,7 @@ impl Numbered {
         }
         let device = |&(host, own): &(usize, &Accounts)| {
             let device = own.device?;
-            // What a device carries is counted once more by each device below it, which another rank may use by itself.
+            // A device's traffic is counted again by each device below it, which another rank may use directly.
             let mut lower = own.below.iter().map(|lower| (host, *lower));
             let is_apart =
                 !below.contains(&(host, device)) && !lower.any(|lower| devices.contains(&lower));
@@ -132,7 +133,7 @@ impl Numbered {
         let disks = ranks.iter().enumerate().map(|(rank, &(host, own))| {
             let disks = own.disks.as_deref()?;
             let is_one = |disk: &Number| sets.get(&(host, *disk)).is_some_and(|s| s.len() == 1);
-            // Bytes that end in memory have an account of nothing, and no other rank has the same.
+            // Bytes that end in memory have an empty account, shared with no other rank.
             let alone = disks.is_empty().then_some(rank);
             disks.iter().all(is_one).then_some((host, disks, alone))
         });
@@ -143,7 +144,7 @@ impl Numbered {
         }
     }
 
-    /// What a rank adds to the sums over the ranks `among`, where `hosts` says on which host each rank is.
+    /// Shares of a rank in the sums over the ranks `among`; `hosts` has the host of each rank.
     pub fn shares(&self, hosts: &[usize], among: &[usize], rank: usize) -> Shares {
         let adds = |numbers: &[Option<u64>]| match numbers.get(rank) {
             None | Some(None) => AccountShare::Unknown,
@@ -161,7 +162,8 @@ impl Numbered {
         }
     }
 
-    /// Which accounts of a rank's client other clients among `roster` read, too; `clients` numbers the clients of all ranks.
+    /// Accounts of a rank's client that other clients among `roster` read too; `clients` has the client of each
+    /// rank.
     pub fn shared(&self, clients: &[usize], roster: &[usize], rank: usize) -> SharedAccounts {
         let shared = |numbers: &[Option<u64>]| {
             numbers.get(rank).copied().flatten()?;
@@ -181,7 +183,7 @@ impl Numbered {
     }
 }
 
-/// Numbers keys in the order in which they first come.
+/// Numbers keys in the order of their first occurrence.
 fn numbers<K: Ord>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<u64>> {
     let mut known: BTreeMap<K, u64> = BTreeMap::new();
     keys.map(|key| {

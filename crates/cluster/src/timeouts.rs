@@ -1,47 +1,48 @@
-//! How long ranks wait for one that fills its files, prepares, carries out or ends a trial, before it counts as lost.
+//! Times that ranks wait for one that fills its files, prepares, runs or ends a trial, before it counts as
+//! lost.
 //!
-//! One that is given up too early ends a run that was sound; one that is given up late costs time. So the bounds are those of
-//! slow storage, a hard disk or a network file system, that all ranks share.
+//! Giving up too early ends a sound run; giving up late costs time. So the bounds suit slow storage, a hard
+//! disk or a network file system, shared by all ranks.
 
 use std::time::Duration;
 
 use iolab_workload::trial::{CacheState, TrialSpec};
 
-/// Bytes per second of all ranks together, at least.
+/// Least throughput of all ranks together, bytes per second.
 const BYTES: u64 = 4 << 20;
-/// Requests per second of all ranks together, at least.
+/// Least rate of all ranks together, requests per second.
 const REQUESTS: u64 = 25;
 
-/// How long a rank may take for each step of a trial.
+/// Time limits of a rank for each step of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// To prepare it.
+    /// Limit for preparing the trial.
     pub preparing: Duration,
-    /// To carry it out.
+    /// Limit for running the trial.
     pub carrying: Duration,
-    /// For what follows: written data is synced, trimmed blocks filled again, data read back.
+    /// Limit for the rest: written data is synced, trimmed blocks filled again, data read back.
     pub settling: Duration,
 }
 
-/// How long ranks may move so many bytes together, where one that has none to move answers within `answer`.
+/// Time limit for ranks to move `bytes` together, if a rank without data answers within `answer`.
 pub fn moving(bytes: u64, answer: Duration) -> Duration {
     answer + Duration::from_secs(bytes / BYTES)
 }
 
 impl Timeouts {
-    /// Those of a trial by so many ranks, where a rank that has nothing to move answers within `answer`.
+    /// Time limits of a trial by `ranks` ranks, if a rank without data answers within `answer`.
     pub fn of(trial: &TrialSpec, ranks: usize, answer: Duration) -> Self {
         let ranks = ranks as u64;
         let moving = |bytes| moving(bytes, answer);
-        // What each rank does with all of a region that they share.
+        // Work that each rank does on the whole of a shared region.
         let by_each = trial.region.saturating_mul(ranks);
         let only_if = |does: bool, bytes: u64| if does { bytes } else { 0 };
-        // Direct writes too, which the drive may hold in its cache until a sync.
+        // Direct writes too, which the drive may keep in its cache until a sync.
         let dirty = only_if(trial.writes_data(), trial.region);
         let warmed = only_if(trial.cache == CacheState::Hot, by_each);
         let refilled = only_if(trial.trims(), by_each);
         let read_back = only_if(trial.verify, trial.region);
-        // What is under way when the time is over, and dirty pages that a writer waits for, or syncs at the end.
+        // Requests in progress at the time limit, and dirty pages that a writer waits for, or syncs at the end.
         let workers = ranks.saturating_mul(trial.in_flight());
         let late = workers.saturating_mul(trial.largest_request());
         let span = trial.limit.time.unwrap_or_else(|| slowest(trial, ranks));
@@ -53,7 +54,7 @@ impl Timeouts {
     }
 }
 
-/// Duration on the slowest storage of a trial that is bounded by a number of requests, or by its rate.
+/// Duration on the slowest storage of a trial limited by a number of requests, or by its rate.
 fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
     let requests = trial.requests_bound().unwrap_or(0);
     let bytes = requests.saturating_mul(trial.largest_request());
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_for_a_time_is_soon_missed() {
+    fn timed_reads_are_soon_missed() {
         let timeouts = Timeouts::of(&timed(), 4, ANSWER);
         assert_eq!(
             (timeouts.carrying, timeouts.settling),
@@ -113,7 +114,7 @@ mod tests {
             ..timed()
         };
         let timeouts = Timeouts::of(&writes, 4, ANSWER);
-        // At 150 MB/s; within the span too, as a writer waits where too many pages are dirty.
+        // At 150 MB/s; within the span too, because a writer waits if too many pages are dirty.
         let disk = seconds(50_000 / 150);
         assert!(timeouts.settling > disk, "{timeouts:?}");
         assert!(timeouts.carrying > seconds(10) + disk, "{timeouts:?}");
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_count_by_their_number_where_they_are_small() {
+    fn small_requests_count_by_their_number() {
         let of = |bs: u64| {
             let trial = TrialSpec {
                 bs,
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn storage_that_does_not_keep_up_with_a_rate_is_waited_for() {
+    fn storage_slower_than_a_rate_is_awaited() {
         let of = |rate: u64, requests: u64| {
             let trial = TrialSpec {
                 rate: Some(Rate::Requests(rate)),

@@ -1,8 +1,8 @@
-//! The tree along which messages go: each rank exchanges messages with a few others only, however many there are.
+//! Tree along which messages go: each rank exchanges messages with only a few others, however many there are.
 
 use std::ops::Range;
 
-/// Children of a rank. Clocks are compared level by level: more children make fewer levels, whose bounds add up.
+/// Children per rank. Clocks are compared level by level: more children make fewer levels, whose bounds add up.
 pub const FANOUT: usize = 16;
 
 /// Ranks as a complete tree with rank 0 at the root.
@@ -13,7 +13,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of so many ranks, at least 1, with so many children each, at least 1.
+    /// Tree of `size` ranks, at least 1, with `fanout` children each, at least 1.
     pub fn new(size: usize, fanout: usize) -> Self {
         Self {
             size: size.max(1),
@@ -21,12 +21,12 @@ impl Tree {
         }
     }
 
-    /// The rank above; the root has none.
+    /// Parent rank; `None` for the root.
     pub fn parent(&self, rank: usize) -> Option<usize> {
         Some(rank.checked_sub(1)? / self.fanout)
     }
 
-    /// The ranks right below.
+    /// Child ranks.
     pub fn children(&self, rank: usize) -> Range<usize> {
         let first = rank.saturating_mul(self.fanout).saturating_add(1);
         let end = first.saturating_add(self.fanout);
@@ -49,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_rank_but_the_root_is_the_child_of_its_parent(size in 1usize..3_000, fanout in 1usize..40) {
+        fn every_rank_is_its_parents_child(size in 1usize..3_000, fanout in 1usize..40) {
             let tree = Tree::new(size, fanout);
             prop_assert_eq!(tree.parent(0), None);
             let mut children = 0;

@@ -1,4 +1,4 @@
-//! One trial by all ranks: a common start, and what they did, dated on the root's clock.
+//! One trial by all ranks: a common start, and all activity dated on the root's clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,70 +9,70 @@ use crate::collectives::{Gathered, Team};
 use crate::link::{Link, LossReason, LostRank};
 use crate::wire::{Reader, Writer};
 
-/// How clocks are compared, and how long ranks wait for each other.
+/// Parameters of clock comparison, and waiting times between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialTimeouts {
     /// Exchanges per session and pair of ranks.
     pub rounds: u32,
-    /// How long a rank waits for an answer.
+    /// Time that a rank waits for an answer.
     pub timeout: Duration,
-    /// How long a rank waits for one that measures: the time of the trial, and what preparing it takes.
+    /// Time that a rank waits for one that measures: the time of the trial, and of its preparation.
     pub trial: Duration,
 }
 
-/// Least time from the root's word to the common start, ns: ranks read their counters meanwhile.
+/// Least time from the root's message to the common start, ns: ranks read their counters meanwhile.
 const LEAD_MIN_NS: i64 = 2_000_000;
 
-/// What one rank did, by its own clock.
+/// Part of one rank in a trial, by its own clock.
 #[derive(Debug, Clone)]
 pub struct Contribution<T> {
-    /// When its workers were active.
+    /// Activity of its workers.
     pub activity: Activity,
-    /// What they moved over time.
+    /// Bytes moved over time.
     pub cumulative: CumulativeBytes,
-    /// Bytes moved.
+    /// Bytes moved in all.
     pub bytes: u64,
-    /// What else is joined on the way to the root.
+    /// Further data, joined on the way to the root.
     pub rest: T,
 }
 
-/// What all ranks did, by the root's clock.
+/// Parts of all ranks together, by the root's clock.
 #[derive(Debug, Clone)]
 pub struct MergedTrial<T> {
-    /// When they were active.
+    /// Activity of all ranks.
     pub activity: Activity,
-    /// Bytes moved.
+    /// Bytes moved in all.
     pub bytes: u64,
-    /// Throughput while all were active, MB/s, with the bounds that the clocks leave; `None` where they never were.
+    /// Throughput while all were active, MB/s, with the bounds set by the clocks; `None` if they never were.
     pub all_active: Option<Bounded>,
-    /// Bytes moved meanwhile, at least and at most.
+    /// Bytes moved meanwhile, least and greatest.
     pub all_active_bytes: (u64, u64),
-    /// What else was joined.
+    /// Further data, joined.
     pub rest: T,
 }
 
 impl<T> MergedTrial<T> {
-    /// Throughput from the first start to the last end, MB/s, with the bounds that the clocks leave.
+    /// Throughput from the first start to the last end, MB/s, with the bounds set by the clocks.
     pub fn throughput(&self) -> Bounded {
         self.activity.throughput(self.bytes)
     }
 }
 
-/// Why the ranks do not go on.
+/// Reason why the ranks do not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
-    /// A rank is lost.
+    /// Loss of a rank.
     Lost(LostRank),
-    /// A rank cannot take part, and says why.
+    /// A rank that cannot take part, with its reason.
     Unready(UnreadyRank),
 }
 
-/// What keeps a rank from taking part.
+/// A rank that cannot take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadyRank {
-    /// The rank.
+    /// Number of the rank.
     pub rank: usize,
-    /// What is wrong, and what to do about it.
+    /// Fault and remedy.
     pub message: String,
 }
 
@@ -92,11 +92,11 @@ impl From<LostRank> for Halt {
 }
 
 impl<L: Link> Team<L> {
-    /// Waits until all ranks have come so far, and learns whether they go on: every rank gets the same answer, also where
-    /// another one is lost, unless its own way to the root is cut.
+    /// Waits until all ranks have come this far, and learns whether they go on. Every rank gets the same
+    /// answer, even if another one is lost, unless its own path to the root is cut.
     ///
     /// # Errors
-    /// The rank that is lost, or the first one that is not ready.
+    /// The lost rank, or the first one that is not ready.
     pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), String>) -> Result<(), Halt> {
         let rank = self.link().rank();
         let trouble = ready.err().map(|message| UnreadyRank { rank, message });
@@ -115,7 +115,7 @@ impl<L: Link> Team<L> {
         verdict.0.map_or(Ok(()), Err)
     }
 
-    /// Agrees on the start of a trial for which every rank has prepared itself, or says what keeps it from that; gives the
+    /// Agrees on the start of a trial once every rank has prepared itself, or reports an obstacle. Returns the
     /// moment on this rank's own clock, ns.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl<L: Link> Team<L> {
         let before = self.link().now_ns();
         self.synchronise(habits.rounds, habits.timeout)?;
         let now = self.link().now_ns();
-        // A level takes no longer to hand a moment on than it took to compare clocks.
+        // Passing a moment on takes a level no longer than comparing clocks did.
         let levels = i64::from(self.height());
         let lead = (now - before).saturating_mul(levels).max(LEAD_MIN_NS);
         let start = self.announce(&[TimeInterval::exactly(now.saturating_add(lead))], in_all)?;
@@ -136,10 +136,10 @@ impl<L: Link> Team<L> {
             .ok_or(GARBLED.into())
     }
 
-    /// Brings what every rank did to the root, which gets the whole; a rank that took no part has `None`. `None` at the root
-    /// too where no rank took part.
+    /// Brings every rank's part to the root, which gets the whole; `own` is `None` for a rank that took no
+    /// part. The root gets `None` too if no rank took part.
     ///
-    /// Clocks are compared once more, so that what lies between is bounded from both sides.
+    /// Clocks are compared once more, so that the time in between is bounded from both sides.
     ///
     /// # Errors
     /// As [`Team::agree`].
@@ -181,14 +181,14 @@ impl<L: Link> Team<L> {
     }
 }
 
-/// The root sent what cannot be read.
+/// Loss of the root by an unreadable message.
 const GARBLED: LostRank = LostRank {
     rank: 0,
     why: LossReason::Garbled,
 };
 
-/// Whether all ranks go on: what keeps the first one of those that do not. A rank that is lost comes before all that can end by
-/// themselves.
+/// Whether all ranks go on: the obstacle of the first one that does not. A lost rank takes precedence over
+/// ranks that can end by themselves.
 #[derive(Debug)]
 pub(crate) struct GoAhead(pub(crate) Option<Halt>);
 
@@ -233,7 +233,7 @@ impl Gathered for GoAhead {
     }
 }
 
-/// What goes up after a trial.
+/// Report of a rank after a trial.
 struct RankSummary<T> {
     activity: Activity,
     bytes: u64,
@@ -272,7 +272,7 @@ impl<T: Gathered> Gathered for RankSummary<T> {
     }
 }
 
-/// Bytes moved within a span, whole ones.
+/// Whole bytes moved within a span, with bounds.
 #[derive(Debug, Clone, Copy)]
 struct Moved {
     least: u64,
@@ -287,7 +287,7 @@ impl Moved {
         }
     }
 
-    /// Throughput over so many ns, MB/s.
+    /// Throughput over `ns`, MB/s.
     fn per(self, ns: i64) -> Bounded {
         let rate = |bytes: u64| bytes as f64 * 1e3 / ns as f64;
         Bounded {

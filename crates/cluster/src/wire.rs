@@ -1,4 +1,5 @@
-//! How values become messages. Numbers take as many bytes as they need (LEB128), so that small ones are cheap.
+//! Encoding of values as messages. Numbers take as many bytes as they need (LEB128), so that small ones are
+//! cheap.
 
 /// A message being written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -7,12 +8,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// What was written.
+    /// Bytes written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// A number, 7 bits in a byte, the low ones first.
+    /// Writes a number, 7 bits per byte, the low ones first.
     pub fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
@@ -21,41 +22,41 @@ impl Writer {
         self.bytes.push(value as u8);
     }
 
-    /// A number of either sign: those near 0 are short.
+    /// Writes a number of either sign; those near 0 are short.
     pub fn signed(&mut self, value: i64) {
         self.number(((value << 1) ^ (value >> 63)) as u64);
     }
 
-    /// Text.
+    /// Writes a text.
     pub fn text(&mut self, text: &str) {
         self.blob(text.as_bytes());
     }
 
-    /// Bytes.
+    /// Writes bytes.
     pub fn blob(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
     }
 }
 
-/// A message being read. A message that is cut short or is not one gives `None`, and takes no memory.
+/// A message being read. A truncated or foreign message gives `None`, and takes no memory.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from the start.
+    /// Reader at the start of a message.
     pub fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
-    /// Whether all of it was read.
+    /// Whether everything was read.
     pub fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// A number.
+    /// Reads a number.
     pub fn number(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -73,24 +74,24 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A number of either sign.
+    /// Reads a number of either sign.
     pub fn signed(&mut self) -> Option<i64> {
         let folded = self.number()?;
         Some((folded >> 1) as i64 ^ -((folded & 1) as i64))
     }
 
-    /// The length of a list whose items take at least one byte each.
+    /// Reads the length of a list whose items take at least one byte each.
     pub fn length(&mut self) -> Option<usize> {
         let length = usize::try_from(self.number()?).ok()?;
         (length <= self.rest.len()).then_some(length)
     }
 
-    /// Text.
+    /// Reads a text.
     pub fn text(&mut self) -> Option<&'a str> {
         str::from_utf8(self.blob()?).ok()
     }
 
-    /// Bytes.
+    /// Reads bytes.
     pub fn blob(&mut self) -> Option<&'a [u8]> {
         let length = self.length()?;
         let (bytes, rest) = self.rest.split_at(length);
@@ -99,12 +100,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What can be written into a message and read from one.
+/// A value that can be written into a message and read from one.
 pub trait Wire: Sized {
-    /// Writes it into a message.
+    /// Writes the value into a message.
     fn write(&self, to: &mut Writer);
 
-    /// Reads it from a message; `None` where the message holds none.
+    /// Reads a value from a message; `None` if the message has none.
     fn read(from: &mut Reader<'_>) -> Option<Self>;
 }
 
@@ -211,7 +212,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
     }
 }
 
-/// A struct whose fields are written one after the other.
+/// A struct whose fields are written one after another.
 macro_rules! wired {
     ($($type:ident { $($field:ident),* $(,)? })*) => {$(
         impl $crate::wire::Wire for $type {
@@ -250,7 +251,7 @@ mod tests {
             }
             prop_assert_eq!(from.text(), Some(text.as_str()));
             prop_assert!(from.is_at_end());
-            // Cut short, its last item is missing.
+            // Truncated, its last item is missing.
             let mut from = Reader::new(&bytes[..bytes.len() - 1]);
             let all = (0..numbers.len() + signed.len()).all(|_| from.number().is_some());
             prop_assert!(!all || from.text().is_none());

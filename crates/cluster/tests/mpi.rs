@@ -1,8 +1,8 @@
-//! The transport over MPI, with real processes: `cargo test -p iolab-cluster --features mpi --test mpi`. It takes
-//! mpirun.
+//! Test of the MPI transport with real processes: `cargo test -p iolab-cluster --features mpi --test mpi`.
+//! Needs mpirun.
 //!
-//! This program starts itself under mpirun, and is then one of the ranks. All ranks run on this host, so that they share
-//! the kernel's clock: each adds an offset and a drift of its own to it, and the truth is known.
+//! This program starts itself under mpirun, and is then one of the ranks. All ranks run on this host and share
+//! the kernel's clock. Each adds its own offset and drift, so the truth is known.
 
 #![allow(
     clippy::print_stdout,
@@ -26,7 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The variable that tells a rank what to do.
+/// Environment variable with the role of a rank.
 const ROLE: &str = "IOLAB_CLUSTER_TEST";
 /// Exit code of a root that gave up on a rank.
 const GAVE_UP: i32 = 7;
@@ -35,20 +35,20 @@ const HABITS: TrialTimeouts = TrialTimeouts {
     timeout: Duration::from_secs(5),
     trial: Duration::from_secs(20),
 };
-/// The role of ranks of which number 1 does not join.
+/// Role of ranks of which number 1 does not join.
 const ABSENT: &str = "absent";
-/// The role of ranks of which number 1 does not leave.
+/// Role of ranks of which number 1 does not leave.
 const LEAVING: &str = "leaving";
-/// Trials of a run.
+/// Number of trials in a run.
 const TRIALS: u64 = 5;
-/// Bytes of messages on both sides of those of one piece, and of those that the receiver has to take meanwhile.
+/// Message lengths just below and above one piece, and above the window that needs an acknowledgement, bytes.
 const LENGTHS: [usize; 6] = [1, 2 << 10, (2 << 10) + 1, 32 << 10, (34 << 10) + 1, 3 << 20];
 
 fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
         return rank(&role);
     }
-    // Asked by test runners that look for a harness.
+    // Requested by test runners that look for a harness.
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 fn mpirun(ranks: usize, role: &str) -> Output {
     let own = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new("mpirun");
-    // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
+    // Open MPI needs these to start as root, and more ranks than CPUs.
     for (name, value) in [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -95,7 +95,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The ranks themselves hold what they find against the truth, and fail where it does not hold.
+/// Checks ranks against the truth; they compare their own findings, and fail on a difference.
 fn agrees_with_the_truth(ranks: usize) {
     let output = mpirun(ranks, "measure");
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -117,13 +117,14 @@ fn long_messages_arrive_whole() {
     println!("long messages arrive whole");
 }
 
-/// A rank that hangs while a message longer than the buffers of MPI is on its way to it is named all the same.
+/// Checks that a rank that hangs during a message longer than MPI's buffers is named all the same.
 fn one_takes_no_long_message(rank: usize) {
     let end = silent_rank_is_named(rank, &format!("deaf {rank}"));
     println!("rank {rank} took no long message: mpirun ended with {end}");
 }
 
-/// mpirun may end all ranks before the root speaks; either way nothing goes on.
+/// Checks the end of a run with a killed rank. mpirun may end all ranks before the root reports; either way
+/// nothing goes on.
 fn one_of_many_is_killed(rank: usize, trial: u64) {
     let output = mpirun(4, &format!("kill {rank} {trial}"));
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -135,13 +136,14 @@ fn one_of_many_is_killed(rank: usize, trial: u64) {
     );
 }
 
-/// The root notices a rank that does not answer any more, names it and ends all. Where it is the root itself, the others do.
+/// Checks that the root notices a rank that stops answering, names it and ends all. If it is the root itself,
+/// the others do.
 fn one_of_many_is_stopped(rank: usize, trial: u64) {
     let end = silent_rank_is_named(rank, &format!("stop {rank} {trial}"));
     println!("rank {rank} stopped in trial {trial}: mpirun ended with {end}");
 }
 
-/// How mpirun ends where one of four ranks falls silent: another one names it, and no process is left.
+/// Exit status of mpirun when one of four ranks falls silent: another one names it, and no process remains.
 fn silent_rank_is_named(rank: usize, order: &str) -> ExitStatus {
     let output = mpirun(4, order);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -153,7 +155,8 @@ fn silent_rank_is_named(rank: usize, order: &str) -> ExitStatus {
     output.status
 }
 
-/// MPI itself would wait for ever for a rank that does not join, or does not leave.
+/// Checks the time limit for a rank that does not join, or does not leave, for which MPI itself would wait for
+/// ever.
 fn no_rank_waits_for_ever(role: &str, wait: &str) {
     let output = mpirun(3, role);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -164,7 +167,8 @@ fn no_rank_waits_for_ever(role: &str, wait: &str) {
     println!("{role}: mpirun ended with {}", output.status);
 }
 
-/// A rank that waits for 3 s takes far less CPU time than that; MPI's own barrier would take all of it.
+/// Checks that a rank that waits for 3 s takes far less CPU time than that; MPI's own barrier would take all of
+/// it.
 fn those_who_wait_leave_the_cpu_alone() {
     let output = mpirun(3, "late 1 0");
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -180,14 +184,14 @@ fn those_who_wait_leave_the_cpu_alone() {
     println!("waiting takes these shares of a CPU: {shares:?}");
 }
 
-/// The ranks that do not end, by the process ids that they told. mpirun may return an instant before them.
+/// Ranks that do not end, by the process ids in their output. mpirun may return an instant before them.
 fn left_behind(stdout: &str) -> Vec<i32> {
     let pids = stdout.lines().filter_map(|line| line.strip_prefix("pid: "));
     let pids = pids.map(|pid| pid.parse().expect("a number"));
     pids.filter(|pid| !ends(*pid)).collect()
 }
 
-/// Waits for the end of a process that is not a child; false after a minute.
+/// Waits for the end of a process that is not a child. False after a minute.
 fn ends(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).expect("not 0");
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
@@ -202,13 +206,13 @@ fn ends(pid: i32) -> bool {
     poll(&mut wanted, Some(&minute)).is_ok_and(|ended| ended > 0)
 }
 
-/// The kernel's clock, which all ranks of a host share, ns.
+/// Kernel's clock, shared by all ranks of a host, ns.
 fn kernel_ns() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// CPU time that this process has taken, ns.
+/// CPU time of this process so far, ns.
 fn cpu_ns() -> i64 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
@@ -218,7 +222,7 @@ fn signal_itself(signal: Signal) {
     kill_process(getpid(), signal).expect("it may signal itself");
 }
 
-/// The clock that a rank believes in.
+/// Skew of a rank's clock.
 fn skew_of(rank: usize) -> Skew {
     Skew {
         offset_ns: (rank as i64 * 3_777_777_777) % 10_000_000_000 - 5_000_000_000,
@@ -226,9 +230,9 @@ fn skew_of(rank: usize) -> Skew {
     }
 }
 
-/// One rank's life.
+/// Whole life of a rank.
 fn rank(role: &str) -> ExitCode {
-    // Known only once MPI is started; until then nothing asks for the time.
+    // Known only once MPI is started; until then the clock is not read.
     let number = std::cell::Cell::new(0);
     let clock = || skew_of(number.get()).reading(kernel_ns());
     if role == ABSENT
@@ -273,7 +277,7 @@ fn rank(role: &str) -> ExitCode {
         if let Err(halt) = measure(&mut team, habits) {
             println!("rank {}: {halt}", number.get());
             if !team.is_root() {
-                // The root ends all ranks, unless it is the one that is lost.
+                // The root ends all ranks, unless it is the lost one itself.
                 thread::sleep(team.timeout_in_all(habits.trial));
             }
             team.link().abort(GAVE_UP);
@@ -289,7 +293,8 @@ fn rank(role: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Long messages up and down. The last one `deaf` does not take: the root not the one that comes up.
+/// Sends long messages up and down. The rank `deaf` does not receive the last one; if that is the root, the one
+/// coming up.
 fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
     let rank = team.link().rank();
     let is_deaf = deaf == Some(rank as u64);
@@ -316,7 +321,7 @@ fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
             Err(lost) => {
                 println!("rank {rank}: {lost}");
                 if rank > 0 {
-                    // The root ends all ranks, unless it is the one that is lost.
+                    // The root ends all ranks, unless it is the lost one itself.
                     thread::sleep(timeout * 4);
                 }
                 team.link().abort(GAVE_UP);
@@ -327,7 +332,7 @@ fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A trial of 20 ms and more, without I/O; the root holds it against the truth.
+/// A trial of 20 ms and more, without I/O, which the root compares with the truth.
 fn measure(team: &mut Team<impl Link>, habits: TrialTimeouts) -> Result<(), Halt> {
     let start = team.start(habits, Ok(()))?;
     let link = team.link();
@@ -368,7 +373,7 @@ fn measure(team: &mut Team<impl Link>, habits: TrialTimeouts) -> Result<(), Halt
     Ok(())
 }
 
-/// A reading of the rank's clock, and the moment of it by the kernel's.
+/// Reading of the rank's clock, and the same moment on the kernel's clock.
 fn dated(link: &impl Link) -> (TimeInterval, i64) {
     let earliest = kernel_ns();
     let reading = link.now_ns();
@@ -376,7 +381,7 @@ fn dated(link: &impl Link) -> (TimeInterval, i64) {
     (TimeInterval { earliest, latest }, reading)
 }
 
-/// Holds a time that the ranks found against the truth; both in words.
+/// Compares a time found by the ranks with the truth; returns both in words.
 fn held(found: Bounded, from: TimeInterval, to: TimeInterval) -> String {
     // The root's clock, which counts, runs fast or slow; its readings are whole ns.
     let rate = 1.0 + skew_of(0).drift_ppm * 1e-6;
@@ -394,7 +399,7 @@ fn held(found: Bounded, from: TimeInterval, to: TimeInterval) -> String {
     )
 }
 
-/// What was true of the ranks, by the kernel's clock.
+/// Truth about the ranks, by the kernel's clock.
 struct Truth {
     first_start: TimeInterval,
     last_start: TimeInterval,

@@ -1,4 +1,4 @@
-//! Accounts of devices, disks and NFS mounts that ranks have in common or not: sums over real messages between threads.
+//! Accounts of devices, disks and NFS mounts, shared by ranks or not: sums over real messages between threads.
 
 use std::thread;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const B: Number = (8, 1);
 const A1: Number = (8, 2);
 const A2: Number = (8, 3);
 
-/// What an account of a host holds: another bit for each, so that sums show what is in them, and how often.
+/// Value of a host's account: a separate bit for each, so that sums show their parts, and how often.
 fn held(host: usize, (_, minor): Number) -> u64 {
     1 << (8 * host as u64 + 2 * minor)
 }
@@ -33,7 +33,7 @@ fn stat(read_bytes: u64) -> DeviceStat {
     }
 }
 
-/// Of a rank whose target lies on a device, and that on disks; on none of them where it is the disk.
+/// Accounts of a rank whose target lies on a device on these disks; without disks, the device is a disk.
 fn on(device: Number, disks: &[Number]) -> Accounts {
     Accounts {
         device: Some(device),
@@ -50,7 +50,7 @@ fn over_nfs(file_system: Number) -> Accounts {
     }
 }
 
-/// What a rank reads.
+/// Reading of a rank.
 fn reading(host: usize, own: &Accounts) -> Counters {
     Counters {
         device: own.device.map(|device| stat(held(host, device))),
@@ -71,7 +71,7 @@ fn reading(host: usize, own: &Accounts) -> Counters {
     }
 }
 
-/// What the root gets of a trial by the ranks of a roster, each of which is a client by itself.
+/// Result at the root of a trial by the ranks of a roster, each of which is a client by itself.
 fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> TrialContribution {
     let timeout = Duration::from_secs(10);
     let hosts: Vec<usize> = ranks.iter().map(|(host, _)| *host).collect();
@@ -168,7 +168,7 @@ fn a_device_counts_once_per_host() {
 }
 
 #[test]
-fn the_first_rank_that_takes_part_reads_a_device_for_all() {
+fn first_participating_rank_reads_a_device_for_all() {
     let ranks = [A, B, B, A].map(|device| (0, on(device, &[])));
     assert_eq!(device(&trial(&ranks, &[0])), Some(held(0, A)));
     assert_eq!(device(&trial(&ranks, &[0, 3])), Some(held(0, A)));
@@ -200,14 +200,14 @@ fn partitions_are_devices_and_their_disk_counts_once() {
 }
 
 #[test]
-fn what_overlaps_without_being_the_same_has_no_sum() {
-    // A volume on both disks beside one on the first of them.
+fn overlapping_but_different_accounts_have_no_sum() {
+    // A volume on both disks, and one on the first of them.
     let volumes = [(0, on((9, 2), &[A, B])), (0, on((9, 3), &[A]))];
     let whole = trial(&volumes, &[0, 1]);
     assert_eq!(disks(&whole), None);
     let both = held(0, (9, 2)) + held(0, (9, 3));
     assert_eq!(device(&whole), Some(both));
-    // Each by itself is known: as a client, where it takes part alone, and on another host.
+    // Each by itself is known: as a client, as the only participant, and on another host.
     let own = client(&whole, 1).counters.bottom;
     assert_eq!(own.map(|own| own.stat.read_bytes), Some(held(0, A)));
     assert_eq!(disks(&trial(&volumes, &[0])), Some(held(0, A) + held(0, B)));
@@ -215,10 +215,10 @@ fn what_overlaps_without_being_the_same_has_no_sum() {
     let apart = [wide, (1, narrow.1)];
     let sum = held(0, A) + held(0, B) + held(1, A);
     assert_eq!(disks(&trial(&apart, &[0, 1])), Some(sum));
-    // A partition beside its whole disk, whose account has the partition's traffic.
+    // A partition and its whole disk, whose account has the partition's traffic.
     let nested = [(0, on(A, &[])), (0, on(A1, &[A]))];
     assert_eq!(device(&trial(&nested, &[0, 1])), None);
-    // A loop device over a file, beside the partition that the file lies on.
+    // A loop device over a file, and the partition with that file.
     let over_a_file = Accounts {
         below: vec![A1, A],
         ..on((7, 4), &[A])
@@ -230,13 +230,13 @@ fn what_overlaps_without_being_the_same_has_no_sum() {
     let apart = [upper, (1, lower.1)];
     let sum = held(0, (7, 4)) + held(1, A1);
     assert_eq!(device(&trial(&apart, &[0, 1])), Some(sum));
-    // A target on no device, beside one on a disk.
+    // A target on no device, and one on a disk.
     let nowhere = [(0, on(A, &[])), (0, Accounts::default())];
     assert_eq!(device(&trial(&nowhere, &[0, 1])), None);
 }
 
 #[test]
-fn a_loop_device_in_a_file_shows_in_the_sum() {
+fn loop_device_shows_in_the_sum() {
     let ranks = [(0, on(A1, &[A])), (0, on((7, 3), &[A]))];
     let all: Vec<_> = ranks.iter().map(|(host, own)| (*host, own)).collect();
     let numbered = Numbered::of(&all);
@@ -277,7 +277,7 @@ fn mounts_of_one_nfs_file_system_count_once() {
 }
 
 #[test]
-fn clients_that_share_a_device_know_the_first_of_them() {
+fn clients_sharing_a_device_know_the_first() {
     let ranks = [A, B, B, B].map(|device| (0, on(device, &[])));
     let whole = trial(&ranks, &every(&ranks));
     let of = |whole: &TrialContribution, rank| client(whole, rank).shared.device;
@@ -287,7 +287,7 @@ fn clients_that_share_a_device_know_the_first_of_them() {
     let some = trial(&ranks, &[0, 2, 3]);
     assert_eq!([2, 3].map(|rank| of(&some, rank)), [shared(2, 2); 2]);
     assert_eq!(of(&trial(&ranks, &[0, 3]), 3), None);
-    // The ranks of a host are one client: what they share is theirs.
+    // The ranks of a host are one client, to which shared accounts belong.
     let all: Vec<_> = ranks.iter().map(|(host, own)| (*host, own)).collect();
     let of_host = Numbered::of(&all).shared(&[0; 4], &[0, 1, 2, 3], 2);
     assert_eq!(of_host, SharedAccounts::default());

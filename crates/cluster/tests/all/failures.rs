@@ -1,4 +1,4 @@
-//! A rank that falls silent, or whose clock jumps: every other rank ends, within the time that is stated.
+//! A rank that falls silent, or whose clock jumps: every other rank ends within the stated time.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn delays() -> Delays {
     }
 }
 
-/// All ranks send something to the root and hear from it.
+/// All ranks send something to the root and get an answer.
 fn meet<L: Link>(team: &mut Team<L>) -> Result<(), LostRank> {
     team.gather(List(vec![0_u64]), TIMEOUT)?;
     let in_all = team.timeout_in_all(TIMEOUT);
@@ -31,7 +31,7 @@ fn meet<L: Link>(team: &mut Team<L>) -> Result<(), LostRank> {
 }
 
 #[test]
-fn every_rank_gives_up_on_one_that_falls_silent() {
+fn every_rank_gives_up_on_a_silent_one() {
     let size = 30;
     for silent in [1, 5, 17, 29] {
         let seats = network(&vec![Skew::default(); size], delays());
@@ -50,7 +50,7 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
                     let took = team.link().true_ns();
                     let result = (rank, result, took, in_time.as_nanos() as i64);
                     results.lock().expect("no panic").push(result);
-                    // Its process ends.
+                    // The process of the rank ends.
                     team.link().fall_silent();
                 });
             }
@@ -70,7 +70,7 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
 }
 
 #[test]
-fn those_whose_way_to_the_root_is_whole_learn_who_is_lost() {
+fn ranks_connected_to_the_root_learn_the_loss() {
     let habits = TrialTimeouts {
         rounds: 2,
         timeout: TIMEOUT,
@@ -130,7 +130,7 @@ fn the_root_names_the_rank_whose_clock_jumped() {
     assert_eq!((results[2], results[7]), (Ok(()), Ok(())));
 }
 
-/// Something with a date.
+/// A value with a date.
 struct Dated(Activity);
 
 impl Gathered for Dated {
@@ -175,9 +175,9 @@ fn every_rank_learns_which_one_cannot_start() {
     }
 }
 
-/// What a rank sends to the first one of its host too late is not taken for anything else, nor for what it sends there later.
+/// A late message to the first rank of a host is not mistaken for another one, nor for a later one.
 #[test]
-fn what_a_rank_is_too_late_to_send_is_passed_over() {
+fn late_messages_of_a_rank_are_skipped() {
     let clocks = [Skew::default(); 4];
     let results = together(&clocks, delays(), 3, |mut team| {
         let rank = team.link().rank();

@@ -1,5 +1,4 @@
-//! A rank that was built from another version, or says nothing: the root names it, and every rank ends within the time that is
-//! stated.
+//! A rank of another build, or a silent one: the root names it, and every rank ends within the stated time.
 
 use std::time::Duration;
 
@@ -18,19 +17,19 @@ const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
 };
-/// How long versions before this greeting wait.
+/// Waiting time of versions before this greeting.
 const BEFORE: Duration = Duration::from_secs(60);
 
-/// A rank that is not like the others.
+/// A rank that differs from the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Guest {
-    /// Built from another version that greets.
+    /// Built from another version with the greeting.
     Another,
-    /// Built from a version before that.
+    /// Built from a version before the greeting.
     Older,
-    /// Sends what no version sends.
+    /// Sends a message of no version.
     Garbage,
-    /// Says nothing at all.
+    /// Sends nothing at all.
     Silent,
     /// Answers the call, and hangs.
     Hangs,
@@ -54,7 +53,7 @@ fn greet(team: &mut Team<VirtualLink>, build: &str) -> HandshakeResult {
     team.greet(&own, "kernel", LIMITS, &differs)
 }
 
-/// What a version before this greeting does.
+/// Behaviour of a version before this greeting.
 fn greet_as_before(team: &mut Team<VirtualLink>) -> Result<(), LostRank> {
     let rank = team.link().rank();
     team.broadcast(b"0.0.9 150", BEFORE)?;
@@ -87,7 +86,7 @@ fn be(guest: Guest, team: &mut Team<VirtualLink>) -> Option<HandshakeResult> {
     None
 }
 
-/// What each rank knows in the end, and how long it took, where this rank is that guest.
+/// Final knowledge of each rank, and the time taken, if this rank is that guest.
 fn meet(guest: Guest, at: usize) -> Vec<(Option<HandshakeResult>, Duration)> {
     let delays = Delays {
         least_ns: 1_000,
@@ -100,7 +99,7 @@ fn meet(guest: Guest, at: usize) -> Vec<(Option<HandshakeResult>, Duration)> {
             false => Some(greet(&mut team, "1.0.0")),
         };
         let took = team.link().true_ns().unsigned_abs();
-        // Its process ends.
+        // The process of the rank ends.
         team.link().fall_silent();
         Ok::<_, LostRank>((met, Duration::from_nanos(took)))
     });
@@ -110,7 +109,7 @@ fn meet(guest: Guest, at: usize) -> Vec<(Option<HandshakeResult>, Duration)> {
         .collect()
 }
 
-/// What keeps the root from going on, and the host of the rank at this place as far as the root knows it.
+/// The root's reason to stop, and the host of the rank at this position as far as the root knows it.
 fn roots_word(
     results: &[(Option<HandshakeResult>, Duration)],
     at: usize,
@@ -150,7 +149,7 @@ fn ranks_of_one_build_meet() {
 }
 
 #[test]
-fn a_rank_of_another_build_is_named_and_all_end_by_themselves() {
+fn rank_of_another_build_is_named() {
     for at in [1, 5, 12, 17, 39] {
         let results = meet(Guest::Another, at);
         all_end_in_time(&results, at);
@@ -171,7 +170,7 @@ fn a_rank_of_another_build_is_named_and_all_end_by_themselves() {
 }
 
 #[test]
-fn a_rank_of_a_version_before_the_greeting_is_named() {
+fn rank_before_the_greeting_is_named() {
     let tree = Tree::new(SIZE, FANOUT);
     for at in [1, 5, 12, 13, 17, 39] {
         let results = meet(Guest::Older, at);
@@ -183,14 +182,14 @@ fn a_rank_of_a_version_before_the_greeting_is_named() {
         assert_eq!(rank, at);
         match tree.children(at).is_empty() {
             true => assert_eq!((why, known), (LossReason::Stranger, Some(host(at)))),
-            // An inner rank waits for its children before it answers, so that it is silent.
+            // An inner rank waits for its children before it answers, so it is silent.
             false => assert!(matches!(why, LossReason::Silent(_)), "{why:?}"),
         }
     }
 }
 
 #[test]
-fn a_root_of_a_version_before_the_greeting_is_known_to_those_next_to_it() {
+fn root_before_the_greeting_is_recognised() {
     let results = meet(Guest::Older, 0);
     all_end_in_time(&results, 0);
     for (rank, (met, took)) in results.iter().enumerate().skip(1) {
@@ -218,7 +217,7 @@ fn a_rank_that_sends_garbage_is_named() {
 }
 
 #[test]
-fn a_rank_that_hangs_is_named_with_its_host_once_it_has_spoken() {
+fn hanging_rank_is_named_with_its_host() {
     for (guest, at) in [Guest::Silent, Guest::Hangs]
         .into_iter()
         .flat_map(|guest| [1, 5, 17, 39].map(|at| (guest, at)))

@@ -1,4 +1,4 @@
-//! Ranks as threads on a network whose clocks and delays are made up: what they find is held against the truth.
+//! Ranks as threads on a network with made-up clocks and delays: their findings are compared with the truth.
 
 mod accounts;
 mod failures;

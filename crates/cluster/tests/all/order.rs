@@ -1,4 +1,4 @@
-//! What the root has the other ranks do.
+//! Orders of the root to the other ranks.
 
 use std::time::Duration;
 
@@ -64,9 +64,9 @@ fn orders_arrive_as_they_were_given() {
 }
 
 #[test]
-fn every_setting_of_a_trial_is_in_its_order() {
+fn order_contains_every_setting_of_a_trial() {
     for setting in SETTINGS {
-        // What a setting can be, of those texts that it takes.
+        // Possible values of a setting, among the texts that it accepts.
         let texts = [
             "7", "2", "3", "8k", "false", "true", "25%", "10ms", "rand", "zipf:1.5", "hot",
             "shared", "private", "interleaved", "io_uring", "each", "zero", "poisson", "50",
@@ -85,7 +85,7 @@ fn every_setting_of_a_trial_is_in_its_order() {
 }
 
 #[test]
-fn what_is_no_setting_is_refused_and_not_lost() {
+fn trials_beyond_settings_are_refused() {
     let trial = TrialSpec {
         others: Others {
             before: 1,

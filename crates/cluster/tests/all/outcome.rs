@@ -1,4 +1,4 @@
-//! What a trial did, on its way up the tree.
+//! Outcome of a trial on its way up the tree.
 
 use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
 use iolab_cluster::collectives::Gathered;
@@ -20,8 +20,7 @@ use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::series::{Interval, Series};
 use iolab_workload::verify::{FaultKind, Verified};
 
-/// Of a rank all of whose accounts an earlier one reads.
-/// The same share of every account.
+/// Shares with the same value for every account.
 const fn of_each(account: AccountShare) -> Shares {
     Shares {
         host: account,
@@ -31,6 +30,7 @@ const fn of_each(account: AccountShare) -> Shares {
     }
 }
 
+/// Shares of a rank whose accounts an earlier rank reads.
 const READ_BY_ANOTHER: Shares = of_each(AccountShare::Nothing);
 
 fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
@@ -40,7 +40,7 @@ fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
     }
 }
 
-/// As many intervals as the series of a rank has, with a latency of its own in each.
+/// Latencies for as many intervals as the series of a rank has, different in each.
 fn latencies(rank: u64) -> LatencyOverTime {
     let interval = |number: u64| {
         let ns = 1000 * (rank + 1) + number;
@@ -82,8 +82,8 @@ fn operations(rank: u64) -> PerOperation<Tally> {
     }
 }
 
-/// What rank `rank` did: everything has a value, and differs between ranks. `first` says whether it is the first to read its
-/// accounts.
+/// Part of rank `rank`: everything has a value, and differs between ranks. `first` says whether it is the first
+/// to read its accounts.
 fn deed(rank: u64, first: bool) -> TrialContribution {
     let mut verified = Verified::default();
     verified.count(FaultKind::Torn, 8192 * (rank + 1));
@@ -177,7 +177,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
     }
 }
 
-/// As it goes up where the rank is a client by itself.
+/// The part as it goes up if the rank is a client by itself.
 fn with_client(mut deed: TrialContribution) -> TrialContribution {
     let rank = deed.parts[0].rank as usize;
     let shared = SharedAccounts {
@@ -240,7 +240,7 @@ fn what_is_sent_is_what_arrives() {
 
 #[test]
 fn ranks_are_added_up_and_hosts_counted_once() {
-    // Ranks 0 and 1 share a host, rank 2 has one of its own.
+    // Ranks 0 and 1 share a host, rank 2 has its own.
     let all = [(0, true), (1, false), (2, true)].map(|(rank, first)| deed(rank, first));
     let [a, b, c] = all;
     let backwards = c.clone().join(sent(&b)).join(sent(&a));
@@ -252,7 +252,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     let waits = outcome.operations.write.waits.as_ref().expect("at a rate");
     assert_eq!((waits.response.len(), waits.lateness.len()), (33, 33));
     assert_eq!(outcome.operations.sync.latency.len(), 33);
-    // They end with their syncs, each when it is done.
+    // Ranks end with their syncs, each when its sync is done.
     assert_eq!((outcome.end_sync_ns, outcome.paused_ns), (20, 3));
     assert_eq!(outcome.counters.device.map(|d| d.read_bytes), Some(14));
     assert_eq!(outcome.counters.process_io.map(|io| io.rchar), Some(6));
@@ -261,7 +261,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
         panic!("{:?}", outcome.failure);
     };
     assert_eq!(failed.place, "rank 1 on b");
-    // All ranks see the same region: the reading with the most cached pages counts.
+    // All ranks observe the same region: the reading with the most cached pages counts.
     let before = outcome.region.before.expect("seen");
     assert_eq!(
         (before.looked_bytes, before.resident_bytes),
@@ -295,7 +295,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
 }
 
 #[test]
-fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
+fn intervals_are_summed_in_the_longer_ones() {
     let with = |length_ns: u64, count: u64| {
         let mut deed = deed(0, true);
         let interval = |number| Interval {
@@ -325,7 +325,7 @@ fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
 }
 
 #[test]
-fn moments_of_a_rank_are_bounded_by_the_clock_that_sees_them() {
+fn moments_are_bounded_by_the_observing_clock() {
     let mut clock = OtherClock::default();
     clock.learn(vec![Exchange {
         asked: 100,
@@ -349,7 +349,7 @@ fn moments_of_a_rank_are_bounded_by_the_clock_that_sees_them() {
 }
 
 #[test]
-fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
+fn client_latencies_are_merged_before_quantiles() {
     let all = [(0, true), (1, false), (2, false)].map(|(rank, first)| deed(rank, first));
     let mut latency = new_latency_histogram();
     for deed in &all {
@@ -364,14 +364,14 @@ fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
     let client = whole.client(0, Medium::Storage, SharedAccounts::default());
     assert_eq!(client.operations.read.latency, LatencySummary::of(&latency));
     assert_eq!(client.operations.read.requests, latency.len());
-    // The device of the host counts once, what each process was counted for is added.
+    // The device of the host counts once; the processes' own counts are added.
     let counters = client.counters;
     assert_eq!(counters.device.map(|device| device.read_bytes), Some(7));
     assert_eq!(counters.process_io.map(|io| io.rchar), Some(6));
 }
 
 #[test]
-fn what_ranks_see_of_bytes_of_their_own_is_added_up() {
+fn observations_of_separate_bytes_add_up() {
     let apart = |rank| TrialContribution {
         apart: true,
         region_bytes: 1 << 19,
@@ -387,7 +387,7 @@ fn what_ranks_see_of_bytes_of_their_own_is_added_up() {
 }
 
 #[test]
-fn a_host_that_does_not_know_makes_the_sum_unknown() {
+fn unknown_reading_makes_the_sum_unknown() {
     let mut other = deed(1, true);
     other.outcome.counters.device = None;
     assert_eq!(
@@ -415,16 +415,16 @@ fn the_host_that_was_worse_off_counts() {
         (pressure.cpu_khz, pressure.steal_ns)
     };
     let (slow, fast) = (Some(800_000), Some(3_000_000));
-    // A host that is throttled is not hidden by one that is not, whichever comes first.
+    // A throttled host is not hidden by one that is not, whichever comes first.
     for (a, b) in [(slow, fast), (fast, slow)] {
         assert_eq!(of(under(a, Some(5)), under(b, Some(9))), (slow, Some(9)));
     }
     assert_eq!(of(under(None, None), under(fast, Some(1))), (fast, Some(1)));
 }
 
-/// Ctrl-Z at one rank of a host: the kernel counts nothing of it for the others.
+/// Ctrl-Z at one rank of a host, which the kernel does not count for the others.
 #[test]
-fn the_rank_that_was_stopped_longest_counts_whoever_reads_the_account_of_its_host() {
+fn longest_stopped_rank_counts_for_its_host() {
     let stopped = |rank: u64, first, ns| {
         let mut deed = deed(rank, first);
         deed.outcome.counters.pressure.suspended_ns = ns;

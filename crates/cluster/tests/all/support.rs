@@ -1,11 +1,12 @@
-//! A network with delays of its own for each pair of ranks and each way.
+//! A network with different delays for each pair of ranks and each direction.
 
 use std::thread;
 
 use iolab_cluster::collectives::Team;
 use iolab_synthetic::virtual_network::{Costs, Skew, VirtualLink, network};
 
-/// Delays between `least_ns` and `greatest_ns`, of which each pair and way has a part of its own, and each message the rest.
+/// Delays between `least_ns` and `greatest_ns`: one part is fixed per pair and direction, the rest varies per
+/// message.
 pub(crate) struct Delays {
     pub(crate) least_ns: u64,
     pub(crate) greatest_ns: u64,
@@ -37,7 +38,7 @@ pub(crate) fn scrambled(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Has each rank do its part on a thread of its own; what they return, in the order of ranks.
+/// Runs each rank's part on a separate thread; results in the order of ranks.
 pub(crate) fn together<R: Send, E: Send>(
     clocks: &[Skew],
     delays: Delays,

@@ -1,4 +1,4 @@
-//! A clock that is off, drifts, or sits behind an asymmetric delay moves no number by more than the bound that is stated.
+//! A clock that is off, drifts, or has an asymmetric delay moves no number by more than the stated bound.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const HABITS: TrialTimeouts = TrialTimeouts {
     trial: Duration::from_secs(100),
 };
 
-/// True start and end of a rank, ns, its number, and what it moved: no number of it is changed on the way.
+/// True start and end of a rank, ns, its number, and its bytes; none of them changes on the way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Truth {
     rank: u64,
@@ -66,7 +66,7 @@ impl Gathered for Truths {
     }
 }
 
-/// Trials of half a second to a second by ranks of different speed; the last one, with what was true of it.
+/// Trials of half a second to a second by ranks of different speed; the last one, with its truth.
 fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> MergedTrial<Truths> {
     let seed = delays.seed;
     let ranks = together(clocks, delays, fanout, |mut team| {
@@ -128,7 +128,7 @@ proptest! {
         let truths = &whole.rest.0;
         prop_assert_eq!(truths.len(), clocks.len());
         prop_assert_eq!(whole.bytes, truths.iter().map(|t| t.bytes).sum::<u64>());
-        // The root's clock is the one that counts: a number cannot be better than the clock it is measured with.
+        // The root's clock counts: a number cannot be better than the clock it is measured with.
         let shown = |at: i64| clocks[0].reading(at) as f64;
         let first = truths.iter().map(|t| t.start).min().expect("ranks");
         let last_start = truths.iter().map(|t| t.start).max().expect("ranks");
@@ -177,7 +177,7 @@ fn ranks_start_together() {
     let whole = trials(&clocks, delays, 4, 2);
     let starts = || whole.rest.0.iter().map(|truth| truth.start);
     let apart = starts().max().expect("ranks") - starts().min().expect("ranks");
-    // 100 us is what the wake-ups differ by, and three levels are off by up to 20 us each.
+    // Wake-ups differ by up to 100 us, and three levels are off by up to 20 us each.
     assert!(apart < 100_000 + 3 * 20_000, "{apart} ns");
     let found = whole.activity.skew_ns();
     assert!(

@@ -159,8 +159,8 @@ fn change_inside(claim: &Claim, truth: &Truth) -> Option<bool> {
     })
 }
 
-/// Ratio shown by four of five runs in which a tenth of the trials stalls to 0.4: a stall is nearer to its
-/// level than half of the change.
+/// Ratio of a change that four of five runs show when a tenth of the trials stalls to 0.4: a stall is nearer to
+/// its level than half of the change.
 const LEAST: f64 = 0.15;
 /// A ratio three times as far, on the logarithms.
 const FAR: f64 = 0.0033;
