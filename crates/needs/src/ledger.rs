@@ -1,7 +1,7 @@
-//! The skips of one `cargo test`, which runs each test program as a separate process.
+//! Skips of one `cargo test`, which runs each test program as a separate process.
 //!
-//! Each process appends to a file whose name contains the id and the start of its ancestor `cargo`, so that concurrent `cargo
-//! test` runs in one workspace use separate files.
+//! Each process appends to a file whose name contains the id and the start of its ancestor `cargo`, so that
+//! concurrent `cargo test` runs in one workspace use separate files.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,14 +15,14 @@ use crate::{Need, folder_on_disk};
 /// Age after which ledgers that were never listed are removed, if their `cargo` has ended.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A test that was not carried out, or only in part.
+/// A test that was not run, or only in part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Skip {
-    /// What the machine lacks.
+    /// Requirement that the machine lacks.
     pub need: Need,
-    /// The test: its program, with its name or its position in the source.
+    /// Test program, with the test's name or its position in the source.
     pub test: String,
-    /// How the lack was noticed.
+    /// Evidence of the lack.
     pub reason: String,
 }
 
@@ -50,12 +50,13 @@ impl Skip {
     }
 }
 
-/// The file of one `cargo test`.
+/// File of one `cargo test`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger(PathBuf);
 
 impl Ledger {
-    /// The ledger of the `cargo` that started this process, directly or not; without one, that of the parent process.
+    /// Ledger of the `cargo` that started this process, directly or not; without one, the parent process's
+    /// ledger.
     ///
     /// # Errors
     ///
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_add_at_once_is_there_once_each() {
+    fn concurrent_skips_are_stored_once_each() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger(folder.path().join("not yet/there"));
         assert!(ledger.take().unwrap().is_empty());

@@ -1,9 +1,9 @@
-//! What tests need from a machine, and which of them were skipped.
+//! Requirements of tests on a machine, and the record of skipped tests.
 //!
-//! A test without something that it needs calls [`skip`] with a typed [`Need`] and returns. The skip is printed at once, also
-//! where the test harness captures output, and stored in the [`ledger`] of this `cargo test`; the last test program of the
-//! workspace, `tests/skips.rs`, counts and lists all skips. `IOLAB_REQUIRE` names needs that this machine must have
-//! (`root,fuse,fio`, or `all`): a skip for one of them fails the test.
+//! A test whose requirement is missing calls [`skip`] with a typed [`Need`] and returns. The skip is printed at
+//! once, even if the test harness captures output, and stored in the [`ledger`] of this `cargo test`. The last
+//! test program of the workspace, `tests/skips.rs`, counts and lists all skips. `IOLAB_REQUIRE` names needs
+//! that this machine must meet (`root,fuse,fio`, or `all`): a skip for one of them fails the test.
 //!
 //! Begin with [`Need`]; [`root`], [`tool`] and [`ordinary_user`] check common needs.
 
@@ -29,7 +29,7 @@ pub use require::{Required, UnknownNeed, VARIABLE};
 pub use system_calls::{refuse_system_calls, slow_system_calls};
 pub use temporary::folder_on_disk;
 
-/// Skips that this process has printed, to print that of a test with many cases once.
+/// Skips that this process has printed, so that a test with many cases prints its skip once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());
 
 /// Records that the calling test, or the rest of it, is skipped because this machine lacks something.

@@ -1,11 +1,11 @@
-//! System calls that fail, as on an older kernel or behind a container's filter, or that take longer.
+//! System calls that fail, as on an older kernel or in a container with a filter, or that take longer.
 
 #![allow(unsafe_code)] // filters are set by calls that no safe crate has
 
-/// Steps of a filter at most (`BPF_MAXINSNS`).
+/// Most steps of a filter (`BPF_MAXINSNS`).
 const STEPS_MAX: usize = 4096;
 
-/// A step that jumps over so many others where its condition holds, and where it does not.
+/// A step that skips `jt` steps if its condition is true, and `jf` if not.
 fn jump(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter {
         code: code as u16,
@@ -19,14 +19,14 @@ fn step(code: u32, k: u32) -> libc::sock_filter {
     jump(code, k, 0, 0)
 }
 
-/// Has the kernel fail these system calls with `errno` in this thread, in those that it starts, and in what they execute. It allocates,
-/// so that between fork and exec it is for programs with one thread.
+/// Makes the kernel fail these system calls with `errno` in this thread, in threads that it starts, and in
+/// programs they execute. It allocates, so between fork and exec it is only for programs with one thread.
 ///
 /// # Errors
-/// When the kernel takes no filter.
+/// The kernel accepts no filter.
 ///
 /// # Panics
-/// With more calls than one filter's jump reaches over, 254.
+/// More calls than one filter's jump can skip, 254.
 pub fn refuse_system_calls(calls: &[libc::c_long], errno: i32) -> std::io::Result<()> {
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     let fail = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
@@ -41,11 +41,11 @@ pub fn refuse_system_calls(calls: &[libc::c_long], errno: i32) -> std::io::Resul
     install(&mut steps)
 }
 
-/// Has the kernel take longer for every system call of this thread, of those that it starts, and of what they execute: it divides some
-/// 4,000 times before each, about 20 us on x86-64.
+/// Makes every system call of this thread, of threads that it starts, and of programs they execute take longer.
+/// The kernel divides some 4,000 times before each, about 20 us on x86-64.
 ///
 /// # Errors
-/// When the kernel takes no filter.
+/// The kernel accepts no filter.
 pub fn slow_system_calls() -> std::io::Result<()> {
     let divide = step(libc::BPF_ALU | libc::BPF_DIV | libc::BPF_K, 1);
     let mut steps = vec![step(libc::BPF_LD | libc::BPF_IMM, u32::MAX)];

@@ -1,10 +1,10 @@
-//! Where tests make temporary files on the disk of the sources, also in unit tests and as an ordinary user.
+//! Temporary files of tests on the disk of the sources, also in unit tests and as an ordinary user.
 
 use std::path::PathBuf;
 use std::{fs, io};
 
-/// Cargo's folder for temporary files of tests, for a test program in `target/PROFILE/deps`: the one that `CARGO_TARGET_TMPDIR` names,
-/// which unit tests lack.
+/// Cargo's folder for temporary files of tests, for a test program in `target/PROFILE/deps`. Integration tests
+/// have it in `CARGO_TARGET_TMPDIR`, unit tests do not.
 ///
 /// # Errors
 ///
