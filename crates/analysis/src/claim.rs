@@ -5,7 +5,7 @@
 //! could reverse a comparison makes it [`Difference::CannotTell`]. METHODS.md has the rules and their measured error rates.
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
-//! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `standard.rs` tests of a standard without them, `change.rs` levels over time,
+//! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `change.rs` levels over time,
 //! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `overhead.rs` what that takes beside its I/O, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
@@ -31,11 +31,10 @@ mod shared_limit;
 mod signs;
 mod simplicity;
 mod stages;
-mod standard;
 mod tail;
 
 pub use answers::{
-    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, RateTimes, Rates, Verified,
+    Aspect, FixedCost, FixedCosts, Load, Preparation, Programs, RateTimes, Rates, Verified,
 };
 pub use best::{Best, Candidate, Standing};
 use best::{best_of_curves, ways};
@@ -59,16 +58,16 @@ pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 use schemars::JsonSchema;
 use serde::Serialize;
-pub use series::{Course, Groups, Shape, State, Steady, dependent_cells, drifting_cells, groups};
+pub use series::{
+    Groups, State, Steady, dependent_cells, drifting_cells, drifts, groups, two_groups,
+};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use signs::signs;
 pub use stages::{JournalledSyncs, Largest, TimeByLayer};
-pub use standard::Conformance;
 use tail::long_tail;
 pub use tail::{LongTail, TailObstacle, leaves_tails_open};
 
 use crate::analysis::Analysis;
-use crate::bends::Bends;
 
 /// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -104,18 +103,12 @@ pub enum Claim {
     Steady(Steady),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(Rounds),
-    /// How far a run without such rounds is the test of a standard that it follows.
-    Standard(Conformance),
     /// The gain of more requests in flight.
     Queued(Queued),
     /// A fixed cost of a request, and a bandwidth for its bytes.
     FixedCosts(FixedCosts),
-    /// Where curves over I/O sizes bend.
-    Bent(Bent),
     /// What groups reach together, compared with each alone.
     Together(Together),
-    /// Trials that drift, depend on earlier ones, or form two groups.
-    Course(Course),
     /// Whether a phenomenon of another run is there again.
     Reproduced(Reproduction),
     /// What interventions show of suspects.
@@ -140,7 +133,6 @@ impl Claim {
             Self::TooFew(few) => few.cells.clone(),
             Self::NoChange(kept) => kept.cells.clone(),
             Self::Steady(steady) => steady.cells.clone(),
-            Self::Course(course) => course.cells.clone(),
             Self::LongTail(tail) => vec![tail.cell],
             Self::TimeByLayer(time) => vec![time.cell],
             Self::Change(change) => vec![change.cell],
@@ -155,9 +147,7 @@ impl Claim {
             | Self::Load(_)
             | Self::Preparation(_)
             | Self::FixedCosts(_)
-            | Self::Bent(_)
             | Self::Rounds(_)
-            | Self::Standard(_)
             | Self::Reproduced(_)
             | Self::Suspects(_) => Vec::new(),
         }
@@ -170,9 +160,7 @@ impl Claim {
             | Self::Load(Load { run, .. })
             | Self::Preparation(Preparation { run, .. })
             | Self::FixedCosts(FixedCosts { run, .. })
-            | Self::Bent(Bent { run, .. })
             | Self::Rounds(Rounds { run, .. })
-            | Self::Standard(Conformance { run, .. })
             | Self::Reproduced(Reproduction { run, .. })
             | Self::Suspects(Suspects { run, .. }) => vec![*run],
             Self::Programs(programs) => vec![programs.run],
@@ -184,11 +172,6 @@ impl Claim {
     }
 }
 
-/// Bends of the curves of a run, from the breakpoints `found`. Separate from other claims because the fit is slow.
-pub fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Claim> {
-    answers::bent(analysis, found, run).map(Claim::Bent)
-}
-
 /// The claims about several runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfRuns {
@@ -198,7 +181,7 @@ pub struct OfRuns {
     pub across: Vec<Claim>,
 }
 
-/// All claims about runs except bends. Deterministic. Where two runs contradict each other, both claims become
+/// All claims about runs. Deterministic. Where two runs contradict each other, both claims become
 /// [`Difference::CannotTell`].
 pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let each = runs
@@ -251,7 +234,6 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
         return all;
     }
     all.extend(rounds::rounds(run, place).map(Claim::Rounds));
-    all.extend(standard::conformance(run, place).map(Claim::Standard));
     all.extend(answers::verified(run, place).map(Claim::Verified));
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));
@@ -273,6 +255,5 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
     let together = shared_limit::shared_limits(run, place).into_iter();
     all.extend(together.map(Claim::Together));
-    all.extend(series::courses(run, place).into_iter().map(Claim::Course));
     all
 }

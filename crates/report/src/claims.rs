@@ -1,9 +1,6 @@
 //! Claims as data for other programs, each with its sentence. One function makes them, for every format that has JSON.
 
-use std::borrow::Cow;
-
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_record::ShownLatency;
 use iolab_workload::escape_control::escape_control;
@@ -32,9 +29,8 @@ pub(crate) struct ClaimData<E> {
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `no-level-change` (no trial of a soak changes its level),
-    /// `steady-state`, `not-written-over`, `not-steady`, `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`,
-    /// `rounds-not-judged` (rounds that are repeated until they are steady), `standard` (a test of a standard without rounds), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
-    /// `two-groups`, `time-by-layer` (which layer takes the time of
+    /// `not-written-over`, `not-steady`, `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`,
+    /// `rounds-not-judged` (rounds that are repeated until they are steady), `queued`, `fixed-costs`, `shared-limit`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
     /// `more-than-devices` (a program says that it moved more than devices can have carried), `nothing-of-note`, `device-load`, `most-io`.
@@ -71,21 +67,19 @@ pub(crate) struct QuantityData {
     group: Option<String>,
 }
 
-/// A run with its id, and where its curves bend.
+/// A run with its id.
 #[derive(Debug, Clone)]
 pub(crate) struct IdentifiedRun<'a> {
     pub(crate) id: String,
     pub(crate) analysis: &'a Analysis,
-    pub(crate) bends: Cow<'a, Bends>,
 }
 
 /// All claims of some runs in the order in which they are shown: those of each run, and then what several show together.
 pub(crate) fn of_runs(runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim>> {
     let OfRuns { each, across } = claim::of_runs(&analyses(runs));
     let mut all = Vec::new();
-    for (place, (mut claims, run)) in each.into_iter().zip(runs).enumerate() {
-        claims.extend(claim::bent(run.analysis, &run.bends, place));
-        all.extend(in_order(&claims, runs));
+    for claims in &each {
+        all.extend(in_order(claims, runs));
     }
     all.extend(in_order(&across, runs));
     all

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::Claim;
 use iolab_analysis::runs::RunName;
 use iolab_workload::escape_control::escape_control;
@@ -158,7 +157,6 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
         .map(|(name, run)| IdentifiedRun {
             id: name.id.clone(),
             analysis: run.analysis(),
-            bends: Cow::Owned(Bends::of(run.analysis())),
         })
         .collect();
     let concluded: Vec<_> = runs.iter().map(|(_, run)| concluded(run)).collect();

@@ -30,7 +30,7 @@ pub use disturbance::{
 };
 use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;
-pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
+pub use limits::{limits, no_given_load, one_cache_state};
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
 pub use ranks::{caches_kept, imbalance, stragglers};
@@ -42,7 +42,6 @@ use sentences::WrittenClaims;
 pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, Estimate};
 use iolab_figure::result_names;
 use iolab_record::ServedBy;
@@ -66,17 +65,15 @@ const TOPICS: &[&[Says]] = &[
     ceiling::SAYS,
     ranks::SAYS,
     precision::SAYS,
+    &[sentences::of_trials],
     tail::UNKNOWN,
     stages::SAYS,
     run_status::FAILURES,
 ];
 
-/// A run with the bends of its curves.
-pub type Bending<'a> = (&'a Analysis, &'a Bends);
-
 /// All findings about one run: results in the order of [`claim::Role`], then limits, then what it does not show.
-pub fn findings(analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
-    let OfRuns { mut each, .. } = of_runs(&[(analysis, bends)]);
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let OfRuns { mut each, .. } = of_runs(&[analysis]);
     each.pop().unwrap_or_default()
 }
 
@@ -90,13 +87,11 @@ pub struct OfRuns {
 }
 
 /// All findings about runs that are shown together.
-pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
-    let analyses: Vec<&Analysis> = runs.iter().map(|(analysis, _)| *analysis).collect();
-    let claims = claim::of_runs(&analyses);
-    let own = claims.each.into_iter().zip(runs).enumerate();
-    let each = own.map(|(place, (mut claims, (analysis, bends)))| {
-        claims.extend(claim::bent(analysis, bends, place));
-        let (shown, not) = sentences::written(&claims, &analyses);
+pub fn of_runs(analyses: &[&Analysis]) -> OfRuns {
+    let claims = claim::of_runs(analyses);
+    let own = claims.each.iter().zip(analyses);
+    let each = own.map(|(claims, analysis)| {
+        let (shown, not) = sentences::written(claims, analyses);
         let said = |written: Vec<WrittenClaims<'_>>| {
             let findings = written.into_iter().map(|one| one.finding);
             findings.collect::<Vec<Finding>>()
@@ -107,7 +102,7 @@ pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
     OfRuns {
         each: each.collect(),
         across: across
-            .map(|one| sentences::finding(one, &analyses))
+            .map(|one| sentences::finding(one, analyses))
             .collect(),
     }
 }

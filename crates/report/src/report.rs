@@ -108,9 +108,7 @@ impl<'a> StudyReport<'a> {
         let analyses: Vec<&Analysis> = shown.iter().map(|input| input.run.analysis()).collect();
         let sections = section::all(inputs, &sequences);
         let choices = choices(&analyses);
-        let bends = shown.iter().map(|input| &input.interpretation.bends);
-        let runs: Vec<_> = analyses.iter().copied().zip(bends).collect();
-        let said = findings::of_runs(&runs);
+        let said = findings::of_runs(&analyses);
         let mut together = said.across;
         together.extend(limits(&analyses));
         // Earlier runs of an experiment appear in its series only.

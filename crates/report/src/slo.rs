@@ -9,7 +9,7 @@ use iolab_analysis::fitness::{
 };
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_record::RunRecord;
-use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::quantity::format_percent;
 use iolab_workload::units::format_duration;
 
 use crate::cell_counts::all_cells;
@@ -169,37 +169,10 @@ impl SearchResult<'_> {
                 format_percent(hidden)
             ));
         }
-        let limit = match (self.found.limit_between(), self.found.limit.estimate) {
-            (None, Some(estimate)) => format!(
-                "Half of the trials{} keep the level at about {} requests/s; what holds and fails is judged by the requests of all trials.",
-                self.lengths(),
-                in_steps(estimate)
-            ),
-            _ => format!(
-                "The limit is the rate at which half of the trials{} keep the level.",
-                self.lengths()
-            ),
-        };
-        remarks.push(format!(
-            "{limit} Response times count from the scheduled start of a request. {}",
-            not_covered(self.found.unseen_stalls().filter(|_| self.is_complete))
-        ));
+        remarks.push("Response times count from the scheduled start of a request.".to_owned());
+        let unseen = self.found.unseen_stalls().filter(|_| self.is_complete);
+        remarks.extend(unseen.map(not_covered));
         remarks
-    }
-
-    /// ` of 250 ms to 2 s`.
-    fn lengths(&self) -> String {
-        match self.found.times {
-            Some((least, most)) if least == most => format!(" of {}", format_duration(least)),
-            Some((least, most)) => {
-                format!(
-                    " of {} to {}",
-                    format_duration(least),
-                    format_duration(most)
-                )
-            }
-            None => String::new(),
-        }
     }
 
     /// The share of requests beyond the capacity that trials of this length do not detect; `None` where it is small.
@@ -220,17 +193,6 @@ impl SearchResult<'_> {
             ..
         } = self.found;
         let binds = binding(self.found);
-        let about = match self.found.limit_between() {
-            Some((estimate, low, high)) => format!(
-                "limit about {} requests/s (95 % interval {low} to {high})",
-                in_steps(estimate),
-            ),
-            None => String::new(),
-        };
-        let also = |text: String| match about.is_empty() {
-            true => text,
-            false => format!("{text}; {about}"),
-        };
         let doubts: Vec<&str> = doubts
             .iter()
             .map(|reason| doubt::in_short(reason.kind()))
@@ -240,24 +202,24 @@ impl SearchResult<'_> {
             false => format!(" ({})", doubts.join(", ")),
         };
         match (holds, fails) {
-            (Some(holds), Some(fails)) => also(format!(
+            (Some(holds), Some(fails)) => format!(
                 "{levels} holds at {} requests/s, fails at {} requests/s{binds}",
                 holds.rate, fails.rate
-            )),
-            (Some(holds), None) => also(format!(
+            ),
+            (Some(holds), None) => format!(
                 "{levels} holds at {} requests/s; no higher rate was shown to fail{doubts}",
                 holds.rate
-            )),
-            (None, Some(fails)) => also(format!(
+            ),
+            (None, Some(fails)) => format!(
                 "{levels} fails at {} requests/s{binds}; no lower rate was shown to hold{doubts}",
                 fails.rate
-            )),
+            ),
             (None, None) => {
                 let why = match self.found.reasoned() {
                     ReasonedAnswer::CannotTell(reasons) => in_words(&reasons),
                     ReasonedAnswer::Yes | ReasonedAnswer::No => String::new(),
                 };
-                also(format!("cannot tell at which rate {levels} holds: {why}"))
+                format!("cannot tell at which rate {levels} holds: {why}")
             }
         }
     }
@@ -313,16 +275,6 @@ fn binding(found: &SearchAnswer) -> String {
         (_, [one]) => format!("; {one} binds"),
         (_, several) => format!("; {} bind alike", several.join(" and ")),
     }
-}
-
-/// Requests per second with three significant digits.
-fn in_steps(estimate: f64) -> String {
-    significant((estimate / step(estimate)).round() * step(estimate))
-}
-
-/// Three significant digits of a number.
-fn step(value: f64) -> f64 {
-    10_f64.powf((value.max(1.0).log10().floor() - 2.0).max(0.0))
 }
 
 fn capital(text: &str) -> String {
@@ -410,15 +362,13 @@ pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
     }
     let cells = found.cells.iter();
     let unseen = UnseenStalls::most_frequent(cells.filter_map(CellAnswer::unseen_stalls));
-    add(format!(
-        "Of all requests of the measured trials together. {}",
-        not_covered(unseen.filter(|_| answer == Answer::Yes))
-    ));
+    if let Some(unseen) = unseen.filter(|_| answer == Answer::Yes) {
+        add(not_covered(unseen));
+    }
     remarks
 }
 
-/// What no answer covers, and what a yes does not.
-fn not_covered(unseen: Option<UnseenStalls>) -> String {
-    let stalls = unseen.map_or_else(String::new, |unseen| format!("; {}", stalls(unseen)));
-    format!("Not covered: longer loads, which use up burst credits and caches{stalls}.")
+/// What a yes does not cover.
+fn not_covered(unseen: UnseenStalls) -> String {
+    format!("Not covered: {}.", stalls(unseen))
 }

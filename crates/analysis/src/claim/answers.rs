@@ -7,11 +7,10 @@ use serde::Serialize;
 
 use super::effect::MARGIN_UP;
 use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, Flag};
-use crate::bends::{self, Bend, Bends};
+use crate::bends;
 use crate::buffer_preparation::{PreparationPoint, preparation};
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
-use crate::json;
 
 /// Result of reading back data that was written.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -139,20 +138,6 @@ pub struct FixedCost {
     /// The size at which half of the rate is reached, bytes: where the sizes that were measured lie on both sides of it, with
     /// throughput below half of the rate at all smaller ones and above it at all greater ones.
     pub half_rate: Option<f64>,
-}
-
-/// Breakpoints of curves over I/O sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Bent {
-    /// Index of the run.
-    #[serde(skip)]
-    pub run: usize,
-    /// The quantity.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
-    pub response: Response,
-    /// For each curve with a bend: its fixed levels, and its bends in ascending order of size.
-    pub curves: Vec<(Vec<String>, Vec<Bend>)>,
 }
 
 /// The result of reading back; `None` where nothing was read back.
@@ -303,37 +288,4 @@ pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts>
     });
     let curves: Vec<_> = modelled.collect();
     (!curves.is_empty()).then_some(FixedCosts { run, curves })
-}
-
-/// The bends of a run whose interval spans at most a factor of 4; `found` are all bends that were fitted.
-pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Bent> {
-    let curves = bends::bendable(analysis).into_iter();
-    let curves = curves.map(|curve| {
-        let sizes: Vec<u64> = curve.points.iter().map(|point| point.size).collect();
-        let placed = found.placed_on(&curve);
-        let placed = placed.map(|bend| between_sizes(bend, &sizes));
-        (curve.held.clone(), placed.collect::<Vec<Bend>>())
-    });
-    let curves: Vec<_> = curves.filter(|(_, bends)| !bends.is_empty()).collect();
-    (!curves.is_empty()).then_some(Bent {
-        run,
-        response: analysis.response,
-        curves,
-    })
-}
-
-/// Widens the interval of a bend to the measured sizes on either side of it: closer than that the data does not determine it,
-/// however small the scatter.
-fn between_sizes(bend: &Bend, sizes: &[u64]) -> Bend {
-    let below = sizes.iter().rev().find(|size| **size as f64 <= bend.size);
-    let above = sizes.iter().find(|size| **size as f64 >= bend.size);
-    let widened = bend.interval.zip(below.zip(above));
-    Bend {
-        interval: widened.map(|(interval, (below, above))| Interval {
-            low: interval.low.min(*below as f64),
-            high: interval.high.max(*above as f64),
-            ..interval
-        }),
-        ..bend.clone()
-    }
 }

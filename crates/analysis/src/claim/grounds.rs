@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Bent, Best, Candidate, CellId, ChangePlace, Claim, Conformance, FixedCosts, Preparation,
-    Reproduction, Rounds, State, Suspected, Suspects,
+    Best, Candidate, CellId, ChangePlace, Claim, FixedCosts, Preparation, Reproduction, Rounds,
+    State, Suspected, Suspects,
 };
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Reason, SideDoubt};
@@ -27,9 +27,7 @@ impl Claim {
             Self::Programs(one) => of_run(&one.run, &|_| true),
             Self::Preparation(Preparation { run, .. })
             | Self::FixedCosts(FixedCosts { run, .. })
-            | Self::Bent(Bent { run, .. })
             | Self::Rounds(Rounds { run, .. })
-            | Self::Standard(Conformance { run, .. })
             | Self::Reproduced(Reproduction { run, .. })
             | Self::Suspects(Suspects { run, .. }) => of_run(run, &|_| true),
             Self::Comparison(_)
@@ -39,7 +37,6 @@ impl Claim {
             | Self::Gradual(_)
             | Self::NoChange(_)
             | Self::Steady(_)
-            | Self::Course(_)
             | Self::LongTail(_)
             | Self::TimeByLayer(_)
             | Self::Change(_)
@@ -75,11 +72,8 @@ impl Claim {
             | Self::TimeByLayer(_)
             | Self::Steady(_)
             | Self::Rounds(_)
-            | Self::Standard(_)
             | Self::Queued(_)
-            | Self::FixedCosts(_)
-            | Self::Bent(_)
-            | Self::Course(_) => Vec::new(),
+            | Self::FixedCosts(_) => Vec::new(),
         };
         all.into_iter().map(|SideDoubt { side: _, reason }| reason)
     }
@@ -96,7 +90,7 @@ impl Claim {
             // A change that is shown has a claim of its own.
             Self::Steady(steady) => match steady.state {
                 State::NotReached { .. } => Some(Unsettled::NotShownToSettle),
-                State::Reached | State::NotWrittenOver { .. } => None,
+                State::NotWrittenOver { .. } => None,
             },
             Self::Comparison(_)
             | Self::Best(_)
@@ -114,11 +108,8 @@ impl Claim {
             | Self::LongTail(_)
             | Self::TimeByLayer(_)
             | Self::Rounds(_)
-            | Self::Standard(_)
             | Self::Queued(_)
-            | Self::FixedCosts(_)
-            | Self::Bent(_)
-            | Self::Course(_) => None,
+            | Self::FixedCosts(_) => None,
         }
     }
 }

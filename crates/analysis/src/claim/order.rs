@@ -10,7 +10,7 @@ use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::rounds::RoundsState;
-use super::series::{Shape, State};
+use super::series::State;
 use super::{Claim, Standing};
 use crate::analysis::Timed;
 use iolab_plan::precondition::Round;
@@ -83,19 +83,15 @@ impl Claim {
                 ..
             }) => Role::Nothing,
             Self::NoChange(_) => Role::Answer,
-            Self::Steady(steady) => match steady.state {
-                State::Reached => Role::Detail,
-                State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
-            },
+            Self::Steady(_) => Role::Unsteady,
             // Rounds of all cells are asked for with the cells themselves.
             Self::Rounds(rounds) if rounds.asked.round == Round::Cells => Role::Answer,
             Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
-            Self::LongTail(_) | Self::Standard(_) => Role::Limit,
+            Self::LongTail(_) => Role::Limit,
             // Whoever lets groups run at once and alone asks for it, whatever it shows.
             Self::Together(_) => Role::Answer,
-            Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) => Role::Detail,
-            Self::Course(_) => Role::Weakness,
+            Self::Queued(_) | Self::FixedCosts(_) => Role::Detail,
             Self::Reproduced(_) => Role::Answer,
             Self::Suspects(suspects) => match suspects.verdict {
                 CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => {
@@ -156,12 +152,9 @@ impl Claim {
             | Self::NoChange(_)
             | Self::Steady(_)
             | Self::Rounds(_)
-            | Self::Standard(_)
             | Self::Queued(_)
             | Self::FixedCosts(_)
-            | Self::Bent(_)
             | Self::Together(_)
-            | Self::Course(_)
             | Self::Reproduced(_)
             | Self::Suspects(_) => 0.0,
         }
@@ -297,7 +290,6 @@ impl Claim {
             Self::Gradual(_) => ("gradual-change", ""),
             Self::NoChange(_) => ("no-level-change", ""),
             Self::Steady(steady) => match steady.state {
-                State::Reached => ("steady-state", ""),
                 State::NotWrittenOver { .. } => ("not-written-over", ""),
                 State::NotReached { .. } => ("not-steady", ""),
             },
@@ -309,16 +301,9 @@ impl Claim {
                     ("rounds-not-judged", "")
                 }
             },
-            Self::Standard(_) => ("standard", ""),
             Self::Queued(_) => ("queued", ""),
             Self::FixedCosts(_) => ("fixed-costs", ""),
-            Self::Bent(_) => ("bends", ""),
             Self::Together(_) => ("shared-limit", ""),
-            Self::Course(course) => match course.shape {
-                Shape::Drifting { .. } => ("drift", ""),
-                Shape::Dependent => ("dependence", ""),
-                Shape::TwoGroups(_) => ("two-groups", ""),
-            },
             Self::Reproduced(_) => ("phenomenon", ""),
             Self::Suspects(suspects) => match suspects.verdict {
                 CauseVerdict::Cause => ("cause", suspects.first()),

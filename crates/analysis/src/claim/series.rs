@@ -18,35 +18,6 @@ const DRIFT_ALPHA: f64 = 0.04;
 /// often as its level.
 const DEPENDENCE_ALPHA: f64 = 0.01;
 
-/// An assumption of the intervals that trials violate.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Course {
-    /// The cells affected, in the order of the definition.
-    pub cells: Vec<CellId>,
-    /// The cell with the strongest violation.
-    pub most: CellId,
-    /// The kind of violation.
-    pub shape: Shape,
-    /// Factor by which the interval of that cell is too narrow: the square root of trials over effective trials; `None` where the
-    /// violation is not about order.
-    pub widening: Option<f64>,
-}
-
-/// How the order or the distribution of trials violates the assumptions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Shape {
-    /// They drift with time (Mann and Kendall's test, Holm's correction over the cells).
-    Drifting {
-        /// Slope per trial, as a share of the median (Theil and Sen).
-        slope: f64,
-    },
-    /// They depend on earlier ones without drifting (Ljung and Box's test, Holm's correction over the cells).
-    Dependent,
-    /// They form two groups that are further apart than [`MARGIN`].
-    TwoGroups(TwoLevels),
-}
-
 /// Cells whose trials form two groups that are further apart than [`MARGIN`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Groups {
@@ -73,8 +44,6 @@ pub struct Steady {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Yes, after the whole region was written.
-    Reached,
     /// The last trials are alike, but less than the region had been written before them.
     NotWrittenOver {
         /// The lowest share of the region that was written.
@@ -104,54 +73,8 @@ pub(super) fn id(run: usize, cell: &CellAnalysis) -> CellId {
     }
 }
 
-/// The violated assumptions of a run.
-pub(super) fn courses(analysis: &Analysis, run: usize) -> Vec<Course> {
-    let all = [
-        drift(analysis, run),
-        dependence(analysis, run),
-        two_groups(analysis, run, |_| true).map(|found| Course {
-            cells: found.cells,
-            most: found.most,
-            shape: Shape::TwoGroups(found.levels),
-            widening: None,
-        }),
-    ];
-    all.into_iter().flatten().collect()
-}
-
-fn drift(analysis: &Analysis, run: usize) -> Option<Course> {
-    let cells = drifting_cells(analysis);
-    let slope = |cell: &CellAnalysis| {
-        let median = cell.response.map(|r| r.median)?;
-        Some(cell.series_tests.trend?.slope_per_trial / median).filter(|slope| slope.is_finite())
-    };
-    let slopes = cells.iter().filter_map(|cell| Some((*cell, slope(cell)?)));
-    let (most, slope) = slopes.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-    Some(Course {
-        cells: ids(run, &cells),
-        most: id(run, most),
-        shape: Shape::Drifting { slope },
-        widening: widening(most),
-    })
-}
-
-fn dependence(analysis: &Analysis, run: usize) -> Option<Course> {
-    let cells = dependent_cells(analysis);
-    let p = |cell: &CellAnalysis| {
-        let test = cell.series_tests.ljung_box;
-        test.map_or(1.0, |test| test.p)
-    };
-    let most = cells.iter().min_by(|a, b| p(a).total_cmp(&p(b)))?;
-    Some(Course {
-        cells: ids(run, &cells),
-        most: id(run, most),
-        shape: Shape::Dependent,
-        widening: widening(most),
-    })
-}
-
 /// The trials of these cells that form two groups.
-pub(super) fn two_groups(
+pub fn two_groups(
     analysis: &Analysis,
     run: usize,
     is_meant: impl Fn(&CellAnalysis) -> bool,
@@ -168,11 +91,6 @@ pub(super) fn two_groups(
         most: id(run, most),
         levels: *levels,
     })
-}
-
-fn widening(cell: &CellAnalysis) -> Option<f64> {
-    let effective = cell.series_tests.effective_sample_size?;
-    Some((cell.values.len() as f64 / effective).sqrt())
 }
 
 /// The groups of a cell's trials, where they form two that are further apart than what matters. Each cell of a run is looked at: what is
@@ -192,14 +110,23 @@ pub fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     let mut drifting = significant(analysis, DRIFT_ALPHA, |tests| {
         tests.trend.map(|trend| trend.p)
     });
-    drifting.retain(|cell| drift_per_run(cell).is_none_or(|drift| drift >= DRIFT_LEAST));
+    drifting.retain(|cell| drift_per_run(cell).is_none_or(|drift| drift.abs() >= DRIFT_LEAST));
     drifting
+}
+
+/// Cells whose trials drift by more than the goal of precision, with the drift over all trials as a share of the median.
+pub fn drifts(analysis: &Analysis) -> Vec<(i64, f64)> {
+    let drifting = drifting_cells(analysis).into_iter();
+    let drifts = drifting.filter_map(|cell| Some((cell.cell.id, drift_per_run(cell)?)));
+    drifts
+        .filter(|(_, drift)| drift.abs() > analysis.precision_goal)
+        .collect()
 }
 
 /// The drift of a cell over all its trials, as a share of its median.
 fn drift_per_run(cell: &CellAnalysis) -> Option<f64> {
     let slope = cell.series_tests.trend?.slope_per_trial / cell.response?.median;
-    Some((slope * cell.n as f64).abs()).filter(|drift| drift.is_finite())
+    Some(slope * cell.n as f64).filter(|drift| drift.is_finite())
 }
 
 /// Cells whose trials depend on earlier ones without drifting.
@@ -254,7 +181,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
     let drifting = drifting_cells(analysis);
     let drifts = |cell: &CellAnalysis| drifting.iter().any(|other| other.cell.id == cell.cell.id);
     let writes = |cell: &&CellAnalysis| cell.cell.program().is_none() && cell.cell.trial().writes();
-    let (mut reached, mut early, mut not) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut early, mut not) = (Vec::new(), Vec::new());
     let (mut least, mut worst, mut slopes) = (f64::INFINITY, None, false);
     let mut judged = 0;
     for cell in analysis.cells.iter().filter(writes) {
@@ -282,7 +209,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
                 early.push(cell);
                 least = least.min(share);
             }
-            (true, None) => reached.push(cell),
+            (true, None) => {}
         }
     }
     let not_reached = worst.map(|(worst, range, slope)| State::NotReached {
@@ -292,7 +219,6 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
         slopes,
     });
     let all = [
-        (reached, Some(State::Reached)),
         (early, Some(State::NotWrittenOver { least })),
         (not, not_reached),
     ];

@@ -22,7 +22,7 @@ impl Interpretation {
     /// Interprets a run: fits its curves, compares its tools and applies all rules.
     pub fn of(run: &AnalysedRun) -> Self {
         let bends = Bends::of(run.analysis());
-        let findings = findings(run.analysis(), &bends);
+        let findings = findings(run.analysis());
         Self::new(run, bends, findings)
     }
 
@@ -55,19 +55,13 @@ pub struct Together {
 impl Together {
     /// Interprets them.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a AnalysedRun>) -> Self {
-        let runs: Vec<(&AnalysedRun, Bends)> = runs
-            .into_iter()
-            .map(|run| (run, Bends::of(run.analysis())))
-            .collect();
-        let bending: Vec<_> = runs
-            .iter()
-            .map(|(run, bends)| (run.analysis(), bends))
-            .collect();
-        let said = of_runs(&bending);
-        let analyses: Vec<_> = bending.iter().map(|(analysis, _)| *analysis).collect();
+        let runs: Vec<&AnalysedRun> = runs.into_iter().collect();
+        let analyses: Vec<_> = runs.iter().map(|run| run.analysis()).collect();
+        let said = of_runs(&analyses);
         let across = with_choices(said.across, &analyses);
         let all = runs.into_iter().zip(said.each);
-        let each = all.map(|((run, bends), findings)| Interpretation::new(run, bends, findings));
+        let each = all
+            .map(|(run, findings)| Interpretation::new(run, Bends::of(run.analysis()), findings));
         Self {
             each: each.collect(),
             across,

@@ -38,7 +38,7 @@ pub(super) use change::done;
 pub(crate) use comparison::accesses;
 pub(crate) use equivalent_levels::written_out;
 pub(crate) use rounds::state_in_short;
-pub(crate) use series::median_of_groups;
+pub(crate) use series::{median_of_groups, of_trials};
 pub(crate) use standard::{foreseen, in_words_of_standard};
 use undecided::nothings;
 pub(crate) use why_untried::obstacle;
@@ -54,7 +54,6 @@ const PREPARATION: &str = "ratios within the blocks that both cells share, with 
 const QUEUED: &str = "the IOPS of each cell over those of the cell with one request at a time (the utilisation law), within the blocks that both share, with intervals that hold for all such cells together in 95 %";
 const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
-const BENDS: &str = "straight pieces on log axes, their number by an information criterion; intervals from resampled trials";
 const TOGETHER: &str = "ratios within the blocks that all cells share, with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const REPRODUCED: &str =
     "the ratio of both sides within each block, by signed ranks, on its logarithm";
@@ -111,12 +110,9 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::steady_basis(&steady.state),
         ),
         Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
-        Claim::Standard(found) => (standard::conformance(&found.followed), standard::BASIS),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
-        Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
         Claim::Together(together) => (answers::of_together(together), TOGETHER),
-        Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
         Claim::Reproduced(found) => (causes::of_reproduction(found, Detail::Full), REPRODUCED),
         Claim::Suspects(found) => (
             causes::of_suspects(found, Detail::Full) + &causes::difference(found, runs),
@@ -130,7 +126,6 @@ fn kind(claim: &Claim) -> FindingKind {
     match claim {
         Claim::Verified(verified) if verified.all.failed > 0 => FindingKind::Doubt,
         Claim::Steady(steady) => match steady.state {
-            State::Reached => FindingKind::Result,
             State::NotReached { .. } => FindingKind::Doubt,
             State::NotWrittenOver { .. } => FindingKind::Limit,
         },

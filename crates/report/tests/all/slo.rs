@@ -140,7 +140,8 @@ fn a_limit_beyond_what_fails_is_not_said_to_be_one() {
           3298       2               0  fails
           3597       2               0  fails
 
-    - Half of the trials of 250 ms to 500 ms keep the level at about 2960 requests/s; what holds and fails is judged by the requests of all trials. Response times count from the scheduled start of a request. Not covered: longer loads, which use up burst credits and caches; stalls so rare that 8 trials can miss them (in up to 31 % of trials).
+    - Response times count from the scheduled start of a request.
+    - Not covered: stalls so rare that 8 trials can miss them (in up to 31 % of trials).
     ");
 }
 
@@ -218,11 +219,11 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
             .join("\n")
     });
     insta::assert_snapshot!(told.join("\n"), @r"
-    load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (disturbed); limit about 2960 requests/s (95 % interval 2834 to 3091)
+    load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (disturbed)
     - Stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run.
-    load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (disturbed); limit about 2960 requests/s (95 % interval 2834 to 3091)
+    load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (disturbed)
     - Stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run.
-    load-latency on /data: cannot tell at which rate p99<1ms holds: no rate is shown to hold, no rate is shown to fail, disturbed; limit about 2960 requests/s (95 % interval 2834 to 3091)
+    load-latency on /data: cannot tell at which rate p99<1ms holds: no rate is shown to hold, no rate is shown to fail, disturbed
     - Stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run.
     ");
     let unlimited = limit(1_000_000);
@@ -241,7 +242,7 @@ fn a_value_at_the_level_asks_for_another_level() {
     let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with("- ")).collect();
     insta::assert_snapshot!(remarks.join("\n"), @r"
     - At 2800 requests/s, p99<1ms: the value is at the level (the whole interval lies within 5 % of it). A larger --budget does not decide it there, only another level.
-    - The limit is the rate at which half of the trials of 250 ms to 500 ms keep the level. Response times count from the scheduled start of a request. Not covered: longer loads, which use up burst credits and caches.
+    - Response times count from the scheduled start of a request.
     ");
 }
 

@@ -1,10 +1,8 @@
 //! Rules about what to choose and what not to conclude, each once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::analyse;
-use iolab_report::findings::{
-    limits, no_given_load, one_cache_state, one_place, tail_unknown, untouched,
-};
-use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_report::findings::{limits, no_given_load, one_cache_state, tail_unknown};
+use iolab_workload::trial::CacheState;
 
 use crate::text;
 use iolab_synthetic::{rate_report, record, size_curve};
@@ -24,29 +22,9 @@ fn limits_name_what_was_not_asked() {
     let run = analyse(&size_curve("x", &[("4KiB", 100.0)]));
     let found = text(&limits(&[&run, &run]));
     insta::assert_snapshot!(found, @r"
-    One target was measured, in its state at that time: the intervals apply to repetitions on it, not to other devices, nor to a fuller, older or warmer one.
-    Regions larger than 1GiB were not measured; they may exceed the device's own caches and tables.
     All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.
     Everything was measured with cache=direct: programs that use the page cache get other results, often higher ones.
     ");
-}
-
-#[test]
-fn a_device_is_swept_whole_only_where_requests_reach_all_of_it() {
-    let of = |change: fn(&mut TrialSpec)| {
-        let mut record = size_curve("x", &[("4KiB", 100.0)]);
-        for cell in &mut record.cells {
-            change(&mut cell.spec.trial);
-        }
-        let mut analysis = analyse(&record);
-        for target in &mut analysis.targets {
-            target.largest_region = Some(1 << 30);
-        }
-        untouched(&[&analysis]).map(|finding| finding.text)
-    };
-    assert_eq!(of(|_| {}), None);
-    let text = of(|trial| trial.region = 64 << 20);
-    insta::assert_snapshot!(text.expect("a part"), @"Regions larger than 64MiB were not measured; they may exceed the device's own caches and tables.");
 }
 
 #[test]
@@ -59,7 +37,5 @@ fn limits_that_were_overcome_are_silent() {
     assert_eq!(no_given_load(&both), None);
     assert_eq!(one_cache_state(&both), None);
     let nothing = [&analyse(&record("x", &[]))];
-    assert_eq!(one_place(&nothing), None);
-    assert_eq!(untouched(&nothing), None);
     assert!(limits(&nothing).is_empty());
 }

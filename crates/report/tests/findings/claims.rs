@@ -285,7 +285,6 @@ fn memory_against_a_device_is_no_comparison() {
     );
     serve(&mut sync, 0, ServedBy::PageCache, "nothing was written");
     insta::assert_snapshot!(said(&sync), @r"
-    Both cells settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
     1 of 2 cells came from the page cache, not the device (nothing was written).
     1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
     Cannot compare the throughput of sync=each with that of sync=none: one side was served by: page-cache.
@@ -369,7 +368,6 @@ fn a_steady_state_needs_a_region_that_was_written_over() {
     };
     // Each trial writes 1000 blocks of 4 KiB.
     let of_rule = |name: &str, writes: &RunRecord| text(&named(name, &analyse(writes)));
-    insta::assert_snapshot!(of_rule("steady-state", &of(4 << 20)), @"The only cell settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.");
     insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @"The only cell: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only 1.5 % of the region; --precondition overwrites it first.");
     let mut restless = of(4 << 20);
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {

@@ -23,12 +23,11 @@ mod together;
 mod verified;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::bends::Bends;
 use iolab_report::findings::Finding;
 
 /// All that is said of one run.
 fn all_findings(analysis: &Analysis) -> Vec<Finding> {
-    iolab_report::findings::findings(analysis, &Bends::of(analysis))
+    iolab_report::findings::findings(analysis)
 }
 
 /// What is said of one run in claims of this name, or findings by the rule of this name.

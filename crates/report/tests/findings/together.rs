@@ -3,7 +3,6 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, ReachedBy, SharedLimit, claims, headlines};
 use iolab_record::{RateReport, RunRecord};
-use iolab_report::findings::one_place;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Rate;
@@ -138,21 +137,6 @@ fn which_of_the_sets_that_were_not_shown_reach_a_limit_is_left_open() {
         sample.elapsed_ns = (sample.elapsed_ns as f64 * [0.8, 1.0, 1.2][number % 3]) as u64;
     }
     assert_eq!(limits(&record), [SharedLimit::Shared(ReachedBy::Unknown)]);
-}
-
-#[test]
-fn targets_that_are_used_at_once_are_counted_each() {
-    let cells = [("a", 100.0), ("all", 150.0)];
-    let mut together = targets(&["a", "b"], &cells);
-    for group in together
-        .cells
-        .iter_mut()
-        .flat_map(|cell| &mut cell.spec.groups)
-    {
-        group.spec.target = format!("/{}", group.name).parse().ok();
-    }
-    let told = one_place(&[&analyse(&together)]).expect("a limit").text;
-    insta::assert_snapshot!(told, @"2 targets were measured, in their state at that time: the intervals apply to repetitions on them, not to other devices, nor to a fuller, older or warmer one.");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Grades of claims about the order of trials, levels over time, steady states and tails: how often they are
 //! false, and how often large effects are reported. Printed and counted as in `claims.rs`.
 
-use iolab_analysis::analysis::analyse;
-use iolab_analysis::bends::Bends;
-use iolab_analysis::claim::{self, ChangePlace, Claim, Course, Shape, State, claims, groups};
+use iolab_analysis::analysis::{CellAnalysis, analyse};
+use iolab_analysis::bends::{self, Bends};
+use iolab_analysis::claim::{ChangePlace, Claim, State, claims, drifting_cells, groups};
 use iolab_analysis::timeline::Levels;
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{
@@ -203,25 +203,21 @@ fn change_inside_one_trial_belongs_to_the_run() {
     }
 }
 
-/// Truth of a steady state: the level neither trends nor changes. Its absence is true otherwise.
-fn steady(claim: &Claim, is_steady: bool) -> Option<bool> {
+/// Writes are called unsteady where the level trends or changes.
+fn unsteady(claim: &Claim, is_unsteady: bool) -> Option<bool> {
     let Claim::Steady(steady) = claim else {
         return None;
     };
-    Some(match steady.state {
-        State::Reached | State::NotWrittenOver { .. } => is_steady,
-        State::NotReached { .. } => !is_steady,
-    })
+    matches!(steady.state, State::NotReached { .. }).then_some(is_unsteady)
 }
 
 #[test]
-fn steady_states_are_said_where_there_are_any() {
+fn unsteady_writes_are_said_where_there_are_any() {
     let over = ["region=16M"];
     let level = writing(&over);
-    let score = hold("settled", &level, "lognormal 3 %", |run| {
-        judged(run, |claim, _| steady(claim, true))
+    hold("settled", &level, "lognormal 3 %", |run| {
+        judged(run, |claim, _| unsteady(claim, false))
     });
-    assert!(score.is_true_at_least(SAID_MIN), "{score}");
     let trend = Scenario {
         common: Common {
             trend: -1.5,
@@ -230,7 +226,7 @@ fn steady_states_are_said_where_there_are_any() {
         ..writing(&over)
     };
     hold("settled", &trend, "falls to 0.22 over the run", |run| {
-        judged(run, |claim, _| steady(claim, false))
+        judged(run, |claim, _| unsteady(claim, true))
     });
     let late = Scenario {
         changes: vec![Change {
@@ -244,22 +240,9 @@ fn steady_states_are_said_where_there_are_any() {
         "settled",
         &late,
         "halves three trials before the end",
-        |run| judged(run, |claim, _| steady(claim, false)),
+        |run| judged(run, |claim, _| unsteady(claim, true)),
     );
     assert!(score.is_true_at_least(SAID_MIN), "{score}");
-    // Equal trials are not a steady state before the region was written once.
-    let early = writing(&["region=64G"]);
-    hold(
-        "settled",
-        &early,
-        "a thousandth of the region is written",
-        |run| {
-            judged(run, |claim, _| match claim {
-                Claim::Steady(steady) => Some(!matches!(steady.state, State::Reached)),
-                _ => None,
-            })
-        },
-    );
 }
 
 /// Truth of a long tail: the ratio is long, and within the interval.
@@ -333,12 +316,13 @@ fn bends_lie_where_a_curve_has_a_kink() {
             |(record, _): (RunRecord, Truth)| {
                 let analysis = analyse(&record);
                 let found = Bends::of(&analysis);
-                let Some(Claim::Bent(bent)) = claim::bent(&analysis, &found, 0) else {
+                let curves = bends::bendable(&analysis);
+                let placed = curves.iter().flat_map(|curve| found.placed_on(curve));
+                let mut intervals = placed.filter_map(|bend| bend.interval).peekable();
+                if intervals.peek().is_none() {
                     return Outcome::NotClaimed;
-                };
-                let intervals = bent.curves.iter().flat_map(|(_, bends)| bends);
-                let mut intervals = intervals.filter_map(|bend| bend.interval);
-                // Sizes are a factor of two apart: a kink is located to within one of them.
+                }
+                // Sizes are a factor of two apart: a kink is placed to within one of them.
                 outcome(intervals.all(|i| {
                     i.low <= 2.0 * 262_144.0 && i.high >= 131_072.0 && curve != Curve::Flat
                 }))
@@ -351,54 +335,18 @@ fn bends_lie_where_a_curve_has_a_kink() {
     }
 }
 
-type IsShape = fn(&Shape) -> bool;
-
-/// The claim's course, if it claims this shape of the trials.
-fn course(claim: &Claim, is: IsShape) -> Option<&Course> {
-    match claim {
-        Claim::Course(course) if is(&course.shape) => Some(course),
-        _ => None,
-    }
-}
-
-/// Checks trials with a shape in all cells: every claim of it is true.
-fn is_said(kind: &'static str, scenario: &Scenario, name: &str, is: IsShape) {
-    let score = hold_runs(kind, scenario, name, all_runs(), |run| {
-        judged(run, |claim, _| course(claim, is).map(|_| true))
-    });
-    assert!(score.is_true_at_least(SAID_MIN), "{score}");
-}
-
-/// Checks trials without several shapes in any cell.
-fn are_not_said<const N: usize>(
-    kinds: [(&'static str, IsShape); N],
-    scenario: &Scenario,
-    name: &str,
-) {
-    let row = (
-        kinds.map(|(kind, _)| kind),
-        &*format!("{name}, n = {}", scenario.trials),
-    );
-    hold_each(row, (runs(), FALSE_MAX), scenario.runs(), |(record, _)| {
-        let analysis = analyse(&record);
-        let all = claims(&[&analysis]);
-        kinds.map(
-            |(_, is)| match all.iter().any(|claim| course(claim, is).is_some()) {
-                true => Outcome::False,
-                false => Outcome::NotClaimed,
-            },
-        )
-    });
+/// Whether the trials of any cell drift, and whether those of any form two groups.
+fn shapes_of((record, _): (RunRecord, Truth)) -> [bool; 2] {
+    let run = analyse(&record);
+    let split = |cell: &CellAnalysis| groups(&run, cell).is_some();
+    [
+        !drifting_cells(&run).is_empty(),
+        run.cells.iter().any(split),
+    ]
 }
 
 #[test]
-fn drift_dependence_and_groups_are_reported_if_present() {
-    let is_drift: IsShape = |shape| matches!(shape, Shape::Drifting { .. });
-    let is_dependence: IsShape = |shape| matches!(shape, Shape::Dependent);
-    let is_groups: IsShape = |shape| matches!(shape, Shape::TwoGroups(_));
-    let no_drift = ("drift, none", is_drift);
-    let no_dependence = ("dependence, none", is_dependence);
-    let no_groups = ("two groups, none", is_groups);
+fn drift_and_groups_are_said_where_there_are_any() {
     let reading = |noise: Noise, common: Common, trials: u32| Scenario {
         noise,
         common,
@@ -409,12 +357,18 @@ fn drift_dependence_and_groups_are_reported_if_present() {
     for (name, noise) in shapes() {
         for trials in [10, 30] {
             let none = reading(noise, quiet, trials);
-            match noise {
-                Noise::Lognormal { .. } => {
-                    are_not_said([no_drift, no_dependence, no_groups], &none, name);
-                }
-                _ => are_not_said([no_drift, no_dependence], &none, name),
-            }
+            let row = (
+                ["drift, none", "two groups, none"],
+                &*format!("{name}, n = {trials}"),
+            );
+            let is_smooth = matches!(noise, Noise::Lognormal { .. });
+            hold_each(row, (runs(), FALSE_MAX), none.runs(), |run| {
+                let [drifts, splits] = shapes_of(run);
+                [drifts, splits && is_smooth].map(|is_said| match is_said {
+                    true => Outcome::False,
+                    false => Outcome::NotClaimed,
+                })
+            });
         }
     }
     let little = Noise::Lognormal { sigma: 0.03 };
@@ -422,24 +376,27 @@ fn drift_dependence_and_groups_are_reported_if_present() {
         trend: 0.3,
         ..quiet
     };
-    let drifting = reading(little, trend, 20);
-    is_said("drift", &drifting, "30 % over the run", is_drift);
-    let wandering = Common {
-        wander_sigma: 0.2,
-        wander_correlation: 0.97,
-        ..quiet
-    };
-    let dependent = reading(little, wandering, 40);
-    let is_either: IsShape = |shape| !matches!(shape, Shape::TwoGroups(_));
-    let kind = "drift or dependence";
-    is_said(kind, &dependent, "autoregressive 0.97", is_either);
     let split = Noise::TwoGroups {
         upper: 0.5,
         ratio: 1.5,
         sigma: 0.01,
     };
-    let groups = reading(split, quiet, 20);
-    is_said("two groups", &groups, "1.5 apart", is_groups);
+    for (kind, place, scenario) in [
+        ("drift", 0, reading(little, trend, 20)),
+        ("two groups", 1, reading(split, quiet, 20)),
+    ] {
+        let score = hold_runs(
+            kind,
+            &scenario,
+            "all cells",
+            all_runs(),
+            |run| match shapes_of(run)[place] {
+                true => Outcome::True,
+                false => Outcome::NotClaimed,
+            },
+        );
+        assert!(score.is_true_at_least(SAID_MIN), "{score}");
+    }
 }
 
 /// Every cell of a grid is examined: with 112, one in 500 would be a claim in a fifth of the runs.

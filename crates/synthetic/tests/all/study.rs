@@ -90,8 +90,8 @@ fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
         // No level changes in these runs.
         Claim::Change(_) => Outcome::False,
         Claim::Steady(steady) => match steady.state {
-            State::Reached | State::NotWrittenOver { .. } => Outcome::True,
-            // For the trials that were made: they may scatter as far as blocks do.
+            State::NotWrittenOver { .. } => Outcome::True,
+            // Of the trials that were made: they may scatter as far as blocks do.
             State::NotReached { .. } => Outcome::NotClaimed,
         },
         other => panic!("{other:?} is not about such runs"),

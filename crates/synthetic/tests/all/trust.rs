@@ -284,7 +284,7 @@ fn scattered_trials_are_not_a_level_change() {
         let unsettled = all.iter().find_map(|claim| match claim {
             Claim::Steady(steady) => match steady.state {
                 State::NotReached { slopes, .. } => Some((claim, slopes)),
-                State::Reached | State::NotWrittenOver { .. } => None,
+                State::NotWrittenOver { .. } => None,
             },
             _ => None,
         });

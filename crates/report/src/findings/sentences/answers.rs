@@ -1,19 +1,17 @@
 //! What only some experiments ask, in words.
 
 use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, OVERLOAD_TOLD, Response};
-use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
-    Bent, Estimate, FixedCosts, Load, Preparation, RateTimes, Rates, ReachedBy, SharedLimit,
-    Together, Verified,
+    Estimate, FixedCosts, Load, Preparation, RateTimes, Rates, ReachedBy, SharedLimit, Together,
+    Verified,
 };
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::quantity::{
     counted, format_bytes, format_ns, format_p, format_percent, significant,
 };
-use iolab_workload::units::format_size;
 
 use super::{at, doubts, margin, times_of};
-use crate::findings::{capitalised, cells_of};
+use crate::findings::cells_of;
 
 /// Data that was read back.
 pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
@@ -247,47 +245,6 @@ pub(super) fn of_fixed_costs(costs: &FixedCosts) -> String {
         )
     });
     parts.collect::<Vec<String>>().join(" ")
-}
-
-/// Where curves bend, and what the machine has at these sizes: a coincidence, which suggests a cause and proves none.
-pub(super) fn of_bends(bent: &Bent) -> String {
-    let name = capitalised(&bent.response.to_string());
-    let parts = bent.curves.iter().map(|(held, bends)| {
-        let place = match held.is_empty() {
-            true => String::new(),
-            false => format!(" with {}", held.join(" ")),
-        };
-        let bends: Vec<String> = bends.iter().map(bend).collect();
-        format!("{name}{place} bends at {}.", bends.join("; at "))
-    });
-    let mut text = parts.collect::<Vec<String>>().join(" ");
-    let mut all = bent.curves.iter().flat_map(|(_, bends)| bends);
-    if all.any(|bend| !bend.thresholds.is_empty()) {
-        text.push_str(" A threshold of the machine within the interval suggests a cause, but does not prove it.");
-    }
-    text
-}
-
-/// `34.2 KiB (95 % interval 30.1 KiB to 40.2 KiB, slope 0.90 to 0.21; L1d cache: 32KiB)`.
-fn bend(bend: &Bend) -> String {
-    // Zero has no sign in a sentence.
-    let rounded = |slope: f64| (slope * 100.0).round() / 100.0 + 0.0;
-    let (before, after) = (rounded(bend.slope_before), rounded(bend.slope_after));
-    let interval = bend.interval.map_or_else(String::new, |interval| {
-        format!(
-            "95 % interval {} to {}, ",
-            format_bytes(interval.low),
-            format_bytes(interval.high)
-        )
-    });
-    let thresholds = bend.thresholds.iter();
-    let thresholds: String = thresholds
-        .map(|one| format!("; {}: {}", one.name, format_size(one.bytes)))
-        .collect();
-    format!(
-        "{} ({interval}slope {before:.2} to {after:.2}{thresholds})",
-        format_bytes(bend.size)
-    )
 }
 
 /// Digits below a tenth of a nanosecond mean nothing.

@@ -1,47 +1,61 @@
 //! The order and the shape of trials, in words.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Course, Shape, State, Steady};
+use iolab_analysis::claim::{CellId, State, Steady, drifts, two_groups};
 use iolab_stats::SteadyLimits;
-use iolab_workload::quantity::{counted, digits, format_percent};
+use iolab_workload::quantity::{counted, format_percent};
 
+use super::at_cell;
 use super::limit::beside_limit;
-use super::{at_cell, in_cell};
-use crate::findings::{cells_of, within};
+use crate::findings::{Finding, Rule, cells_of, within};
 
-/// Drift, dependence, two groups.
-pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
-    // One cell is told by its levels; of several the one that shows it most.
-    let (one, most) = match (run.cells.len(), course.cells.len()) {
-        (1, _) => (String::new(), String::new()),
-        (_, 1) => (format!(" ({})", in_cell(run, course.most)), String::new()),
-        _ => (String::new(), format!(" in {}", in_cell(run, course.most))),
+const TWO_GROUPS: Rule = Rule::doubt(
+    "two-groups",
+    "the density of each cell's trials, and its valley",
+);
+const DRIFT: Rule = Rule::doubt(
+    "drift",
+    "Mann and Kendall's test in each cell, with Holm's correction over the cells",
+);
+
+/// Cells whose trials form two groups, and those that drift by more than the goal of precision over the run.
+pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
+    let most = |cells: usize, id: CellId| match cells {
+        1 => at_cell(run, id),
+        _ => format!(", most clearly{}", at_cell(run, id)),
     };
-    let cells = within(course.cells.len(), run) + &one;
-    let mostly = |word: &str| match most.as_str() {
-        "" => String::new(),
-        most => format!(", {word}{most}"),
-    };
-    match course.shape {
-        Shape::Drifting { slope } => format!(
-            "In {cells} the trials drift with time (Mann-Kendall, Holm){} by {} per trial. For a later repeat, intervals there are too narrow{}.",
-            mostly("most"),
-            signed_percent(slope),
-            by_factor(course),
-        ),
-        Shape::Dependent => format!(
-            "In {cells} trials depend on earlier ones (Ljung-Box, Holm). Intervals there are too narrow{}.",
-            by_factor(course)
-        ),
-        Shape::TwoGroups(modes) => format!(
-            "In {cells} the trials form two groups{}: {} of them around {}, the others around {}. The median {}.",
-            mostly("most clearly"),
-            format_percent(modes.low_share),
-            run.response.format(modes.low_median),
-            run.response.format(modes.high_median),
-            median_of_groups(modes.low_share),
-        ),
-    }
+    let groups = two_groups(run, 0, |_| true).map(|found| {
+        let levels = found.levels;
+        let text = format!(
+            "In {} the trials form two groups{}: {} of them around {}, the others around {}. The median {}.",
+            within(found.cells.len(), run),
+            most(found.cells.len(), found.most),
+            format_percent(levels.low_share),
+            run.response.format(levels.low_median),
+            run.response.format(levels.high_median),
+            median_of_groups(levels.low_share),
+        );
+        Finding {
+            rule: TWO_GROUPS,
+            text,
+        }
+    });
+    let drifts = drifts(run);
+    let steepest = drifts.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    let drift = steepest.map(|(cell, drift)| {
+        let id = CellId {
+            run: 0,
+            cell: *cell,
+        };
+        let text = format!(
+            "In {} the trials drift with time{}, by {} over the run.",
+            within(drifts.len(), run),
+            most(drifts.len(), id),
+            format_percent(*drift),
+        );
+        Finding { rule: DRIFT, text }
+    });
+    groups.into_iter().chain(drift).collect()
 }
 
 /// What the median of two groups is, of which the lower one has this share of the values.
@@ -49,24 +63,6 @@ pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
     match (0.4..=0.6).contains(&low_share) {
         true => "describes neither group",
         false => "is that of the larger group",
-    }
-}
-
-/// `, by a factor of about 1.7`.
-fn by_factor(course: &Course) -> String {
-    let known = course.widening.filter(|factor| *factor > 1.05);
-    known.map_or_else(String::new, |factor| {
-        format!(", by a factor of about {}", digits(factor, 2))
-    })
-}
-
-/// `+1.2 %`, `-0.030 %`: with digits enough not to read as nothing.
-fn signed_percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let sign = if percent > 0.0 { "+" } else { "" };
-    match percent.abs() < 0.1 {
-        true => format!("{sign}{} %", digits(percent, 2)),
-        false => format!("{sign}{}", format_percent(share)),
     }
 }
 
@@ -83,9 +79,6 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
         (false, _) => format!("{n} of {} that write", counted(steady.judged, "cell")),
     };
     match &steady.state {
-        State::Reached => format!(
-            "{cells} settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over."
-        ),
         State::NotWrittenOver { least } => format!(
             "{cells}: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only {} of the region{}; --precondition overwrites it first.",
             format_percent(*least),
@@ -115,23 +108,10 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
     }
 }
 
-/// What a claim about the order of trials rests on.
-pub(super) fn basis(course: &Course) -> &'static str {
-    match course.shape {
-        Shape::Drifting { .. } => {
-            "Mann and Kendall's test in each cell, with Holm's correction over the cells"
-        }
-        Shape::Dependent => {
-            "Ljung and Box's test in each cell, with Holm's correction over the cells"
-        }
-        Shape::TwoGroups(_) => "the density of each cell's trials, and its valley",
-    }
-}
-
 /// What a claim about the last trials rests on.
 pub(super) fn steady_basis(state: &State) -> &'static str {
     match state {
-        State::Reached | State::NotReached { .. } => "the last 5 trials of each cell that writes",
+        State::NotReached { .. } => "the last 5 trials of each cell that writes",
         State::NotWrittenOver { .. } => {
             "the bytes that the run wrote before the last 5 trials of a cell, over its region"
         }

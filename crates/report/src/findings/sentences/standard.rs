@@ -4,9 +4,6 @@ use iolab_analysis::analysis::StandardFollowed;
 use iolab_plan::standard::{Deviation, Medium};
 use iolab_workload::quantity::{counted, digits, exact_duration};
 
-/// What the sentence rests on.
-pub(super) const BASIS: &str = "the settings of all cells, and what is known of the target and its preparation, compared with the test";
-
 /// How far a run on a target of this medium will be the test of the standard, as far as that is known before it.
 pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> String {
     let unknown = match medium {
@@ -26,7 +23,7 @@ pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> S
 }
 
 /// How far the run is the test of the standard.
-pub(super) fn conformance(followed: &StandardFollowed) -> String {
+fn conformance(followed: &StandardFollowed) -> String {
     let test = followed.test;
     let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
     match (followed.is_scaled(), deviations.is_empty()) {
