@@ -55,7 +55,7 @@ mod tests {
     use crate::arguments::Arguments;
 
     #[test]
-    fn what_measures_are_commands_of_this_build() {
+    fn measuring_commands_exist_in_this_build() {
         let command = Arguments::command();
         for name in MEASURING.iter().filter(|_| cfg!(feature = "measure")) {
             assert!(command.find_subcommand(name).is_some(), "{name}");

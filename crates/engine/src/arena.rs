@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_counted_where_the_kernel_shows_them() {
+    fn pieces_are_counted_if_the_kernel_shows_them() {
         let memory = vec![1u8; 1 << 20];
         let start = memory.as_ptr().addr();
         let Some(pieces) = Pieces::of(&(start..start + memory.len())) else {

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_is_refused_by_name() {
+    fn a_missing_cpu_is_refused_by_number() {
         let spec = TrialSpec {
             cpus: Some(Cpus::new([CPU_MAX])),
             ..TrialSpec::default()
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_seen_where_it_was_put() {
+    fn a_pinned_thread_is_seen_on_its_cpu() {
         let cpu = allowed().numbers()[0];
         let spec = TrialSpec {
             cpus: Some(Cpus::new([cpu])),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_foreseen_from_whichever_bound_comes_first() {
+    fn the_first_bound_decides_the_foreseen_time() {
         let with = |rate: Option<u64>, requests: Option<u64>, time| TrialSpec {
             rate: rate.map(Rate::Requests),
             limit: TrialLimit {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_begun_has_no_backlog() {
+    fn no_backlog_before_the_first_start() {
         let clock = Clock::of_rate(1.0);
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
             let schedule = Schedule::new(&spec(1, arrivals, 1), Rate::Requests(1000), 0, &clock);

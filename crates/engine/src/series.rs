@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_counted_where_it_completed() {
+    fn a_request_counts_in_its_completion_interval() {
         let clock = Clock::of_rate(1.0);
         let at = [10, 99, 100, 101, 350].map(|ms| 7 + ms * MS);
         let series = recorded(&clock, 7, &at).series(&clock);

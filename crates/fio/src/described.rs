@@ -239,7 +239,7 @@ mod tests {
     ];
 
     #[test]
-    fn options_and_description_read_as_what_was_measured() {
+    fn options_and_description_read_as_the_cell() {
         for (name, sets, wanted) in DESCRIBED {
             let jobs = jobs(name, sets);
             let [job] = &jobs[..] else {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_has_no_job_other_tools_do() {
+    fn programs_are_refused_and_other_tools_named() {
         let program = CellSpec {
             command: Some("cat {file}".parse().expect("a program")),
             ..CellSpec::default()

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_as_the_same_cells() {
+    fn written_jobs_read_as_the_same_cells() {
         for (name, sets) in [
             ("read-random", &["bs=4k,64k,1M"][..]),
             ("write-size", &["bs=4k,1M", "sync=none,each,odsync,end"]),

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_read_beside_unsynced_writes_are_counted() {
+    fn reads_next_to_unsynced_writes_are_counted() {
         let count = |name: &str, sets: &[&str]| {
             let mut experiment = Experiment::find(name).expect("built in");
             for set in sets {

@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shared_so_is_left_out() {
+    fn impossible_sharing_is_left_out() {
         let sharing = experiment(&[
             "bs=4k", "layout=shared,private", "descriptors=private,shared",
         ]);

@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn preconditions_round_trip_in_canonical_form() {
         for (text, canonical) in [
             ("none", "none"),
             ("steady", "steady"),
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_say_what_is_wrong() {
+    fn messages_name_the_fault() {
         let told = [
             "seq:999999999999", "rand:101", "steady+trim", "purge+trim", "rand:2+seq:1",
             "seq:1+seq:1", "steady:round=1000000h", "zap",

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_length_is_not_read() {
+    fn files_without_length_are_not_read() {
         for path in ["/proc/kmsg", "/proc/self/status"] {
             let path = Path::new(path);
             if !path.exists() {

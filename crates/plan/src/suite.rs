@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_overrides_what_is_common() {
+    fn an_experiment_overrides_common_settings() {
         let suite = read(
             "name = 'mine'\nabout = ''\nbudget = '1min'\n[settings]\ntime = '1s'\n\
              [[experiments]]\nuse = 'read-size'\nsettings.time = '2s'\ndesign.budget = '15s'\n\

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compared_is_no_suspect() {
+    fn a_compared_setting_is_not_a_suspect() {
         let direction = sides(
             |trial| {
                 trial.read_percent = 0;

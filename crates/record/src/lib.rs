@@ -404,7 +404,7 @@ mod tests {
     use super::digest;
 
     #[test]
-    fn digests_are_those_of_fnv_1a() {
+    fn digests_equal_fnv_1a() {
         // Published test vectors.
         for (text, wanted) in [
             ("", "cbf29ce484222325"),

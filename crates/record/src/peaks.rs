@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_peak_is_told() {
+    fn invalid_peaks_are_refused() {
         for text in [
             "", "read", "read=", "read=-1", "read=510kB/s", "speed=3", "iops=0", "iops=inf",
             "write=NaN",

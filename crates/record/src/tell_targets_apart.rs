@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_one_model_are_told_apart() {
+    fn devices_of_one_model_are_distinguished() {
         let on = |device: &str| {
             let mut record = run("lab", "X1");
             record.environment.put(&KEYS.device, device.to_owned());

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_compiler_made_is_not_trusted() {
+    fn the_compilers_output_is_not_trusted() {
         let error = build("echo nothing of use > \"$3\"", Linkage::Dynamic);
         let (_, told) = error
             .message()

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_told() {
+    fn other_files_than_programs_are_named() {
         assert_eq!(interpreter(b"#!/bin/sh\n"), Err("it is no ELF file"));
         assert_eq!(
             interpreter(b"\x7fELF\x01\x01"),

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_blocks_are_foreseen_where_precision_is_near() {
+    fn near_precision_fewer_blocks_are_foreseen() {
         let mut r = repetition(1);
         r.design.trials_max = 1000;
         assert_eq!(r.blocks_after(&between(1)), 100, "nothing is known yet");

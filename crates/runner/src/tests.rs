@@ -335,7 +335,7 @@ fn probes_end_for_long_requests_not_for_stalls() {
 }
 
 #[test]
-fn progress_counts_up_to_what_was_foreseen() {
+fn progress_counts_up_to_the_forecast() {
     #[derive(Default)]
     struct Watch(Vec<Progress>);
     impl Observer for Watch {
@@ -409,7 +409,7 @@ fn an_interrupted_run_keeps_its_trial_and_resumes() {
 }
 
 #[test]
-fn a_snapshot_holds_what_the_table_will_say() {
+fn a_snapshot_holds_the_tables_values() {
     #[derive(Default)]
     struct Watch(Option<RunSnapshot>);
     impl Observer for Watch {
@@ -516,7 +516,7 @@ fn a_refined_run_resumes_wherever_it_was_cut() {
 }
 
 #[test]
-fn nothing_is_refined_where_nothing_lies_between() {
+fn adjacent_sizes_are_not_refined() {
     let bench = bench(&["bs=4k,8k", "refine=2"]);
     bench.start(&mut mock(&steady)).expect("done");
     let record = bench.record();

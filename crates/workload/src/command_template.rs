@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn unintended_commands_are_refused() {
         let wrong = [
             "", "  ", "cat {path}", "awk '{print}'", "cat {file", "cat '{file}", "cat \\",
             "cat {file} | wc", "cat {file} >x", "cat & ", "{file} a", "a\0b",

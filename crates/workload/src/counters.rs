@@ -481,7 +481,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_is_known_where_every_part_is() {
+    fn a_sum_is_known_if_all_parts_are() {
         let counted = |cycles, llc_misses| {
             Hardware::Counted(HardwareEvents {
                 cycles,

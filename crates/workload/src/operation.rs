@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_are_no_requests_of_the_workload() {
+    fn syncs_do_not_count_as_requests() {
         let one = PerOperation::from_fn(|_| Moved {
             requests: 1,
             bytes: 10,

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn settings_round_trip_as_text() {
         let text =
             "max_sectors_kb:max+scheduler:mq-deadline+read_ahead_kb:0+transparent_hugepage:madvise";
         let all: SystemSettings = text.parse().expect("valid");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_something_else_is_refused() {
+    fn ambiguous_settings_are_refused() {
         for text in [
             "", "scheduler", "scheduler:", "scheduler:../../x", "scheduler:none+scheduler:bfq",
             "nr_requests:4", "max_sectors_kb:-1", "read_ahead_kb:max", "transparent_hugepage:on",

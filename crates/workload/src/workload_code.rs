@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_stand_for_pattern_and_direction() {
+    fn codes_mean_pattern_and_direction() {
         for code in WorkloadCode::ALL {
             let (pattern, percent) = code.parts();
             assert_eq!(WorkloadCode::of(&pattern.to_string(), percent), Some(code));

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_go_where_they_should_whatever_came_before() {
+    fn requests_keep_their_offsets_after_any_other() {
         let (file, mut calls) = (file(), SeekCalls::new());
         for (offset, len, expected) in [
             (0, 2, &b"01"[..]),

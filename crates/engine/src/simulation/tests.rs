@@ -360,7 +360,7 @@ fn a_following_group_follows_in_virtual_time() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn latencies_over_time_are_those_of_the_trial(
+    fn latencies_over_time_sum_to_the_trial(
         seed in any::<u64>(),
         seconds in 1u64..130,
         threads in 1u32..4,

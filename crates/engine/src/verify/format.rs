@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_sealed_is_told(
+        fn a_sealed_sector_is_recognised(
             payload: u8, offset: u64, trial: u64, thread in 0u32..1024, number in 0u64..1 << 48,
         ) {
             let generation = Generation::new(thread, number);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_strangers_are_told_apart() {
+    fn zeros_and_foreign_data_are_distinguished() {
         assert_eq!(inspect(&[0; SECTOR], 0, 1), Seen::Zeros);
         assert_eq!(inspect(&[0; SECTOR], 4096, 1), Seen::Zeros);
         assert_eq!(inspect(&[7; SECTOR], 4096, 1), Seen::Unknown);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_do_not_overlap() {
+    fn consecutive_writes_do_not_overlap() {
         let (mut buffers, mut signer) = setup(1);
         let mut slot = take(&mut buffers);
         for number in 0..5 {

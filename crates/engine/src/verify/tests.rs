@@ -127,7 +127,7 @@ fn write(thread: u32, number: u64) -> Write {
 }
 
 #[test]
-fn what_was_written_is_found() {
+fn written_blocks_are_found() {
     let mut bench = bench(TrialSpec::default());
     bench.write_all();
     let (verified, first) = bench.look();
@@ -136,7 +136,7 @@ fn what_was_written_is_found() {
 }
 
 #[test]
-fn only_what_was_written_is_read() {
+fn only_written_blocks_are_read() {
     let spec = TrialSpec {
         pattern: Pattern::Rand,
         ..TrialSpec::default()
@@ -195,7 +195,7 @@ fn a_lost_write_of_pass_two_is_stale() {
 }
 
 #[test]
-fn what_an_earlier_trial_left_is_stale() {
+fn data_of_an_earlier_trial_is_stale() {
     let mut bench = bench(TrialSpec::default());
     bench.write(0, TRIAL - 1, BLOCKS, |file, _, offset, block| {
         store(file, offset, block)
@@ -246,7 +246,7 @@ fn half_a_write_is_torn_whatever_was_there() {
 }
 
 #[test]
-fn what_never_came_is_lost() {
+fn a_write_that_never_arrived_is_lost() {
     for (fill, found) in [
         (None, FoundInstead::Unknown),
         (Some([0; BS as usize]), FoundInstead::Zeros),
@@ -370,7 +370,7 @@ fn a_raised_flag_ends_reading() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_failed_request() {
+fn an_unreadable_block_is_a_failed_request() {
     let mut bench = bench(TrialSpec::default());
     bench.write_all();
     bench.file.set_len(10 * BS).expect("cut");

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_ends_where_its_sync_begins() {
+    fn a_write_ends_when_its_sync_begins() {
         let spec = TrialSpec {
             read_percent: 0,
             sync: iolab_workload::trial::SyncPolicy::Each,

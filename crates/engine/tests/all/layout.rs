@@ -252,7 +252,7 @@ fn lookalikes_of_a_killed_runs_files_stay() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_layouts_are_refused() {
     let directory = folder();
     let path = directory.path().join("file");
     fs::write(&path, vec![1; SIZE as usize]).expect("written");

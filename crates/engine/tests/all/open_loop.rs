@@ -88,7 +88,7 @@ fn every_backend_makes_and_times_each_request() {
 }
 
 #[test]
-fn a_time_bound_ends_what_would_take_long() {
+fn a_time_bound_ends_a_long_trial() {
     let (_directory, target) = scratch(SIZE);
     for variant in variants(&target) {
         let spec = TrialSpec {

@@ -219,7 +219,7 @@ fn trims_count_apart_and_are_filled_again() {
 }
 
 #[test]
-fn intervals_hold_what_every_operation_did() {
+fn intervals_hold_the_work_of_every_operation() {
     let (_folder, target) = scratch(REGION);
     if let Err(error) = trial::check_trims(&target) {
         return needs::skip(needs::Need::Trim, error);

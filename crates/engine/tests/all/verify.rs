@@ -45,7 +45,7 @@ fn clean(spec: &TrialSpec, target: &Target) -> Option<u64> {
 }
 
 #[test]
-fn every_backend_writes_what_is_asked() {
+fn every_backend_writes_the_requested_data() {
     let (_folder, target) = scratch(SIZE);
     for name in Backend::NAMES.iter().filter(|name| **name != "null") {
         let backend: Backend = name.parse().expect("a name");

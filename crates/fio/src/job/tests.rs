@@ -156,7 +156,7 @@ fn stages_of_several_jobs_are_cells_with_groups() {
 }
 
 #[test]
-fn what_reads_behind_durable_writes_is_measured_too() {
+fn reads_after_durable_writes_are_measured_too() {
     let text = "[global]\nfilename=/x\nsize=1m\n[w]\nrw=write\nfsync=1\n[r]\nstonewall\nrw=read\n";
     assert_eq!(
         planned(text, &["read_percent", "sync"]),
@@ -227,7 +227,7 @@ fn identical_jobs_are_one_with_more_threads() {
 }
 
 #[test]
-fn every_option_is_told_with_what_it_means() {
+fn every_option_is_explained() {
     let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_pattern=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
     let file = JobFile::parse(text, "x").expect("a job file");
     let told: Vec<String> = file

@@ -149,7 +149,7 @@ fn every_fault_is_found() {
 }
 
 #[test]
-fn what_has_no_words_is_refused_by_name() {
+fn unsupported_options_are_refused_by_name() {
     for (text, name) in [
         ("rw=writetrim", "rw=writetrim"),
         ("rw=randread:0", "rw=randread:0"),

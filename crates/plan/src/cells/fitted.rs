@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn random_cells_of_glance_leave_sequential_ones_their_half() {
+    fn random_glance_cells_leave_sequential_ones_their_half() {
         let plan = fitted(&Experiment::find("glance").expect("built in"));
         for cell in plan.cells() {
             let trial = &cell.spec.trial;

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_listed_is_a_cell() {
+    fn only_listed_combinations_are_cells() {
         let experiment = listed();
         assert_eq!(levels(&experiment), ["1MiB 1", "4KiB 4", "4KiB 1"]);
         assert_eq!(

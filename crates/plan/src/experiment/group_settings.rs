@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_write_are_verified() {
+    fn only_writing_groups_are_verified() {
         let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
         experiment.apply_set("verify=true").expect("of the writer");
         for cell in cells(&experiment).expect("cells") {
@@ -412,7 +412,7 @@ group reader: verify in a trial that only reads
     }
 
     #[test]
-    fn what_cannot_be_said_of_groups_is_refused() {
+    fn invalid_groups_are_refused() {
         let read = |text: &str| {
             Experiment::from_toml(text, "x")
                 .expect_err("refused")

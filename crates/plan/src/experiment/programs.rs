@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_to_a_program_is_refused() {
+    fn settings_without_effect_on_programs_are_refused() {
         let told = [
             "threads=4", "depth=1,2", "backend=psync", "read_percent=50", "sync=end",
             "linkage=none,static", "command=none,cat {file}",

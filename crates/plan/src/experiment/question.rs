@@ -178,7 +178,7 @@ mod tests {
 
     /// A group named writer that reads writes nothing.
     #[test]
-    fn groups_are_told_with_what_they_do() {
+    fn questions_name_groups_with_their_accesses() {
         let own = Experiment::find("interference").expect("built in").question;
         let same = ["writer.rate=0,none", "reader.rate=100", "region=64M"];
         assert_eq!(asked("interference", &same), own);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_has_chosen_stays() {
+    fn the_users_choices_stay() {
         let sets = ["bs=4k", "trials_min=3", "latency=false", "budget=1min"];
         let asked = |name: &str| ["trials_min", "budget"].contains(&name);
         let mut experiment = built_in(&sets);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_trials_earlier_is_refused() {
+    fn limits_that_end_trials_earlier_are_refused() {
         let soaked = |sets: &[&str], asked: &str| built_in(sets).soak(HOUR, &|name| name == asked);
         soaked(&["rate=100"], "").expect("it ends none");
         let told = [

@@ -502,7 +502,7 @@ fn groups_keep_their_order_when_the_region_changes() {
 }
 
 #[test]
-fn what_rounds_decide_goes_with_them() {
+fn decisions_of_rounds_go_with_them() {
     let mut experiment = read("[settings]\nbs = '4k'\n").unwrap();
     let before = experiment.design;
     experiment

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_refused() {
+    fn unanswerable_levels_are_refused() {
         for (levels, sets, part) in [
             ("syncs.p99<1ms", &[][..], "no syncs"),
             ("writes.p99<1ms", &[], "no writes"),

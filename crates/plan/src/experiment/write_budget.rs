@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_capped_is_refused() {
+    fn impossible_caps_are_refused() {
         let refused = |set: &str| plan(&[set]).expect_err("refused").to_string();
         let sets = ["writes=600MiB", "region=4GiB"];
         insta::assert_snapshot!(sets.map(refused).join("\n"));

@@ -3,7 +3,7 @@ use crate::cells::cells;
 
 /// A renamed setting would fall out of the list, and be reported as a deviation of every run.
 #[test]
-fn what_the_operator_chooses_are_settings() {
+fn the_operators_choices_are_settings() {
     for name in OPEN.iter().flat_map(|names| names.split(' ')) {
         assert!(Setting::find(name).is_some(), "{name}");
     }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_none() {
+    fn invalid_values_read_as_none() {
         for text in ["", "4k", "-1", "1.5", "99999999999999999999999"] {
             assert_eq!(Bytes::read(text), None, "{text}");
         }

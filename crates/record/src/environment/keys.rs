@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_tell_bytes() {
+    fn names_are_unique_and_name_bytes() {
         for (place, entry) in ALL.iter().enumerate() {
             let twice = ALL[..place].iter().any(|other| other.name == entry.name);
             assert!(!twice, "{} occurs twice", entry.name);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_is_no_run_file_is_told() {
+fn other_files_are_refused_by_kind() {
     let bench = Fixture::new();
     let mut told = Vec::new();
     let mut refuse = |path: &Path| {

@@ -24,7 +24,7 @@ fn refused(bench: &Fixture, name: &str, sql: &str, part: &str) {
 }
 
 #[test]
-fn whatever_would_run_is_refused_by_name() {
+fn executable_objects_are_refused_by_name() {
     let bench = Fixture::new();
     for (number, (sql, part)) in [
         (

@@ -30,7 +30,7 @@ fn large(bench: &Fixture, name: &str) -> PathBuf {
 }
 
 #[test]
-fn several_threads_read_what_one_reads() {
+fn several_threads_read_the_same_as_one() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
     let shared = read(&path).unwrap();

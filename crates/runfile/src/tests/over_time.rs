@@ -45,7 +45,7 @@ fn reading_everything_keeps_to_the_memory_limit() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn invalid_rows_are_reported() {
     let bench = Fixture::new();
     let mut told = String::new();
     for (number, sql) in [

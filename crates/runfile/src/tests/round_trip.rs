@@ -302,7 +302,7 @@ fn records_of_runs_across_hosts_round_trip() {
 }
 
 #[test]
-fn what_groups_are_asked_and_did_comes_back() {
+fn groups_and_their_samples_round_trip() {
     let bench = Fixture::new();
     let mut cell = cell_row(0);
     let group = |name: &str, rate| GroupSpec {

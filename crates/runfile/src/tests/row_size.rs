@@ -122,7 +122,7 @@ fn size(bench: &Fixture, name: &str, clients: &[Sample]) -> u64 {
     clippy::print_stderr,
     reason = "the number is what the document repeats"
 )]
-fn a_row_of_a_client_takes_the_room_that_is_documented() {
+fn a_client_row_takes_the_documented_room() {
     let bench = Fixture::new();
     let clients: Vec<Sample> = (0..CLIENTS).map(reads).collect();
     let of_clients = size(&bench, "with.iolab", &clients) - size(&bench, "without.iolab", &[]);

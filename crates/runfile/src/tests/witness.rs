@@ -297,7 +297,7 @@ fn an_observation_is_read_as_it_was_written() {
 }
 
 #[test]
-fn it_is_no_run_and_nothing_is_overwritten() {
+fn a_witness_file_is_not_a_run() {
     let (_folder, path) = stored(&full());
     assert_eq!(read(&path).unwrap_err().kind(), Kind::Usage);
     assert_eq!(RunFile::open_resume(&path).unwrap_err().kind(), Kind::Usage);
@@ -314,7 +314,7 @@ fn it_is_no_run_and_nothing_is_overwritten() {
 
 /// The file may come from anybody.
 #[test]
-fn what_no_observation_has_is_refused() {
+fn impossible_observations_are_refused() {
     for change in [
         "DELETE FROM witness_moment_device WHERE device = 'vda'",
         "UPDATE witness_moment_device SET device = 'vdc' WHERE device = 'vda'",

@@ -165,7 +165,7 @@ fn mixed_trials_are_weighted_by_bytes() {
 }
 
 #[test]
-fn nothing_transferred_is_unknown() {
+fn an_empty_transfer_is_unknown() {
     assert_eq!(
         of(true, 0, 0, &counters(Some((0, 0)), None)).served_by,
         ServedBy::Unknown
@@ -209,7 +209,7 @@ fn written<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
 }
 
 #[test]
-fn what_was_never_written_is_a_hole() {
+fn unwritten_regions_are_holes() {
     for direct in [true, false] {
         let verdict = reads(direct, 0, &extents(MB / 2, MB / 2));
         assert_eq!(verdict.served_by, ServedBy::Hole);

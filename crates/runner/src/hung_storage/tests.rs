@@ -70,7 +70,7 @@ fn a_thread_waking_only_to_wait_stands_still() {
 }
 
 #[test]
-fn a_kernel_that_counts_nothing_tells_nothing() {
+fn zero_scheduler_counts_are_ignored() {
     assert!(!counts_anything("0 0 0\n") && !counts_anything(""));
     assert!(counts_anything("12 0 1\n"));
 }
@@ -147,7 +147,7 @@ fn a_shell_reads_stored_files_as_single_words() {
 }
 
 #[test]
-fn settings_of_the_kernel_are_told_of() {
+fn restored_kernel_settings_are_reported() {
     let error = || Error::failed("silent");
     let told = |restored| with_settings(error(), restored);
     assert_eq!(told(Ok(Vec::new())), error());

@@ -217,7 +217,7 @@ fn iozone_tests_become_cells_first_passes_warm_ups() {
 }
 
 #[test]
-fn what_is_no_report_is_refused() {
+fn other_texts_than_reports_are_refused() {
     for text in ["", "hello", "{\"fio version\": 3}", "iozone test complete."] {
         let error = Import::parse(text).expect_err(text);
         assert!(error.remedy().is_some(), "{error}");

@@ -34,7 +34,7 @@ fn time(shares: &[Share], units: &[Unit]) -> f64 {
 }
 
 #[test]
-fn time_goes_where_the_spread_is() {
+fn time_goes_to_cells_with_spread() {
     let units = units(&[0.01, 0.02, 0.08, 0.01]);
     let shares = allocate(&units, &design(), 20.0);
     let visits: Vec<u32> = shares.iter().map(|share| share.visits).collect();

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_other_ranks_find_is_told_once() {
+    fn findings_of_other_ranks_are_shown_once() {
         let told = |of_ranks: &[&[&str]]| {
             let own = |notes: &&[&str]| notes.iter().map(|&note| note.to_owned()).collect();
             let notes: Vec<Vec<String>> = of_ranks.iter().map(own).collect();

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_begins_so_is_a_model() {
+    fn only_the_prefix_makes_a_model() {
         let of = |name: &str| Disk::of_target(Path::new(name));
         assert!(of("./model:hp-97560").unwrap().is_none());
         let disk = of("model:hp-97560").unwrap().expect("a model");

@@ -220,7 +220,7 @@ fn host_settings_are_left_out_or_refused() {
 }
 
 #[test]
-fn what_does_not_fit_a_model_is_refused() {
+fn settings_that_do_not_fit_are_refused() {
     let disk = Disk::find("sata-ssd").expect("in the catalogue");
     let fit = |sets: &[&str]| {
         let plan = Plan::of(experiment("read-size", sets), &OneProcess).expect("cells");

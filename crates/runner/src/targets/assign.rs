@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_level_is_refused() {
+    fn invalid_levels_of_target_are_refused() {
         for given in [["/a", "/a"], ["/a", "/b\n"]] {
             let given = given.map(PathBuf::from);
             let error = settle_targets(&mut experiment(&[]), &given).expect_err("refused");

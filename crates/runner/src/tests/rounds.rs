@@ -333,7 +333,7 @@ fn trials_off_the_level_of_writes_are_named() {
 }
 
 #[test]
-fn what_rounds_of_cells_decide_is_refused() {
+fn settings_decided_by_rounds_are_refused() {
     for sets in [
         &[ROUNDS, "trials_max=30"][..],
         &[ROUNDS, "pilot=true"],

@@ -72,7 +72,7 @@ fn ends_by_budget_are_foreseen_from_block_one() {
 }
 
 #[test]
-fn pauses_belong_to_what_is_left() {
+fn pauses_count_as_time_left() {
     let most = worst(
         &[
             "settle=20s", "budget=8min", "trials_max=1000", "precision=0.001",

@@ -66,7 +66,7 @@ fn served(observed: Observed) -> ServedBy {
 }
 
 #[test]
-fn reads_are_judged_as_those_of_a_trial() {
+fn reads_are_judged_like_a_trials_reads() {
     assert_eq!(served(reader(64 * MIB)), ServedBy::Device);
     assert_eq!(served(reader(0)), ServedBy::PageCache);
     let half = judged(reader(32 * MIB)).reads.expect("it read");
@@ -139,7 +139,7 @@ fn unnamed(read_bytes: u64, files: usize) -> Observed {
 }
 
 #[test]
-fn a_remedy_is_named_where_it_helps() {
+fn a_remedy_is_named_if_it_helps() {
     let reason = |observed| judged(observed).reads.expect("it read").reason;
     insta::assert_snapshot!(reason(unnamed(0, 1)), @"0.0 % of the bytes came from the device; what the page cache held before is unknown: name the file with --on");
     insta::assert_snapshot!(reason(unnamed(0, 2)), @"0.0 % of the bytes came from the device; what the page cache held before is unknown");
@@ -201,7 +201,7 @@ fn faults_that_may_explain_everything_leave_it_open() {
 }
 
 #[test]
-fn buffered_writes_beside_direct_ones_are_judged_together() {
+fn mixed_buffered_and_direct_writes_share_one_verdict() {
     let mut observed = unnamed(0, 0);
     observed.processes.io = Some(ProcessIo {
         write_bytes: 80 * MIB,

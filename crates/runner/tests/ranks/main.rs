@@ -207,7 +207,7 @@ fn ranks_together_move_every_byte_once() {
 }
 
 #[test]
-fn what_ranks_write_is_read_back() {
+fn data_written_by_ranks_is_verified() {
     let folder = tempfile::tempdir().expect("a folder");
     let sets = ["verify=true", "layout=interleaved", "pattern=seq"];
     let (record, _) = with_ranks(3, |ranks| {
@@ -435,7 +435,7 @@ fn ranks_are_a_factor_and_idle_ones_excluded() {
 }
 
 #[test]
-fn a_rank_reads_what_the_next_one_wrote() {
+fn a_rank_reads_the_next_ones_data() {
     let folder = tempfile::tempdir().expect("a folder");
     let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
     let (record, _) = with_ranks(3, |ranks| measure(ranks, folder.path(), "read-size", &sets));

@@ -148,7 +148,7 @@ fn the_bytes_of_all_targets_are_counted_once() {
 }
 
 #[test]
-fn what_groups_cannot_be_is_refused() {
+fn impossible_groups_are_refused() {
     let verified = TrialSpec {
         verify: true,
         ..writer()

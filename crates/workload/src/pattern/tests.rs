@@ -225,7 +225,7 @@ proptest! {
 }
 
 #[test]
-fn strided_reads_what_was_asked() {
+fn strided_reads_skip_the_given_bytes() {
     let spec = TrialSpec {
         skip: 8192,
         ..spec(Pattern::Strided, 4096, 10, 1)

@@ -62,7 +62,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_setting_sets_what_it_says() {
+fn every_setting_sets_its_value() {
     for setting in SETTINGS {
         let of_setting = EXAMPLES.iter().find(|(name, ..)| *name == setting.name);
         let Some((name, text, canonical)) = of_setting else {

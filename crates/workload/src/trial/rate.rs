@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(bytes in 1..=BYTES_MAX) {
+        fn rates_round_trip_as_text(bytes in 1..=BYTES_MAX) {
             let rate = Rate::Bytes(bytes);
             prop_assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
         }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_lie_one_behind_the_other() {
+    fn zones_are_consecutive() {
         let zones: Zones = "50/5:0/15:50/".parse().expect("zones");
         assert_eq!(zones.to_string(), "50/5:0/15:50/80");
         let zone = |up_to, first, blocks| Zone {

@@ -105,7 +105,7 @@ fn news(text: &str, simpler: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_fio_does_otherwise_is_told() {
+fn differences_from_fio_are_reported() {
     let told: Vec<String> = [
         ("rw=rw", "rw=randrw"),
         ("rw=read:4k", "rw=read"),

@@ -43,7 +43,7 @@ fn said(text: &str) -> String {
 }
 
 #[test]
-fn what_reports_say_is_said_and_nothing_else() {
+fn imports_state_only_the_reports_facts() {
     for (name, text) in REPORTS {
         insta::assert_snapshot!(name, said(text));
     }
