@@ -193,7 +193,7 @@ impl Asked {
         Ok(notes)
     }
 
-    /// The change of the depth above 1, where neither the user nor the experiment chose a backend that supports it.
+    /// The change of the depth above 1, if neither the user nor the experiment chose a backend that supports it.
     fn depth_without_backend(&self, experiment: &Experiment) -> Result<Option<&Change>> {
         let depth = self.changes.iter().find(|change| change.is_of("depth"));
         let depth = depth.filter(|depth| depth.levels().iter().any(|level| level.trim() != "1"));
@@ -282,7 +282,7 @@ fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
     Ok(sizes.into_iter().min().unwrap_or_default())
 }
 
-/// A note about a limit in bytes that ends trials before the user's time; `None` where that would need storage faster than the
+/// A note about a limit in bytes that ends trials before the user's time; `None` if that would need storage faster than the
 /// assumed rate.
 fn ended_by_bytes(experiment: &Experiment) -> Result<Option<String>> {
     let cells = cells(experiment)?;

@@ -38,7 +38,7 @@ pub(crate) struct Display {
 pub(crate) struct SharedBudget {
     /// Start of the first experiment.
     pub(crate) began: Instant,
-    /// Time limit of all of them, where others follow.
+    /// Time limit of all of them, if others follow.
     pub(crate) total: Option<Duration>,
     /// Whether trials leave data in caches that is written out, in this experiment or a later one.
     pub(crate) leaves_writes: bool,
@@ -159,7 +159,7 @@ impl Display {
         }
     }
 
-    /// Writes an event in machine mode, otherwise a line with a time stamp where there is no live view.
+    /// Writes an event in machine mode, otherwise a line with a time stamp if there is no live view.
     fn log(&self, event: &str, fields: Value, line: impl FnOnce() -> Option<String>) {
         match output::log() {
             Log::Json => {

@@ -74,7 +74,7 @@ impl Arguments {
     }
 }
 
-/// The error where a built-in name is missing.
+/// The error if a built-in name is missing.
 fn unnamed(argument: &str) -> Option<iolab_workload::Error> {
     let (what, example) = match argument {
         "<EXPERIMENT>" => ("experiment", "iolab run read-random"),
@@ -132,7 +132,7 @@ fn plain(error: &clap::Error) -> iolab_workload::Error {
     }
 }
 
-/// Suggests for an unknown command the one that accepts this name, or the nearest, where clap suggests none: it finds no
+/// Suggests for an unknown command the one that accepts this name, or the nearest, if clap suggests none: it finds no
 /// similarity between `rnu` and `run`.
 fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {

@@ -66,7 +66,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts the drawing thread; `None` where that fails.
+    /// Starts the drawing thread; `None` if that fails.
     pub(crate) fn open() -> Option<Self> {
         output::set_view(tell);
         let (to, messages) = channel();

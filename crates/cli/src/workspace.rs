@@ -60,7 +60,7 @@ pub(crate) struct Workspace {
     known: Environment,
     /// The other processes of the run.
     ranks: Option<Rc<Ranks>>,
-    /// The right to change settings of the kernel, where a plan asks for it.
+    /// The right to change settings of the kernel, if a plan asks for it.
     system: Option<SystemControl>,
 }
 

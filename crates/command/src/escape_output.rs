@@ -31,7 +31,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// The text with our units spelled in ASCII where nothing else is shown.
+/// The text with our units spelled in ASCII if nothing else is shown.
 pub fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
     match ascii {
         true => Cow::Owned(
@@ -46,7 +46,7 @@ pub fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
 /// A writer that applies [`harmless`].
 pub struct Harmless<W: Write> {
     to: W,
-    /// Whether it is shown where only ASCII can be: our units are then spelled `us`; what is not ours stays.
+    /// Whether the output can only show ASCII: iolab's units are then spelled `us`; other text stays.
     ascii: bool,
     /// The first bytes of an incomplete character.
     begun: Vec<u8>,

@@ -28,7 +28,7 @@ pub fn code_of(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Prints an error as a message, or as an event where those are asked for.
+/// Prints an error as a message, or as an event if those are asked for.
 pub fn tell(error: &Error) {
     if output::log() == Log::Json {
         let texts = [("text", Some(error.message())), ("remedy", error.remedy())];

@@ -41,7 +41,7 @@ pub fn format_of<F: Copy + PartialEq>(
     let extension = extension.as_deref();
     let may_have_any = |extension| asked.is_some() && !TELLING.contains(&extension);
     let has = |extensions: &[&str]| extension.is_some_and(|own| extensions.contains(&own));
-    // A .txt file may have any text format; it selects one only where there is a single one.
+    // A .txt file may have any text format; it selects one only if there is a single one.
     let mut named_by = known.iter().filter(|(_, extensions)| has(extensions));
     let by_name = match extension {
         Some("txt") if named_by.clone().count() > 1 => None,
@@ -120,7 +120,7 @@ pub fn check_folder(named: &Path) -> Result<()> {
     }
 }
 
-/// The extension in lower case; `None` where the name ends in a number, as `run-1.5`.
+/// The extension in lower case; `None` if the name ends in a number, as `run-1.5`.
 fn extension_of(named: &Path) -> Option<String> {
     let extension = named.extension().and_then(OsStr::to_str)?;
     let is_one = extension.starts_with(|first: char| first.is_ascii_alphabetic());

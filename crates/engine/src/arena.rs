@@ -112,7 +112,7 @@ pub(crate) fn stride(spec: &TrialSpec) -> usize {
 }
 
 /// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
-/// preparation that needs its own kind of pages takes precedence, and there are none where the kernel's huge pages are too large.
+/// preparation that needs its own kind of pages takes precedence, and there are none if the kernel's huge pages are too large.
 pub(crate) fn is_contiguous(spec: &TrialSpec) -> bool {
     spec.buffer_memory == BufferMemory::Contiguous
         && spec.cache == CacheState::Direct
@@ -172,7 +172,7 @@ impl Pieces {
     /// Most bytes that are looked at of one worker's buffers.
     const BYTES_MAX: usize = 16 << 20;
 
-    /// Looks at the start of a range of addresses: proc_pid_pagemap(5). `None` where the kernel shows no page numbers, which
+    /// Looks at the start of a range of addresses: proc_pid_pagemap(5). `None` if the kernel shows no page numbers, which
     /// takes the capability CAP_SYS_ADMIN.
     pub(crate) fn of(range: &Range<usize>) -> Option<Self> {
         const ENTRY: usize = 8;

@@ -33,7 +33,7 @@ pub(crate) struct WorkerFiles<'a> {
     pub(crate) slots: Option<FileSlots>,
     /// The bytes of the file that are the worker's.
     pub(crate) range: Range<u64>,
-    /// Held across `lseek` and the call that follows it, where several workers share the position of the file.
+    /// Held across `lseek` and the call that follows it, if several workers share the position of the file.
     pub(crate) position: &'a Mutex<()>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) trait Drive {
     fn run<B: Backend>(&self, backend: Result<B>, buffers: Buffers) -> Self::Outcome;
 }
 
-/// The backend for several requests in flight: io_uring, or libaio where the system gives no ring.
+/// The backend for several requests in flight: io_uring, or libaio if the system gives no ring.
 pub fn asynchronous() -> Name {
     match io_uring::try_ring() {
         Ok(()) => Name::IoUring,

@@ -35,7 +35,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// `None` where a trial needs fresh memory.
+    /// `None` if a trial needs fresh memory.
     fn of(spec: &TrialSpec) -> Option<Self> {
         let is_filled = spec.buffer_init == BufferInit::Random;
         let lies_in_one_page = spec.largest_request() <= page_size() as u64;
@@ -48,7 +48,7 @@ impl Layout {
         })
     }
 
-    /// As [`Self::of`] for each group of a trial; `None` where one needs fresh memory, or all together are quickly mapped.
+    /// As [`Self::of`] for each group of a trial; `None` if one needs fresh memory, or all together are quickly mapped.
     fn of_all(specs: &[&TrialSpec]) -> Option<Vec<Self>> {
         let bytes: u64 = specs.iter().map(|spec| arena::bytes_of(spec)).sum();
         if bytes < KEPT_MIN {

@@ -18,7 +18,7 @@ pub struct MissingLevel {
     pub setting: &'static str,
     /// Its level (`io_uring`).
     pub level: &'static str,
-    /// A level that does the same by another mechanism, where there is one (`libaio`).
+    /// A level that does the same by another mechanism, if there is one (`libaio`).
     pub instead: Option<&'static str>,
     /// Why it cannot be had, in a few words.
     pub why: String,

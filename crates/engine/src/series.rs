@@ -148,7 +148,7 @@ impl Recorder {
     }
 }
 
-/// Ends a series where the trial did.
+/// Ends a series with its trial.
 fn end_at(intervals: &mut Vec<Interval>, span_ns: u64) {
     let Some(mut last) = intervals.pop() else {
         return;

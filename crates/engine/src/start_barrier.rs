@@ -60,7 +60,7 @@ impl StartBarrier {
         }
     }
 
-    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself.
+    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` if it ends by itself.
     pub(crate) fn wait_for_start(&self, leads: bool) -> Option<Running<'_>> {
         let phase = self.wait_for_phase(|phase| phase != Phase::Closed);
         (phase == Phase::Open).then_some(Running {

@@ -386,7 +386,7 @@ struct Carried {
     traced: TracedJobs,
 }
 
-/// A thread that carries a worker out; it gives `None` where it could not be set up, or the trial is not carried out.
+/// A thread that carries a worker out; it gives `None` if it could not be set up, or the trial is not carried out.
 type WorkerThread<'scope> = ScopedJoinHandle<'scope, Option<WorkerOutcome>>;
 
 /// Carries a trial out; a second time without registered buffers if the kernel refused the buffers of a worker, or the ring

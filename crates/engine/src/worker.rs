@@ -114,7 +114,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     ///
     /// The stamp of the completions before is also the start of the requests that follow them at once: a second
     /// stamp would cost more than the few nanoseconds between the two (they are part of the stored floor). Only
-    /// where data had to be stamped first does a request get a start of its own.
+    /// if data had to be stamped first does a request get a start of its own.
     #[inline(always)]
     fn issue(&mut self, now: u64) {
         let mut stamped = false;
@@ -144,7 +144,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         request.action == Action::Write && self.common.stamps
     }
 
-    /// Ends a round of issuing: where data was stamped, its requests get a start of their own.
+    /// Ends a round of issuing: if data was stamped, its requests get a start of their own.
     #[inline(always)]
     fn start_again(&mut self, stamped: bool) {
         if T::TIMED && stamped {
@@ -182,7 +182,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     }
 
     /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
-    /// need: next to a small read it would be seen. Where a request is not over at once, or not in full, the ordinary
+    /// need: next to a small read it would be seen. If a request is not over at once, or not in full, the ordinary
     /// turns take it up.
     #[inline(always)]
     fn plain_turns(&mut self, mut wake: u64, deadline: u64, sampling: &mut ClockSampling) -> u64 {
@@ -266,7 +266,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
 }
 
 impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
-    /// Pauses, where that is what keeps a worker without outstanding requests from issuing one; whether there is more to
+    /// Pauses, if that is what keeps a worker without outstanding requests from issuing one; whether there is more to
     /// issue after that.
     fn rest(&mut self, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
         if self.common.stopping || self.common.left == 0 {

@@ -25,7 +25,7 @@ fn resident_memory_is_bounded() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
     let path = directory.path().join("sparse");
     let file = fs::File::create(&path).expect("created");
-    // ext4 ends one block below 16 TiB; where even less is possible, the largest size that is.
+    // ext4 ends one block below 16 TiB; if even less is possible, the largest size that is.
     let size = (30..=44)
         .rev()
         .map(|bits| (1u64 << bits) - (1 << 20))

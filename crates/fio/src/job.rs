@@ -77,7 +77,7 @@ impl JobFile {
             .map_err(|error| error.within(path.display().to_string()))
     }
 
-    /// Reads the text of a job file that includes no other and has no variables; the experiment gets `name` where that can be
+    /// Reads the text of a job file that includes no other and has no variables; the experiment gets `name` if that can be
     /// a name.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ fn question(name: &str, jobs: &[Job]) -> String {
     question.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Time for a warm-up and as many trials as an interval takes, where the jobs say how long they run.
+/// Time for a warm-up and as many trials as an interval takes, if the jobs say how long they run.
 fn design(cells: &[CellSpec], stages: &[usize]) -> Design {
     let design = Design::default();
     let last = stages.last().copied().unwrap_or(0);

@@ -43,9 +43,9 @@ pub struct Counts {
     pub unsplit: Counted,
     /// From the first start to the last end, ms.
     pub elapsed_ms: u64,
-    /// Time that its workers ran, added up, ms; 0 where the report lacks it.
+    /// Time that its workers ran, added up, ms; 0 if the report lacks it.
     pub worked_ms: u64,
-    /// Bounds of the greatest number of requests in flight; `None` where the report lacks it.
+    /// Bounds of the greatest number of requests in flight; `None` if the report lacks it.
     pub in_flight: Option<(u64, u64)>,
     /// Whether it ended with an error.
     pub failed: bool,
@@ -229,7 +229,7 @@ impl Checked<'_> {
             .or_else(|| self.deeper())
     }
 
-    /// Threads that its options say, where their times are whole.
+    /// Threads that its options say, if their times are whole.
     fn checks_threads(&self) -> bool {
         // Reading back is a time of its own.
         self.counts.worked_ms > 0 && self.counts.elapsed_ms >= SHORT_MS && !self.trial.verify

@@ -76,7 +76,7 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     })
 }
 
-/// Whether ordered reads and writes share one place in the file, where fio keeps one for each direction.
+/// Whether ordered reads and writes share one place in the file, while fio keeps one for each direction.
 pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
     is_ordered(trial) && trial.reads() && trial.writes()
 }

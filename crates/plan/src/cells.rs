@@ -270,7 +270,7 @@ fn is_direct(cell: &CellSpec) -> bool {
         .any(|trial| trial.cache == CacheState::Direct)
 }
 
-/// The cross product of all factors, where the last factor varies fastest; then the product with the levels of `bs` that the run
+/// The cross product of all factors, in which the last factor varies fastest; then the product with the levels of `bs` that the run
 /// has added. Combinations without a meaning are left out.
 ///
 /// # Errors
@@ -397,7 +397,7 @@ fn left_out(experiment: &Experiment) -> Option<String> {
     ))
 }
 
-/// The cross product of the factors, with `sizes` instead of the levels of `bs` where they are given.
+/// The cross product of the factors, with `sizes` instead of the levels of `bs` if they are given.
 fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<PlannedCell>> {
     experiment.check()?;
     unchecked(experiment, sizes)

@@ -90,7 +90,7 @@ pub struct Experiment {
     pub factors: Vec<Factor>,
     /// Fixed settings in canonical form; settings not listed have their defaults.
     pub settings: Vec<(&'static Setting, String)>,
-    /// Groups of workers that do different things at the same time in every trial; empty where all workers do the same.
+    /// Groups of workers that do different things at the same time in every trial; empty if all workers do the same.
     pub groups: Vec<ExperimentGroup>,
     /// The number of repetitions, and what ends them.
     pub design: Design,
@@ -363,7 +363,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuses a latency as the response where latencies are not recorded.
+    /// Refuses a latency as the response if latencies are not recorded.
     fn check_latency(&self) -> Result<()> {
         usage_errors! {
             self.response.is_latency() && self.ever("latency", |value| value == "false") =>
@@ -403,7 +403,7 @@ impl Experiment {
         self.values(name).any(has)
     }
 
-    /// The fixed value or the levels of a setting, for all groups and for each one; empty where it has its default.
+    /// The fixed value or the levels of a setting, for all groups and for each one; empty if it has its default.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let own = self.groups.iter().flat_map(|group| &group.settings);
         let fixed = self
@@ -486,7 +486,7 @@ pub fn leads_elsewhere(named: &Path) -> bool {
     }
 }
 
-/// The folder, or `.` where it is empty.
+/// The folder, or `.` if it is empty.
 fn or_here(folder: &Path) -> &Path {
     match folder.as_os_str().is_empty() {
         true => Path::new("."),

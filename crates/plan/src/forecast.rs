@@ -28,9 +28,9 @@ pub struct Forecast {
     pub cells: usize,
     /// Fewest and most trials with which the repetition ends within the budget, including warm-ups.
     pub trials: (u64, u64),
-    /// Shortest and longest time of measuring: the shortest on fast storage, `None` where a trial runs a program.
+    /// Shortest and longest time of measuring: the shortest on fast storage, `None` if a trial runs a program.
     pub time: (Option<Duration>, Duration),
-    /// The longest time of one trial of each cell; `None` where a trial has no time limit.
+    /// The longest time of one trial of each cell; `None` if a trial has no time limit.
     block: Option<Duration>,
     /// Most bytes that the trials write.
     pub written: Written,
@@ -204,7 +204,7 @@ impl Plan {
     }
 
     /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
-    /// trial besides its I/O. `None` where the budget suffices.
+    /// trial besides its I/O. `None` if the budget suffices.
     pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
         // An explanation has as many blocks as the times that its trials took leave room for.
         if self.experiment().inquiry.is_some() {
@@ -252,7 +252,7 @@ fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Durat
     times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
-/// The longest time of one trial of each cell; `None` where a trial has no time limit.
+/// The longest time of one trial of each cell; `None` if a trial has no time limit.
 fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
     let mut times = cells.iter().map(|cell| {
         let time = cell.spec.time_foreseen();

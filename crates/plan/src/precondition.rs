@@ -16,7 +16,7 @@ use iolab_workload::{Error, Result};
 const PASSES_MAX: u32 = 100;
 /// I/O size of random passes and of rounds of writes, bytes.
 pub const RAND_BS: u64 = 4096;
-/// I/O size of sequential passes, bytes, where none is named.
+/// I/O size of sequential passes, bytes, if none is named.
 const SEQ_BS: u64 = 1 << 20;
 /// Largest I/O size of sequential passes, bytes.
 const SEQ_BS_MAX: u64 = 1 << 30;
@@ -158,7 +158,7 @@ impl Precondition {
         }
     }
 
-    /// Rounds of all cells, which are the trials of the experiment; `None` where it repeats blocks.
+    /// Rounds of all cells, which are the trials of the experiment; `None` if it repeats blocks.
     pub fn rounds_of_cells(self) -> Option<SteadyRounds> {
         self.steady.filter(|steady| steady.round == Round::Cells)
     }
@@ -320,7 +320,7 @@ fn sized(text: &str) -> Result<(&str, Option<u64>)> {
     Ok((passes, Some(bytes)))
 }
 
-/// The place of a step in the order of all, from 1; `None` where there is none of this name.
+/// The place of a step in the order of all, from 1; `None` if there is none of this name.
 fn step_number(name: &str) -> Option<usize> {
     let place = STEPS.iter().position(|step| *step == name)?;
     Some(place + 1)

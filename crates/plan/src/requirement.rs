@@ -25,7 +25,7 @@ use iolab_workload::names::check_file_name;
 pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
     include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
 
-/// Length of a trial where the workload gives none: short, because many trials show how much the storage varies.
+/// Length of a trial if the workload gives none: short, because many trials show how much the storage varies.
 const TRIAL: Duration = Duration::from_secs(1);
 /// Most workloads of a requirement.
 const WORKLOADS_MAX: usize = 20;

@@ -1,4 +1,4 @@
-//! Tests of a standard that experiments follow, and where an experiment or its run deviates from them.
+//! Tests of a standard that experiments follow, and deviations of an experiment or its run from them.
 //!
 //! Source: SNIA, Solid State Storage (SSS) Performance Test Specification (PTS), version 2.0.2 (2020). docs/METHODS.md says which clauses
 //! were read in the standard's own text and which are interpretations.
@@ -19,15 +19,15 @@ mod points;
 pub struct TargetFacts {
     /// Its medium; `None` before it is opened.
     pub medium: Option<Medium>,
-    /// Usable bytes; `None` where unknown.
+    /// Usable bytes; `None` if unknown.
     pub bytes: Option<u64>,
-    /// Whether its volatile write cache is on; `None` where unknown.
+    /// Whether its volatile write cache is on; `None` if unknown.
     pub write_cache: Option<bool>,
-    /// Whether it was purged by the preparation; `None` where unknown.
+    /// Whether it was purged by the preparation; `None` if unknown.
     pub purged: Option<bool>,
-    /// Whether it took the trims of the preparation; `None` where unknown.
+    /// Whether it took the trims of the preparation; `None` if unknown.
     pub trimmed: Option<bool>,
-    /// Size of the requests of its sequential passes, bytes; `None` where unknown.
+    /// Size of the requests of its sequential passes, bytes; `None` if unknown.
     pub pass_bs: Option<u64>,
     /// Writes to it since its preparation; `None` before a run.
     pub written: Option<Written>,
@@ -240,7 +240,7 @@ impl Standard {
         self.round_time(cells).is_some()
     }
 
-    /// The shortest trial, where it is shorter than the test's.
+    /// The shortest trial, if it is shorter than the test's.
     fn round_time(self, cells: &[&CellSpec]) -> Option<Deviation> {
         let of = self.round();
         let trials = cells.iter().flat_map(|cell| cell.trials());

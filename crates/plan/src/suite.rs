@@ -41,7 +41,7 @@ pub struct Suite {
     pub experiments: Vec<Experiment>,
 }
 
-/// A study draws a picture where its suite says nothing about it.
+/// A study draws a picture if its suite says nothing about it.
 fn yes() -> bool {
     true
 }

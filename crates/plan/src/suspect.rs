@@ -42,7 +42,7 @@ pub struct Suspect {
     pub take_off: fn(&Sides) -> Intervention,
 }
 
-/// The side of a difference that an intervention changes where its suspect is the cause.
+/// The side of a difference that an intervention changes if its suspect is the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActsOn {
     /// The worse side, which gets what it lacks.
@@ -131,7 +131,7 @@ pub struct Sides {
     pub is_model: bool,
     /// The kind of the sides.
     pub compared: Compared,
-    /// Requests per second of the cell that both are; `None` where they are two cells, or two loads.
+    /// Requests per second of the cell that both are; `None` if they are two cells, or two loads.
     pub iops: Option<f64>,
     /// The machine that they are measured on.
     pub machine: MachineState,

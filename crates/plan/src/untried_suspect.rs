@@ -19,10 +19,10 @@ pub enum Obstacle {
     NoTime {
         /// The budget that pays for all suspects, s.
         budget_s: u64,
-        /// Idle time before each trial, ns, which is part of that budget; 0 where none is needed.
+        /// Idle time before each trial, ns, which is part of that budget; 0 if none is needed.
         #[serde(default, skip_serializing_if = "is_zero")]
         idle_ns: u64,
-        /// Time of filling the scratch file, ns, which is part of that budget; 0 where none is foreseen.
+        /// Time of filling the scratch file, ns, which is part of that budget; 0 if none is foreseen.
         #[serde(default, skip_serializing_if = "is_zero")]
         fill_ns: u64,
     },

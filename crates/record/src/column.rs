@@ -53,7 +53,7 @@ pub struct Column<T: 'static> {
     pub bounds: (u64, u64),
     /// Lowest and highest valid floating-point number.
     pub range: (f64, f64),
-    /// The valid words; empty where any text is valid.
+    /// The valid words; empty if any text is valid.
     pub words: &'static [&'static str],
     /// When it may be NULL.
     pub null: Null,

@@ -99,7 +99,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The finding in words.
     pub what: String,
-    /// A command that helps; `None` where none does.
+    /// A command that helps; `None` if none does.
     pub remedy: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The value of a key; `None` where it is missing or invalid.
+    /// The value of a key; `None` if it is missing or invalid.
     pub fn get<K: ValueType>(&self, key: &Key<K>) -> Option<K::Value> {
         K::read(self.text(key.name())?)
     }

@@ -82,13 +82,13 @@ pub struct Run {
     pub seed: u64,
     /// The clock of its times.
     pub clock_domain: ClockDomain,
-    /// Cost of one time stamp, ns; `None` where unknown.
+    /// Cost of one time stamp, ns; `None` if unknown.
     pub clock_cost_ns: Option<f64>,
-    /// Step in which time stamps grow, ns; `None` where it is not known.
+    /// Step in which time stamps grow, ns; `None` if it is not known.
     pub clock_resolution_ns: Option<f64>,
     /// `tsc` (x86-64), `cntvct` (ARM) or `clock_monotonic_raw`, and why.
     pub clock_source: String,
-    /// CPU time of a request of the null backend with latencies recorded, ns: the overhead of iolab; `None` where unknown.
+    /// CPU time of a request of the null backend with latencies recorded, ns: the overhead of iolab; `None` if unknown.
     pub floor_ns: Option<f64>,
 }
 
@@ -103,7 +103,7 @@ pub struct ExperimentRecord {
     pub response: Response,
     /// The group whose response it is; `None` for whole trials.
     pub response_group: Option<String>,
-    /// The question about service levels; `None` where there is none.
+    /// The question about service levels; `None` if there is none.
     pub asked: Option<Question>,
     /// The whole definition with all defaults resolved, sufficient to repeat the run.
     pub toml: String,
@@ -149,14 +149,14 @@ pub struct Pilot {
 pub struct ServedVerdict {
     /// The origin.
     pub served_by: ServedBy,
-    /// Share of the bytes that the device transferred, 0 to 1; `None` where unknown.
+    /// Share of the bytes that the device transferred, 0 to 1; `None` if unknown.
     pub device_fraction: Option<f64>,
     /// The reason for the verdict, in a few words.
     pub reason: String,
 }
 
 impl ServedVerdict {
-    /// The reason where a process or another machine stores the bytes.
+    /// The reason if a process or another machine stores the bytes.
     pub const ELSEWHERE: &str = "a process or another machine answers for this file system, and what it does with the bytes is not known here";
 }
 
@@ -198,7 +198,7 @@ pub struct RunRecord {
     pub client_samples: Vec<Sample>,
     /// Parts of samples that have several.
     pub parts: Vec<Part>,
-    /// Time series of trials, in the order of the samples; none for programs. Intervals are merged with their neighbours where
+    /// Time series of trials, in the order of the samples; none for programs. Intervals are merged with their neighbours if
     /// there would be more than a million.
     pub series: Vec<SampleSeries>,
     /// Preparation steps of the targets before the first trial, in the order of time.
@@ -250,7 +250,7 @@ impl Cell {
         self.spec.whole_trial()
     }
 
-    /// The command of a trial with its placeholders `{file}`, `{size}` and `{bs}`; `None` where requests are issued.
+    /// The command of a trial with its placeholders `{file}`, `{size}` and `{bs}`; `None` if requests are issued.
     pub fn program(&self) -> Option<String> {
         self.spec.program().map(|template| template.to_string())
     }
@@ -269,7 +269,7 @@ impl Cell {
         own.map(|setting| (setting, self.value_in_force(setting)))
     }
 
-    /// The value of a setting; [`Value::None`] where it has no effect, and where groups differ.
+    /// The value of a setting; [`Value::None`] if it has no effect, and if groups differ.
     pub fn value_in_force(&self, setting: &Setting) -> Value {
         let own = match setting.name {
             "command" => Value::word(self.program()),
@@ -341,7 +341,7 @@ impl RunRecord {
         self.environment.get(&KEYS.host_name)
     }
 
-    /// The name of the group of a part of a sample; `None` where the cell has none.
+    /// The name of the group of a part of a sample; `None` if the cell has none.
     pub fn group_of(&self, sample: i64, part: PartId) -> Option<&str> {
         let place = self
             .samples

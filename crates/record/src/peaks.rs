@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 use crate::environment::{Environment, Family, KEYS, Real};
 use crate::peak_source::PeakSource;
 
-/// The ceilings from one source; `None` where unknown.
+/// The ceilings from one source; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Peaks {
     /// Throughput of reads, MB/s.

@@ -48,11 +48,11 @@ pub struct Sample {
     pub operations: PerOperation<OperationSummary>,
     /// Requests whose direction the report of another tool does not give.
     pub unsplit: Moved,
-    /// Number of requests of each size, where sizes were drawn from a mix.
+    /// Number of requests of each size, if sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
-    /// Time in which workers were ready to run and waited for a CPU, added up, ns; `None` where it was not counted.
+    /// Time in which workers were ready to run and waited for a CPU, added up, ns; `None` if it was not counted.
     pub run_delay_ns: Option<u64>,
-    /// CPUs on which threads were seen; empty where that was not recorded.
+    /// CPUs on which threads were seen; empty if that was not recorded.
     pub cpus_used: Cpus,
     /// Number of failed requests.
     pub errors: u64,
@@ -64,7 +64,7 @@ pub struct Sample {
     pub elapsed_ns: u64,
     /// Time in which all workers were active, ns.
     pub all_active_ns: u64,
-    /// Mean number of requests in flight while all workers were active; `None` where not recorded.
+    /// Mean number of requests in flight while all workers were active; `None` if not recorded.
     pub in_flight: Option<f64>,
     /// Time of the final `fsync`, ns.
     pub end_sync_ns: u64,
@@ -72,7 +72,7 @@ pub struct Sample {
     pub paused_ns: u64,
     /// Time used from the budget: idle time, preparation, trial and evidence, ns.
     pub wall_ns: u64,
-    /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW`, ppm; `None` where unknown.
+    /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW`, ppm; `None` if unknown.
     pub clock_drift_ppm: Option<f64>,
     /// Seed of this trial.
     pub seed: u64,
@@ -82,7 +82,7 @@ pub struct Sample {
     pub region: Region,
     /// How well the rate was kept; `None` in the closed loop.
     pub rate_report: Option<RateReport>,
-    /// Result of reading back; `None` where that was not done.
+    /// Result of reading back; `None` if that was not done.
     pub verified: Option<Verified>,
     /// Summary of tracing; `None` if the trial was not traced.
     pub traced: Option<TraceSummary>,
@@ -220,7 +220,7 @@ pub struct SampleLatency {
 pub struct SampleLatencyOverTime {
     /// The sample.
     pub sample: i64,
-    /// The group; 0 where the cell has none.
+    /// The group; 0 if the cell has none.
     pub group: u32,
     /// The operation.
     pub operation: Operation,
@@ -231,7 +231,7 @@ pub struct SampleLatencyOverTime {
 }
 
 impl Sample {
-    /// The value of a response in this trial, a latency of the requests that are `timed`; `None` where the trial has none.
+    /// The value of a response in this trial, a latency of the requests that are `timed`; `None` if the trial has none.
     pub fn value(&self, response: Response, timed: ShownLatency) -> Option<f64> {
         let quantile = |of| self.quantile_ns(response, timed, of);
         match response {
@@ -261,7 +261,7 @@ impl Sample {
         enough.then(|| Some(of(operation.waited()?)? as f64))?
     }
 
-    /// CPU time per request, ns; `None` without requests, and where no CPU time was recorded, as in some trials of other tools.
+    /// CPU time per request, ns; `None` without requests, and if no CPU time was recorded, as in some trials of other tools.
     pub fn cpu_ns_per_request(&self) -> Option<f64> {
         let (cpu, requests) = (self.cpu_ns(), self.requests());
         (cpu > 0 && requests > 0).then(|| cpu as f64 / requests as f64)
@@ -319,7 +319,7 @@ impl Sample {
 }
 
 impl ShownLatency {
-    /// The requests of a trial whose latency is shown; without any where it has none of the operation.
+    /// The requests of a trial whose latency is shown; without any if it has none of the operation.
     pub fn requests(self, sample: &Sample) -> &OperationSummary {
         &sample.operations[self.operation(sample)]
     }

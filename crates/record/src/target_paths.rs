@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::RunRecord;
 use crate::environment::KEYS;
 
-/// The bytes of a path that is not UTF-8; `None` where text keeps it.
+/// The bytes of a path that is not UTF-8; `None` if text keeps it.
 pub fn beyond_text(path: &Path) -> Option<Vec<u8>> {
     let bytes = || path.as_os_str().as_encoded_bytes().to_owned();
     path.to_str().is_none().then(bytes)

@@ -75,7 +75,7 @@ impl RunRecord {
         numbers
     }
 
-    /// The number of the target of a cell; `None` where its groups use several.
+    /// The number of the target of a cell; `None` if its groups use several.
     pub fn target_of(&self, cell: &Cell) -> Option<usize> {
         match self.targets_of(cell)[..] {
             [only] => Some(only),

@@ -11,7 +11,7 @@ struct Unnamed {
     number: usize,
     path: String,
     storage: String,
-    /// Its host, the model of its device and the device; empty where unknown.
+    /// Its host, the model of its device and the device; empty if unknown.
     places: [String; 3],
 }
 

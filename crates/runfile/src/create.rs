@@ -23,12 +23,12 @@ const NAMES_MAX: u32 = 100_000;
 /// The path of a new run file. No file is ever overwritten.
 #[derive(Debug, Clone, Copy)]
 pub enum NewFile<'a> {
-    /// This path; refused where it exists.
+    /// This path; refused if it exists.
     At(&'a Path),
     /// The first free path of `NAME.iolab`, `NAME-2.iolab`, ... in a folder when the run begins, also when others begin at the
     /// same time.
     In {
-        /// The folder. A run makes it with the file, where there is none.
+        /// The folder. A run makes it with the file, if there is none.
         folder: &'a Path,
         /// The first name.
         name: &'a str,
@@ -108,7 +108,7 @@ pub(super) struct Created {
     pub(super) file: File,
 }
 
-/// Creates the file with this content, locked (`flock`) from the start where the file system supports that.
+/// Creates the file with this content, locked (`flock`) from the start if the file system supports that.
 ///
 /// # Errors
 ///

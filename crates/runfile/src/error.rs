@@ -65,7 +65,7 @@ pub(super) fn not_a_run_file(path: &Path) -> Error {
         .hint("give a file that 'iolab run' or 'iolab study' made (NAME.iolab)")
 }
 
-/// The error for a file of `iolab witness` where trials are needed.
+/// The error for a file of `iolab witness` if trials are needed.
 pub(super) fn no_trials(path: &Path) -> Error {
     let place = path.display();
     Error::usage(format!(

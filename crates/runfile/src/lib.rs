@@ -373,7 +373,7 @@ impl RunFile {
         )
     }
 
-    /// Stores what ended the repetition of a cell; `None` where it continues.
+    /// Stores what ended the repetition of a cell; `None` if it continues.
     ///
     /// # Errors
     ///
@@ -450,7 +450,7 @@ impl RunFile {
         self.merge()
     }
 
-    /// Moves everything into the one file. Where that fails, the file stays in WAL mode, complete together with its `-wal`.
+    /// Moves everything into the one file. If that fails, the file stays in WAL mode, complete together with its `-wal`.
     fn merge(&mut self) -> Result<()> {
         self.is_finished = true;
         let merged = self
@@ -487,7 +487,7 @@ impl RunFile {
 }
 
 impl Drop for RunFile {
-    /// Makes the file a plain one, where that works.
+    /// Makes the file a plain one, if that works.
     fn drop(&mut self) {
         if !self.is_finished {
             let _ = self.merge();

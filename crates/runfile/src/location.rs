@@ -25,7 +25,7 @@ const PROBE: &str = ".iolab-probe-";
 ///
 /// # Errors
 ///
-/// Why it cannot; of kind [`Refused`](iolab_workload::Kind::Refused) where the path exists.
+/// Why it cannot; of kind [`Refused`](iolab_workload::Kind::Refused) if the path exists.
 pub fn check_place(place: NewFile<'_>) -> Result<()> {
     let path = place.name(1);
     check_length(&path)?;
@@ -86,7 +86,7 @@ fn is_free(path: &Path) -> bool {
     })
 }
 
-/// Whether a path leads to an open file; `None` where that cannot be determined.
+/// Whether a path leads to an open file; `None` if that cannot be determined.
 pub(super) fn leads_to(path: &Path, file: &File) -> Option<bool> {
     let held = file.metadata().ok()?;
     match path.metadata() {

@@ -52,7 +52,7 @@ pub(super) fn merged(path: &Path) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// The first bytes of a file; none where there is no file.
+/// The first bytes of a file; none if there is no file.
 fn begin(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
     match File::open(path) {
@@ -147,7 +147,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// Reads the header; `None` where the log is empty or was never complete.
+    /// Reads the header; `None` if the log is empty or was never complete.
     fn read(log: &'a [u8]) -> Option<Self> {
         let (header, frames) = log.split_at_checked(LOG_HEADER)?;
         let magic = word(header, 0);

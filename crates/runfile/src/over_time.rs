@@ -21,7 +21,7 @@ const MEMORY_MAX: usize = 512 << 20;
 pub struct TrialCourse<'a> {
     /// Requests and bytes.
     pub series: &'a Series,
-    /// Latencies of each group (0 where the cell has none) and operation; empty where the trial keeps none.
+    /// Latencies of each group (0 if the cell has none) and operation; empty if the trial keeps none.
     pub latency: &'a [(u32, Operation, RequestTime, &'a LatencyOverTime)],
 }
 
@@ -69,7 +69,7 @@ pub struct LatenciesOverTime {
     left: std::vec::IntoIter<(i64, u32, String)>,
 }
 
-/// Opens the latencies over time of a run file; none where no trial has kept any.
+/// Opens the latencies over time of a run file; none if no trial has kept any.
 ///
 /// # Errors
 ///

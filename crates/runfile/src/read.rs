@@ -51,7 +51,7 @@ pub fn read_content(path: &Path) -> Result<Content> {
 ///
 /// # Errors
 ///
-/// As [`read_content`]; also where it holds what `iolab witness` saw.
+/// As [`read_content`]; also if the file holds an observation of `iolab witness`.
 pub fn read(path: &Path) -> Result<RunRecord> {
     match read_content(path)? {
         Content::Run(record) => Ok(*record),

@@ -15,7 +15,7 @@ use iolab_record::{Sample, SampleSeries};
 /// Trials keep at least this many intervals, however many trials there are.
 const INTERVALS_MIN: usize = 16;
 
-/// The time series of a record's trials. Neighbouring intervals are merged where all would take too much memory.
+/// The time series of a record's trials. Neighbouring intervals are merged if all would take too much memory.
 pub(super) fn of_record(
     connection: &Connection,
     path: &Path,
@@ -51,7 +51,7 @@ pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
     Ok(keys)
 }
 
-/// The series of one trial; without intervals where none were recorded.
+/// The series of one trial; without intervals if none were recorded.
 pub(super) fn of_sample(connection: &Connection, path: &Path, sample: i64) -> Result<Series> {
     let mut found = Series::default();
     let sql = "SELECT * FROM series WHERE sample_id = ? ORDER BY start_ns";

@@ -31,7 +31,7 @@ pub(super) fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     }
 }
 
-/// Opens a file for reading, where the path is its own: no link is followed, and a pipe is not waited for.
+/// Opens a file for reading, if the path is its own: no link is followed, and a pipe is not waited for.
 pub(super) fn open_itself(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -64,7 +64,7 @@ pub(super) struct OpenFolder {
 
 #[cfg(unix)]
 impl OpenFolder {
-    /// Opens it; the error is `NotFound` where another process is about to remove it.
+    /// Opens it; the error is `NotFound` if another process is about to remove it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         use rustix::fs::{CWD, Mode, OFlags, openat};
         let follows = match path.is_symlink() {
@@ -138,7 +138,7 @@ impl OpenFolder {
         rustix::fs::statat(&self.folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Removes a file, where there is one.
+    /// Removes a file, if there is one.
     pub(super) fn remove(&self, name: &OsStr) {
         let _ = rustix::fs::unlinkat(&self.folder, name, rustix::fs::AtFlags::empty());
     }
@@ -181,7 +181,7 @@ impl OpenFolder {
     }
 }
 
-/// Whether a path is a link of another user in a folder in which every user makes names (sticky, as `/tmp`). Linux itself follows none where
+/// Whether a path is a link of another user in a folder in which every user makes names (sticky, as `/tmp`). Linux itself follows none if
 /// `fs.protected_symlinks` is set.
 pub(super) fn is_foreign_link(path: &Path) -> bool {
     #[cfg(unix)]

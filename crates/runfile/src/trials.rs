@@ -86,7 +86,7 @@ fn numbers_to_share(tables: &Tables<'_>) -> Result<Option<(i64, i64)>> {
     Ok(close)
 }
 
-/// Reads the trials with these numbers in several threads; `None` where there cannot be several.
+/// Reads the trials with these numbers in several threads; `None` if there cannot be several.
 fn read_shared(
     tables: &Tables<'_>,
     cells: usize,

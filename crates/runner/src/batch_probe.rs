@@ -23,7 +23,7 @@ const OUTLASTED: u32 = 3;
 /// time of trials on probes.
 const SLOW: u32 = 2;
 
-/// The strategy with the highest median IOPS, and the numbers in words; the first one where a probe shows no difference between them;
+/// The strategy with the highest median IOPS, and the numbers in words; the first one if a probe shows no difference between them;
 /// `None` when the probes were cut off.
 pub(super) fn choose(
     executor: &mut dyn Executor,

@@ -14,7 +14,7 @@ use iolab_workload::command_template::Template;
 use iolab_workload::linkage::Linkage;
 
 const SOURCE: &str = include_str!("../probe/reader.c");
-/// Compilers that are looked for where `CC` names none, in this order.
+/// Compilers that are looked for if `CC` names none, in this order.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 /// Remedy for static linking that fails.
 const STATIC_REMEDY: &str = "install the static C library (Debian, Ubuntu: libc6-dev; Fedora: glibc-static; Alpine: \
@@ -256,7 +256,7 @@ mod tests {
     }
 
     /// A stand-in for a compiler: a script, which the shell reads. A file executed soon after it was written can be busy
-    /// (ETXTBSY) where another thread's child still holds the writer's descriptor.
+    /// (ETXTBSY) if another thread's child still holds the writer's descriptor.
     fn script(folder: &Path, body: &str) -> Compiler {
         let path = folder.join("compiler");
         fs::write(

@@ -137,7 +137,7 @@ pub fn judge(facts: &Facts<'_>) -> ServedVerdict {
         .unwrap_or_else(|| classify(facts, share))
 }
 
-/// The verdict where a process or another machine answers for the bytes.
+/// The verdict if a process or another machine answers for the bytes.
 fn elsewhere(facts: &Facts<'_>) -> ServedVerdict {
     held(facts).or_else(|| over_nfs(facts)).unwrap_or_else(|| {
         verdict(

@@ -67,7 +67,7 @@ pub trait Executor {
         1
     }
 
-    /// Why a cell cannot be carried out by the tool that it asks for; `None` where it can.
+    /// Why a cell cannot be carried out by the tool that it asks for; `None` if it can.
     fn gap(&self, cell: &CellSpec) -> Option<String>;
 
     /// Lets the time pass, unless `stop` is raised.

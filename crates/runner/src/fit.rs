@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 
 use super::SystemUnderTest;
 
-/// Plans that are fitted to where they are carried out.
+/// Plans that are fitted to their targets.
 #[derive(Debug)]
 pub struct Fitted {
     /// The fitted plans, in the order of the given ones.

@@ -140,7 +140,7 @@ impl Watch {
                     continue;
                 }
                 let now = Threads::seen(&caller);
-                // Where the process itself was stopped meanwhile, its threads could not run.
+                // If the process itself was stopped meanwhile, its threads could not run.
                 let was_stopped = began.elapsed() > STEP * 2;
                 let is_still = now.waits && now.stand_still(&before, still) && !was_stopped;
                 still = if is_still {
@@ -161,7 +161,7 @@ impl Watch {
                 before = now;
             }
         };
-        // Where the thread cannot be started, there is no limit.
+        // If the thread cannot be started, there is no limit.
         let _ = thread::Builder::new().name(NAME.to_owned()).spawn(look);
         Self { state, _over: over }
     }

@@ -24,7 +24,7 @@ const STEPS_WITHOUT_GAIN: u32 = 2;
 const AT_ONCE_MAX: u32 = 128;
 
 /// Finds the ceilings of a target by short probes: large sequential and small random requests, with twice as many threads
-/// until that has twice gained nothing. Writes only where `writes` says that the run will write too.
+/// until that has twice gained nothing. Writes only if `writes` says that the run will write too.
 ///
 /// # Errors
 /// When a probe cannot be made, or `stop` is raised meanwhile.

@@ -141,7 +141,7 @@ fn of_one(
 }
 
 impl Steps<'_> {
-    /// ` on DISK`; nothing where there is one target.
+    /// ` on DISK`; nothing if there is one target.
     fn place(&self) -> String {
         let target = self.target.as_ref();
         target.map_or_else(String::new, |name| format!(" on {name}"))
@@ -217,7 +217,7 @@ impl Steps<'_> {
         matches!(origin, Origin::Model)
     }
 
-    /// Ends the run where the user wants that.
+    /// Ends the run if the user wants that.
     fn check_stop(&self) -> Result<()> {
         match self.stop.load(Ordering::Relaxed) {
             true => Err(Error::interrupted()),
@@ -225,7 +225,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Purges all of the device, where it offers that; else trims the range.
+    /// Purges all of the device, if it offers that; else trims the range.
     fn purge(&mut self) -> Result<()> {
         if self.is_new() {
             return Ok(());
@@ -270,7 +270,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Trims the range, where the target can; instead of a purge, which the target does not offer for this reason.
+    /// Trims the range, if the target can; instead of a purge, which the target does not offer for this reason.
     fn trim(&mut self, no_purge: Option<&str>) -> Result<()> {
         if self.is_new() {
             return Ok(());

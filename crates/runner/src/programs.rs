@@ -77,7 +77,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs of an experiment, makes its files in `directories`, still empty, and builds the reader where
+    /// Finds the programs of an experiment, makes its files in `directories`, still empty, and builds the reader if
     /// it is asked for. Cells that name no target work in the first directory.
     ///
     /// # Errors

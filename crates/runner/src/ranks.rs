@@ -317,7 +317,7 @@ impl Ranks {
         mem::take(&mut self.0.borrow_mut().report)
     }
 
-    /// The root: the ranks, as a run file keeps them; none where there is one.
+    /// The root: the ranks, as a run file keeps them; none if there is one.
     pub fn rows(&self) -> Vec<Rank> {
         hosts::rows(&self.0.borrow().hosts)
     }

@@ -51,7 +51,7 @@ pub(super) struct Trial {
     pub(super) wall: Duration,
     /// Whether it counts: no warm-up, and none that failed.
     pub(super) is_measured: bool,
-    /// The response, where it has requests enough for one.
+    /// The response, if it has requests enough for one.
     pub(super) value: Option<f64>,
     /// Whether it succeeded.
     pub(super) ok: bool,
@@ -166,7 +166,7 @@ impl Record {
         self.last = last;
     }
 
-    /// The trial that was just made, where it succeeded.
+    /// The trial that was just made, if it succeeded.
     pub(super) fn last(&self) -> Option<&Last> {
         self.last.as_ref()
     }

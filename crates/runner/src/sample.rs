@@ -98,7 +98,7 @@ pub(super) fn origin_of_clients(clients: &[ClientPart]) -> Option<Origin> {
     Medium::of_all(media).map(Origin::Medium)
 }
 
-/// Says of how many clients the verdict on all of them holds, where their targets lie on different media.
+/// Says of how many clients the verdict on all of them holds, if their targets lie on different media.
 pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[ClientPart]) {
     let Some(Origin::Medium(medium)) = origin_of_clients(clients) else {
         return;

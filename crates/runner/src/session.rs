@@ -144,7 +144,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Marks the run file with this status, after `error` where one has led to it.
+    /// Marks the run file with this status, after `error` if one has led to it.
     fn end(mut self, status: RunStatus, error: Option<&str>) -> Result<Finished> {
         let kept = self.follow().and_then(|()| match error {
             Some(error) => self.keep(EventKind::Error, None, error),
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
         Ok(answer.map(|answer| answer.answer()))
     }
 
-    /// Continues in a new run file where another process has moved or removed the current one.
+    /// Continues in a new run file if another process has moved or removed the current one.
     fn follow(&mut self) -> Result<()> {
         let before = self.file.path().to_owned();
         let Some(path) = self.file.follow()? else {
@@ -492,7 +492,7 @@ fn snapshot(
     }
 }
 
-/// Ends the run where the user wants that.
+/// Ends the run if the user wants that.
 fn check(stop: &AtomicBool) -> Result<()> {
     match stop.load(Ordering::Relaxed) {
         true => Err(Error::interrupted()),

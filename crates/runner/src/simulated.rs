@@ -25,7 +25,7 @@ pub use disk::Disk;
 pub(super) use disk::VIRTUAL;
 pub use unsupported_settings::adapt;
 
-/// The budget of a built-in suite on a model, where the user names none, in virtual time: at least forty minutes. They take seconds, and a
+/// The budget of a built-in suite on a model, if the user names none, in virtual time: at least forty minutes. They take seconds, and a
 /// hard disk needs that long for an interval in every cell of a suite made for two minutes of a real disk.
 pub fn budget_on_model(suite: Duration) -> Duration {
     suite.max(Duration::from_secs(40 * 60))
@@ -36,7 +36,7 @@ pub(super) struct Simulated<'a> {
     disk: &'a Disk,
     running: Running,
     now_ns: u64,
-    /// The seed of the disk of the next trial, where each has a new one.
+    /// The seed of the disk of the next trial, if each has a new one.
     next_seed: Option<u64>,
 }
 

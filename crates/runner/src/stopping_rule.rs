@@ -176,7 +176,7 @@ impl Repetition {
         let is_over =
             |cell: usize| self.is_precise(cell) || self.values[cell].as_ref().is_some_and(is_full);
         let is_paid = !self.is_spent() && self.spent + self.block <= self.design.budget;
-        // A run that is precise goes on until another one can be compared with it, where the budget has room for that.
+        // A run that is precise goes on until another one can be compared with it, if the budget has room for that.
         let wanted = self.design.trials_wanted(self.values.len()) as usize;
         let is_complete = enough && (fewest >= wanted || !is_paid);
         if is_complete && (0..self.values.len()).all(|cell| self.is_precise(cell)) {

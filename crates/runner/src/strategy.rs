@@ -56,7 +56,7 @@ pub(super) struct Visit {
     pub(super) place: VisitPosition,
     /// Its time limit, if it differs from the cell's.
     pub(super) time: Option<Duration>,
-    /// The interval of its time series, ns, where it must be finer than the stored one.
+    /// The interval of its time series, ns, if it must be finer than the stored one.
     pub(super) series_ns: Option<u64>,
 }
 

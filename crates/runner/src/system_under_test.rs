@@ -166,7 +166,7 @@ impl<'a> SystemUnderTest<'a> {
         environment
     }
 
-    /// Watches over the removal of scratch files, until what this returns is dropped: where storage does not answer, `end` gets the error,
+    /// Watches over the removal of scratch files, until what this returns is dropped: if storage does not answer, `end` gets the error,
     /// with the run files in which all trials are stored. A model has no files.
     pub fn watch_removal(self, kept: &[PathBuf], end: EndProcess) -> Option<Watch> {
         let all = self.watched();

@@ -289,7 +289,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The verdict where it is not known how much was asked for: what came from storage can still be all that was read.
+    /// The verdict if it is not known how much was asked for: what came from storage can still be all that was read.
     fn of_unknown(&self, why: &Unknown, most: Option<u64>) -> ServedVerdict {
         let by_calls = self.reading.fetched_by_calls().unwrap_or_default().least;
         if let Some(most) = most {
@@ -345,7 +345,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The verdict on writes where all that can have been written leads to the same.
+    /// The verdict on writes if all that can have been written leads to the same.
     fn of_written(&self, written: Bounds, carried: Option<Bounds>) -> ServedVerdict {
         let of_writes = |written: u64| {
             let within = carried.map(|carried| carried.within(written));
@@ -377,7 +377,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Why it is not known how much of its writes left the page cache, where folios count as a whole.
+    /// Why it is not known how much of its writes left the page cache, if folios count as a whole.
     fn folios(&self) -> String {
         let Some(owed) = self.reading.owed() else {
             return reason(&Unknown::NotSeen);

@@ -32,10 +32,10 @@ impl Number for Option<u64> {
 
 /// Counters as a list of numbers, in the order of their fields.
 pub trait CounterSet: Sized {
-    /// The value of each; `None` where the system does not offer it.
+    /// The value of each; `None` if the system does not offer it.
     fn numbers(&self) -> impl Iterator<Item = Option<u64>>;
 
-    /// Makes the set from values; `None` where `next` ends early, or gives no value for a counter that is always available.
+    /// Makes the set from values; `None` if `next` ends early, or gives no value for a counter that is always available.
     fn from_numbers(next: impl FnMut() -> Option<Option<u64>>) -> Option<Self>;
 }
 
@@ -55,7 +55,7 @@ macro_rules! counter_set {
         }
 
         impl $name {
-            /// Combines each value with the other's. Where `join` gives no value for a counter that is always available, it
+            /// Combines each value with the other's. If `join` gives no value for a counter that is always available, it
             /// becomes 0.
             #[must_use]
             pub fn with(self, other: Self, join: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
@@ -160,18 +160,18 @@ fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -
     }
 }
 
-/// One snapshot, or the difference of two. `None` where the system does not offer a part.
+/// One snapshot, or the difference of two. `None` if the system does not offer a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// I/O account of the process.
     pub process_io: Option<ProcessIo>,
-    /// Bytes that the NFS client sent and received; `None` where no target is on NFS.
+    /// Bytes that the NFS client sent and received; `None` if no target is on NFS.
     pub nfs: Option<NfsIo>,
     /// Resource use of the process.
     pub usage: ResourceUse,
-    /// Counters of the device, where the target is on one block device.
+    /// Counters of the device, if the target is on one block device.
     pub device: Option<DeviceStat>,
-    /// Counters of the disks below a stacked device; `None` where it is not stacked, or they are unknown.
+    /// Counters of the disks below a stacked device; `None` if it is not stacked, or they are unknown.
     pub bottom: Option<Bottom>,
     /// Events of the processor. Each worker counts its own, so that a snapshot has none.
     pub hardware: Hardware,
@@ -347,7 +347,7 @@ named! {
 /// The disks below a stacked device (partition, dm, md, loop).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bottom {
-    /// Sum of their counters; all 0 where there are none, because the bytes are in memory.
+    /// Sum of their counters; all 0 if there are none, because the bytes are in memory.
     pub stat: DeviceStat,
     /// Whether a loop device is between: its bytes are in a file, which the page cache may hold.
     pub in_file: bool,
@@ -424,7 +424,7 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// The events; all `None` where none were counted.
+    /// The events; all `None` if none were counted.
     pub fn events(self) -> HardwareEvents {
         match self {
             Hardware::Counted(events) => events,
@@ -442,7 +442,7 @@ impl Hardware {
         Hardware::Counted(a.with(b, known(u64::saturating_add)))
     }
 
-    /// Why none were counted; `None` where some were.
+    /// Why none were counted; `None` if some were.
     pub fn missing(self) -> Option<NoHardware> {
         match self {
             Hardware::Counted(_) => None,

@@ -15,7 +15,7 @@ pub enum Kind {
     Interrupted,
 }
 
-/// A failure in plain words, with a remedy where one is known.
+/// A failure in plain words, with a remedy if one is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: Kind,

@@ -31,7 +31,7 @@ pub enum Effect {
 pub struct InJob {
     /// Whether it is valid without a value.
     pub is_flag: bool,
-    /// The accepted values, where iolab supports only these; empty where all are, or its reader checks.
+    /// The accepted values, if iolab supports only these; empty if all are, or its reader checks.
     pub only: &'static [&'static str],
     /// Its effect.
     pub effect: Effect,
@@ -437,7 +437,7 @@ impl Answer {
     }
 }
 
-/// The error for an unknown setting, with iolab's equivalent where another tool has an option of that name, otherwise with
+/// The error for an unknown setting, with iolab's equivalent if another tool has an option of that name, otherwise with
 /// similar names among the settings and `further`.
 pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     if let Some(answer) = answer(name) {

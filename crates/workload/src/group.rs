@@ -52,7 +52,7 @@ impl CellSpec {
         name.is_none_or(|name| self.active().any(|group| group.name == name))
     }
 
-    /// The trial of each group; the cell's own without groups. None where settings are unknown, which a reader of a whole trial could
+    /// The trial of each group; the cell's own without groups. None if settings are unknown, which a reader of a whole trial could
     /// not see.
     pub fn trials(&self) -> Vec<&TrialSpec> {
         match self.has_groups() {
@@ -163,7 +163,7 @@ impl CellSpec {
         }
     }
 
-    /// The end of the last group with a time limit, where all limits are times.
+    /// The end of the last group with a time limit, if all limits are times.
     pub fn last_end(&self) -> Option<Duration> {
         let bounded = self
             .active()
@@ -222,7 +222,7 @@ impl CellSpec {
         used
     }
 
-    /// The groups as one trial, for descriptions: common values where they agree, with the sum of threads and the union of
+    /// The groups as one trial, for descriptions: common values if they agree, with the sum of threads and the union of
     /// regions.
     pub fn merge_trials(&self) -> TrialSpec {
         let trials = self.trials();
@@ -281,7 +281,7 @@ impl CellSpec {
     }
 }
 
-/// The limits of all groups together; where all are limited by requests, the sum of their bytes.
+/// The limits of all groups together; if all are limited by requests, the sum of their bytes.
 fn merge_limits(trials: &[&TrialSpec]) -> TrialLimit {
     let end = |trial: &&TrialSpec| trial.limit.time;
     let is_counted = trials.iter().any(|trial| trial.limit.bytes.is_some());

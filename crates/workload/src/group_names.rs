@@ -8,7 +8,7 @@ use crate::{Error, Result};
 /// Name for all groups of a trial together; reserved.
 pub const ALL: &str = "all";
 
-/// The active groups of a cell, where not all are: `a+b`.
+/// The active groups of a cell, if not all are: `a+b`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Active(Vec<String>);
 

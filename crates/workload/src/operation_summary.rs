@@ -40,7 +40,7 @@ impl OperationSummary {
         }
     }
 
-    /// The times that the issuer waited for requests: response times where there is an intended start, otherwise service times.
+    /// The times that the issuer waited for requests: response times if there is an intended start, otherwise service times.
     pub fn waited(&self) -> Option<LatencySummary> {
         self.response.or(self.latency)
     }

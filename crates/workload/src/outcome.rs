@@ -23,7 +23,7 @@ pub struct Tally {
     pub bytes: u64,
     /// Number of times the kernel transferred less than requested and the request was continued.
     pub short_transfers: u64,
-    /// Service time of every completed request, ns; empty where the trial does not record it. A sync that follows a write
+    /// Service time of every completed request, ns; empty if the trial does not record it. A sync that follows a write
     /// (policies `each` and `fdatasync`) is part of the write's time; the histogram of syncs holds only these syncs.
     pub latency: LatencyHistogram,
     /// Times in relation to the rate; `None` in the closed loop.
@@ -136,7 +136,7 @@ pub struct FailedRank {
     pub message: String,
     /// Advice to the user.
     pub remedy: String,
-    /// Error number of the request that failed; `None` where no request did.
+    /// Error number of the request that failed; `None` if no request did.
     pub errno: Option<i32>,
 }
 
@@ -223,7 +223,7 @@ named! {
     }
 }
 
-/// Settings in effect, where they can differ from the requested ones.
+/// Settings in effect, if they can differ from the requested ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Effective {
     /// `io_uring`: the file was registered.
@@ -267,7 +267,7 @@ pub struct Outcome {
     /// Time in which all workers were active, ns.
     pub all_active_ns: u64,
     /// Mean number of requests in flight while all workers were active, by Little's law (J. D. C. Little, Operations Research 9
-    /// (1961) 383-387): the sum over workers of their request times divided by their span. `None` where times were not recorded.
+    /// (1961) 383-387): the sum over workers of their request times divided by their span. `None` if times were not recorded.
     pub in_flight: Option<f64>,
     /// Part of `elapsed_ns` that the final `fsync` of policy `end` took, of the slowest worker, ns.
     pub end_sync_ns: u64,
@@ -285,19 +285,19 @@ pub struct Outcome {
     pub rate_report: Option<RateReport>,
     /// Requests and bytes over time.
     pub series: Series,
-    /// Latencies over time: response times at a rate, else service times; empty for operations without requests. `None` where the trial
+    /// Latencies over time: response times at a rate, else service times; empty for operations without requests. `None` if the trial
     /// does not keep them.
     pub latency_over_time: Option<PerOperation<LatencyOverTime>>,
-    /// Result of reading back; `None` where it was not requested, or the trial failed before.
+    /// Result of reading back; `None` if it was not requested, or the trial failed before.
     pub verified: Option<Verified>,
-    /// Number of requests of each size, where sizes were drawn from a mix.
+    /// Number of requests of each size, if sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
     /// CPUs on which workers were seen: at the start, at the end, and at the end of every interval of the series.
     pub cpus_used: Cpus,
-    /// Sum of the times in which workers were ready to run and waited for a CPU, ns; `None` where the kernel does not count it, and for
+    /// Sum of the times in which workers were ready to run and waited for a CPU, ns; `None` if the kernel does not count it, and for
     /// several ranks.
     pub run_delay_ns: Option<u64>,
-    /// The result of each group, where the trial had several.
+    /// The result of each group, if the trial had several.
     pub groups: Vec<GroupOutcome>,
     /// Result of tracing; `None` if the trial was not traced.
     pub traced: Option<Traced>,

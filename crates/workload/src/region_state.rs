@@ -7,14 +7,14 @@ pub struct Residency {
     pub looked_bytes: u64,
     /// Bytes in the page cache.
     pub resident_bytes: u64,
-    /// Bytes in the page cache that are not yet written; `None` where only mincore is available.
+    /// Bytes in the page cache that are not yet written; `None` if only mincore is available.
     pub dirty_bytes: Option<u64>,
-    /// Bytes being written at that moment; `None` where only mincore is available.
+    /// Bytes being written at that moment; `None` if only mincore is available.
     pub writeback_bytes: Option<u64>,
 }
 
 impl Residency {
-    /// Bytes that have not reached storage; `None` where unknown.
+    /// Bytes that have not reached storage; `None` if unknown.
     pub fn owed_bytes(&self) -> Option<u64> {
         Some(self.dirty_bytes?.saturating_add(self.writeback_bytes?))
     }
@@ -25,9 +25,9 @@ impl Residency {
 pub struct Extents {
     /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
     pub looked_bytes: u64,
-    /// Bytes in holes; includes unwritten extents where only SEEK_HOLE is available.
+    /// Bytes in holes; includes unwritten extents if only SEEK_HOLE is available.
     pub hole_bytes: u64,
-    /// Bytes allocated (`fallocate`) but never written; `None` where only SEEK_HOLE is available.
+    /// Bytes allocated (`fallocate`) but never written; `None` if only SEEK_HOLE is available.
     pub unwritten_bytes: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ pub struct SizeCount {
     pub requests: u64,
 }
 
-/// The sizes of requests, where they were drawn; empty where all have the same.
+/// The sizes of requests, if they were drawn; empty if all have the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestSizes(Vec<SizeCount>);
 

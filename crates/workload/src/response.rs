@@ -55,7 +55,7 @@ responses! {
     Throughput: "throughput", "throughput", 1;
     /// Requests per second.
     Iops: "iops", "IOPS", 1;
-    /// Median response time where a rate is set, else median service time, in ns.
+    /// Median response time if a rate is set, else median service time, in ns.
     Latency: "latency", "median latency", 1;
     /// Time of a whole trial, in ns.
     Elapsed: "elapsed", "elapsed time", 1;
@@ -100,7 +100,7 @@ impl Response {
         !self.is_time()
     }
 
-    /// The value with its sign changed where needed so that higher is better.
+    /// The value with its sign changed if needed so that higher is better.
     pub fn worth(self, value: f64) -> f64 {
         if self.more_is_better() { value } else { -value }
     }

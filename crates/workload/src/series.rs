@@ -17,7 +17,7 @@ pub struct Interval {
     pub length_ns: u64,
     /// Requests and bytes completed within it.
     pub done: PerOperation<Moved>,
-    /// Highest temperature of the drive that was read within it, thousandths of a degree Celsius; `None` where none was read.
+    /// Highest temperature of the drive that was read within it, thousandths of a degree Celsius; `None` if none was read.
     pub drive_millidegrees: Option<u64>,
 }
 

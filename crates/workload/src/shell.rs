@@ -10,7 +10,7 @@ pub fn shell_words(files: &[PathBuf]) -> String {
     names.join(" ")
 }
 
-/// A path as one word for a shell, also where it is not UTF-8.
+/// A path as one word for a shell, even if it is not UTF-8.
 pub fn shell_path(path: &Path) -> String {
     if let Some(text) = path.to_str() {
         return shell_word(text);

@@ -231,7 +231,7 @@ impl TraceCounts {
 pub struct Traced {
     /// Counts of the trace.
     pub counts: TraceCounts,
-    /// Why there are no stages, or not all, or not of all requests; empty where there are.
+    /// Why there are no stages, or not all, or not of all requests; empty if there are.
     pub note: String,
     /// The carrier of the requests.
     pub carried_by: CarriedBy,
@@ -321,7 +321,7 @@ pub struct StageSummary {
 pub struct TraceSummary {
     /// Counts of the trace.
     pub counts: TraceCounts,
-    /// Why there are no stages, or not all, or not of all requests; empty where there are.
+    /// Why there are no stages, or not all, or not of all requests; empty if there are.
     pub note: String,
     /// The carrier of the requests.
     pub carried_by: CarriedBy,

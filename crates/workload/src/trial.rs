@@ -40,7 +40,7 @@ pub use zones::{Zone, Zones};
 named! {
     /// How requests are issued; the names are fio's, except `pool`.
     pub enum Backend: "backend" {
-        /// `lseek` where the position differs, then `read` or `write`.
+        /// `lseek` if the position differs, then `read` or `write`.
         Sync = "sync",
         /// `pread` and `pwrite`.
         Psync = "psync",
@@ -383,7 +383,7 @@ impl TrialSpec {
         self.limit != TrialLimit::default() || self.fills_new_file()
     }
 
-    /// Number of requests over all threads that ends a trial; `None` where only time does. With [`TrialSpec::bs_mix`], the
+    /// Number of requests over all threads that ends a trial; `None` if only time does. With [`TrialSpec::bs_mix`], the
     /// expected number for the bytes.
     pub fn requests_bound(&self) -> Option<u64> {
         self.counted_bound().map(|(_, requests)| requests)

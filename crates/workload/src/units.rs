@@ -146,7 +146,7 @@ pub fn budget_to_recommend(time: Duration) -> Duration {
 }
 
 /// Formats a duration with one unit and at most three decimal places: `250ms`, `1.5s`, `2min`. [`parse_duration`] reads it back,
-/// exactly where the value fits that form.
+/// exactly if the value fits that form.
 pub fn format_duration(duration: Duration) -> String {
     let ns = duration.as_nanos();
     for (unit, size) in [

@@ -87,7 +87,7 @@ pub struct Verified {
     /// Their bytes.
     pub bytes: u64,
     /// Bytes of the region still in the page cache when reading back began, after they were written and the cache was asked to
-    /// drop them; `None` where unknown.
+    /// drop them; `None` if unknown.
     pub cached_bytes: Option<u64>,
     /// In the order of [`FaultKind::ALL`].
     pub faults: [Faults; FaultKind::ALL.len()],
@@ -142,7 +142,7 @@ pub struct FaultyBlock {
     pub kind: FaultKind,
     /// Offset in the target of the first wrong byte.
     pub offset: u64,
-    /// The last write to the block; where several threads share blocks, of one of them.
+    /// The last write to the block; if several threads share blocks, of one of them.
     pub wanted: Write,
     /// The content found.
     pub found: FoundInstead,

@@ -93,7 +93,7 @@ impl WholeTrial<'_> {
     }
 }
 
-/// Bytes that the requests of some trials of a cell can reach: ranges that several share count once where all are shared.
+/// Bytes that the requests of some trials of a cell can reach: ranges that several share count once if all are shared.
 fn reached(spec: &CellSpec, trials: Vec<&TrialSpec>) -> u64 {
     let bytes = trials.into_iter().map(|trial| trial.region);
     let bytes = bytes.fold(0, u64::saturating_add);
@@ -123,7 +123,7 @@ impl CellSpec {
         }
     }
 
-    /// The trial of a cell without groups; `None` with groups, also with a single one, and where settings are unknown.
+    /// The trial of a cell without groups; `None` with groups, also with a single one, and if settings are unknown.
     pub fn only_trial(&self) -> Option<&TrialSpec> {
         (!self.has_groups() && self.unknown.is_empty()).then_some(&self.trial)
     }
@@ -163,7 +163,7 @@ impl CellSpec {
         trials
     }
 
-    /// The trials with requests, each with the name of its group; without a name where there are no groups.
+    /// The trials with requests, each with the name of its group; without a name if there are no groups.
     pub fn named_trials(&self) -> Vec<(Option<&str>, &TrialSpec)> {
         match self.only_trial() {
             Some(trial) => vec![(None, trial)],

@@ -207,7 +207,7 @@ pub struct ProcessTotals {
     pub ignores_children: bool,
     /// Whether the accounts of all ended tasks were received, including such children.
     pub is_complete: bool,
-    /// I/O of all of them; `None` where no account could be read.
+    /// I/O of all of them; `None` if no account could be read.
     pub io: Option<ProcessIo>,
     /// Bytes that were to be written and never will be, because their file was cut or removed.
     pub cancelled_write_bytes: u64,
@@ -320,7 +320,7 @@ pub struct ObservedFile {
     pub medium: Medium,
     /// Its size at the end, bytes.
     pub bytes: u64,
-    /// Bytes that have space of their own at the end; the rest are holes, or compressed. `None` where that is not known.
+    /// Bytes that have space of their own at the end; the rest are holes, or compressed. `None` if that is not known.
     pub allocated_bytes: Option<u64>,
     /// Whether it was open for reading.
     pub is_read: bool,
@@ -352,7 +352,7 @@ pub struct ObservedTarget {
 pub struct ObservedDevice {
     /// Its name: `vda1`.
     pub name: String,
-    /// The disks below it; itself where it is one.
+    /// The disks below it; itself if it is one.
     pub disks: Vec<String>,
     /// Its traffic; `None` if it does not count.
     pub traffic: Option<DeviceStat>,

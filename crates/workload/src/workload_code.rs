@@ -33,7 +33,7 @@ impl WorkloadCode {
         }
     }
 
-    /// The code for a pattern's name and a share of reads in percent; `None` where there is none.
+    /// The code for a pattern's name and a share of reads in percent; `None` if there is none.
     pub fn of(pattern: &str, read_percent: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|code| {
             let (its, percent) = code.parts();

@@ -52,7 +52,7 @@ fn named() -> Vec<Named> {
     rows.collect()
 }
 
-/// The command with the names that one of its arguments, or one of its commands, takes; as it is where this build has no such command.
+/// The command with the names that one of its arguments, or one of its commands, takes; as it is if this build has no such command.
 fn with_names(command: Command, path: &[&str], named: &Named) -> Command {
     match path.split_first() {
         // Not `mut_arg`, which would move the argument to the end.

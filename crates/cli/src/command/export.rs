@@ -103,7 +103,7 @@ fn format(options: &Export) -> Result<ExportFormat> {
     )
 }
 
-/// The folder for a report of each cell, where the output is neither a file nor stdout.
+/// The folder for a report of each cell, if the output is neither a file nor stdout.
 fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     let named = options.output.as_deref()?;
     let is_file = named

@@ -129,7 +129,7 @@ type EndedRun = (PathBuf, Option<Failure>);
 ///
 /// # Errors
 ///
-/// The failure of the run; or the user's interrupt, where no results are wanted.
+/// The failure of the run; or the user's interrupt, if no results are wanted.
 #[cfg(feature = "measure")]
 fn ended(
     finished: Result<PathBuf>,

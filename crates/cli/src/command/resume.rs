@@ -158,7 +158,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
 /// The report of a study.
 const REPORT: &str = "report.html";
 
-/// The folder of a run file, where a study has written a report.
+/// The folder of a run file, if a study has written a report.
 fn reported(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
     folder.join(REPORT).exists().then_some(folder)
@@ -250,7 +250,7 @@ fn made(record: &RunRecord) -> Made {
     (record.samples.len() as u64, spent)
 }
 
-/// Prepares the target as the run had it and finishes the plan; where the run file is then.
+/// Prepares the target as the run had it and finishes the plan; returns the place of the run file then.
 fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<EndedRun> {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {

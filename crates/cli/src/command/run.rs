@@ -40,7 +40,7 @@ const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and prints its findings.
 pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
-    // Those that the experiment names, or the current directory, where none is given.
+    // Those that the experiment names, or the current directory, if none is given.
     let nowhere = GivenTargets {
         real: vec![PathBuf::from(".")],
         ..GivenTargets::default()
@@ -223,7 +223,7 @@ fn plan(
     Ok(plan)
 }
 
-/// Fills, measures and closes: where the run file is then.
+/// Fills, measures and closes; returns the place of the run file then.
 fn carry_out(
     options: &Run,
     opened: Opened,

@@ -439,7 +439,7 @@ impl Explanation<'_> {
         }
     }
 
-    /// The cause, where the run has it as a factor: the sides differ in a suspect and in nothing else.
+    /// The cause, if the run has it as a factor: the sides differ in a suspect and in nothing else.
     ///
     /// # Errors
     /// A run file that lacks the cells.

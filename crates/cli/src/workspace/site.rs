@@ -220,7 +220,7 @@ impl Site {
         Ok((plan, left_out))
     }
 
-    /// The largest block of the model, or of the devices below the targets, bytes; 0 where none is known.
+    /// The largest block of the model, or of the devices below the targets, bytes; 0 if none is known.
     fn block(&self) -> u64 {
         if let Some(disk) = &self.model {
             return disk.block();
@@ -283,7 +283,7 @@ impl Site {
         Err(Error::refused(what).hint(hint))
     }
 
-    /// Refuses plans that purge a device, where the user does not ask for that.
+    /// Refuses plans that purge a device, if the user does not ask for that.
     fn check_purge(&self, plans: &[Plan]) -> Result<()> {
         let hint = match self.purges {
             _ if self.model.is_some() => return Ok(()),

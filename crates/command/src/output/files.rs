@@ -156,7 +156,7 @@ pub fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     Err(Error::refused(refused).hint("choose another name with -o"))
 }
 
-/// Whether a file has hard links; false where the system does not tell.
+/// Whether a file has hard links; false if the system does not tell.
 fn has_several_names(metadata: &Metadata) -> bool {
     #[cfg(unix)]
     return std::os::unix::fs::MetadataExt::nlink(metadata) > 1;

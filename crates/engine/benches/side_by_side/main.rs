@@ -270,7 +270,7 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
         .max_by(|a, b| worth(a).partial_cmp(&worth(b)).expect("numbers"))
         .expect("three strategies");
     score.goal("IOPS, iolab over fio", iops_ratios(best, &theirs), 1.0);
-    // Less than in the page cache: where only single completions keep up with fio, both enter the kernel for each request.
+    // Less than in the page cache: if only single completions keep up with fio, both enter the kernel for each request.
     score.goal(
         "user CPU per I/O, fio over iolab",
         user_ratio(&theirs, best),

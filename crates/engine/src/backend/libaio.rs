@@ -309,7 +309,7 @@ mod tests {
 
     const LENGTH: u32 = 512;
 
-    /// A backend for two requests at once, its buffers, and a read that it can be asked for; a skip where there is none.
+    /// A backend for two requests at once, its buffers, and a read that it can be asked for; a skip if there is none.
     fn bench() -> Option<(Libaio<OneFile>, Buffers, Request)> {
         let spec = TrialSpec {
             bs: u64::from(LENGTH),

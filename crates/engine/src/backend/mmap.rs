@@ -68,7 +68,7 @@ impl Mmap {
         Ok(mapped)
     }
 
-    /// Checks that single pages of the usual size can be replaced, as [`watch`] does: where larger ones are mapped
+    /// Checks that single pages of the usual size can be replaced, as [`watch`] does: if larger ones are mapped
     /// (hugetlbfs, device DAX), the kernel splits the mapping only between these.
     ///
     /// # Errors

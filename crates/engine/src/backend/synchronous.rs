@@ -1,4 +1,4 @@
-//! `sync`, `psync` and `pvsync2`: one system call a request (two for `sync` where it has to seek), issued when its
+//! `sync`, `psync` and `pvsync2`: one system call a request (two for `sync` if it has to seek), issued when its
 //! completion is asked for.
 
 use std::fs::File;
@@ -29,7 +29,7 @@ pub(crate) trait Calls {
     }
 }
 
-/// `lseek` where the position is not already right, then `read` or `write`.
+/// `lseek` if the position is not already right, then `read` or `write`.
 pub(crate) struct SeekCalls {
     /// Known position of the file; no other worker shares it.
     position: Option<u64>,
@@ -197,7 +197,7 @@ impl<C: Calls, O: Opened> Synchronous<C, O> {
     }
 }
 
-/// Carries a request out, and again where a signal came before it moved anything: bytes transferred, or a negated error
+/// Carries a request out, and again if a signal came before it moved anything: bytes transferred, or a negated error
 /// number.
 #[inline(always)]
 pub(super) fn carry_out<C: Calls>(

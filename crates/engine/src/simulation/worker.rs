@@ -58,7 +58,7 @@ pub(super) struct Worker<'a> {
     ready: Vec<u32>,
     /// The intended starts of a rate.
     open: Option<Open<'a>>,
-    /// The latencies over time, where they are kept.
+    /// The latencies over time, if they are kept.
     over_time: Option<LatencyLog<'a>>,
     interval_end: u64,
     state: State,
@@ -160,7 +160,7 @@ impl<'a> Worker<'a> {
         self.ready.push(slot);
     }
 
-    /// Takes its turn where as many requests have completed as it waits for, or something is due.
+    /// Takes its turn if as many requests have completed as it waits for, or something is due.
     pub(super) fn turn_if_due(&mut self, now: u64, disk: &mut dyn Disk) {
         let waits_for = self.wait.min(self.outstanding()).max(1);
         if self.ready.len() >= waits_for || self.wake().is_some_and(|wake| wake <= now) {
@@ -378,7 +378,7 @@ impl<'a> Worker<'a> {
         self.stopping || self.left == 0 || made_up()
     }
 
-    /// All requests are done: takes the time, and makes written data durable where that is part of the trial.
+    /// All requests are done: takes the time, and makes written data durable if that is part of the trial.
     fn wind_up(&mut self, now: u64, disk: &mut dyn Disk) {
         if let Some(open) = &mut self.open {
             open.hand_over(now.min(self.deadline), &mut self.outcome);

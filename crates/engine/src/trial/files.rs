@@ -56,7 +56,7 @@ impl TargetRange<'_> {
 }
 
 impl<'a> Files<'a> {
-    /// The files of a trial, made where it wants fresh ones.
+    /// The files of a trial, made if it wants fresh ones.
     ///
     /// # Errors
     /// When the target does not have them, or they cannot be made or opened.
@@ -124,7 +124,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Gives a request that failed its offset in the file, where a worker has several files.
+    /// Gives a request that failed its offset in the file, if a worker has several files.
     pub(crate) fn place_failed(&self, outcome: &mut Outcome) {
         if let Some(slots) = self.slots
             && let Some(Failure::Request(request)) = &mut outcome.failure

@@ -10,7 +10,7 @@ use iolab_storage::Target;
 use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
-/// Writes out what a trial has left in caches, where that was not requested, and notes how long it took. The next trial that writes
+/// Writes out what a trial has left in caches, if that was not requested, and notes how long it took. The next trial that writes
 /// would have to wait for it anyway, and reads would be slowed by it. Data that cannot be written out makes the trial a failed one.
 pub fn write_out(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
     if owes_sync(spec, outcome) {

@@ -96,7 +96,7 @@ pub fn run_groups(
 }
 
 /// Adds to the outcome of all groups what followed the timed span, and leaves out values that are defined for all groups
-/// only where each has them.
+/// only if each has them.
 pub(crate) fn merge_groups(outcome: &mut Outcome, groups: &[GroupOutcome]) {
     let parts = || groups.iter().map(|group| &group.outcome);
     outcome.errors = parts().map(|part| part.errors).sum();

@@ -87,7 +87,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     merged
 }
 
-/// The latencies of some workers over time; `None` where none keeps them.
+/// The latencies of some workers over time; `None` if none keeps them.
 fn over_time(workers: &[WorkerOutcome], clock: &Clock) -> Option<PerOperation<LatencyOverTime>> {
     let spans = workers.iter().map(|worker| worker.series.span_ns(clock));
     let span_ns = spans.max().unwrap_or(0);
@@ -99,7 +99,7 @@ fn over_time(workers: &[WorkerOutcome], clock: &Clock) -> Option<PerOperation<La
     }))
 }
 
-/// Requests that a worker had in flight on average, whose times add up to `times_ns`; `None` where it did not record them.
+/// Requests that a worker had in flight on average, whose times add up to `times_ns`; `None` if it did not record them.
 fn own_in_flight(
     worker: &WorkerOutcome,
     times_ns: PerOperation<f64>,

@@ -437,7 +437,7 @@ fn traced_syncs<'a>(
     })
 }
 
-/// Ends each write that syncs itself where its file system got the sync, and returns these syncs; a write that the device carried
+/// Ends each write that syncs itself when its file system got the sync, and returns these syncs; a write that the device carried
 /// out past its cache has none. `requests` are all that were noted, in their order.
 fn split_writes(
     requests: &mut [TracedRequest],

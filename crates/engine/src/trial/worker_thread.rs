@@ -222,7 +222,7 @@ impl Stage<'_> {
         Some(outcome)
     }
 
-    /// Waits for the start with the others, and begins to count; `None` where the trial is not carried out.
+    /// Waits for the start with the others, and begins to count; `None` if the trial is not carried out.
     #[inline(never)]
     fn start(&self) -> Option<Started<'_>> {
         let Job { spec, side, .. } = self.job;

@@ -22,7 +22,7 @@ use iolab_workload::{Error, Result};
 
 /// Size of one request.
 const REQUEST: u64 = 4 << 20;
-/// Blocks with parts of several writes that are looked into; where there are more, they count as torn.
+/// Blocks with parts of several writes that are looked into; if there are more, they count as torn.
 const MIXED_MAX: usize = 1 << 16;
 
 /// Result of reading back.

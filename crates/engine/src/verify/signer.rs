@@ -14,7 +14,7 @@ pub(crate) struct Signer {
     /// Writes signed so far.
     writes: u64,
     sectors: usize,
-    /// Checksums of the payloads, slot by slot; `None` where reads leave other payloads in the same buffers.
+    /// Checksums of the payloads, slot by slot; `None` if reads leave other payloads in the same buffers.
     payloads: Option<Vec<u32>>,
     /// Number of the write in each slot.
     in_slot: Vec<u64>,

@@ -37,7 +37,7 @@ pub(crate) struct Common<'a> {
     pub(super) stop: &'a AtomicBool,
     /// The request of each slot, by its number.
     pub(super) issued: Vec<Issued>,
-    /// Slots of the requests of one round of issuing, where data is stamped.
+    /// Slots of the requests of one round of issuing, if data is stamped.
     pub(super) fresh: Vec<u32>,
     pub(super) done: Vec<Completion>,
     /// Requests still to be issued.
@@ -50,7 +50,7 @@ pub(crate) struct Common<'a> {
     pub(super) signer: Option<Box<Signer>>,
     /// Whether syncs follow writes.
     pub(super) syncs: bool,
-    /// The syncs that follow writes; read only where there are some.
+    /// The syncs that follow writes; read only if there are some.
     following: Following,
     /// Whether one sync follows all writes.
     pub(super) syncs_at_end: bool,
@@ -101,7 +101,7 @@ impl<'a> Common<'a> {
         }
     }
 
-    /// Has every write signed, where there is a signer.
+    /// Has every write signed, if there is a signer.
     pub(crate) fn signed_by(mut self, signer: Option<Signer>) -> Self {
         self.signer = signer.map(Box::new);
         self

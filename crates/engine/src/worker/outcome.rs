@@ -41,15 +41,15 @@ pub(crate) struct WorkerOutcome {
     pub(crate) series: Recorder,
     /// The writes that can be verified.
     pub(crate) signed: Option<Signed>,
-    /// How many requests of each size there were, where sizes were drawn.
+    /// How many requests of each size there were, if sizes were drawn.
     pub(crate) sizes: RequestSizes,
     /// Time in which it was ready to run and waited for a CPU, ns; `None` if that is not counted.
     pub(crate) run_delay_ns: Option<u64>,
     /// The CPUs that it was seen on; `None` in virtual time.
     pub(crate) cpus: Option<Box<Seen>>,
-    /// Its requests one by one, where the trial is traced.
+    /// Its requests one by one, if the trial is traced.
     pub(crate) noted: Option<NotedRequests>,
-    /// Its latencies over time, where they are kept.
+    /// Its latencies over time, if they are kept.
     pub(crate) over_time: Option<PerOperation<LatencyOverTime>>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn is_timed(spec: &TrialSpec) -> bool {
     spec.latency || spec.rate.is_some()
 }
 
-/// The operations with an intended start, where there is a rate. A sync starts when its write is done.
+/// The operations with an intended start, if there is a rate. A sync starts when its write is done.
 pub(crate) fn waiting_operations(spec: &TrialSpec) -> PerOperation<bool> {
     PerOperation {
         sync: false,

@@ -90,7 +90,7 @@ impl Lead {
         }
     }
 
-    /// How long a sleep may be when `left_ns` are left; zero where there is no time for one.
+    /// How long a sleep may be when `left_ns` are left; zero if there is no time for one.
     pub(super) fn sleep_ns(&self, left_ns: u64) -> u64 {
         match left_ns.saturating_sub(self.ns) {
             ..SLEEP_MIN_NS => 0,
@@ -98,7 +98,7 @@ impl Lead {
         }
     }
 
-    /// A request was issued, with or without a sleep before it: where there is no time for one, it is tried now and then.
+    /// A request was issued, with or without a sleep before it: if there is no time for one, it is tried now and then.
     #[inline(always)]
     pub(super) fn relax(&mut self) {
         self.ns = self.ns.saturating_sub(UNSLEPT_STEP_NS);

@@ -23,7 +23,7 @@ fn carry_out<B: Backend>(
 }
 
 impl Common<'_> {
-    /// Takes the time, and makes written data durable where that is part of the trial.
+    /// Takes the time, and makes written data durable if that is part of the trial.
     pub(super) fn wind_up<B: Backend>(&mut self, backend: &mut B, mut done: Vec<Completion>) {
         self.outcome.end = self.clock.now();
         self.see_cpu();

@@ -23,7 +23,7 @@ pub(crate) trait Timing {
         self.log().issued(slot);
     }
 
-    /// Takes note of a completed request, and, where requests are noted, of the sync that followed it from the stamp `synced` on.
+    /// Takes note of a completed request, and, if requests are noted, of the sync that followed it from the stamp `synced` on.
     fn completed(
         &mut self,
         slot: u32,

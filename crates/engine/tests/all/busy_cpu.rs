@@ -23,7 +23,7 @@ fn bind(cpu: usize) {
     rustix::thread::sched_setaffinity(None, &one).expect("a CPU that it has");
 }
 
-/// Reads of each backend in turn on this CPU; `None` where one of them is not possible here.
+/// Reads of each backend in turn on this CPU; `None` if one of them is not possible here.
 fn reads_by_backend(cpu: usize, target: &Target) -> Option<Vec<[u64; 2]>> {
     let cpus: Cpus = cpu.to_string().parse().expect("a CPU");
     let reads = |backend: Backend| {

@@ -29,7 +29,7 @@ fn lacking(spec: &TrialSpec) -> Option<Need> {
 /// Records what the machine lacks.
 ///
 /// # Panics
-/// Where the trial would be possible on any machine.
+/// If the trial would be possible on any machine.
 #[track_caller]
 fn skip(spec: &TrialSpec, error: &iolab_workload::Error) {
     match lacking(spec) {

@@ -123,7 +123,7 @@ fn threads_pause_as_often_as_asked() {
     }
 }
 
-/// A file that was there before, filled with ones, and the trial carried out on it; `None` where its file system cannot trim.
+/// A file that was there before, filled with ones, and the trial carried out on it; `None` if its file system cannot trim.
 fn on_ones(spec: &TrialSpec, bytes: usize) -> Option<(Outcome, Vec<u8>)> {
     let folder = folder();
     let path = folder.path().join("data");

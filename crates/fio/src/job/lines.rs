@@ -140,7 +140,7 @@ impl Reader<'_> {
             .push((place.clone(), Said::Section(name.trim().to_owned())));
     }
 
-    /// The text of a file to be included; `None` where that is a mistake.
+    /// The text of a file to be included; `None` if that is a mistake.
     fn include(&mut self, name: &str, place: &LinePosition, depth: usize) -> Option<String> {
         let too_many = match () {
             () if depth >= DEPTH_MAX => {
@@ -221,7 +221,7 @@ fn same_name(path: &Path) -> PathBuf {
 /// An option with its variables replaced.
 struct ExpandedOption {
     said: Said,
-    /// Bytes of its value, where it had variables.
+    /// Bytes of its value, if it had variables.
     expanded: Option<usize>,
 }
 

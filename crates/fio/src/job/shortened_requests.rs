@@ -6,7 +6,7 @@ use iolab_workload::trial::{FileLayout, Pattern, TrialSpec};
 /// Blocks of the file on which a pass is tried.
 const BLOCKS: usize = 1 << 14;
 
-/// Mean size of fio's requests over a pass, or the part of it that the trial takes, bytes; `None` where it shortens none.
+/// Mean size of fio's requests over a pass, or the part of it that the trial takes, bytes; `None` if it shortens none.
 ///
 /// As fio's `get_next_rand_block` and `mark_random_map`: a request begins at the first block that was not visited, from a uniformly
 /// drawn one on, and ends before the first one that was, or at its size. Those between two random offsets are not shortened.

@@ -57,7 +57,7 @@ impl Amount {
     }
 }
 
-/// `filesize`, where it is one size.
+/// `filesize`, if it is one size.
 fn file_size(options: &Options) -> Read<Option<u64>> {
     let Some((name, text)) = value(options, "filesize") else {
         return Ok(None);

@@ -225,7 +225,7 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     }
 }
 
-/// Refuses memory that is taken from the page cache where a job uses that.
+/// Refuses memory that is taken from the page cache if a job uses that.
 pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
     let Some((option, text)) = value(options, "lockmem") else {
         return;

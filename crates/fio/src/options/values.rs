@@ -7,7 +7,7 @@ use iolab_workload::foreign_options::{Answer, answer};
 
 use super::{Fault, Read};
 
-/// A size as fio reads it where `kb_base` is not given: `4k`, `4kb` and `4Ki` are 4096, and `4KiB` is 4000.
+/// A size as fio reads it if `kb_base` is not given: `4k`, `4kb` and `4Ki` are 4096, and `4KiB` is 4000.
 pub(crate) fn size(name: &'static str, text: &str) -> Read<u64> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -97,7 +97,7 @@ impl FittedPlan {
     }
 }
 
-/// Gives cells with an ordered pattern the first half of their region and the others the second one, where there are both.
+/// Gives cells with an ordered pattern the first half of their region and the others the second one, if there are both.
 fn split_region(cells: &mut [PlannedCell]) {
     let is_ordered = |cell: &PlannedCell| cell.spec.trial.pattern.is_ordered();
     if cells.iter().all(is_ordered) || !cells.iter().any(is_ordered) {

@@ -1,4 +1,4 @@
-//! `[[only]]`: the combinations of levels to measure, where not all are.
+//! `[[only]]`: the combinations of levels to measure, if not all are.
 
 use std::collections::HashSet;
 

@@ -164,7 +164,7 @@ impl Design {
         self.trials_min == self.trials_max && self.budget == BUDGET_MAX
     }
 
-    /// Whether trials are repeated for a precision: not where steady rounds end them, nor where one trial from its beginning on is asked for.
+    /// Whether trials are repeated for a precision: not if steady rounds end them, nor if a single trial from its beginning on is asked for.
     pub fn seeks_precision(&self) -> bool {
         self.precondition.rounds_of_cells().is_none() && !self.is_soak()
     }
@@ -195,7 +195,7 @@ impl Design {
         }
     }
 
-    /// A warning for a budget that is too short for the fewest trials of this many cells; `None` where it suffices.
+    /// A warning for a budget that is too short for the fewest trials of this many cells; `None` if it suffices.
     pub fn shortfall(&self, cells: usize, times: BlockTimes) -> Option<String> {
         let budget = rough_duration(self.budget);
         let fewest = self.fewest(times.least, times.probes);
@@ -274,7 +274,7 @@ impl Design {
         }
     }
 
-    /// Refuses what rounds of cells decide, where they take the place of blocks.
+    /// Refuses what rounds of cells decide, if they take the place of blocks.
     fn check_rounds(&self) -> Result<()> {
         let Some(steady) = self.precondition.rounds_of_cells() else {
             return Ok(());

@@ -163,7 +163,7 @@ impl Experiment {
             let others = others.filter(|group| !active.names().any(|name| name == group.name));
             others.for_each(|group| group.spec.trial.rate = Some(Rate::ZERO));
         }
-        // With `verify`, a group that only reads is not checked where other groups write.
+        // With `verify`, a group that only reads is not checked if other groups write.
         if cell.groups.iter().any(|group| group.spec.trial.writes()) {
             let own = self
                 .groups
@@ -217,7 +217,7 @@ impl Experiment {
         values
     }
 
-    /// The value or the levels of a setting for all groups; empty where it has its default.
+    /// The value or the levels of a setting for all groups; empty if it has its default.
     pub fn common_values(&self, setting: &'static Setting) -> Vec<String> {
         let fixed = self.settings.iter().filter(|(own, _)| *own == setting);
         let factors = self.factors.iter().filter(|f| f.of.is(setting.name));

@@ -48,7 +48,7 @@ pub struct Inquiry {
     /// Idle time before each trial, which restores what the one before has drained, ns; `None` if none is needed.
     #[serde(default)]
     pub idle_ns: Option<u64>,
-    /// The time of each trial where that is less than in the run, whose trials the budget could not pay for, ns; `None` where they are as long.
+    /// The time of each trial if that is less than in the run, whose trials the budget could not pay for, ns; `None` if they are as long.
     #[serde(default)]
     pub shorter_ns: Option<u64>,
     /// Time foreseen for filling the scratch file, part of the budget, ns; `None` if unknown.

@@ -101,7 +101,7 @@ impl Experiment {
         }))
     }
 
-    /// Removes a level of a factor; `false` where it has no other.
+    /// Removes a level of a factor; `false` if it has no other.
     fn leave_out_level(&mut self, of: &GroupSetting, level: &str) -> Result<bool> {
         if self.is_listed(of) {
             let has = |row: &Combination| row.iter().any(|(own, is)| own == of && is == level);

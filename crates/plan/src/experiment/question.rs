@@ -1,4 +1,4 @@
-//! The question of an experiment after a change: replaced where the change makes the experiment ask something else.
+//! The question of an experiment after a change: replaced if the change makes the experiment ask something else.
 
 use super::Experiment;
 use super::group_settings::GroupSetting;
@@ -109,7 +109,7 @@ fn question(response: Response, group: Option<&str>, subject: &Subject) -> Strin
         [only] => only.accesses.len() == 1,
         _ => true,
     };
-    // The kinds of access already name these, where all workers have them.
+    // The kinds of access already name these, if all workers have them.
     let told = ["workload", "pattern", "read_percent", "sync"];
     let varied = subject.factors.iter();
     let varied: Vec<String> = varied

@@ -14,17 +14,17 @@ use super::{Change, Experiment, WarmUp};
 
 /// The setting that the search varies.
 const RATE: &str = "rate";
-/// The first rate of a search where the experiment names none, requests/s.
+/// The first rate of a search if the experiment names none, requests/s.
 const START: u64 = 1000;
 /// Shortest trial of a search. Many short trials determine a rate better than few long ones. But in shorter trials than at
 /// a rate that the user names, the queue stays shorter, and a rate may pass that fails there.
 const TIME: Duration = Duration::from_millis(500);
-/// Shortest trial where the budget does not suffice for [`TRIALS`] of the above.
+/// Shortest trial if the budget does not suffice for [`TRIALS`] of the above.
 const TIME_MIN: Duration = Duration::from_millis(250);
 const TRIALS: u32 = 100;
 /// Default budget of an answer about levels, so that all of it takes less than a minute.
 const BUDGET: &str = "50s";
-/// Precision of a trial's median where levels are judged at given rates. Low, so that the trials use up the budget: levels are
+/// Precision of a trial's median if levels are judged at given rates. Low, so that the trials use up the budget: levels are
 /// judged by all requests, not by the median.
 const PRECISION: f64 = 0.01;
 
@@ -108,7 +108,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// The levels of the factor `rate`; `None` where it does not vary.
+    /// The levels of the factor `rate`; `None` if it does not vary.
     fn rates(&self) -> Option<&[String]> {
         let rates = self.factors.iter().find(|f| f.of.is(RATE))?;
         Some(&rates.levels)

@@ -1,4 +1,4 @@
-//! Levels of `bs` that a run adds to its own plan, where the grid has shown bends or best sizes.
+//! Levels of `bs` that a run adds to its own plan, if the grid has shown bends or best sizes.
 
 use std::collections::BTreeSet;
 

@@ -7,7 +7,7 @@ use iolab_workload::units::{format_size, parse_size};
 use super::{Experiment, GroupSetting};
 
 impl Experiment {
-    /// The region of groups without one of their own, bytes; `None` where it varies.
+    /// The region of groups without one of their own, bytes; `None` if it varies.
     pub(super) fn region(&self) -> Option<u64> {
         let varies = self.factors.iter().any(|factor| factor.of.is("region"));
         (!varies).then(|| Some(self.base().ok()?.trial.region))?
@@ -91,7 +91,7 @@ impl Experiment {
         }))
     }
 
-    /// Keeps the I/O sizes that fit, in bytes, and returns the others; keeps all where none fits.
+    /// Keeps the I/O sizes that fit, in bytes, and returns the others; keeps all if none fits.
     fn leave_out_sizes(&mut self, fits: impl Fn(u64) -> bool) -> Result<Option<String>> {
         let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
             return Ok(None);

@@ -195,7 +195,7 @@ mod tests {
             // A queue that grows by 2 % takes this long to reach the bound.
             ("p99<10ms", 100_000, 0.51),
             ("p50<10ms", 100_000, 1.0),
-            // A queue that grows by 25 %, where the budget does not suffice for more.
+            // A queue that grows by 25 %, if the budget does not suffice for more.
             ("p50<300ms", 100_000, 2.4),
             ("p99<1ms,p50<10ms", 100_000, 1.0),
         ] {

@@ -37,7 +37,7 @@ impl Experiment {
             let same = same.filter(|other| other.trial.writes_data()).count() as u64;
             let cap = rest / (same * u64::from(trials));
             let request = spec.trial.largest_request();
-            // All trials write alike where that is possible.
+            // All trials write alike if that is possible.
             let cap = match cap - cap % largest {
                 0 => cap - cap % request,
                 whole => whole,

@@ -35,7 +35,7 @@ struct Pauses {
 }
 
 impl Writing {
-    /// `None` where the cell writes no data, or a program does.
+    /// `None` if the cell writes no data, or a program does.
     pub(super) fn of(cell: &PlannedCell, share_of_time: f64) -> Option<Self> {
         let trials = cell.spec.trials().into_iter();
         let writing = trials.filter(|trial| trial.writes_data() && !cell.spec.runs_program());

@@ -6,7 +6,7 @@ use iolab_workload::trial::Pattern;
 
 use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 
-/// The part of the region that is left, where that holds enough requests.
+/// The part of the region that is left, if that holds enough requests.
 const SHARE: u64 = 64;
 /// A larger rest of the region than one part in this many shows nothing about its size.
 const MOST: u64 = 8;

@@ -30,7 +30,7 @@ fn take_off(sides: &Sides) -> Intervention {
     let is_limited = sides.machine.read_ahead_bytes.is_some_and(is_short);
     let can_cause = is_limited && sides.trials().into_iter().any(reads_ahead);
     match !sides.is_model && (can_cause || sides.differ_in(|system| system.read_ahead_kib)) {
-        // Where it is switched off there is no limit.
+        // If it is switched off there is no limit.
         true => sides.changed_system(|system| {
             system.read_ahead_kib = system.read_ahead_kib.or(Some(ENOUGH_KIB));
         }),

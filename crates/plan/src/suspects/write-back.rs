@@ -18,7 +18,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
 };
 
 fn take_off(sides: &Sides) -> Intervention {
-    // Where both sides write, the wait for storage makes any two of them more alike.
+    // If both sides write, the wait for storage makes any two of them more alike.
     if sides.is_model || sides.share(|trial| trial.writes()) {
         return Intervention::Irrelevant;
     }

@@ -48,7 +48,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
             .doc("from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes follow the cells of the grid");
         text!("levels", CellRow, levels).hidden().doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`");
     });
-    // Read before the settings, which are NULL where they are named here.
+    // Read before the settings, which are NULL if they are named here.
     columns.push(
         Column::text("unknown_settings", unknown_settings, put_unknown)
             .null(Null::Free)

@@ -41,7 +41,7 @@ macro_rules! resource_use {
     }};
 }
 
-/// The counters of a block device, NULL together where there are none; one meaning for all, or of requests, merges, bytes, the busy
+/// The counters of a block device, NULL together if there are none; one meaning for all, or of requests, merges, bytes, the busy
 /// time and the sum of the times.
 macro_rules! device_stat {
     ($prefix:literal, $type:ty, [$($at:tt)+], $doc:expr) => {

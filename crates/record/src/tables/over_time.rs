@@ -11,7 +11,7 @@ use iolab_workload::table;
 pub struct LatencyOverTimeRow {
     /// The sample.
     pub sample: i64,
-    /// The group of its workers; 0 where the cell has none.
+    /// The group of its workers; 0 if the cell has none.
     pub group: u32,
     /// The operation of the requests.
     pub operation: Operation,

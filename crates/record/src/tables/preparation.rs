@@ -17,7 +17,7 @@ pub struct PreparationStep {
     pub kind: PreparationKind,
     /// Number of this step among the steps of its kind, target and session, from 1.
     pub number: u32,
-    /// Whether it was completed; `false` where the target refuses trims or cannot be purged, it failed, or the user interrupted it.
+    /// Whether it was completed; `false` if the target refuses trims or cannot be purged, it failed, or the user interrupted it.
     pub ok: bool,
     /// Size of its requests, of which the last one may be shorter, bytes; `None` for a purge and in files older than this
     /// column.
@@ -26,12 +26,12 @@ pub struct PreparationStep {
     pub requests: u64,
     /// Bytes written, trimmed or purged.
     pub bytes: u64,
-    /// First worker's start to last worker's end, ns; the sum of both where a shorter last request follows.
+    /// First worker's start to last worker's end, ns; the sum of both if a shorter last request follows.
     pub elapsed_ns: u64,
 }
 
 impl PreparationStep {
-    /// Requests per second; 0 where it took no time.
+    /// Requests per second; 0 if it took no time.
     pub fn iops(&self) -> f64 {
         match self.elapsed_ns {
             0 => 0.0,

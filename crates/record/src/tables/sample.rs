@@ -10,7 +10,7 @@ use iolab_workload::table;
 
 type Columns = Vec<Column<Sample>>;
 
-/// The columns of a latency; quantiles that earlier files lack are not exported, where the histograms are better.
+/// The columns of a latency; quantiles that earlier files lack are not exported, if the histograms are better.
 macro_rules! latency {
     ($prefix:expr, $($at:ident).+, $doc:expr) => {{
         const TAIL: &str = "quantiles 0.9999 and 0.99999 of the same times";

@@ -109,7 +109,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Where another process has it open, that is to use it.
+        // Another process that has it open is about to use it.
         if self.made.is_empty() || !self.open.is_ours_alone() {
             return;
         }

@@ -303,7 +303,7 @@ fn a_device_without_traffic_on_disks_is_disbelieved() {
     // The device agrees with the process, or carried more (read-ahead).
     assert_eq!(of(MB, true, MB).served_by, ServedBy::Device);
     assert_eq!(of(2 * MB, false, MB).served_by, ServedBy::Device);
-    // Where the device itself carried nothing, the disks below it do not change the reason.
+    // If the device itself carried nothing, the disks below it do not change the reason.
     assert_eq!(of(0, true, 0).reason, of(MB, true, 0).reason);
 }
 

@@ -87,7 +87,7 @@ impl Profile {
     }
 }
 
-/// A part of a length in whole intervals, ns; `None` where it is too short.
+/// A part of a length in whole intervals, ns; `None` if it is too short.
 fn length(limit: Duration, part: u64) -> Option<u64> {
     let length = limit.as_nanos() as u64 / part / FINE_NS * FINE_NS;
     (length >= LEAST_NS).then_some(length)
@@ -162,7 +162,7 @@ mod tests {
     fn a_beginning_that_differs_keeps_the_length() {
         let burst = profiles([0.27, 0.25, 0.26, 0.28, 0.24]);
         assert_eq!(shorter(&burst, LIMIT, 0.1, 0.05), None);
-        // Nor where it may differ: the interval reaches beyond the goal.
+        // Nor if it may differ: the interval reaches beyond the goal.
         let unsure = profiles([0.06, -0.05, 0.0, 0.05, -0.06]);
         assert_eq!(shorter(&unsure, LIMIT, 0.1, 0.05), None);
     }

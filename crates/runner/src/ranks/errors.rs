@@ -44,7 +44,7 @@ impl Member {
         }
     }
 
-    /// The name of a rank's host, where this rank knows it.
+    /// The name of a rank's host, if this rank knows it.
     pub(super) fn host_of(&mut self, rank: usize) -> Option<&str> {
         if rank == self.team.link().rank() {
             return Some(&self.host.name);

@@ -97,7 +97,7 @@ fn told(notes: &[Vec<String>], mut place: impl FnMut(usize) -> String) -> Vec<St
     told
 }
 
-/// The accounts of each target, where `places` says on which host each rank is.
+/// The accounts of each target, if `places` says on which host each rank is.
 fn numbered(places: &[usize], ranks: &[FoundByRank]) -> Vec<Numbered> {
     let targets = ranks.first().map_or(0, |(_, (own, _))| own.len());
     let none = Accounts::default();

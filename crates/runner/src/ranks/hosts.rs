@@ -69,7 +69,7 @@ pub(super) fn read_places(message: &[u8]) -> Option<Vec<usize>> {
     Some(places.into_iter().map(|place| place as usize).collect())
 }
 
-/// The ranks as a run file keeps them; none where there is one.
+/// The ranks as a run file keeps them; none if there is one.
 pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
     if hosts.len() < 2 {
         return Vec::new();

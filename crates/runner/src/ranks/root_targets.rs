@@ -70,7 +70,7 @@ impl Member {
         moving(bytes.fold(0, u64::saturating_add), ANSWER)
     }
 
-    /// The targets as a rank sees them, in words; `None` where they or the rank's host are not known.
+    /// The targets as a rank sees them, in words; `None` if they or the rank's host are not known.
     pub(super) fn storage_of(&mut self, rank: usize) -> Option<String> {
         let host = self.host_of(rank)?.to_owned();
         let seen = self.targets.iter();

@@ -76,7 +76,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// Carries a trial out; `None` where another tool could not begin with it, which is then given up.
+    /// Carries a trial out; `None` if another tool could not begin with it, which is then given up.
     fn make(
         &mut self,
         visit: Visit,
@@ -91,7 +91,7 @@ impl Session<'_> {
             check(stop.after_trial)?;
         }
         let started_utc = now_utc();
-        // It changes where the file was moved.
+        // It changes if the file was moved.
         executor.keeps_in(self.file.path(), self.consent);
         let outcome = match executor.run(&cell, stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {
@@ -193,7 +193,7 @@ impl Session<'_> {
             kept?;
             return self.give_up(made.place.cell, &error, has_hung(failure));
         }
-        // Where nothing varies, a cell has no name but "every trial", and this one has failed.
+        // If nothing varies, a cell has no name but "every trial", and this one has failed.
         let error = match self.record.plan.factor_names().is_empty() {
             true => error,
             false => error.within(self.name_of(&made.place)),

@@ -81,7 +81,7 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
     grade
 }
 
-/// The greatest phenomenon of a run; where there is none, one that is made up of its first cell and its last.
+/// The greatest phenomenon of a run; if there is none, one that is made up of its first cell and its last.
 fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     let analysis = analyse(shown);
     let found = phenomena(&analysis).expect("plain trials").first().copied();

@@ -17,7 +17,7 @@ use super::{Outlook, Step, Strategy, Visit, ending};
 
 /// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
-    /// The number of the warm-up block; the block after it is the first where the design has no warm-up.
+    /// The number of the warm-up block; the block after it is the first if the design has no warm-up.
     first: u32,
     /// The number of the first block of trials.
     begin: u32,
@@ -87,7 +87,7 @@ impl Blocks {
         }
     }
 
-    /// The choice for a cell in a block; `None` where there is none.
+    /// The choice for a cell in a block; `None` if there is none.
     fn chosen(&self, cell: usize, block: u32) -> Option<Pilot> {
         let chosen = self.chosen.get(cell).copied();
         chosen.filter(|_| block >= self.chosen_from)
@@ -141,7 +141,7 @@ impl Blocks {
         })
     }
 
-    /// Begins the next block. Returns the pause before it, or what ended the blocks; `None` where all trials of the block are
+    /// Begins the next block. Returns the pause before it, or what ended the blocks; `None` if all trials of the block are
     /// done.
     fn begin_block(&mut self, record: &Record) -> Option<Step> {
         let (block, is_first) = (self.next, self.next == self.first);
@@ -163,7 +163,7 @@ impl Blocks {
         let has = |place: &&VisitPosition| record.has(place.cell, place.block, place.visit);
         let done = order.iter().filter(has).count();
         let is_open = done < order.len();
-        // Completes a block that an earlier session began, even where the stopping rule would end the run.
+        // Completes a block that an earlier session began, even if the stopping rule would end the run.
         if done == 0
             && !is_first
             && let Some(ended) = self.repetition.ends()

@@ -46,7 +46,7 @@ impl FinerSizes {
         Ok(())
     }
 
-    /// Adds finer sizes once, where there are any between the relevant ones.
+    /// Adds finer sizes once, if there are any between the relevant ones.
     fn look(&mut self, record: &Record) -> Result<()> {
         let analysis = analyse(&record.stored()?);
         let is_direct = |cell: &PlannedCell| {
@@ -78,7 +78,7 @@ impl FinerSizes {
                 self.steps.push_back(Step::Add(Box::new(addition)));
                 self.blocks = of_blocks(record, first_block);
             }
-            // The run keeps the results of the grid even where finer sizes fail.
+            // The run keeps the results of the grid even if finer sizes fail.
             Err(error) => {
                 let message = format!("no finer sizes: {}", error.message());
                 self.steps.push_back(tell(EventKind::Warning, message));

@@ -28,7 +28,7 @@ pub(super) struct PilotBlocks {
     has_chosen: bool,
     /// Profiles of the pilot's trials, for cells whose trials may become shorter.
     profiles: HashMap<usize, Vec<Profile>>,
-    /// The cell of the last requested trial, where its profile is needed.
+    /// The cell of the last requested trial, if its profile is needed.
     profiled: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct PilotBlocks {
 struct VisitGroup {
     cells: Vec<usize>,
     unit: Unit,
-    /// The new length of their trials; `None` where it stays.
+    /// The new length of their trials; `None` if it stays.
     time: Option<Duration>,
 }
 
@@ -137,7 +137,7 @@ impl PilotBlocks {
         alike(record, &open).into_iter().map(of).collect()
     }
 
-    /// A shorter length for the trials of a cell, where it gives more information in the same time.
+    /// A shorter length for the trials of a cell, if it gives more information in the same time.
     fn shorter(&self, record: &Record, cell: usize, spread: f64) -> Option<length::Shorter> {
         let limit = record.plan.cells()[cell].spec.trial.limit.time?;
         let goal = record.plan.experiment().design.precision;
@@ -214,7 +214,7 @@ fn in_words(record: &Record, groups: &[VisitGroup], shares: &[Share]) -> String 
     parts.join("; ")
 }
 
-/// The new lengths of trials, as a message; `None` where none changes.
+/// The new lengths of trials, as a message; `None` if none changes.
 fn lengths_in_words(groups: &[VisitGroup]) -> Option<String> {
     let shorter: Vec<Duration> = groups.iter().filter_map(|group| group.time).collect();
     let (least, greatest) = (shorter.iter().min()?, shorter.iter().max()?);

@@ -96,7 +96,7 @@ impl RateSearch {
         self.repetition.spent().as_secs_f64() / budget.as_secs_f64().max(1e-9)
     }
 
-    /// The next step towards a trial at this rate: adds its cell where there is none.
+    /// The next step towards a trial at this rate: adds its cell if there is none.
     fn towards(&mut self, next: Next, record: &Record) -> Result<Step> {
         let rate = Rate::Requests(next.rate());
         let has = |cell: &PlannedCell| cell.spec.trial.rate == Some(rate);

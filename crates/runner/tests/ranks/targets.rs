@@ -41,7 +41,7 @@ fn a_rank_has_a_target_of_its_own() {
         .map(|own| (own.client, own.operations.write.bytes));
     let clients: Vec<_> = clients.take(3).collect();
     assert_eq!(clients, [(0, 6 << 16), (1, 5 << 16), (2, 5 << 16)]);
-    // All lie in one file system: the account of its device, where it has one, is stored with the first client.
+    // All lie in one file system: the account of its device, if it has one, is stored with the first client.
     for own in &record.client_samples {
         let mut samples = record.samples.iter();
         let whole = samples.find(|sample| sample.id == own.id).expect("whole");

@@ -25,7 +25,7 @@ pub(super) struct InFiles {
     /// Place in `open` of the file whose turn it is, and how many more requests it has in this turn.
     turn: usize,
     left_of_turn: u32,
-    /// Place in `open` of the file that has the next turn, where they go round.
+    /// Place in `open` of the file that has the next turn, if they go round.
     next_turn: usize,
     /// Files that have begun in this pass.
     begun: u64,
@@ -123,7 +123,7 @@ impl InFiles {
         self.next_turn = self.turn + 1;
     }
 
-    /// Replaces the file whose turn it is by the next one that begins, where there is one.
+    /// Replaces the file whose turn it is by the next one that begins, if there is one.
     fn end_visit(&mut self) {
         self.left_of_turn = 0;
         match self.next_begin() {

@@ -18,11 +18,11 @@ use crate::workload_code::WorkloadCode;
 pub struct CellSpec {
     /// The trial; its seed is set for each trial. With groups, the merged trial of all groups.
     pub trial: TrialSpec,
-    /// Groups that do different things at the same time; empty where all workers do the same.
+    /// Groups that do different things at the same time; empty if all workers do the same.
     pub groups: Vec<GroupSpec>,
     /// The active groups; `None`: all.
     pub active: Option<Active>,
-    /// The workload code, where one sets pattern and share of reads.
+    /// The workload code, if one sets pattern and share of reads.
     pub workload: Option<WorkloadCode>,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
     pub batch_auto: bool,
@@ -132,7 +132,7 @@ pub fn level_label(factor: &str, level: &str) -> String {
     format!("{factor}={level}")
 }
 
-/// The label of a cell in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
+/// The label of a cell in messages: `bs=4KiB, depth=8`; `every trial` if nothing varies.
 pub fn cell_label(factors: &[String], levels: &[String]) -> String {
     if factors.is_empty() {
         return "every trial".to_owned();

@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Setting] = rows! { Processors:
 
 impl CellSpec {
     /// The setting, as the user writes it, for which a trial needs `--change-system`: it affects other programs of the machine. `None`
-    /// where there is none.
+    /// if there is none.
     pub fn needs_change_system(&self) -> Option<String> {
         match self.realtime() {
             _ if !self.system.is_none() => Some(format!("system={}", self.system)),
@@ -46,7 +46,7 @@ impl CellSpec {
         }
     }
 
-    /// The highest priority of its real-time threads; `None` where it has none.
+    /// The highest priority of its real-time threads; `None` if it has none.
     pub fn realtime(&self) -> Option<u8> {
         let all = self.trials_on(|_| true).into_iter();
         all.filter_map(|trial| trial.realtime).max()

@@ -1,4 +1,4 @@
-//! Settings: where requests go.
+//! Settings of the region that requests go to.
 
 use super::values::{ANY_SIZE, SOME_SIZE, put_size};
 use super::{Setting, rows};

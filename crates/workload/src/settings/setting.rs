@@ -128,7 +128,7 @@ macro_rules! rows {
     };
 }
 
-/// The second of two, where there is one.
+/// The second of two, if there is one.
 macro_rules! or {
     ($one:literal) => {
         $one
@@ -217,7 +217,7 @@ impl Setting {
         set.map_err(|error| self.or_none(error).within(self.name))
     }
 
-    /// Adds `none` to the remedy of an error, where the setting takes it: a line of its own, since remedies do not all list values.
+    /// Adds `none` to the remedy of an error, if the setting takes it: a line of its own, since remedies do not all list values.
     fn or_none(&self, error: Error) -> Error {
         match self.is_optional && error.remedy().is_some() {
             true => error.also(OR_NONE),

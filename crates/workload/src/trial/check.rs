@@ -142,7 +142,7 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
     check_read_back(spec)
 }
 
-/// Refuses verification where it is unknown which write each block should hold.
+/// Refuses verification if it is unknown which write each block should hold.
 fn check_known_writes(spec: &TrialSpec) -> Result<()> {
     usage_errors! {
         !spec.writes() => "verify in a trial that only reads",

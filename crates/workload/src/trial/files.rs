@@ -143,7 +143,7 @@ impl FileSlots {
 }
 
 impl TrialSpec {
-    /// Size of each file of worker `worker` of this process, where each worker has files of its own, bytes.
+    /// Size of each file of worker `worker` of this process, if each worker has files of its own, bytes.
     pub fn private_files(&self, worker: u32) -> Vec<u64> {
         let bytes = self.private_bytes(worker);
         match self.files {
@@ -393,7 +393,7 @@ mod tests {
         read_percent=0 sync=each sync_every=4: files=16 with sync_every: a sync reaches the file of one write only
         trace=true backend=io_uring: files=16 with trace=true: traced requests are looked for in one file
         ");
-        // Where only the region is too small, that is what helps.
+        // If only the region is too small, that is what helps.
         for change in ["region=60k", "threads=2", "bs_mix=4k:50,8k:50"] {
             let mut wrong = trial(&format!("{GOOD} {change}"));
             wrong.region = wrong.smallest_region();

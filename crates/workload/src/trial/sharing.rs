@@ -145,13 +145,13 @@ impl TrialSpec {
         self.shift != Shift::None && !self.writes()
     }
 
-    /// The bytes of the target that the workers of this process access: their shares where these are contiguous, otherwise the
+    /// The bytes of the target that the workers of this process access: their shares if these are contiguous, otherwise the
     /// whole region.
     pub fn own_range(&self) -> Range<u64> {
         self.shares_from(self.others.before)
     }
 
-    /// The bytes that this process writes, and caches afterwards; differs from [`TrialSpec::own_range`] where it reads what
+    /// The bytes that this process writes, and caches afterwards; differs from [`TrialSpec::own_range`] if it reads what
     /// another process wrote.
     pub fn written_range(&self) -> Range<u64> {
         self.shares_from(self.others.before_written.unwrap_or(self.others.before))
@@ -198,7 +198,7 @@ impl TrialSpec {
     }
 }
 
-/// The part of `total` of `worker`, where `workers` divide it as evenly as possible: first and count.
+/// The part of `total` of `worker`, if `workers` divide it as evenly as possible: first and count.
 pub fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let (base, rest) = (total / workers, total % workers);

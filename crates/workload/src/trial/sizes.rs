@@ -254,8 +254,8 @@ impl TrialSpec {
         mix.reads.mean() * reads + mix.writes.mean() * (1.0 - reads)
     }
 
-    /// Number of bytes over all threads that ends a trial with several sizes; `None` where all requests have one size, and are
-    /// counted instead, or where another limit ends it.
+    /// Number of bytes over all threads that ends a trial with several sizes; `None` if all requests have one size, and are
+    /// counted instead, or if another limit ends it.
     pub fn bytes_bound(&self) -> Option<u64> {
         self.bs_mix.as_ref()?;
         let bounded = self.limit.time.is_some();

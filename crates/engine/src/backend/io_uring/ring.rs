@@ -28,7 +28,7 @@ impl Drop for Ring {
     }
 }
 
-/// The ring in the best mode the kernel takes. Where it has no memory for one, the buffers of the trial are not to be registered.
+/// The ring in the best mode the kernel takes. If it has no memory for one, the buffers of the trial are not to be registered.
 pub(super) fn build(spec: &TrialSpec, registration: &Registration) -> Result<Ring> {
     // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
     let modes: &[&[RingFlag]] = if spec.sqpoll {

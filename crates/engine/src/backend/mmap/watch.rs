@@ -1,6 +1,6 @@
 //! Faults in a mapping as errors of the request that touched it.
 //!
-//! Reading a mapping has no result that could be an error: where the kernel cannot provide a page, because the file was cut
+//! Reading a mapping has no result that could be an error: if the kernel cannot provide a page, because the file was cut
 //! short or the device failed, it raises SIGBUS in the thread that touched it. The handler here maps a page of zeros over
 //! that place, so that the copy ends, and marks the thread, whose request then fails. Every other SIGBUS goes to the
 //! handler that was there before, as if this one were not.
@@ -109,7 +109,7 @@ fn install() {
     });
 }
 
-/// The action for SIGBUS, after which the new one holds, where there is one.
+/// The action for SIGBUS, after which the new one holds, if there is one.
 fn exchange(new: Option<&libc::sigaction>) -> libc::sigaction {
     let new = new.map_or(ptr::null(), ptr::from_ref);
     // SAFETY: all fields are numbers, a set of signals or an optional function, for which zeros are valid.

@@ -87,7 +87,7 @@ fn a_job_does_as_many_requests_as_fio() {
         let options = format!("rw=write {options}");
         assert_eq!(only(&options, &["bytes"]), bounds, "{options}");
     }
-    // Where fio begins again with the same blocks, iolab ends.
+    // When fio begins again with the same blocks, iolab ends.
     assert_eq!(only("rw=write:4k size=1m", &["bytes"]), "512KiB");
     assert_eq!(only("rw=write:4k size=12k loops=9", &["bytes"]), "8KiB");
 }

@@ -38,7 +38,7 @@ fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineSt
     }
 }
 
-/// The time of all trials of an inquiry, with what lies around them; `None` where no suspect is tried.
+/// The time of all trials of an inquiry, with what lies around them; `None` if no suspect is tried.
 fn takes(asked: &Phenomenon) -> Option<Duration> {
     let experiment = Experiment::inquiry(asked).expect("valid");
     let inquiry = experiment.inquiry.as_ref().expect("an inquiry");
@@ -92,7 +92,7 @@ fn explanations_of_built_in_experiments_fit_their_budget() {
     assert!(experiments >= 12, "{experiments} of {}", BUILTIN.len());
 }
 
-/// The scratch file is filled within the budget: less is left for trials, and nothing where that takes all of it.
+/// The scratch file is filled within the budget: less is left for trials, and nothing if that takes all of it.
 #[test]
 fn time_of_filling_leaves_less_for_trials() {
     let mut experiment = Experiment::find("read-size").expect("built in");

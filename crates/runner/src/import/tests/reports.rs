@@ -106,7 +106,7 @@ fn contradicting(given: &Given<'_>) -> Option<String> {
     Some(format!("\"{}\": \"{value}\"", given.name))
 }
 
-/// Settings that the counts alone confirm, where they do.
+/// Settings that the counts alone confirm, if they do.
 const COUNTED: [&str; 4] = ["bs", "read_percent", "trim_percent", "threads"];
 
 /// Checks that these settings of a job are unknown, or follow from the counts.

@@ -22,7 +22,7 @@ pub(super) struct World {
     pub(super) made_up: Option<(f64, PhenomenonKind)>,
 }
 
-/// A fall where there is none.
+/// A made-up fall, for worlds without one.
 const FALL: PhenomenonKind = PhenomenonKind::Loads(Fall {
     first_bytes: 4 << 20,
     first: Duration::from_millis(500),
@@ -32,7 +32,7 @@ const FALL: PhenomenonKind = PhenomenonKind::Loads(Fall {
     after_bytes: 8_388_608.0,
     levels_mb_s: [8.4, 3.4],
 });
-/// A tail where there is none.
+/// A made-up tail, for worlds without one.
 const TAIL: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
     quantiles: (2e5, 1e6),
     iops: 4e3,
