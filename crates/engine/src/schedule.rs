@@ -129,8 +129,8 @@ mod tests {
                 prop_assert!(all.is_sorted());
                 let mean = all[4095] as f64 / 4095.0;
                 let ratio = mean / (1e9 * f64::from(threads) / rate as f64);
-                // Of 4096 exponential gaps the mean is known to 1.6 % (one standard deviation). Whole
-                // nanoseconds and the phase of the worker add to that at the greatest rates.
+                // The mean of 4096 exponential gaps is known to 1.6 % (one standard deviation). Whole nanoseconds and the
+                // phase of the worker add to that at the greatest rates.
                 let within = if arrivals == Arrivals::Constant { 0.01 } else { 0.1 };
                 prop_assert!((ratio - 1.0).abs() < within, "{arrivals}: {ratio}");
                 prop_assert_eq!(&all, &starts(&spec, rate, worker, &clock));

@@ -449,7 +449,7 @@ fn carry_out_once(
         if let Some(tracer) = &tracer {
             tracer.stop();
         }
-        // That of all processes can be counted once all have ended, and waiting for them uses CPU time.
+        // Counted before the wait for the other processes, which uses CPU time; shared counters are read after it.
         let process = Observation::count_process();
         let ended = meeting.ended();
         let seen = observation.after_all(&before, process);

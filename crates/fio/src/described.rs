@@ -107,7 +107,7 @@ fn unsaid(cell: &CellSpec, read: &CellSpec) -> Vec<String> {
     };
     let (own, read) = (of_requests(cell), of_requests(read));
     let is_unsaid = |setting: &&Setting| match setting.name {
-        // It has no effect in the closed loop.
+        // The arrivals have no effect in the closed loop.
         "arrivals" if own.trial.rate.is_none() => false,
         _ => setting.get(&own) != setting.get(&read),
     };

@@ -218,7 +218,7 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
         None if text == "zipf" => Ok(Pattern::Zipf(1.1)),
         None if text == "pareto" => Ok(Pattern::Pareto(0.2)),
         None if text == "normal" => Ok(Pattern::Normal(0.0)),
-        // It uses 50 for all that is more.
+        // fio uses 50 for any larger value.
         Some(("normal", percent))
             if percent
                 .parse()
@@ -268,7 +268,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     trial.backend = faults.or(backend, trial.backend);
     let bytes = block_size(options);
     trial.bs = faults.or(bytes, trial.bs);
-    // What requests of several sizes begin at multiples of can be chosen.
+    // The alignment of requests of several sizes can be chosen.
     let several = ["bssplit", "bsrange", "blocksize_range"];
     let differ = |text: &str| {
         let [reads, writes, trims] = requests_and_threads::directions(text);

@@ -95,7 +95,7 @@ fn jobs(cell: &CellSpec) -> Result<Vec<Job>, String> {
 
 /// The lines of a job, without its section.
 fn job(spec: &TrialSpec) -> Result<JobLines, String> {
-    // Those follow from options that only a job file has.
+    // A rate needs options that only a job file has.
     let closed = TrialSpec {
         rate: None,
         ..spec.clone()

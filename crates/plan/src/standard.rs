@@ -195,7 +195,7 @@ impl Standard {
         let Some(wanted) = self.builtin().and_then(|own| own.base().ok()) else {
             return Vec::new();
         };
-        // What groups do is looked at in each of them.
+        // Groups are examined one by one.
         let own = |cell: &'_ &CellSpec| -> Vec<CellSpec> {
             match cell.has_groups() {
                 true => cell.active().map(|group| group.spec.clone()).collect(),

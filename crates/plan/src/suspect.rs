@@ -536,7 +536,7 @@ mod tests {
         sizes.machine.may_be_realtime = false;
         assert_eq!(priorities(&sizes), (Some(-20), None));
         sizes.machine.may_be_realtime = true;
-        // These would keep the kernel's polling thread from the CPU.
+        // Real-time threads would keep the kernel's polling thread from the CPU.
         sizes.other.trial.sqpoll = true;
         assert_eq!(priorities(&sizes), (Some(-20), None));
     }

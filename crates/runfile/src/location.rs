@@ -113,7 +113,7 @@ pub(super) fn save(connection: &mut Connection, path: &Path) -> Result<(PathBuf,
     let beside = NewFile::At(path);
     let folders = [beside.folder(), Path::new("."), &temporary];
     let mut result = Err(Error::failed("nowhere to save it"));
-    // One that is gone is not made again.
+    // A missing folder is not made again.
     for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
         let place = NewFile::In {
             folder,

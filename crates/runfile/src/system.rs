@@ -74,7 +74,7 @@ impl OpenFolder {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | follows;
         let open = |flags| openat(CWD, path, flags, Mode::empty()).map(File::from);
         let folder = open(flags | OFlags::RDONLY);
-        // One that can be written and not read.
+        // For a folder that can be written and not read.
         #[cfg(target_os = "linux")]
         let folder = folder.or_else(|_| open(flags | OFlags::PATH));
         let folder = folder?;

@@ -137,7 +137,7 @@ fn start<'scope>(
             text,
         };
         if let Err(error) = send_parts(&own, cells, parts, &sent) {
-            // Who no longer receives has another error already.
+            // A receiver that is gone has another error already.
             let _ = sent.send(Err(error));
         }
     };

@@ -100,7 +100,7 @@ struct Compiler {
 impl Compiler {
     /// The compiler that `CC` names, otherwise the first of [`COMPILERS`].
     fn find(named: Option<&std::ffi::OsStr>) -> Result<Self> {
-        // It is what compilers read and write for nothing; without it none of them would answer.
+        // Compilers read and write /dev/null; without it none of them would answer.
         fs::File::open("/dev/null").map_err(|error| {
             Error::usage(format!("cannot open /dev/null: {error}"))
                 .hint("programs are not run where /dev is hidden: mount it")

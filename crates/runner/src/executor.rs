@@ -290,7 +290,7 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span_cell(cell)?;
         }
-        // It would count as memory that others use.
+        // Kept memory would count as memory that others use.
         self.keep_nothing();
         fit_cells::fit(cell, &self.targets)
     }

@@ -133,7 +133,7 @@ fn of_one(
     match steady {
         Some(rounds) => match rounds.round {
             Round::Writes(time) => steps.until_steady(rounds, time),
-            // These are the trials of the run.
+            // Rounds of cells are the trials of the run.
             Round::Cells => Ok(()),
         },
         None => Ok(()),

@@ -366,7 +366,7 @@ mod tests {
         cloned.put(&KEYS.target_file_id, "2-one-at".to_owned());
         cloned.put(&KEYS.target_file_bytes, 16_u64);
         insta::assert_snapshot!(refused_now(&cloned), @"refusing to write to /data/f: it is not the target that the run began on (device_id was naa.1 and is naa.2)");
-        // Of an earlier version of iolab.
+        // A record of an earlier version of iolab.
         let older = run_on("/data/f", file, disk(1 << 40, "naa.1"));
         let unknown = refused(&older, file, &record.environment);
         insta::assert_snapshot!(unknown, @"refusing to write to /data/f: it cannot be told from another target that has this name now (the run file does not tell which file it was)");

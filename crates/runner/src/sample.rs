@@ -390,7 +390,7 @@ mod tests {
         };
         for (of_device, told) in [
             (None, disks.to_owned()),
-            // Those of the disks are the same clients.
+            // The clients of the disks are also the clients of the device.
             (Some(3), device(3)),
             (Some(2), device(2) + disks),
         ] {

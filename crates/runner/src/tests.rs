@@ -426,7 +426,7 @@ fn a_snapshot_holds_the_tables_values() {
         let mut watch = Watch::default();
         bench.watched(&mut mock(&knee), &mut watch).expect("done");
         let seen = watch.0.expect("trials");
-        // It was taken before the last trial.
+        // The snapshot was taken before the last trial.
         let mut record = bench.record();
         let last = record.samples.pop().expect("trials");
         assert_eq!(seen.now as i64, last.cell);

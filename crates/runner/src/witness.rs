@@ -144,7 +144,7 @@ impl<'a> Case<'a> {
                     write_bytes: reading.dirtied().unwrap_or(io.write_bytes),
                     ..io
                 }),
-                // That of the mount counts all processes.
+                // The account of the mount counts all processes.
                 nfs: observed.nfs.zip(io).map(|(nfs, io)| NfsIo {
                     read_bytes: nfs.read_bytes.min(io.read_bytes),
                     write_bytes: nfs.write_bytes.min(io.write_bytes),

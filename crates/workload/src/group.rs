@@ -323,7 +323,7 @@ impl GroupSpec {
             // A group has none of its own.
             groups: _,
             active: _,
-            // That of all groups; checked with them.
+            // The idle time of all groups; checked with them.
             idle: _,
         } = &self.spec;
         usage_errors! {

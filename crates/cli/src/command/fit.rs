@@ -129,7 +129,7 @@ fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
     match format {
         ModelFormat::Text => {
             write!(to, "{}", answers.text(output::style().width))?;
-            // One that the user has ended has no answer, but results.
+            // A run that the user has ended has no answer, but results.
             let open = files.iter().zip(&runs);
             for (file, run) in open.filter(|(_, run)| run.answer().is_none()) {
                 output::run(&Input::new(file.clone(), run.clone()), false, &mut to)?;

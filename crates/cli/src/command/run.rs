@@ -40,7 +40,7 @@ const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and prints its findings.
 pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
-    // Those that the experiment names, or the current directory, if none is given.
+    // The targets that the experiment names, or the current directory, if none is given.
     let nowhere = GivenTargets {
         real: vec![PathBuf::from(".")],
         ..GivenTargets::default()
@@ -169,7 +169,7 @@ fn plan(
     site: &mut Site,
     told: &mut Vec<String>,
 ) -> Outcome<Plan> {
-    // What holds at each site is said once.
+    // Statements about each site are shown once.
     let mut say = |text: String| note_once(told, text);
     if options.together {
         iolab_runner::join_targets(&mut experiment, given)?;
@@ -181,7 +181,7 @@ fn plan(
     let model = site.model.clone();
     let changed = changes.apply(&mut experiment, definition, given, model.as_ref())?;
     changed.into_iter().for_each(&mut say);
-    // Those that are used at once are the groups' own.
+    // With --together the given targets belong to the groups.
     let common: &[PathBuf] = if options.together { &[] } else { given };
     site.settle(&mut experiment, common)?;
     if model.is_none() && common.len() > 1 && changes.budget().is_none() {

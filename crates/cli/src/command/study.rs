@@ -331,7 +331,7 @@ fn plan(
     site: &mut Site,
     told: &mut Vec<String>,
 ) -> Result<Planned> {
-    // What holds for the whole study is said once.
+    // Statements about the whole study are shown once.
     let mut say = |text: String| note_once(told, text);
     let model = site.model.clone();
     let given = site.targets.clone();
@@ -443,7 +443,7 @@ fn measure(
     let mut spent = Duration::ZERO;
     let mut plans = plans.into_iter().enumerate();
     while let Some((i, plan)) = plans.next() {
-        // What earlier experiments left over goes to the later ones, by their shares.
+        // Time left over by earlier experiments goes to the later ones, by their shares.
         let passed = match workspace.is_virtual() {
             true => spent,
             false => began.elapsed(),
@@ -477,7 +477,7 @@ fn measure(
         if let Ok(finished) = &finished {
             spent += finished.spent;
         }
-        // What holds for the whole study is reported once.
+        // Statements about the whole study are shown once.
         studied.told.extend(display.end());
         let (path, interrupt) = match ended(
             finished.map(|finished| finished.path),

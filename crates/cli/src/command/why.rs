@@ -494,7 +494,7 @@ impl Explanation<'_> {
             Some(Duration::from_nanos(elapsed.median as u64))
         };
         let sides = [self.phenomenon.base, self.phenomenon.other];
-        // It is throughput that falls, and a quantile that lies far from another one, whatever the run asks about.
+        // A fall concerns throughput, and a tail a quantile far from another one, whatever the run asks about.
         let (took, response) = match &self.phenomenon.kind {
             PhenomenonKind::Cells => (
                 sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),

@@ -371,7 +371,7 @@ mod tests {
         let failure = libaio.complete(1, &mut done).expect_err("no context");
         assert_eq!(failure.syscall, "io_submit");
         libaio.settle(Duration::from_secs(60), &mut done);
-        // What never reached the kernel is back, the other is not.
+        // The request that never reached the kernel is back, the other is not.
         let back: Vec<_> = done.drain(..).map(|c| (c.slot.index(), c.result)).collect();
         assert_eq!(back, [(0, -i64::from(libc::ECANCELED))]);
         assert!(!libaio.slots.is_empty());

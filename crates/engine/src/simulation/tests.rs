@@ -180,7 +180,7 @@ fn sync_policies_flush_when_they_say() {
     assert_eq!(of(SyncPolicy::End), (1, 1, 57, 10, 7));
     assert_eq!(of(SyncPolicy::Each), (5, 5, 85, 17, 0));
     assert_eq!(of(SyncPolicy::Fdatasync), (5, 5, 85, 17, 0));
-    // The same cost, and no call of fsync.
+    // Equal cost, without a call of fsync.
     assert_eq!(of(SyncPolicy::Osync), (5, 0, 85, 17, 0));
 }
 

@@ -166,7 +166,7 @@ pub(super) fn judge(
         .collect();
     let threads: Vec<u32> = noted.iter().flatten().map(|noted| noted.thread).collect();
     let mut recording = tracer.finish(&threads)?;
-    // What began later is not known in full.
+    // Later requests are not known in full.
     let left_out = noted.iter().flatten().filter_map(|one| one.left_out_from);
     recording.until = recording.until.into_iter().chain(left_out).min();
     let (mut requests, mut syncs) = (Vec::new(), Vec::new());

@@ -285,7 +285,7 @@ mod tests {
                     requests: 1,
                 }]));
             }
-            // What is recorded is what was issued.
+            // The recorded sizes are the issued ones.
             for count in requests.sizes().counts() {
                 prop_assert!(seen.counts().contains(count), "{count:?} in {seen}");
             }

@@ -241,7 +241,7 @@ fn lookalikes_of_a_killed_runs_files_stay() {
         .map(|entry| entry.expect("there").path())
         .filter(|path| path.is_file())
         .collect();
-    // The same names and contents, without a holder of the lock. The footer lists other files under these names.
+    // Copies with these names and contents, without a holder of the lock. The footer lists other files under these names.
     for file in &files {
         fs::copy(file, left.join(file.file_name().expect("a name"))).expect("copied");
     }

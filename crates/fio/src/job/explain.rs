@@ -30,7 +30,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
         // The offset of a clone follows from written options.
         let own = job.options.iter();
         let own = own.filter(|(name, _)| job.made_by.is_empty() || *name != "offset");
-        // That of libblkio_path, which is explained itself.
+        // A filename that stands for libblkio_path, which is explained itself.
         let has_path = job.options.contains_key("libblkio_path");
         let own = own.filter(|(name, _)| !has_path || *name != "filename");
         let own = own.map(|(name, value)| (name.as_str(), value, None));

@@ -365,7 +365,7 @@ mod tests {
         .map(|text| {
             write("job.fio", text);
             let (_, told) = said(text, Some(&job));
-            // Of many mistakes the first.
+            // The first of many mistakes.
             told.lines().take(3).collect::<Vec<_>>().join("\n")
         });
         let folder = format!("{}", folder.path().display());

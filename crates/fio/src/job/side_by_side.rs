@@ -158,7 +158,7 @@ pub(super) fn put_groups(
     let mut names: Vec<String> = Vec::with_capacity(jobs.len());
     for job in jobs {
         let name = name(&job.name, &names);
-        // It refuses more than a trial has room for, before names without end are sought.
+        // Refuses more groups than a trial has room for, before names without end are sought.
         experiment.add_group(&name)?;
         names.push(name);
     }

@@ -317,7 +317,7 @@ fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec
             Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::After(_) => {}
         }
     }
-    // One that another one hides takes that one.
+    // Asking for a hidden suspect also asks for the one that hides it.
     let covers = hidden
         .iter()
         .filter(|(_, suspect)| only.contains(&suspect.name))

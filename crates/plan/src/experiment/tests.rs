@@ -258,7 +258,7 @@ proptest! {
     ) {
         let mut experiment = Experiment::find(name).unwrap();
         for set in sets {
-            // What contradicts the experiment is refused and changes nothing.
+            // A setting that contradicts the experiment is refused and changes nothing.
             let _ = experiment.apply_set(set);
         }
         let text = experiment.to_toml().unwrap();

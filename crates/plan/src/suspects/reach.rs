@@ -34,7 +34,7 @@ fn take_off(sides: &Sides) -> Intervention {
     if !scattered || !sides.share(|trial| trial.region) {
         return Intervention::Irrelevant;
     }
-    // The same bytes on both sides: else one of them had a reach of its own again.
+    // An equal range on both sides; otherwise their reach would differ again.
     let stride =
         |cell: &CellSpec| (cell.trial.bs + cell.trial.skip) * u64::from(cell.trial.threads);
     let unit = stride(&sides.base).max(stride(&sides.other));

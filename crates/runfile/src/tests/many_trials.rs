@@ -80,7 +80,7 @@ fn damage_found_while_reading_is_reported() {
         let error = read(&path).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage, "{error}");
         let folder = bench.folder.path().display().to_string();
-        // What SQLite says of the place follows.
+        // SQLite's own words about the place follow.
         let (told, _) = error.message().split_once(": ").expect("a place");
         told.replace(&folder, "DIR")
     };

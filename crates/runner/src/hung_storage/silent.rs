@@ -142,7 +142,7 @@ impl Silent {
             let remove = move || {
                 let _ = removed.send(remover.remove());
             };
-            // One that cannot be started removes nothing.
+            // A thread that cannot be started removes nothing.
             let _ = thread::Builder::new().name(NAME.to_owned()).spawn(remove);
         }
         drop(removed);

@@ -61,7 +61,7 @@ fn a_thread_waking_only_to_wait_stands_still() {
     let woke = seen("1900 60 8", "syscr: 3", true);
     assert!(still(&woke));
     assert!(!woke.stand_still(&before, Duration::ZERO));
-    // It was answered, it goes on, or it ran more than once.
+    // The thread was answered, goes on, or ran more than once.
     assert!(!still(&seen("1900 60 8", "syscr: 4", true)));
     assert!(!still(&seen("1900 60 8", "syscr: 3", false)));
     assert!(!still(&seen("1900 60 9", "syscr: 3", true)));

@@ -73,7 +73,7 @@ impl Profile {
                 .take_while(|interval| interval.end_ns() <= length)
                 .map(|interval| interval.done.requests())
                 .sum();
-            // Those in flight at its end are on average half done.
+            // Requests in flight at its end are on average half done.
             let done =
                 (done >= REQUESTS_MIN * in_flight).then(|| done as f64 + in_flight as f64 / 2.0)?;
             let ratio = done / length as f64 / whole;

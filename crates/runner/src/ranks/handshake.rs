@@ -168,7 +168,7 @@ mod tests {
             assert!(rank.starts_with("rank 2"), "{error}");
             insta::allow_duplicates! { insta::assert_snapshot!(why, @"this rank is iolab 0.0.9, and rank 0 is iolab 1.0.0") };
         }
-        // Else the root would have waited for an answer to its last order.
+        // Otherwise the root would have waited for an answer to its last order.
         assert!(began.elapsed() < ANSWER);
     }
 }

@@ -120,7 +120,7 @@ impl Member {
         let waited = team
             .agree(habits(timeouts.preparing), Ok(()))
             .and_then(|()| team.start(habits(ANSWER), Ok(())))
-            // Those that measure have ended, and then have left the file to the next trial.
+            // The measuring ranks have ended, and have left the file to the next trial.
             .and_then(|_| team.agree(habits(timeouts.carrying), Ok(())))
             .and_then(|()| team.agree(habits(timeouts.settling), Ok(())))
             .and_then(|()| team.conclude::<TrialContribution>(habits(ANSWER), None));

@@ -91,7 +91,7 @@ impl Session<'_> {
             check(stop.after_trial)?;
         }
         let started_utc = now_utc();
-        // It changes if the file was moved.
+        // The path changes if the file was moved.
         executor.keeps_in(self.file.path(), self.consent);
         let outcome = match executor.run(&cell, stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {

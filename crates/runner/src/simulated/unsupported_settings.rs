@@ -43,7 +43,7 @@ fn treatments(cell: &CellSpec) -> impl Iterator<Item = RefusableField> {
 }
 
 fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use<> {
-    // They represent one outstanding request and several.
+    // These backends represent one outstanding request and several.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
     let is_plain_space = matches!(trial.allocate, None | Some(Allocate::Recycled));
     treated!(trial => TrialSpec {

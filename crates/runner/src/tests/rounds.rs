@@ -134,7 +134,7 @@ fn rounds_end_when_the_range_was_written_enough() {
     let (by, _, before, after) = ended(&[writing, "read_percent=0", "region=512MiB"]);
     assert_eq!(by, [Some(EndedBy::Fills)]);
     assert!(before < 2.0 && after >= 2.0, "{before} {after}");
-    // What only reads never ends so.
+    // Rounds that only read never end this way.
     let (by, rounds, ..) = ended(&[writing]);
     assert_eq!((by, rounds), (vec![Some(EndedBy::TrialsMax)], 25));
 }
@@ -185,7 +185,7 @@ fn only_tracked_cells_have_to_be_steady() {
     };
     assert_eq!(rounds("64KiB"), (true, 5, true));
     assert_eq!(rounds("4KiB"), (true, 25, false));
-    // Of a cell that the plan does not have, all are tracked.
+    // All cells are tracked if the plan lacks the named one.
     assert_eq!(rounds("2MiB"), (true, 25, false));
 }
 

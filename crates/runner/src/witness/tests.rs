@@ -223,7 +223,7 @@ fn mixed_buffered_and_direct_writes_share_one_verdict() {
         (ServedBy::Mixed, Some(0.2))
     );
     insta::assert_snapshot!(mixed.reason, @"20 % of the bytes reached the device within the timed span");
-    // Of 16 MiB on the device 8 may belong to others: the class is the same, the share is unknown.
+    // 8 of the 16 MiB on the device may belong to others: the class is the same, the share is unknown.
     observed.dirty_before_bytes = Some(8 * MIB);
     let open = verdict(&observed);
     assert_eq!(

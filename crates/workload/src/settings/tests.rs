@@ -20,7 +20,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("batch", "auto", "auto"),
     ("read_percent", "70%", "70"),
     ("trim_percent", "30%", "30"),
-    // The same pattern and direction as the default, so that no other setting changes.
+    // Pattern and direction of the default, so that no other setting changes.
     ("workload", "rs", "RS"),
     ("layout", "private", "private"),
     ("files", "8/random:1/open=8", "8/random/open=8"),
@@ -101,7 +101,7 @@ fn every_field_of_a_cell_is_a_setting() {
         offset: ["offset"],
         region: ["region"],
         threads: ["threads"],
-        // Those of other ranks, as the run finds them.
+        // Workers of other ranks, set by the run.
         others: NONE,
         ranks: ["ranks"],
         hosts: ["hosts"],
@@ -157,7 +157,7 @@ fn every_field_of_a_cell_is_a_setting() {
         target: ["target"],
         system: ["system"],
         idle: ["idle"],
-        // It says of the others whether they are known.
+        // Names of other settings whose values are unknown.
         unknown: NONE,
     });
     let fields = BTreeSet::from_iter(of_cell);

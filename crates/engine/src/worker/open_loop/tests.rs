@@ -209,7 +209,7 @@ fn requests_that_may_be_late_are_issued_together() {
     let outcome = run(&spec, Stalling::new(1000, 0), false);
     let waits = outcome.operations.read.waits.expect("open loop");
     assert_eq!(waits.lateness.len(), 200);
-    // Of 40 that one sleep lasts for, at least 35 are more than 4 ms late.
+    // One sleep lasts for 40 requests, of which at least 35 are more than 4 ms late.
     let late = longer_than(&waits.lateness, 4 * MS);
     assert!(late >= 150, "{late}");
 }
