@@ -2,7 +2,7 @@
 //!
 //! # Who may touch a buffer
 //!
-//! Each buffer has one [`Slot`], which is never copied. Whoever holds the slot is the only one who may touch the buffer: the
+//! Each buffer has one [`Slot`], which is never copied. Only the holder of the slot may touch the buffer: the
 //! worker takes it from its [`Buffers`] to prepare a request, a backend holds it while the request is in flight, and the
 //! completion gives it back. A backend therefore cannot be handed memory that is in use or gone, and the worker cannot touch
 //! memory that the kernel has.

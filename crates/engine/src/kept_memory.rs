@@ -1,7 +1,7 @@
 //! Memory of buffers and histograms that outlives its trial, for the next one that needs the same.
 //!
 //! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. Buffers are kept if
-//! they cannot be told from fresh memory. A trial that writes fills them anew, and each request lies in one page, whichever
+//! they cannot be distinguished from fresh memory. A trial that writes fills them anew, and each request lies in one page, whichever
 //! page that is. Larger requests get fresh memory in each trial: the number of physical pieces of a buffer is left to
 //! chance, and a repetition has to draw it again.
 //!

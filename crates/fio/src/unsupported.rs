@@ -94,7 +94,7 @@ fn is_ordered(trial: &TrialSpec) -> bool {
     }
 }
 
-/// Whether no worker comes to the end of its first pass of strides.
+/// Whether every worker ends within its first pass of strides.
 fn ends_within_first_phase(spec: &TrialSpec) -> bool {
     let Some(bound) = spec.requests_bound() else {
         return false;

@@ -11,7 +11,7 @@ use iolab_command::escape_output::harmless;
 use iolab_command::failure::Outcome;
 use iolab_command::output;
 
-/// More names than anybody's folder has of reports.
+/// Upper bound of the names of reports in a folder.
 const NAMES_MAX: u32 = 10_000;
 
 /// Writes the page of these runs to a folder; see [`write()`].

@@ -121,7 +121,7 @@ impl<O: Opened> Uring<O> {
             )
             .hint("set backend=libaio or backend=psync"));
         }
-        // At depth 1 looking ahead is just waiting; with polling the kernel looks by itself.
+        // At depth 1 looking before sleeping is mere waiting; with polling the kernel looks by itself.
         let spins = spec.depth > 1 && !spec.sqpoll && !spec.iopoll;
         flags.extend(spins.then_some(RingFlag::Spin));
         let mut uring = Self {

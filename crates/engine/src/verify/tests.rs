@@ -1,4 +1,4 @@
-//! Blocks are written as a worker writes them, the file is tampered with, and reading back must tell what was done.
+//! Tests that write blocks as a worker does and tamper with the file: reading back must report the change.
 
 use iolab_workload::verify::FaultKind;
 use iolab_workload::verify::Faults;

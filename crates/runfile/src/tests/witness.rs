@@ -312,7 +312,7 @@ fn a_witness_file_is_not_a_run() {
     assert!(matches!(read_content(&run).unwrap(), Content::Run(_)));
 }
 
-/// The file may come from anybody.
+/// The file may come from a stranger.
 #[test]
 fn impossible_observations_are_refused() {
     for change in [

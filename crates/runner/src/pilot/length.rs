@@ -104,7 +104,7 @@ pub(in super::super) struct Shorter {
     pub(in super::super) cost: f64,
 }
 
-/// The length at which the trials of a cell with known spread tell most in the same time. `None` if that is their present
+/// The length at which the trials of a cell with known spread are most informative in the same time. `None` if that is their present
 /// length, or if the median might move by more than the precision goal. The mean ratio of the beginning to the whole must
 /// lie within half of the goal, and its interval within the goal.
 pub(in super::super) fn shorter(

@@ -78,7 +78,7 @@ fn every_file_of_a_rank_counts() {
         let record = record.expect("measured");
         assert!(!record.samples.is_empty());
         for sample in &record.samples {
-            // Some file systems do not tell what the page cache holds.
+            // Some file systems do not report the content of the page cache.
             let Some(seen) = sample.region.after else {
                 continue;
             };

@@ -6,7 +6,7 @@ use crate::ServedBy;
 use crate::column::Column;
 use crate::witness::Witnessed;
 
-/// The columns of a verdict, NULL together if there were no bytes of note.
+/// The columns of a verdict, NULL together if next to no bytes were transferred.
 macro_rules! verdict {
     ($prefix:literal, $field:ident) => {
         table! {
