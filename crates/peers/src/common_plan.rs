@@ -1,4 +1,4 @@
-//! A plan that iolab and its peers can carry out alike.
+//! A plan that iolab and its peers can run alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,15 +15,15 @@ use iolab_workload::units::rough_duration;
 
 use super::{find, overhead};
 
-/// A setting and the value that a peer needs it to have.
+/// A setting and the value that a peer needs.
 pub type Need = (&'static str, String);
 
-/// Changes an experiment such that its peers can carry its cells out, for all tools alike. Factors, and settings that the
-/// user has `chosen`, stay as they are. Gives what was changed, in a line; `None` where nothing had to be.
+/// Changes an experiment so that its peers can run its cells, for all tools alike. Factors, and settings
+/// `chosen` by the user, stay as they are. Returns the changes in one line; `None` if there were none.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a tool that no peer is called; an experiment that no peer can carry out, and
-/// why.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no peer has the name of a tool; or no peer can run the
+/// experiment, with the reason.
 pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let planned = cells(experiment)?;
     let tools: BTreeSet<Tool> = planned.iter().map(|cell| cell.spec.tool).collect();
@@ -59,10 +59,10 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
     )))
 }
 
-/// Time of a tool beside its I/O that a user should know of.
+/// Time of a tool in addition to its I/O from which users are informed.
 const WORTH_TELLING: Duration = Duration::from_secs(2);
 
-/// What to tell of peers that take long beside their I/O. `None` where none does.
+/// Message on peers that take long in addition to their I/O; `None` if there are none.
 pub fn waiting(plan: &Plan) -> Option<String> {
     let mut sleeps: BTreeMap<Tool, Vec<Duration>> = BTreeMap::new();
     for cell in plan.cells() {
@@ -83,8 +83,8 @@ pub fn waiting(plan: &Plan) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// What to tell of a plan whose trials with peers end after their bytes, however long these take: on which storage it cannot keep
-/// its budget. `None` where time bounds all of them.
+/// Message on a plan whose trials with peers end only after their bytes: the storage speed below which it
+/// exceeds its budget. `None` if all of them have a time limit.
 pub fn beyond_budget(plan: &Plan) -> Option<String> {
     let unbounded =
         |cell: &&PlannedCell| cell.spec.tool.is_peer() && cell.spec.trial.time_foreseen().is_none();
@@ -104,14 +104,14 @@ pub fn beyond_budget(plan: &Plan) -> Option<String> {
         trial.requests_bound().unwrap_or(0) as f64 * trial.mean_request()
     });
     let waits = of_block(&|cell| overhead(&cell.spec).as_secs_f64());
-    // A warm-up and one measured block are made whatever the budget is.
+    // A warm-up and one measured block are made whatever the budget.
     let left = budget.as_secs_f64() / 2.0 - waits;
     let told = format!(
         "trials with {} have no time limit, and each of the {} cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it",
         tools.join(" and "),
         plan.cells().len()
     );
-    // Where nothing is left, the budget is too short whatever the storage does, which `shortfall` tells.
+    // Without remaining time, the budget is too short whatever the storage, which `shortfall` reports.
     (left > 0.0).then(|| {
         format!(
             "On storage slower than {} MB/s the run exceeds its budget of {}: {told}",
@@ -121,7 +121,7 @@ pub fn beyond_budget(plan: &Plan) -> Option<String> {
     })
 }
 
-/// What every peer needs: it opens files that are there, and prepares its buffers as it does.
+/// Needs of every peer: it opens existing files, and prepares its buffers in its own way.
 fn common(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
     let needs = [
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_sleeps_is_told_with_what_it_costs() {
+    fn sleeping_peer_is_reported_with_its_cost() {
         let told = |sets: &[&str]| {
             let plan = Plan::of_new_run(adapted("read-random", sets).0, &OneProcess);
             let plan = plan.expect("valid");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_gets_files_of_their_own_with_the_same_size() {
+    fn grid_gets_private_files_of_one_size() {
         let (experiment, note) = adapted("disk-grid", &["tool=iolab,iozone"]);
         let note = note.expect("changed");
         insta::assert_snapshot!(note, @"disk-grid: changed so that iolab and iozone can do the same: time=none, bytes=none, layout=private, region=48MiB");

@@ -20,7 +20,7 @@ use report::{Direction, FioReport};
 const NAME: &str = "fio";
 const FIO: Tool = Tool::named(NAME).expect("letters");
 
-/// fio.
+/// fio as a peer.
 pub struct Fio;
 
 impl Peer for Fio {
@@ -41,12 +41,12 @@ impl Peer for Fio {
     }
 
     fn overhead(&self, _spec: &TrialSpec) -> Duration {
-        // It forks and sums up.
+        // Time for forking and summing up.
         Duration::from_millis(400)
     }
 
     fn oldest(&self) -> (u32, u32) {
-        // It has `sync=dsync`.
+        // First version with `sync=dsync`.
         (3, 20)
     }
 
@@ -83,7 +83,7 @@ impl Peer for Fio {
     }
 }
 
-/// Takes over what fio says of its one group of jobs.
+/// Takes over fio's result of its one group of jobs.
 fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
     let report = FioReport::parse(text)?;
     let [job] = report.jobs.as_slice() else {
@@ -118,7 +118,7 @@ fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
         trim: tally(&job.trim),
     };
     outcome.elapsed_ns = job.elapsed_ns();
-    // The workers' own, as iolab's: without the start of the program.
+    // CPU time of the workers alone, as for iolab: without the start of the program.
     outcome.counters.usage.user_ns = job.cpu_ns(job.usr_cpu);
     outcome.counters.usage.system_ns = job.cpu_ns(job.sys_cpu);
     Ok(())

@@ -1,4 +1,4 @@
-//! IOzone in throughput mode (`-T`): what to call it with, and what it says.
+//! IOzone in throughput mode (`-T`): its command line and its output.
 
 mod command;
 mod import;
@@ -22,7 +22,7 @@ use report::{IozoneReport, IozoneResult, IozoneTest};
 const NAME: &str = "iozone";
 const IOZONE: Tool = Tool::named(NAME).expect("letters");
 
-/// IOzone.
+/// IOzone as a peer.
 pub struct Iozone;
 
 impl Peer for Iozone {
@@ -43,7 +43,8 @@ impl Peer for Iozone {
     }
 
     fn overhead(&self, spec: &TrialSpec) -> Duration {
-        // It sleeps for about two seconds at its start and at each of its tests. Random writes are the third of three.
+        // IOzone sleeps for about two seconds at its start and at each of its tests. Random writes are the
+        // third of three.
         let seconds = match (spec.writes(), spec.pattern) {
             (_, Pattern::Seq) => 4.2,
             (true, _) => 12.3,
@@ -53,7 +54,7 @@ impl Peer for Iozone {
     }
 
     fn oldest(&self) -> (u32, u32) {
-        // It reads files that are not its own (`-+E`) and leaves the length of existing ones alone (`-+N`).
+        // First version that reads foreign files (`-+E`) and leaves the length of existing ones alone (`-+N`).
         (3, 432)
     }
 
@@ -86,7 +87,7 @@ impl Peer for Iozone {
     }
 }
 
-/// Takes over what IOzone says of the test that the cell is about.
+/// Takes over IOzone's result of the cell's test.
 fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
     let report = IozoneReport::parse(text)?;
     let row = result(&report, spec)?;
@@ -109,7 +110,7 @@ fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> 
     Ok(())
 }
 
-/// The one result that is the cell's.
+/// The one result of the cell.
 fn result(report: &IozoneReport, spec: &TrialSpec) -> Result<IozoneResult> {
     let test = wanted(spec);
     let mut rows = report.rows.iter().filter(|row| row.test == test);
@@ -128,7 +129,7 @@ fn result(report: &IozoneReport, spec: &TrialSpec) -> Result<IozoneResult> {
     Ok(*row)
 }
 
-/// The test whose result is that of a cell.
+/// Test whose result is the cell's.
 fn wanted(spec: &TrialSpec) -> IozoneTest {
     match (spec.writes(), spec.pattern == Pattern::Seq) {
         (true, true) => IozoneTest::Write,
@@ -138,7 +139,7 @@ fn wanted(spec: &TrialSpec) -> IozoneTest {
     }
 }
 
-/// What was counted over several tests says nothing of one.
+/// Counts over several tests mean nothing for one.
 fn forget_counts(counters: &mut Counters) {
     *counters = Counters {
         pressure: counters.pressure,
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_tests_the_one_that_was_asked_for_counts() {
+    fn result_of_the_requested_test_counts() {
         let report = IozoneReport::parse(OUTPUT).expect("a report");
         let row = result(&report, &asked()).expect("a result");
         assert_eq!(
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_is_of_no_use() {
+    fn results_of_other_settings_are_rejected() {
         let report = IozoneReport::parse(OUTPUT).expect("a report");
         let threads = TrialSpec {
             threads: 2,

@@ -1,10 +1,11 @@
-//! iolab-peers: other tools that carry out the same cells beside iolab: the user's own fio and IOzone.
+//! iolab-peers: other tools that measure the same cells as iolab: the user's own fio and IOzone.
 //!
-//! Their trials lie in the same blocks, on the same target, behind the same preparation, and the kernel's counters are
-//! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
+//! Their trials are in the same blocks, on the same target, with the same preparation, and the kernel's
+//! counters are read around them as around iolab's own. Their output is untrusted text, and read with limits.
 //!
-//! Files to begin with: `lib.rs` the trait `Peer`, which peers are installed, and their trials; `fio/command.rs` and
-//! `iozone/command.rs` a cell as a command line, `fio/import.rs` and `iozone/import.rs` reports of earlier runs.
+//! Files to begin with: `lib.rs` (the trait `Peer`, the installed peers, and their trials); `fio/command.rs`
+//! and `iozone/command.rs` (a cell as a command line); `fio/import.rs` and `iozone/import.rs` (reports of
+//! earlier runs).
 
 mod common_plan;
 pub mod fio;
@@ -37,67 +38,67 @@ use iolab_workload::names::unknown;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 
-/// The arguments of a command line, or why there are none.
+/// Arguments of a command line, or the reason why there are none.
 pub type CommandLine = std::result::Result<Vec<OsString>, String>;
 
-/// Every peer, in the order of help.
+/// All peers, in the order of help.
 pub static PEERS: &[&dyn Peer] = &[&fio::Fio, &iozone::Iozone];
 
-/// Another tool: what to call it with, and what it says.
+/// Another tool: its command line and its output.
 pub trait Peer: Sync {
-    /// Its name in `--peer`: that of its command.
+    /// Name in `--peer`, which is its command.
     fn name(&self) -> &'static str;
 
-    /// The same name, as definitions and run files have it.
+    /// The peer's identity in definitions and run files.
     fn tool(&self) -> Tool;
 
-    /// Its description in help.
+    /// Description in help.
     fn about(&self) -> &'static str;
 
-    /// The option that makes it print its version.
+    /// Option that makes it print its version.
     fn version_option(&self) -> &'static str;
 
-    /// The first version that has all that its command lines use.
+    /// First version with everything that its command lines use.
     fn oldest(&self) -> (u32, u32);
 
-    /// What a run of it for such a cell takes beside its I/O.
+    /// Time of a run for such a cell in addition to its I/O.
     fn overhead(&self, spec: &TrialSpec) -> Duration;
 
-    /// Whether it takes devices; all take files.
+    /// Whether it accepts devices; all accept files.
     fn takes_devices(&self) -> bool;
 
-    /// The arguments with which it does on these files what a cell asks for: one file, or one for each worker.
+    /// Arguments with which it does the equivalent of a cell on these files: one file, or one for each worker.
     ///
     /// # Errors
-    /// Why there are none that mean the same.
+    /// The reason why there is no equivalent.
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine;
 
-    /// Settings that have to change so that it can carry these trials out: bounds, layout, data. The caller handles files,
-    /// descriptors and buffers, which are the same for every peer.
+    /// Settings that have to change so that it can run these trials: bounds, layout, data. The caller handles
+    /// files, descriptors and buffers, which are the same for every peer.
     fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need>;
 
-    /// Puts what it printed of a trial into the outcome.
+    /// Transfers its output for a trial into the outcome.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the unusable part of its report.
     fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>;
 
-    /// What to give to `iolab import`, for messages.
+    /// Kind of report for `iolab import`, for messages.
     fn report(&self) -> &'static str;
 
-    /// Whether a text is a report of it.
+    /// Whether a text is a report of this tool.
     fn recognises(&self, text: &str) -> bool;
 
-    /// Reads results that it measured without iolab.
+    /// Parses results that it measured without iolab.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the unusable part of its report.
     fn import(&self, text: &str) -> Result<Results>;
 
-    /// Reads what its jobs transferred, of settings that iolab lacks too.
+    /// Bytes transferred by its jobs, including jobs with settings that iolab lacks.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the unusable part of its report.
     fn transferred(&self, text: &str) -> Result<Transferred> {
         let results = self.import(text)?;
         let jobs = results.entries.iter().map(|entry| JobBytes {
@@ -112,10 +113,10 @@ pub trait Peer: Sync {
     }
 }
 
-/// The peer of a name.
+/// Peer of a name.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, with the nearest names.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none; with the nearest names.
 pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
     let found = PEERS.iter().find(|peer| peer.tool() == tool);
     found.copied().ok_or_else(|| {
@@ -125,11 +126,11 @@ pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
     })
 }
 
-/// What a trial of a cell takes beside its I/O, for plans: nothing worth counting with iolab itself.
+/// Time of a cell's trial in addition to its I/O, for plans; negligible for iolab itself.
 pub fn overhead(cell: &CellSpec) -> Duration {
     let peer = PEERS.iter().find(|peer| peer.tool() == cell.tool);
     let of_peer = peer.map_or(Duration::ZERO, |peer| peer.overhead(&cell.trial));
-    // What a trial wrote is read back, which takes about as long.
+    // Written data is read back, which takes about as long.
     let trials = cell.trials().into_iter().filter(|trial| trial.verify);
     let verifying = trials.filter_map(TrialSpec::time_foreseen).max();
     of_peer + verifying.unwrap_or_default()
@@ -137,35 +138,35 @@ pub fn overhead(cell: &CellSpec) -> Duration {
 
 /// Most bytes that a peer may print in a trial.
 const OUTPUT_MAX: usize = 16 << 20;
-/// Time that a peer may take to start and to end, however small its share of the budget is.
+/// Time that a peer may take to start and to end, however small its share of the budget.
 const START: Duration = Duration::from_secs(2);
-/// Time that a trial without a bound in time may take, however small the peer's share of the budget is.
+/// Time that a trial without a time limit may take, however small the peer's share of the budget.
 const UNBOUNDED: Duration = Duration::from_secs(60);
 /// Time limit for printing its version, unless the peer's share of the budget is shorter.
 const VERSION_TIME: Duration = Duration::from_secs(10);
 
-/// A peer that is there.
+/// An installed peer.
 #[derive(Clone)]
 struct Installed {
     peer: &'static dyn Peer,
     path: PathBuf,
     version: String,
-    /// Its share of the budget: no trial takes longer, unless its own bounds say so.
+    /// Share of the budget: no trial takes longer, unless its own bounds say so.
     share: Duration,
 }
 
 impl Installed {
-    /// How long a trial by it may take.
+    /// Time limit of a trial by it.
     fn time_limit(&self, spec: &TrialSpec) -> Duration {
         let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
         self.share.max(least)
     }
 }
 
-/// What a trial reads or writes: files, each with its range.
+/// Files of a trial, each with its range.
 type Files<'a> = [(&'a Target, Range<u64>)];
 
-/// The peers that the cells of a run ask for.
+/// Peers that the cells of a run request.
 #[derive(Default)]
 pub struct Peers {
     installed: Vec<Installed>,
@@ -173,13 +174,12 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Looks for the peers among the tools of the cells, and asks each for its version. One that is missing or too old is no
-    /// error: its cells are gaps.
+    /// Finds the peers among the tools of the cells, and asks each for its version. A missing or too old one is
+    /// not an error: its cells become gaps.
     ///
     /// # Errors
-    /// When `stop` is raised meanwhile; when one that is there does not report its version, as it will not work; of kind
-    /// [`Usage`](iolab_workload::Kind::Usage):
-    /// a tool that no peer is called.
+    /// `stop` is raised meanwhile; an installed peer does not report its version, and so will not work; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage): no peer has the name of the tool.
     pub fn find(
         cells: &[Tool],
         budget: Duration,
@@ -202,7 +202,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// What a run file keeps of them: where they lie, and their versions.
+    /// Environment entries of a run file: paths and versions of the peers.
     pub fn environment(&self) -> Environment {
         let mut list = Environment::default();
         for found in &self.installed {
@@ -213,7 +213,7 @@ impl Peers {
         list
     }
 
-    /// Why the tool of a cell, a peer, cannot carry it out; `None` where it can.
+    /// Reason why a cell's peer cannot run it; `None` if it can.
     pub fn gap(&self, cell: &CellSpec, target: &Target) -> Option<String> {
         if !cell.tool.is_peer() {
             return None;
@@ -232,21 +232,21 @@ impl Peers {
         .err()
     }
 
-    /// How long a trial of a cell by its peer may take; `None` for a peer that is not there.
+    /// Time limit of a cell's trial by its peer; `None` for a missing peer.
     pub fn time_limit(&self, cell: &CellSpec) -> Option<Duration> {
         Some(self.of(cell)?.time_limit(&cell.trial))
     }
 
-    /// The peer of a cell.
+    /// Peer of a cell.
     fn of(&self, cell: &CellSpec) -> Option<&Installed> {
         let mut installed = self.installed.iter();
         installed.find(|found| found.peer.tool() == cell.tool)
     }
 
-    /// One trial of a cell that has no gap.
+    /// One trial of a cell without a gap.
     ///
     /// # Errors
-    /// When the peer cannot be started; what it does wrong is a failure of the outcome instead.
+    /// The peer cannot be started; its own errors become a failure of the outcome instead.
     pub fn run(
         &self,
         cell: &CellSpec,
@@ -277,7 +277,8 @@ impl Peers {
             command: Some(format!("{}: {}", peer.version, program.line())),
             ..Effective::default()
         };
-        // The kernel counted from the start of the program to its end, which is longer than what it timed.
+        // The kernel counted from the start of the program to its end, which is longer than the program's own
+        // time.
         outcome.counters.pressure = Pressure {
             suspended_ns: outcome.counters.pressure.suspended_ns,
             ..Pressure::default()
@@ -301,7 +302,7 @@ fn in_a_line(error: &Error) -> String {
     }
 }
 
-/// What follows once the numbers of a trial are known.
+/// Completes an outcome once the numbers of a trial are known.
 fn settle(spec: &TrialSpec, files: &Files<'_>, outcome: &mut Outcome) {
     let asked = spec.requests_bound();
     if asked.is_none_or(|asked| outcome.requests() < asked) {
@@ -311,7 +312,7 @@ fn settle(spec: &TrialSpec, files: &Files<'_>, outcome: &mut Outcome) {
     trial::write_out(spec, files, outcome);
 }
 
-/// Makes a trial a failed one whose numbers cannot be read.
+/// Turns a trial with unreadable numbers into a failed one.
 fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
     outcome.ended = Ended::Failed;
     outcome.errors = 1;
@@ -325,10 +326,10 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
     }));
 }
 
-/// Whether a peer works on such files.
+/// Checks that a peer accepts such files.
 ///
 /// # Errors
-/// Why it does not.
+/// The reason why it does not.
 fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Result<(), String> {
     let shares = spec.layout != FileLayout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
@@ -383,7 +384,7 @@ fn installed(
     })
 }
 
-/// The first `MAJOR.MINOR` in a text.
+/// First `MAJOR.MINOR` in a text.
 fn version_number(text: &str) -> Option<(u32, u32)> {
     let start = text.find(|c: char| c.is_ascii_digit())?;
     let mut numbers = text[start..].split(|c: char| !c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What another tool measured before, as its report says: plain values, ready to become a run file.
+//! Earlier results of another tool, from its report: plain values, ready to become a run file.
 
 use iolab_workload::histogram::LatencyHistogram;
 
@@ -9,24 +9,24 @@ use iolab_workload::tool::Tool;
 /// Contents of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// The tool.
+    /// Tool that measured.
     pub tool: Tool,
-    /// Its version, in its own words.
+    /// Version in the tool's own words.
     pub version: String,
-    /// When it was measured, RFC 3339, UTC.
+    /// Time of measurement, RFC 3339, UTC.
     pub measured_utc: Option<String>,
-    /// The file, folder or device that all of it measured; `None` where the report does not name it, or names several.
+    /// File, folder or device of all results; `None` if the report names none, or several.
     pub target: Option<String>,
-    /// The machine that ran all of it; `None` where the report does not name it, or names several.
+    /// Machine of all results; `None` if the report names none, or several.
     pub host: Option<String>,
-    /// Its jobs or tests.
+    /// Jobs or tests.
     pub entries: Vec<PeerResult>,
-    /// What a reader should know of it.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
 impl Results {
-    /// What a reader should know of these samples, each of which is one `unit` (a job, a test): whether any cell has several.
+    /// Remark on samples, each of which is one `unit` (a job, a test): whether any cell has several.
     pub(crate) fn note_on_samples(unit: &str, entries: &[PeerResult]) -> String {
         let measured = || entries.iter().filter(|entry| !entry.warmup);
         let repeats = |(number, entry): (usize, &PeerResult)| {
@@ -42,48 +42,48 @@ impl Results {
     }
 }
 
-/// What a report claims that was transferred, whether iolab could measure the same or not.
+/// Transferred bytes that a report claims, whether or not iolab could measure the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transferred {
-    /// The tool.
+    /// Tool of the report.
     pub tool: Tool,
-    /// Its jobs or tests that did anything.
+    /// Active jobs or tests.
     pub jobs: Vec<JobBytes>,
 }
 
-/// What one job, or one test, transferred.
+/// Transfer of one job or test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobBytes {
-    /// Bytes that it read.
+    /// Bytes read.
     pub read: u64,
-    /// Bytes that it wrote.
+    /// Bytes written.
     pub written: u64,
-    /// From its start to its end, ns.
+    /// Time from start to end, ns.
     pub elapsed_ns: u64,
 }
 
 /// One job, or one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeerResult {
-    /// What was asked for.
+    /// Requested cell.
     pub cell: CellSpec,
-    /// Whether it is the first of two like it, which is left out of the summary.
+    /// Whether it is the first of two equal ones, which is left out of the summary.
     pub warmup: bool,
-    /// What it did, by operation.
+    /// Results by operation.
     pub operations: PerOperation<OperationSummary>,
-    /// What it did without a word about what that was.
+    /// Transfers of unknown direction.
     pub unsplit: Moved,
-    /// From its start to its end, ns.
+    /// Time from start to end, ns.
     pub elapsed_ns: u64,
     /// CPU time in user mode, ns.
     pub user_ns: u64,
     /// CPU time in the kernel, ns.
     pub system_ns: u64,
-    /// What ended it.
+    /// Reason for its end.
     pub ended: Ended,
-    /// Why it is of no use.
+    /// Reason why it is unusable.
     pub failure: Option<String>,
-    /// What it was called with.
+    /// Command line.
     pub command: String,
     /// Latencies, request by request.
     pub histograms: Vec<(LatencyOf, LatencyHistogram)>,

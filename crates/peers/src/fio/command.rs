@@ -1,4 +1,4 @@
-//! The fio command line that means the same as a cell, or why there is none.
+//! fio command line that is equivalent to a cell, or the reason why there is none.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,14 +13,14 @@ use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec};
 
 use crate::CommandLine;
 
-/// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
+/// Most blocks of the random map before fio needs more than its default memory, a pool of 16 MiB of bits.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
 
-/// The arguments of a run of fio on one file, or on a file for each worker. Every worker is a job of its own, so that the
-/// parts of the region and the requests fall to them as to iolab's workers.
+/// Arguments of a run of fio on one file, or on a file for each worker. Every worker is a separate job, so that
+/// parts of the region and requests are assigned as to iolab's workers.
 ///
 /// # Errors
-/// What fio has no words for.
+/// Settings that fio cannot express.
 pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     check(spec)?;
     let mut words: Vec<OsString> = Vec::new();
@@ -52,17 +52,17 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     Ok(words)
 }
 
-/// Huge pages that are reserved on this machine (hugetlb).
+/// Reserved huge pages of this machine (hugetlb).
 #[derive(Debug, Clone, Copy)]
 struct ReservedPages {
-    /// Size of one, bytes.
+    /// Size of a page, bytes.
     bytes: u64,
-    /// Bytes of those that are free.
+    /// Free ones among them, bytes.
     free: u64,
 }
 
 impl ReservedPages {
-    /// The size that x86-64 has, and that fio is not told.
+    /// Size on x86-64, which fio assumes by default, bytes.
     const USUAL: u64 = 2 << 20;
 
     fn read() -> Self {
@@ -73,7 +73,8 @@ impl ReservedPages {
     }
 }
 
-/// The memory of its buffers: fio has no other huge pages than reserved ones, and rounds the buffers of a thread up to one.
+/// Memory options for its buffers: fio uses only reserved huge pages, and rounds each thread's buffers up to
+/// one.
 fn memory(spec: &TrialSpec, reserved: &ReservedPages) -> Result<Vec<String>, String> {
     if spec.buffer_memory == BufferMemory::Kernel {
         return Ok(Vec::new());
@@ -91,7 +92,8 @@ fn memory(spec: &TrialSpec, reserved: &ReservedPages) -> Result<Vec<String>, Str
     Ok(words.chain(size).collect())
 }
 
-/// `filename`, in which fio takes a colon for the end of a name. Of the paths that it is given no byte means anything else.
+/// Option `filename`, in which fio takes a colon for the end of a name. No other byte in the paths has a
+/// special meaning.
 fn file_option(file: &Path) -> OsString {
     let mut option = b"--filename=".to_vec();
     for byte in file.as_os_str().as_bytes() {
@@ -103,7 +105,7 @@ fn file_option(file: &Path) -> OsString {
     OsString::from_vec(option)
 }
 
-/// The CPUs of one worker, where they are chosen.
+/// CPUs of one worker, if they are chosen.
 fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
     if spec.cpus.is_none() && spec.placement == Placement::Float {
         return Ok(None);
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn contiguous_buffers_are_reserved_huge_pages_or_a_gap() {
+    fn contiguous_buffers_need_reserved_huge_pages() {
         let spec = TrialSpec {
             buffer_memory: BufferMemory::Contiguous,
             bs: 1 << 20,
@@ -227,7 +229,7 @@ mod tests {
         };
         let words = memory(&spec, &six(2 << 20)).expect("enough");
         assert_eq!(words, ["--mem=mmaphuge"]);
-        // Of an ARM kernel with pages of 16 KiB: two pages for each thread.
+        // An ARM kernel with pages of 16 KiB: two pages for each thread.
         let words = memory(&spec, &six(32 << 20)).expect("enough");
         assert_eq!(words, ["--mem=mmaphuge", "--hugepage-size=33554432"]);
         let five = ReservedPages {
@@ -288,7 +290,7 @@ mod tests {
         }
     }
 
-    /// For each field of `same`, settings with which fio is asked for something, and a further one that it has to be told.
+    /// For each field of `same`, settings that make a command line, and a change that must alter it.
     const CHANGES: &[(&str, &str)] = &[
         ("", "bs=8k"),
         ("pattern=strided bytes=8k", "skip=64k"),
@@ -322,9 +324,9 @@ mod tests {
         arguments(&cell.trial, &["/a".into(), "/b".into()]).expect(sets)
     }
 
-    /// One that is called the same, and that no option tells fio, would be left out without a word.
+    /// A field listed as the same, but without an option, would be silently left out.
     #[test]
-    fn fio_is_told_every_field_that_it_treats_the_same() {
+    fn every_same_field_has_a_fio_option() {
         let source = include_str!("../../../fio/src/unsupported.rs");
         let lists = source.split("same: [").nth(1).expect("its fields");
         let names = lists.split(']').next().expect("their end");
@@ -335,7 +337,8 @@ mod tests {
         {
             let setting = match name {
                 "limit" => "time",
-                // Each trial has its own; and what is told of memory depends on what the machine has reserved.
+                // Each trial has its own seed, and the memory options depend on the reserved pages of the
+                // machine.
                 "seed" | "buffer_memory" => continue,
                 name => name,
             };
@@ -350,7 +353,7 @@ mod tests {
         }
     }
 
-    /// The value of a setting in a job file with these options.
+    /// Value of a setting in a job file with these options.
     fn read_in_a_job(line: &[OsString], setting: &Setting) -> String {
         let mut options = Options::new();
         for word in line {
@@ -365,10 +368,10 @@ mod tests {
         setting.get(&cell_of(&options, size).expect("a cell"))
     }
 
-    /// An option that fio is told, and that job files of fio may have, would be ignored there if nothing reads it.
+    /// An option in fio's command line that job files may have too would be ignored there if it is not read.
     #[test]
-    fn what_fio_is_told_is_read_in_job_files() {
-        // What several jobs say together, or a list of CPUs for each.
+    fn every_fio_option_is_read_in_jobs() {
+        // Settings expressed by several jobs together, or by a list of CPUs for each.
         const BY_JOBS: [&str; 3] = ["threads", "layout", "placement"];
         for (base, change) in CHANGES {
             let name = change.split('=').next().expect("its name");

@@ -1,4 +1,4 @@
-//! Reports of fio: its jobs by their options.
+//! Import of fio reports: jobs by their options.
 
 mod places;
 
@@ -18,7 +18,7 @@ use iolab_fio::options::{Options, give};
 use iolab_fio::reported::reported;
 use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 
-/// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
+/// Parses a report. Idle jobs are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
 pub(super) fn import(text: &str) -> Result<Results> {
     let report = FioReport::parse(text)?;
@@ -42,7 +42,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
         );
     }
     let places = match tool {
-        // Its own exports name their targets among the settings.
+        // iolab's own exports name their targets among the settings.
         Tool::IOLAB => Places::default(),
         _ => Places::of(&groups, &mut notes),
     };
@@ -72,7 +72,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     })
 }
 
-/// What the jobs of a report transferred, clones of one job together; jobs that did nothing are left out.
+/// Transfers of the jobs in a report, clones of one job together; idle jobs are left out.
 pub(super) fn transferred(text: &str) -> Result<Transferred> {
     let report = FioReport::parse(text)?;
     let groups = groups_of(&report);
@@ -100,7 +100,7 @@ pub(super) fn transferred(text: &str) -> Result<Transferred> {
     })
 }
 
-/// iolab writes such reports too.
+/// Tool of a report; iolab writes such reports too.
 fn tool_of(report: &FioReport) -> Tool {
     match report.version.starts_with("iolab-") {
         true => Tool::IOLAB,
@@ -110,11 +110,11 @@ fn tool_of(report: &FioReport) -> Tool {
 
 /// Clones of one job.
 struct JobGroup<'a> {
-    /// Its options, those of `[global]` among them.
+    /// Options of the job, with the ones in `[global]`.
     options: Options,
-    /// Whether the report has options of its own for it.
+    /// Whether the report has options for this job.
     has_options: bool,
-    /// An option that is given twice.
+    /// An option that occurs twice.
     repeated: Option<&'a str>,
     jobs: Vec<&'a FioJob>,
 }
@@ -125,7 +125,7 @@ impl JobGroup<'_> {
     }
 }
 
-/// The jobs that did anything with their options, clones of one job together.
+/// Active jobs with their options, clones of one job together.
 fn groups_of(report: &FioReport) -> Vec<JobGroup<'_>> {
     let mut groups: Vec<JobGroup<'_>> = Vec::new();
     for job in report.jobs.iter().filter(|job| job.elapsed_ns() > 0) {
@@ -153,7 +153,7 @@ fn groups_of(report: &FioReport) -> Vec<JobGroup<'_>> {
     groups
 }
 
-/// An option that a list has twice. Names of files add up.
+/// An option that occurs twice in a list. Names of files add up instead.
 fn repeated(list: &Written) -> Option<&str> {
     let mut names = list.0.iter().map(|(name, _)| name.as_str()).enumerate();
     let is_before =
@@ -162,7 +162,7 @@ fn repeated(list: &Written) -> Option<&str> {
     twice.map(|(_, name)| name)
 }
 
-/// From the start of clones to the end of the last, ns.
+/// Time from the start of the clones to the end of the last, ns.
 fn elapsed_ns(jobs: &[&FioJob]) -> u64 {
     jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0)
 }
@@ -170,13 +170,13 @@ fn elapsed_ns(jobs: &[&FioJob]) -> u64 {
 fn utc(seconds: i64) -> Option<String> {
     let since_1970 = Duration::from_secs(u64::try_from(seconds).ok()?);
     let time = UNIX_EPOCH.checked_add(since_1970)?;
-    // A year of five digits has no such form.
+    // A year of five digits does not fit this format.
     let mut text = String::new();
     write!(text, "{}", humantime::format_rfc3339_seconds(time)).ok()?;
     Some(text)
 }
 
-/// One job, on the target of this name where the report has several, and what is to be said of its settings.
+/// Result of one job, and remarks on its settings. With the name of its target if the report has several.
 fn entry(
     tool: Tool,
     group: &JobGroup<'_>,
@@ -257,7 +257,7 @@ fn entry(
     Ok((entry, doubt))
 }
 
-/// One direction of all clones. Quantiles are fio's own for one job, and those of all bins for several.
+/// One direction of all clones. Quantiles are fio's own for one job, and follow from all bins for several.
 fn direction(
     jobs: &[&FioJob],
     of: impl Fn(&FioJob) -> &report::Direction,

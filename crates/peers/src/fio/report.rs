@@ -1,4 +1,4 @@
-//! What fio prints with `--output-format=json` or `json+`, read with limits: it may come from anybody.
+//! fio's output with `--output-format=json` or `json+`, read with limits, because it may come from anyone.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,27 +12,27 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 
 use iolab_record::LatencySummary;
 
-/// Greatest count that is believed, as for run files: 2^60.
+/// Greatest accepted count, as for run files: 2^60.
 const COUNT_MAX: u64 = 1 << 60;
-/// Most jobs of a report.
+/// Most jobs in a report.
 const JOBS_MAX: usize = 10_000;
 
 /// A direction without requests.
 static NOTHING: LazyLock<Direction> = LazyLock::new(Direction::default);
 
-/// All of a report that iolab looks at.
+/// The part of a report that iolab uses.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FioReport {
-    /// `fio-3.33`.
+    /// Version: `fio-3.33`.
     #[serde(rename = "fio version")]
     pub version: String,
-    /// When it was written, seconds since 1970.
+    /// Time of writing, seconds since 1970.
     #[serde(default)]
     pub timestamp: Option<i64>,
-    /// What the jobs have in common.
+    /// Options that the jobs have in common.
     #[serde(rename = "global options", default)]
     pub global_options: Written,
-    /// The jobs; with `group_reporting` one for each group. A client of fio's servers calls them `client_stats`.
+    /// Jobs; with `group_reporting` one per group. A client of fio's servers calls them `client_stats`.
     #[serde(alias = "client_stats")]
     pub jobs: Vec<FioJob>,
 }
@@ -40,9 +40,9 @@ pub struct FioReport {
 /// One job, or a group of them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FioJob {
-    /// Its name.
+    /// Name of the job.
     pub jobname: String,
-    /// The server that ran it, where a client tells.
+    /// Server that ran it, if a client reports that.
     #[serde(default)]
     pub hostname: String,
     /// Number of its group.
@@ -51,10 +51,10 @@ pub struct FioJob {
     /// Error number; 0 for none.
     #[serde(default)]
     pub error: i64,
-    /// Its own options; `None` where the report has none, as a client's.
+    /// Options of the job; `None` if the report has none, as a client's.
     #[serde(rename = "job options", default)]
     pub options: Option<Written>,
-    /// Time that its workers ran, added up, ms.
+    /// Summed running time of its workers, ms.
     #[serde(default)]
     pub job_runtime: u64,
     /// CPU time in user mode, percent of [`FioJob::job_runtime`].
@@ -72,10 +72,10 @@ pub struct FioJob {
     /// Trims.
     #[serde(default)]
     pub trim: Direction,
-    /// All of them together (`unified_rw_reporting`), beside each of them or in their place.
+    /// All directions together (`unified_rw_reporting`), in addition to the separate ones or instead of them.
     #[serde(default)]
     pub mixed: Option<Direction>,
-    /// Percent of the requests, by the least number in flight that stands for several.
+    /// Percent of the requests, by the least number in flight of each bucket.
     #[serde(default)]
     pub iodepth_level: BTreeMap<String, f64>,
     /// `fsync` calls.
@@ -83,7 +83,7 @@ pub struct FioJob {
     pub sync: Syncs,
 }
 
-/// Options in the order in which they stand, of which one may be given twice.
+/// Options in their order, in which a name may occur twice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written(pub Vec<(String, String)>);
 
@@ -119,14 +119,14 @@ pub struct Direction {
     pub io_bytes: u64,
     /// Requests completed.
     pub total_ios: u64,
-    /// From the first start to the last end, ms.
+    /// Time from the first start to the last end, ms.
     pub runtime: u64,
-    /// Transfers the kernel cut short.
+    /// Transfers that the kernel cut short.
     #[serde(default)]
     pub short_ios: u64,
-    /// From submission to completion.
+    /// Time from submission to completion.
     pub clat_ns: FioLatency,
-    /// From the start of a request to its completion.
+    /// Time from the start of a request to its completion.
     pub lat_ns: FioLatency,
 }
 
@@ -134,16 +134,16 @@ pub struct Direction {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct FioLatency {
-    /// Greatest.
+    /// Greatest time.
     pub max: u64,
-    /// Mean.
+    /// Mean time.
     pub mean: f64,
     /// Number of requests.
     #[serde(rename = "N")]
     pub count: u64,
-    /// Percent, as text, to time.
+    /// Times by percent, which is text.
     pub percentile: BTreeMap<String, u64>,
-    /// Time to number of requests; JSON+ only.
+    /// Number of requests by time; JSON+ only.
     pub bins: BTreeMap<u64, u64>,
 }
 
@@ -153,23 +153,23 @@ pub struct FioLatency {
 pub struct Syncs {
     /// Number of these calls.
     pub total_ios: u64,
-    /// Their times.
+    /// Times of the calls.
     pub lat_ns: FioLatency,
 }
 
 impl Syncs {
-    /// How many there were: fio 3.33 counts `fdatasync` calls in their times alone.
+    /// Number of calls: fio 3.33 counts `fdatasync` calls only in their times.
     pub fn count(&self) -> u64 {
         self.total_ios.max(self.lat_ns.count)
     }
 }
 
 impl FioReport {
-    /// Reads a report. Messages may stand before the object. Of several, which fio writes one after the other (`--status-interval`), the
-    /// last one counts; nothing else may follow.
+    /// Parses a report. Messages may precede the object. Of several objects, which fio writes one after another
+    /// (`--status-interval`), the last one counts; nothing else may follow.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong with it, and where.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the fault and its place.
     pub fn parse(text: &str) -> Result<Self> {
         let start = match text.starts_with('{') {
             true => 0,
@@ -192,7 +192,7 @@ impl FioReport {
         }
         let mut report: FioReport = last.ok_or_else(|| Error::usage("it is empty"))?;
         report.check()?;
-        // What a client adds up over its servers is there already.
+        // A client's sums over its servers are redundant.
         report.jobs.retain(|job| !job.is_sum_of_clients());
         Ok(report)
     }
@@ -234,12 +234,12 @@ impl FioJob {
             && self.sync.lat_ns.is_credible()
     }
 
-    /// Whether it is the sum of all jobs of a client, and not a job.
+    /// Whether it is a client's sum of all jobs, and not a job.
     fn is_sum_of_clients(&self) -> bool {
         self.jobname == "All clients" && self.options.is_none()
     }
 
-    /// The sum of all directions, where there is nothing else.
+    /// Sum of all directions, if there is nothing else.
     fn unsplit(&self) -> Option<&Direction> {
         let each = [&self.read, &self.write, &self.trim];
         let mixed = self.mixed.as_ref();
@@ -262,7 +262,7 @@ impl FioJob {
         bounds.max()
     }
 
-    /// The counts of a job, or of its clones together.
+    /// Counts of a job, or of its clones together.
     pub fn counts(jobs: &[&Self]) -> Counts {
         let sum =
             |of: fn(&Self) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
@@ -286,14 +286,14 @@ impl FioJob {
         }
     }
 
-    /// From the first start to the last end of all directions, ns.
+    /// Time from the first start to the last end of all directions, ns.
     pub fn elapsed_ns(&self) -> u64 {
         let of_data = self.read.runtime.max(self.write.runtime);
         let unsplit = self.unsplit().map_or(0, |unsplit| unsplit.runtime);
         of_data.max(self.trim.runtime).max(unsplit) * 1_000_000
     }
 
-    /// A percentage of the workers' time, ns.
+    /// Percentage of the workers' time, ns.
     pub fn cpu_ns(&self, percent: f64) -> u64 {
         (percent / 100.0 * self.job_runtime as f64 * 1e6) as u64
     }
@@ -308,8 +308,8 @@ impl Direction {
                 .all(FioLatency::is_credible)
     }
 
-    /// The times that are closest to iolab's service time and there: from the start of the request, else from its
-    /// submission.
+    /// Times closest to iolab's service time that are present: from the start of the request, otherwise from
+    /// its submission.
     pub fn times(&self) -> &FioLatency {
         match self.lat_ns.has_quantiles() || !self.clat_ns.has_quantiles() {
             true => &self.lat_ns,
@@ -332,7 +332,7 @@ impl FioLatency {
         !self.bins.is_empty() || !self.percentile.is_empty()
     }
 
-    /// The bins as a histogram; empty where there are none.
+    /// Bins as a histogram; empty if there are none.
     pub fn histogram(&self) -> LatencyHistogram {
         let mut histogram = new_latency_histogram();
         for (ns, count) in &self.bins {
@@ -341,7 +341,8 @@ impl FioLatency {
         histogram
     }
 
-    /// Those of several jobs. The quantiles of one are its own; of several they follow from the bins.
+    /// Times of several jobs together. The quantiles of a single job are its own; for several jobs they follow
+    /// from the bins.
     pub fn merge<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for (number, one) in all.into_iter().enumerate() {
@@ -363,7 +364,7 @@ impl FioLatency {
         sum
     }
 
-    /// The quantiles as fio states them, or from its bins; `None` without either.
+    /// Quantiles as fio states them, or from its bins; `None` without either.
     pub fn summary(&self) -> Option<LatencySummary> {
         let histogram = self.histogram();
         let quantile = |percent: f64| {
@@ -426,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_come_from_the_bins_where_there_are_no_others() {
+    fn quantiles_come_from_bins_without_stated_ones() {
         let times = FioLatency {
             bins: [(1000, 90), (19_000, 10)].into(),
             ..FioLatency::default()

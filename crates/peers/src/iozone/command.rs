@@ -1,4 +1,4 @@
-//! The IOzone command line that means the same as a cell, or why there is none.
+//! IOzone command line that is equivalent to a cell, or the reason why there is none.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use iolab_workload::trial::{
 
 use crate::CommandLine;
 
-/// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
+/// Most threads of IOzone as distributed (`MAXSTREAMS`).
 const THREADS_MAX: u32 = 256;
-/// Largest record of IOzone as it is delivered (`MAXBUFFERSIZE`), bytes.
+/// Largest record of IOzone as distributed (`MAXBUFFERSIZE`), bytes.
 const RECORD_MAX: u64 = 16 << 20;
-/// The backends that make one request after the other.
+/// Backends that make one request after another.
 const CALLS: [Backend; 3] = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
 const ONE_REQUEST: &str = "it makes one request after the other, by read and write";
 const ONE_SIZE: &str = "its requests have one size, and follow each other without a pause";
@@ -26,10 +26,10 @@ const NOT_PLACED: &str = "its threads cannot be placed";
 const NO_TRIM: &str = "it does not trim";
 const FIXED_DATA: &str = "what it writes cannot be chosen";
 
-/// The arguments of a run of IOzone: one pass by each thread over a file of its own.
+/// Arguments of a run of IOzone: one pass by each thread over a separate file.
 ///
 /// # Errors
-/// What IOzone cannot do, or would do otherwise.
+/// Settings that IOzone lacks, or handles differently.
 pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     check(spec)?;
     let sequential = spec.pattern == Pattern::Seq;
@@ -38,14 +38,14 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
         (spec.writes() && spec.sync == SyncPolicy::End, "-e"),
         (spec.writes() && spec.sync == SyncPolicy::Osync, "-o"),
         (spec.writes() && spec.sync == SyncPolicy::Odsync, "-+D"),
-        // Reads of files that are not its own, and nothing else; writes that leave their lengths alone.
+        // Reads of foreign files, and nothing else; writes that keep their lengths.
         (!spec.writes(), "-+E"),
         (spec.writes(), "-+N"),
         (spec.writes(), "-i0"),
         (!spec.writes() && sequential, "-i1"),
-        // Its random writes come after random reads, which expect what its first writes have written.
+        // IOzone's random writes come after random reads, which expect the data of its first writes.
         (!sequential, "-i2"),
-        // Each thread goes over all of its file: without this they all stop with the first.
+        // Each thread covers its whole file: otherwise all would stop with the first.
         (spec.threads > 1, "-x"),
     ];
     let mut words: Vec<OsString> = ["-T", "-w", "-+n"].map(OsString::from).into();
@@ -63,7 +63,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
     first_refusal(treatments(spec))
 }
 
-/// What IOzone makes of each field. Those of `same` are in the command line.
+/// Treatment of each field by IOzone. Fields in `same` are in the command line.
 fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     let blocks = spec.region / spec.bs;
     let is_pass = spec.limit.time.is_none()
@@ -147,7 +147,7 @@ mod tests {
             reads.starts_with("-T -w -+n -I -+E -i1 -t1 -r64k -s4096k -F /"),
             "{reads}"
         );
-        // Its buffers are aligned to the record: whether the target takes such direct I/O is checked before.
+        // Its buffers are aligned to the record; the target's support of such direct I/O is checked before.
         let small = TrialSpec { bs: 1024, ..pass() };
         let small = line(&small).expect("possible");
         assert!(small.contains(" -I -+E -i1 -t1 -r1k "), "{small}");

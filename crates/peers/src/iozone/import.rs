@@ -9,7 +9,7 @@ use crate::{PeerResult, Results};
 use iolab_record::{Ended, Moved, OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 
-/// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
+/// Parses a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
 pub(super) fn import(text: &str) -> Result<Results> {
     let report = IozoneReport::parse(text)?;
     let entries = report.rows.iter().map(|row| entry(&report, row));
@@ -38,7 +38,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     })
 }
 
-/// The file that a command line names.
+/// File named in a command line.
 fn target(command: &str) -> Option<String> {
     let mut words = command.split_whitespace();
     words.find(|word| *word == "-f")?;
@@ -85,7 +85,7 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
 }
 
 fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {
-    // Its options are those of all tests, so that what tells its cells apart is what they did.
+    // The options apply to all tests, so cells differ only in their results.
     let sync = match (report.osync, report.end_sync) {
         (true, _) => SyncPolicy::Osync,
         (false, true) => SyncPolicy::End,

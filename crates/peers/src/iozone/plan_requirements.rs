@@ -1,14 +1,14 @@
-//! What a plan must be like for IOzone: one pass by each thread over a file of its own, all files of the same size.
+//! Requirements of a plan for IOzone: one pass by each thread over a separate file, all files of the same size.
 
 use iolab_workload::trial::{FileLayout, TrialSpec};
 use iolab_workload::units::format_size;
 
 use crate::Need;
 
-/// Bytes of a pass, unless the requests are larger: it has to be short, as time cannot end it.
+/// Size of a pass, unless the requests are larger: it has to be short, because time cannot end it.
 const PASS: u64 = 64 << 20;
 
-/// See [`Peer::needs`](crate::Peer::needs).
+/// Implementation of [`Peer::needs`](crate::Peer::needs).
 pub(super) fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
     let flags = [
@@ -29,8 +29,8 @@ pub(super) fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
     needs
 }
 
-/// The region of all trials: short to go over, and parted evenly by as many of them as is possible; `None` where theirs is
-/// so already.
+/// Region for all trials: short to cover, and divided evenly by as many of them as possible; `None` if it
+/// already is.
 fn region(specs: &[&TrialSpec]) -> Option<u64> {
     let parts = |spec: &TrialSpec| spec.bs.saturating_mul(u64::from(spec.threads));
     let largest = specs.iter().map(|spec| spec.bs).max()?;

@@ -1,10 +1,10 @@
-//! What IOzone prints, in throughput mode or as its table, read with limits: it may come from anybody.
+//! IOzone's output, in throughput mode or as its table, read with limits, because it may come from anyone.
 
 use iolab_workload::{Error, Result};
 
-/// Most results of a report.
+/// Most results in a report.
 const ROWS_MAX: usize = 10_000;
-/// Greatest throughput that is believed, bytes per second.
+/// Greatest accepted throughput, bytes per second.
 const BYTES_PER_S_MAX: f64 = 1e15;
 /// Column of the table in which the record length ends; each result takes [`RESULT_WIDTH`] more.
 const FIRST_RESULT: usize = 24;
@@ -13,13 +13,13 @@ const RESULT_WIDTH: usize = 9;
 /// A test of IOzone that iolab can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IozoneTest {
-    /// The first pass of writes.
+    /// First pass of writes.
     Write,
-    /// The second one, over the same file.
+    /// Second pass of writes, over the same file.
     Rewrite,
-    /// The first pass of reads.
+    /// First pass of reads.
     Read,
-    /// The second one.
+    /// Second pass of reads.
     Reread,
     /// Reads in random order.
     RandomRead,
@@ -28,7 +28,7 @@ pub enum IozoneTest {
 }
 
 impl IozoneTest {
-    /// In the order of the table's columns.
+    /// All tests in the order of the table's columns.
     const ALL: [Self; 6] = [
         Self::Write,
         Self::Rewrite,
@@ -48,7 +48,7 @@ impl IozoneTest {
         matches!(self, Self::RandomRead | Self::RandomWrite)
     }
 
-    /// By the name that throughput mode gives it.
+    /// Test by its name in throughput mode.
     fn named(name: &str) -> Option<Self> {
         match name {
             "initial writers" => Some(Self::Write),
@@ -65,42 +65,42 @@ impl IozoneTest {
 /// One result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IozoneResult {
-    /// The test that it is the result of.
+    /// Test of the result.
     pub test: IozoneTest,
-    /// Threads or processes, each with a file of its own.
+    /// Threads or processes, each with a separate file.
     pub threads: u32,
     /// Size of one file, bytes.
     pub file_bytes: u64,
     /// Record size, bytes.
     pub record_bytes: u64,
-    /// Of all threads together.
+    /// Throughput of all threads together, bytes per second.
     pub bytes_per_s: f64,
 }
 
-/// All of a report that iolab looks at.
+/// The part of a report that iolab uses.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IozoneReport {
-    /// The version, `3.489`; empty where the report does not name it.
+    /// Version, `3.489`; empty if the report does not name it.
     pub version: String,
-    /// The command line; empty where the report does not show it.
+    /// Command line; empty if the report does not show it.
     pub command: String,
-    /// Whether it made direct requests (`-I`).
+    /// Whether requests were direct (`-I`).
     pub direct: bool,
-    /// Whether it wrote with `O_SYNC` (`-o`).
+    /// Whether writes used `O_SYNC` (`-o`).
     pub osync: bool,
-    /// Whether the flush at the end is part of the times (`-e`).
+    /// Whether the flush at the end is included in the times (`-e`).
     pub end_sync: bool,
-    /// The results.
+    /// Results in their order.
     pub rows: Vec<IozoneResult>,
-    /// Names of results that iolab has no words for.
+    /// Names of results that iolab cannot express.
     pub left_out: Vec<String>,
 }
 
 impl IozoneReport {
-    /// Reads what IOzone wrote to its standard output.
+    /// Parses IOzone's standard output.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no result, or a number that cannot be, with its line.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no result, or an impossible number, with its line.
     pub fn parse(text: &str) -> Result<Self> {
         let mut reader = Reader::default();
         for (number, line) in text.lines().enumerate() {
@@ -156,7 +156,7 @@ impl Reader {
         self.report.end_sync |= command.split_whitespace().any(|word| word == "-e");
     }
 
-    /// Of a line such as `Children see throughput for 2 readers = 560983.33 kB/sec`.
+    /// Parses a line such as `Children see throughput for 2 readers = 560983.33 kB/sec`.
     fn throughput(&mut self, threads: &str, words: &[&str]) -> Result<()> {
         let [name @ .., "=", value, unit] = words else {
             return Err(wrong("a result without a value"));

@@ -1,25 +1,26 @@
-//! Which files, devices and servers the jobs of a report measured.
+//! Files, devices and servers that the jobs of a report measured.
 
 use iolab_fio::named_file::named_file;
 
 use super::JobGroup;
 
-/// What stands for the folder in which fio ran, which its report does not name.
+/// Placeholder for the folder in which fio ran, which its report does not name.
 const FOLDER_OF_FIO: &str = "/(folder of fio)";
 
-/// Where jobs ran.
+/// Targets and servers of jobs.
 #[derive(Default)]
 pub(super) struct Places {
-    /// What all of them measured; `None` where they name nothing, or differ.
+    /// Target of all jobs; `None` if they name none, or differ.
     pub(super) of_all: Option<String>,
-    /// The server of all of them.
+    /// Server of all jobs.
     pub(super) host: Option<String>,
-    /// What each of them measured; empty where all measured the same.
+    /// Target of each job; empty if all measured the same.
     pub(super) of_each: Vec<String>,
 }
 
 impl Places {
-    /// Jobs on different targets are cells of their own: they are no repetitions of each other, whatever their settings.
+    /// Places of these jobs. Jobs on different targets become separate cells: they are not repetitions of each
+    /// other, whatever their settings.
     pub(super) fn of(groups: &[JobGroup<'_>], notes: &mut Vec<String>) -> Self {
         let servers = shared(groups.iter().map(|group| group.first().hostname.as_str()));
         let names: Vec<Option<String>> = groups.iter().map(path_of).collect();
@@ -56,13 +57,13 @@ impl Places {
     }
 }
 
-/// What all have in common.
+/// Common value of all, if any.
 fn shared<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }
 
-/// `/dev/sda`; `None` where a job names nothing.
+/// Target of a job, such as `/dev/sda`; `None` if the job names none.
 fn path_of(group: &JobGroup<'_>) -> Option<String> {
     let path = named_file(&group.options)?;
     let path = path.to_string_lossy();
