@@ -1,4 +1,4 @@
-//! Tells the program how it is built.
+//! Passes the program its build identification.
 
 use std::env;
 

@@ -1,4 +1,4 @@
-//! Collects the facts.
+//! Collection of the facts.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -21,14 +21,14 @@ use iolab_host::processor::Processor;
 use iolab_host::system_control::SystemControl;
 use iolab_plan::suite::Suite;
 
-/// Size of the scratch file that things are tried on, bytes, and the least that will do.
+/// Size of the scratch file for the probes, and the smallest useful one, bytes.
 const SCRATCH: (u64, u64) = (8 << 20, 64 << 10);
-/// How long others are watched.
+/// Length of the look at other processes.
 const LOOK: Duration = Duration::from_millis(200);
-/// Seed of the data that the scratch file is filled with.
+/// Seed of the scratch file's data.
 const SEED: u64 = 1;
 
-/// What an examination needs of a target: a small scratch file in a directory, all of what exists.
+/// Need of an examination: a small scratch file in a directory, or the whole of an existing target.
 pub(super) fn need(named: &Path) -> Need {
     let (most, least) = if named.is_dir() {
         SCRATCH
@@ -55,10 +55,10 @@ fn is_device(data: &std::fs::Metadata) -> bool {
     data.file_type().is_block_device() || data.file_type().is_char_device()
 }
 
-/// Every fact, tries included.
+/// Every fact, probes included.
 ///
 /// # Errors
-/// When the scratch file cannot be filled, or `stop` is raised meanwhile.
+/// The scratch file cannot be filled, or `stop` is raised meanwhile.
 pub(super) fn everything(
     named: &Path,
     target: &Target,
@@ -86,7 +86,7 @@ pub(super) fn everything(
     Ok(facts)
 }
 
-/// What can be had within a quarter of a second, without any I/O on the target but for looking at where it was written.
+/// Facts available within a quarter of a second, without any I/O on the target except to find its written part.
 pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
     let (proc, sys) = (Path::new("/proc"), Path::new("/sys"));
     let number = target.device();
@@ -119,7 +119,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
     }
 }
 
-/// Where a try finds written bytes, first and end.
+/// First byte and end of the bytes that probes may read as written.
 pub(super) fn written(target: &Target, facts: &Facts) -> Option<(u64, u64)> {
     match &facts.content {
         Some(content) => content.written,
@@ -140,7 +140,7 @@ fn space(target: &Target) -> Option<Space> {
 }
 
 fn limits() -> ProcessLimits {
-    // Root may lock what it likes.
+    // Root may lock any amount of memory.
     let is_root = rustix::process::geteuid().is_root();
     ProcessLimits {
         open_files: getrlimit(Resource::Nofile).current,

@@ -1,4 +1,5 @@
-//! What a run was measured on: machine, kernel, file system and device, as a list of facts. A fact that cannot be read is left out.
+//! Environment of a run as a list of facts: machine, kernel, file system and device. Unreadable facts are left
+//! out.
 
 use std::ffi::CStr;
 use std::os::unix::fs::MetadataExt;
@@ -30,8 +31,8 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
     list
 }
 
-/// Reads the facts of this machine and of block devices, by their kernel names: the first as that of a run's target, the others as
-/// those of further targets.
+/// Reads the facts of this machine and of block devices, by their kernel names: the first counts as a run's
+/// target, the others as further targets.
 pub fn of_devices(names: &[&str]) -> Environment {
     let mut list = program();
     this_machine(&mut list);
@@ -52,7 +53,7 @@ pub fn of_devices(names: &[&str]) -> Environment {
     list
 }
 
-/// What iolab is.
+/// Version and build of iolab.
 fn program() -> Environment {
     let mut list = Environment::default();
     list.put(&KEYS.iolab_version, env!("CARGO_PKG_VERSION").to_owned());
@@ -83,7 +84,8 @@ pub fn of_target(target: &Target) -> Environment {
     list
 }
 
-/// What tells an existing target from another one of its name. Who publishes a run file publishes no serial number, nor the path of a file.
+/// Adds the identity of an existing target. It contains no serial number and no path, because run files are
+/// published.
 fn put_identity(list: &mut Environment, identity: LastingIdentity) {
     let LastingIdentity {
         file,
@@ -105,7 +107,7 @@ fn put_identity(list: &mut Environment, identity: LastingIdentity) {
     list.put(&KEYS.device_partition, partition);
 }
 
-/// What a run file holds of the identity of a file: what it is, then where it lies.
+/// Identity of a file as text in a run file: the file, then its place.
 fn text_of_file(identity: FileIdentity) -> String {
     let FileIdentity {
         file,
@@ -195,14 +197,14 @@ fn file_system(list: &mut Environment, target: &Target) {
     }
 }
 
-/// What tells the file of a loop device from others: its path, and its inode where the path leads to it from here.
+/// Identity of a loop device's file: its path, and its inode if the path leads to it from here.
 fn id_of_file(path: &str) -> String {
     let inode = std::fs::metadata(path).map(|found| found.ino());
     let inode = inode.map_or_else(|_| String::new(), |number| number.to_string());
     format!("{path} {inode}")
 }
 
-/// What the device is, how it is connected, and what it is made of; a partition's queue is that of its disk.
+/// Adds the device: its identity, connection and layers; the queue of a partition is its disk's.
 fn put_device(list: &mut Environment, device: &Device) {
     let kib = |bytes: Option<u64>| bytes.map(|bytes| bytes / 1024);
     list.put(&KEYS.device, device.name.clone());
@@ -210,7 +212,7 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_model, device.identity.model.clone());
     list.put(&KEYS.device_vendor, device.identity.vendor.clone());
     list.put(&KEYS.device_firmware, device.identity.firmware.clone());
-    // Who publishes a run file publishes no serial number, nor the path of a file.
+    // Without serial numbers and paths of files, because run files are published.
     let of_file = || {
         device
             .backing
@@ -249,7 +251,7 @@ fn put_device(list: &mut Environment, device: &Device) {
     }
 }
 
-/// What control groups allow this process of the traffic with the device.
+/// Adds the control-group limits on this process's traffic with the device.
 fn put_limits(list: &mut Environment, device: &Device) {
     let limits = cgroup::CgroupLimits::of_device(Path::new("/proc"), Some(device));
     for limit in limits.io {

@@ -11,68 +11,68 @@ use iolab_host::load::Load;
 use iolab_host::processor::Processor;
 use iolab_host::system_control::OtherControl;
 
-/// Everything known about a target and the machine. What is not known is `None`.
+/// All known facts about a target and the machine. Unknown facts are `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
-    /// What is measured.
+    /// The target itself.
     pub place: TargetFacts,
-    /// The file system it lies on.
+    /// File system of the target.
     pub file_system: Option<FileSystem>,
-    /// How the target lies in an overlay; `None` where it lies in none.
+    /// Position of the target in an overlay; `None` if it does not lie in one.
     pub layering: Option<Layering>,
-    /// Room on that file system.
+    /// Space on that file system.
     pub space: Option<Space>,
-    /// The block device it lies on.
+    /// Block device of the target.
     pub device: Option<Device>,
-    /// What an existing file or device holds.
+    /// Content of an existing file or device.
     pub content: Option<TargetContent>,
-    /// Whether direct I/O goes where it should; `None` when it was not tried.
+    /// Result of a probe of direct I/O; `None` when it was not tried.
     pub direct: Option<Direct>,
-    /// The backends that were tried, with variants such as `io_uring with sqpoll`.
+    /// Results of the backends that were tried, with variants such as `io_uring with sqpoll`.
     pub backends: Vec<(String, Attempt)>,
     /// Whether the target can be trimmed; `None` when it was not tried.
     pub trims: Option<Attempt>,
     /// Events that the processor counts; `None` when it was not tried.
     pub hardware: Option<Result<(), NoHardware>>,
-    /// The clock.
+    /// Clock of the process.
     pub clock: Option<TimeStamps>,
-    /// The machine, by the names it gives itself: maker and product.
+    /// Name of the machine: maker and product.
     pub machine: Option<String>,
-    /// Whether a hypervisor is below.
+    /// Whether a hypervisor runs below.
     pub is_virtual: Option<bool>,
     /// Memory of the machine, bytes.
     pub memory_bytes: Option<u64>,
-    /// The processors.
+    /// Processors of the machine.
     pub processor: Processor,
-    /// The state of transparent huge pages: `always`, `madvise` or `never`.
+    /// State of transparent huge pages: `always`, `madvise` or `never`.
     pub huge_pages: Option<String>,
-    /// What control groups allow.
+    /// Limits by control groups.
     pub cgroup: cgroup::CgroupLimits,
-    /// What this process may have.
+    /// Limits of this process.
     pub limits: ProcessLimits,
     /// Load by other processes right now; `None` when it was not checked.
     pub load: Option<Load>,
-    /// Who changes settings of the kernel beside this process.
+    /// Another iolab that changes kernel settings.
     pub other_control: Option<OtherControl>,
-    /// The region of the experiments in question, bytes.
+    /// Region of the experiments in question, bytes.
     pub region_bytes: u64,
 }
 
-/// The clock that times requests.
+/// Clock that times requests.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TimeStamps {
-    /// Which it is, and why.
+    /// Name of the clock, with the reason for its choice.
     pub source: String,
-    /// Whether a stamp reads the counter of the processor, without the kernel.
+    /// Whether a stamp reads the processor's counter, without a system call.
     pub is_counter: bool,
-    /// What one stamp costs, ns.
+    /// Cost of one stamp, ns.
     pub cost_ns: f64,
-    /// The step in which stamps grow, ns.
+    /// Resolution of stamps, ns.
     pub resolution_ns: f64,
 }
 
 impl TimeStamps {
-    /// Those of a clock.
+    /// Properties of a clock.
     pub(super) fn of(clock: &Clock) -> Self {
         Self {
             source: clock.source(),
@@ -86,13 +86,13 @@ impl TimeStamps {
 /// The target itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFacts {
-    /// As the user named it.
+    /// Path as the user named it.
     pub named: String,
-    /// What it is; [`TargetKind::Scratch`] stands for a directory.
+    /// Kind of target; [`TargetKind::Scratch`] represents a directory.
     pub kind: TargetKind,
-    /// Bytes of an existing file or device.
+    /// Size of an existing file or device, bytes.
     pub bytes: Option<u64>,
-    /// Whether it lies in memory: tmpfs or its like, or a character device.
+    /// Whether it is in memory: tmpfs or similar, or a character device.
     pub is_memory: bool,
 }
 
@@ -108,7 +108,7 @@ impl Default for TargetFacts {
 }
 
 impl TargetFacts {
-    /// `directory`, `file`, `block-device`, `char-device`.
+    /// Kind in words: `directory`, `file`, `block-device`, `char-device`.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             TargetKind::Scratch => "directory",
@@ -119,63 +119,63 @@ impl TargetFacts {
     }
 }
 
-/// Room on a file system, bytes.
+/// Space on a file system, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// All of it.
+    /// Whole size, bytes.
     pub total: u64,
-    /// Space left for an ordinary user, bytes.
+    /// Space available to an ordinary user, bytes.
     pub free: u64,
-    /// What of this new files may take, so that the system keeps its reserve.
+    /// Part of it that new files may take, a reserve for the system left out, bytes.
     pub room: u64,
 }
 
-/// What came of direct I/O.
+/// Result of a probe of direct I/O.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Direct {
-    /// The target refuses it: why.
+    /// The target refuses it, with the reason.
     Refused(String),
-    /// It was accepted; what was transferred then.
+    /// The target accepts it; these are the transfers tried.
     Tried {
         /// Alignment of offset and length, bytes.
         alignment: u64,
-        /// Reading, the second time over the same bytes; or why it was not tried.
+        /// Second read of the same bytes, or the reason why it was not tried.
         read: Result<Transfer, String>,
-        /// Writing, or why it was not tried; `None` for an existing target, into which iolab does not write here.
+        /// Write, or the reason why it was not tried; `None` for an existing target, which is not written here.
         write: Option<Result<Transfer, String>>,
     },
 }
 
-/// What the kernel counted over a transfer with `O_DIRECT`.
+/// Kernel's counts of a transfer with `O_DIRECT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transfer {
     /// Bytes transferred.
     pub bytes: u64,
-    /// Bytes that the process's own account says reached storage.
+    /// Bytes to or from storage by the process's own account.
     pub process_bytes: Option<u64>,
-    /// Bytes that the block device counted meanwhile, for all processes.
+    /// Bytes counted by the block device meanwhile, for all processes.
     pub device_bytes: Option<u64>,
-    /// Bytes that the disks below a stacked device counted.
+    /// Bytes counted by the disks below a stacked device.
     pub disk_bytes: Option<u64>,
-    /// Bytes of the range that the page cache held before, when it had been told to drop them.
+    /// Bytes of the range in the page cache before, after the request to drop them.
     pub cached_before_bytes: Option<u64>,
-    /// Bytes of the range that it held afterwards.
+    /// Bytes of the range in the page cache afterwards.
     pub cached_bytes: Option<u64>,
 }
 
-/// Result of trying something.
+/// Result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attempt {
-    /// It works; with a remark, when there is one.
+    /// Success, possibly with a remark.
     Works(Option<String>),
-    /// It does not: why, and what may help.
+    /// Failure, with the reason and possibly a remedy.
     Fails(String, Option<String>),
 }
 
-/// Limits of this process (getrlimit(2)); `None` where there is none.
+/// Limits of this process (getrlimit(2)); `None` for unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessLimits {
-    /// Open files.
+    /// Number of open files.
     pub open_files: Option<u64>,
     /// Locked memory, bytes.
     pub locked_bytes: Option<u64>,

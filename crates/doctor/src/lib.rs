@@ -1,8 +1,9 @@
-//! iolab-doctor: what a target and a machine are, what can be trusted on them, and what to set. Facts are gathered, pure rules
-//! make findings of them. What is in effect is reported, never what was asked for.
+//! iolab-doctor: properties of a target and a machine, the trust they deserve, and recommended settings. Facts
+//! are collected, and pure rules turn them into findings. Reports state what is in effect, never what was
+//! requested.
 //!
-//! Files to begin with: `environment.rs` what a run is measured on, `collect_facts.rs` the facts, `probes.rs` those that must be
-//! tried, `rules/` one rule a function, `preflight.rs` what is checked right before a run.
+//! Files to begin with: `environment.rs` (environment of a run), `collect_facts.rs` (facts), `probes.rs` (facts
+//! that need a trial), `rules/` (one function per rule), `preflight.rs` (checks right before a run).
 
 mod collect_facts;
 pub mod environment;
@@ -27,13 +28,13 @@ pub use preflight::{Preflight, Remark};
 pub use target_content::TargetContent;
 pub use target_remarks::remarks_of_targets;
 
-/// Examines a target: reads what the system tells, and tries what it only promises. Writes to a scratch file of our own
-/// in a directory, and nowhere else. Takes about a second.
+/// Examines a target: reads the system's information, and probes what it only promises. Writes to a scratch
+/// file in a directory, and nowhere else. Takes about a second.
 ///
 /// # Errors
-/// As [`Target::open`], when the target cannot be used at all; of kind [`Failed`](iolab_workload::Kind::Failed) when the scratch
-/// file cannot be filled;
-/// of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon after `stop` is raised.
+/// As [`Target::open`], when the target cannot be used at all; of kind [`Failed`](iolab_workload::Kind::Failed)
+/// when the scratch file cannot be filled; of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon
+/// after `stop` is raised.
 pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnosis> {
     let target = Target::open(named, &collect_facts::need(named))?;
     let facts = collect_facts::everything(named, &target, clock, stop)?;
@@ -50,7 +51,7 @@ pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnos
     Ok(diagnosis)
 }
 
-/// The findings that the rules make of facts, in the order of their topics.
+/// Findings of the rules on facts, in the order of their topics.
 pub fn diagnose(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules::ALL.iter().flat_map(|rule| rule(facts)).collect();
     findings.sort_by_key(|finding| finding.topic);

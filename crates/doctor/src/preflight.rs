@@ -1,4 +1,4 @@
-//! A short examination before the first trial, and those of its findings that affect this experiment.
+//! A short examination before the first trial, and the findings that affect this experiment.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,10 +12,10 @@ use super::probes::Probes;
 use super::{Finding, Severity, Topic, collect_facts, diagnose};
 use iolab_workload::settings::CellSpec;
 
-/// Most remarks that are shown; the others are in the run file.
+/// Most remarks shown; the others are in the run file.
 const SHOWN_MAX: usize = 4;
 
-/// The short look, taken once before one or several experiments on a target.
+/// Short examination, made once before one or several experiments on a target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preflight {
     facts: Facts,
@@ -24,9 +24,9 @@ pub struct Preflight {
 /// A finding, and whether the user should see it before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// The finding, which is never of severity fine.
+    /// The finding, never with severity fine.
     pub finding: Finding,
-    /// Whether it colours the experiment and does not repeat what every run would say.
+    /// Whether it affects the experiment, and is not common to all runs.
     pub shown: bool,
 }
 
@@ -41,9 +41,9 @@ impl Remark {
 }
 
 impl Preflight {
-    /// Looks at a target that has been filled, and at the machine; takes about a quarter of a second, and some
-    /// two on slow storage. Direct I/O is tried where `direct` says so; a scratch file is written to for that.
-    /// Raising `stop` ends the tries early.
+    /// Examines a filled target, and the machine. Takes about a quarter of a second, or two seconds on slow
+    /// storage. Direct I/O is probed if `direct` is set, which writes to a scratch file. Raising `stop` ends
+    /// the probes early.
     pub fn look(
         named: &Path,
         target: &Target,
@@ -64,7 +64,7 @@ impl Preflight {
         Self { facts }
     }
 
-    /// The remarks on an experiment with these cells, those that matter most first.
+    /// Remarks on an experiment with these cells, the most important first.
     pub fn remarks<'a>(&self, cells: impl Iterator<Item = &'a CellSpec>) -> Vec<Remark> {
         let plan = Plan::of(cells);
         if !plan.does_io {
@@ -89,7 +89,7 @@ impl Preflight {
     }
 }
 
-/// What an experiment does, as far as findings bear on it.
+/// Properties of an experiment that matter for findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Plan {
     does_io: bool,
@@ -122,11 +122,11 @@ impl Plan {
         plan
     }
 
-    /// Whether a finding changes what this experiment measures, and is no constant of the machine that whoever runs it
-    /// knows by now.
+    /// Whether a finding changes this experiment's results, and is not a constant of the machine that its users
+    /// already know.
     fn is_coloured_by(&self, finding: &Finding) -> bool {
         match (finding.topic, finding.rule) {
-            // Whoever opened the target has told that.
+            // Opening the target has already reported that.
             (Topic::Target, "in-memory") => false,
             (Topic::Target, "mount-option") => self.writes,
             (Topic::Target, "overlay-out-of-reach") => self.writes && self.buffered,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_a_few_are_shown_and_all_are_kept() {
+    fn few_remarks_are_shown_and_all_kept() {
         let mut preflight = busy();
         let facts = &mut preflight.facts;
         facts.processor.on_battery = Some(true);

@@ -1,4 +1,4 @@
-//! What the system promises, tried: direct I/O in both directions, and every backend. Only a scratch file of our own is
+//! Probes of the system's promises: direct I/O in both directions, and every backend. Only a scratch file is
 //! ever written.
 
 use std::sync::atomic::AtomicBool;
@@ -16,28 +16,28 @@ use iolab_workload::trial::{Backend, CacheState, TrialLimit, TrialSpec};
 use super::facts::{Attempt, Direct, Transfer};
 use iolab_host::machine::io_uring_disabled;
 
-/// Bytes that direct I/O is tried with: enough that a page or two of others do not matter.
+/// Size of the direct I/O probe, bytes: enough that a page or two of other processes do not matter.
 const DIRECT_BYTES: u64 = 4 << 20;
-/// One request of that.
+/// Size of its requests, bytes.
 const DIRECT_REQUEST: u64 = 256 << 10;
-/// Time limit of that probe.
+/// Its time limit.
 const DIRECT_TIME: Duration = Duration::from_millis(500);
-/// One request to a backend.
+/// Size of a request to a backend, bytes.
 const SMALL: u64 = 4096;
 
-/// Tries things out on one target.
+/// Probes of one target.
 pub(super) struct Probes<'a> {
     pub(super) target: &'a Target,
     pub(super) clock: &'a Clock,
     /// Raised to end early.
     pub(super) stop: &'a AtomicBool,
-    /// First byte and end of a part of the target that was written; `None` when nothing was.
+    /// First byte and end of a written part of the target; `None` without one.
     pub(super) written: Option<(u64, u64)>,
 }
 
 impl Probes<'_> {
-    /// Direct I/O: reads the same bytes twice and keeps what was counted the second time, when a cache that had taken
-    /// part would answer; then writes, into a scratch file.
+    /// Probe of direct I/O: reads the same bytes twice and keeps the counts of the second time, when a
+    /// participating cache would answer. Then writes, into a scratch file.
     pub(super) fn direct(&self) -> Direct {
         let alignment = match self.target.direct_alignment() {
             Ok(alignment) => alignment.offset.max(1),
@@ -71,7 +71,7 @@ impl Probes<'_> {
         }
     }
 
-    /// A message about the scratch file as one about the directory that the user named.
+    /// A message about the scratch file, turned into one about the directory that the user named.
     fn without_our_name(&self, message: &str) -> String {
         match (self.target.kind(), self.target.path().parent()) {
             (TargetKind::Scratch, Some(folder)) => message.replace(
@@ -82,7 +82,7 @@ impl Probes<'_> {
         }
     }
 
-    /// A pass over bytes that were written.
+    /// Trial of one pass over written bytes.
     fn spec(&self, alignment: u64) -> Result<TrialSpec, String> {
         let (first, end) = self
             .written
@@ -154,7 +154,7 @@ impl Probes<'_> {
         found
     }
 
-    /// Whether the target can be trimmed; nothing that holds data is changed.
+    /// Whether the target can be trimmed, without a change of data.
     pub(super) fn trims(&self) -> Attempt {
         match check_trims(self.target) {
             Ok(()) => Attempt::Works(None),
@@ -175,7 +175,7 @@ impl Probes<'_> {
         }
     }
 
-    /// Whether the processor counts its events, as one read shows.
+    /// Whether the processor counts its events, by one read.
     pub(super) fn hardware(&self) -> Option<Result<(), NoHardware>> {
         let spec = TrialSpec {
             hardware_counters: true,
@@ -217,7 +217,7 @@ impl Probes<'_> {
         }
     }
 
-    /// One trial; a request that failed is an error here.
+    /// One trial; a failed request is an error here.
     fn run(&self, spec: &TrialSpec) -> Result<Outcome, Error> {
         let outcome = trial::run(spec, self.target, self.clock, self.stop)?;
         match &outcome.failure {
@@ -236,7 +236,7 @@ impl Probes<'_> {
     }
 }
 
-/// A command, where one is known to help.
+/// A command that helps, if one is known.
 fn remedy(backend: Backend, error: &Error) -> Option<String> {
     match backend {
         Backend::IoUring if io_uring_disabled().is_some_and(|who| who != 0) => {

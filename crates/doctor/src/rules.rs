@@ -1,4 +1,4 @@
-//! The rules: each looks at the facts and says one thing, or nothing.
+//! Rules: each examines the facts and reports one thing, or nothing.
 
 mod backends;
 mod cache;
@@ -19,7 +19,7 @@ use iolab_storage::TargetKind;
 use super::facts::{Facts, TargetFacts};
 use super::{Finding, Topic};
 
-/// A rule; most of them make one finding or none.
+/// A rule; most make one finding or none.
 pub(super) type Rule = fn(&Facts) -> Vec<Finding>;
 
 /// Every rule, in the order in which its findings are reported within a topic.
@@ -76,7 +76,7 @@ pub(super) const ALL: &[Rule] = &[
     trims::possible,
 ];
 
-/// The text as one word of a shell command.
+/// A text as one word of a shell command.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -85,7 +85,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The folder that a target is or lies in.
+/// Folder that a target is or lies in.
 fn folder(place: &TargetFacts) -> String {
     let parent = Path::new(&place.named).parent();
     match parent.filter(|_| place.kind == TargetKind::File) {
@@ -101,12 +101,12 @@ fn one(finding: Finding) -> Vec<Finding> {
 
 #[cfg(test)]
 pub(super) mod testing {
-    //! What the tests of the rules share.
+    //! Helpers for the tests of the rules.
 
     use super::super::Severity;
     use super::{Facts, Finding, Rule};
 
-    /// Severity and text of the one finding that a rule makes.
+    /// Severity and text of the only finding of a rule.
     #[track_caller]
     pub(crate) fn only(rule: Rule, facts: &Facts) -> (Severity, String, Option<String>) {
         let mut found: Vec<Finding> = rule(facts);
@@ -115,7 +115,7 @@ pub(super) mod testing {
         (finding.severity, finding.what, finding.remedy)
     }
 
-    /// Whether a rule has nothing to say but that all is fine.
+    /// Whether a rule reports at most that all is fine.
     pub(crate) fn is_silent(rule: Rule, facts: &Facts) -> bool {
         rule(facts).iter().all(|f| f.severity == Severity::Fine)
     }

@@ -1,4 +1,4 @@
-//! What an existing file or device holds: written bytes, holes, zeros, and how the file system keeps them.
+//! Content of an existing file or device: written bytes, holes, zeros, and their storage by the file system.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
@@ -8,37 +8,37 @@ use iolab_storage::{Target, TargetKind};
 use rustix::fs::{AtFlags, SeekFrom, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-/// Blocks of a device that are looked at.
+/// Number of blocks of a device that are read.
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: usize = 4096;
-/// Time that one look may take: it delays a run.
+/// Time limit of one look, which delays a run.
 const TIME_MAX: Duration = Duration::from_millis(100);
 
-/// What is known of it. What the system does not tell is `None`.
+/// Content of a target. Unknown properties are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TargetContent {
-    /// Bytes looked at.
+    /// Number of examined bytes.
     pub looked_bytes: u64,
-    /// Bytes among them that were never written: holes, or space only reserved.
+    /// Examined bytes that were never written: holes, or space only reserved.
     pub empty_bytes: u64,
-    /// Bytes of the whole file.
+    /// Size of the whole file, bytes.
     pub length: Option<u64>,
-    /// Bytes of storage that the file takes.
+    /// Storage that the file takes, bytes.
     pub allocated_bytes: Option<u64>,
-    /// First byte and end of the longest stretch that was written; `None` when nothing was.
+    /// First byte and end of the longest written stretch; `None` without one.
     pub written: Option<(u64, u64)>,
-    /// Blocks of a device that were read, and how many of them held nothing but zeros.
+    /// Blocks of a device that were read, and the number with only zeros.
     pub zero_blocks: Option<(u64, u64)>,
-    /// How the file system keeps it.
+    /// Layout of the file in its file system.
     pub layout: Option<FileBlocks>,
     /// Whether the file or directory is set to be compressed.
     pub set_compressed: bool,
-    /// Whether it is encrypted by its file system.
+    /// Whether the file system encrypts it.
     pub set_encrypted: bool,
 }
 
 impl TargetContent {
-    /// Looks at a target; a scratch file shows how its directory keeps files.
+    /// Examines a target; a scratch file shows how files are stored in its directory.
     pub(super) fn of(target: &Target) -> Option<Self> {
         match target.kind() {
             TargetKind::CharDevice => None,
@@ -56,7 +56,7 @@ fn of_device(target: &Target) -> TargetContent {
     }
 }
 
-/// Reads blocks spread evenly over the device. One that cannot be read ends the look: trials will tell why.
+/// Reads blocks spread evenly over the device. An unreadable one ends the look: trials will report the reason.
 fn zero_blocks(target: &Target) -> Option<(u64, u64)> {
     let blocks = target.size() / SAMPLE_BYTES as u64;
     let count = blocks.min(SAMPLES);
@@ -68,7 +68,7 @@ fn zero_blocks(target: &Target) -> Option<(u64, u64)> {
         if began.elapsed() >= TIME_MAX {
             break;
         }
-        // In the middle of each part: the very first blocks are often written where the rest is not.
+        // In the middle of each part: the first blocks are often written even if the rest is not.
         let block =
             (u128::from(blocks) * u128::from(2 * sample + 1) / u128::from(2 * count)) as u64;
         let at = block * SAMPLE_BYTES as u64;
@@ -107,8 +107,8 @@ struct Written {
     longest: Option<(u64, u64)>,
 }
 
-/// Follows data and holes by lseek(2), which counts space that is only reserved as a hole; `None` where the file
-/// system does not tell.
+/// Written stretches by lseek(2), which counts reserved space as a hole; `None` where the file system does not
+/// report them.
 fn written(target: &Target) -> Option<Written> {
     let (file, end, began) = (target.file(), target.size(), Instant::now());
     let mut seen = Written {

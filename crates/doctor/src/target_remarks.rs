@@ -1,9 +1,9 @@
-//! What was seen of each of several targets, once, with the targets that it is about.
+//! Remarks on several targets, each once, with the targets that it concerns.
 
 use super::{Finding, Remark, Topic};
 
-/// The remarks on the targets of a run. What several show is said once; what one target shows and the machine does not names that
-/// target where there are several.
+/// Remarks on the targets of a run. A remark shared by several is made once. A remark on one target, but not on
+/// the machine, names that target if there are several.
 pub fn remarks_of_targets(each: Vec<(String, Vec<Remark>)>) -> Vec<Remark> {
     let are_several = each.len() > 1;
     let mut merged: Vec<(Remark, Vec<String>)> = Vec::new();
@@ -28,8 +28,8 @@ pub fn remarks_of_targets(each: Vec<(String, Vec<Remark>)>) -> Vec<Remark> {
     named.collect()
 }
 
-/// Whether two remarks are about one thing. How busy a machine or a device is differs from one look to the next; the command that shows
-/// it names the device.
+/// Whether two remarks are the same. The load of a machine or a device differs from one look to the next; the
+/// command that shows it names the device.
 fn is_same(known: &Remark, other: &Remark) -> bool {
     fn what(finding: &Finding) -> (Topic, &str, Option<&str>) {
         (finding.topic, finding.rule, finding.remedy.as_deref())
@@ -40,7 +40,7 @@ fn is_same(known: &Remark, other: &Remark) -> bool {
     }
 }
 
-/// Whether a finding is about a target and does not say which.
+/// Whether a finding is about a target without naming it.
 fn is_of_target(topic: Topic) -> bool {
     match topic {
         Topic::Target | Topic::Device | Topic::DirectIo | Topic::Data | Topic::Cache => true,

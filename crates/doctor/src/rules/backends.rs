@@ -1,9 +1,9 @@
-//! The ways to issue requests, each tried.
+//! Probes of the ways to issue requests.
 
 use super::super::facts::Attempt;
 use super::{Facts, Finding, Topic, one};
 
-/// Those that work.
+/// Backends that work.
 pub(super) fn work(facts: &Facts) -> Vec<Finding> {
     let names: Vec<&str> = facts
         .backends
@@ -21,7 +21,7 @@ pub(super) fn work(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// Those that do not, or not as asked.
+/// Backends that fail, or do not work as requested.
 pub(super) fn fail(facts: &Facts) -> Vec<Finding> {
     facts
         .backends
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_works_is_listed_and_what_fails_says_why() {
+    fn working_backends_are_listed_failures_explained() {
         let mut facts = Facts {
             backends: vec![
                 ("psync".to_owned(), Attempt::Works(None)),

@@ -7,14 +7,14 @@ use super::{Facts, Finding, Topic, one};
 use iolab_host::device::Device;
 use iolab_workload::quantity::format_bytes;
 
-/// Caches of common disks and drives are no larger than this, bytes; those of RAID adapters are.
+/// Largest cache of common disks and drives, bytes; RAID adapters have larger ones.
 const DEVICE_CACHE: u64 = 256 << 20;
 
 fn is_storage(facts: &Facts) -> bool {
     !facts.place.is_memory && facts.place.kind != TargetKind::CharDevice
 }
 
-/// What the default experiments touch here, bytes: never more than there is.
+/// Bytes that the default experiments use here, at most the size of the target.
 fn region(facts: &Facts) -> u64 {
     facts
         .place
@@ -22,13 +22,13 @@ fn region(facts: &Facts) -> u64 {
         .map_or(facts.region_bytes, |bytes| facts.region_bytes.min(bytes))
 }
 
-/// The first of the disks that everything lies on.
+/// First of the disks at the bottom of the stack.
 fn bottom(facts: &Facts) -> Option<&Device> {
     let disks = facts.device.as_ref()?.stack();
     disks.into_iter().find(|device| device.below.is_empty())
 }
 
-/// The page cache.
+/// Reports the page cache.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     let Some(memory) = facts.memory_bytes.filter(|_| is_storage(facts)) else {
         return Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// The cache of the device itself.
+/// Reports the cache of the device itself.
 pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
     let region = region(facts);
     let is_real = |disk: &Device| disk.backing.is_none() && !disk.transport.is_virtual();
@@ -92,7 +92,7 @@ pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// The cache of a host, which the guest cannot see or drop.
+/// Reports a possible cache of the host, which the guest cannot see or drop.
 pub(super) fn of_host(facts: &Facts) -> Vec<Finding> {
     if facts.is_virtual != Some(true) || !is_storage(facts) {
         return Vec::new();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_suspected_behind_a_virtual_disk_only() {
+    fn host_is_suspected_only_below_a_virtual_disk() {
         let mut facts = machine();
         assert!(is_silent(of_host, &facts));
         facts.is_virtual = Some(true);
@@ -168,7 +168,7 @@ mod tests {
         let (severity, what, _) = only(of_host, &facts);
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"sda belongs to a virtual machine (Some Cloud): the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache");
-        // A loop device lies on what its file lies on.
+        // A loop device lies on the device of its file.
         let mut looped = facts.clone();
         looped.device = Some(Device {
             disk: "loop3".to_owned(),

@@ -1,4 +1,4 @@
-//! What the blocks hold: bytes that were never written are answered without a device.
+//! Content of the blocks: bytes that were never written are answered without a device.
 
 use iolab_storage::TargetKind;
 
@@ -6,24 +6,24 @@ use super::super::TargetContent;
 use super::{Facts, Finding, Topic, folder, one, quoted};
 use iolab_workload::quantity::{format_bytes, format_percent};
 
-/// From this share on, empty bytes change what is measured.
+/// Share of empty bytes from which results change.
 const EMPTY_SHARE: f64 = 0.01;
-/// Room below which a scratch file says little, bytes.
+/// Space below which a scratch file means little, bytes.
 const ROOM_MIN: u64 = 256 << 20;
-/// Pieces smaller than this on average break large requests up, bytes.
+/// Mean size of pieces below which large requests are split, bytes.
 const PIECE_MIN: u64 = 1 << 20;
-/// File systems that compress with a mount option.
+/// File systems with a mount option for compression.
 const COMPRESSING: [&str; 4] = [
     "compress", "compress-force", "compress_algorithm", "compression",
 ];
 
-/// What an existing file or device holds; nothing of a directory, whose scratch file is filled.
+/// Content of an existing file or device; `None` for a directory, whose scratch file is filled.
 fn existing(facts: &Facts) -> Option<&TargetContent> {
     let is_there = matches!(facts.place.kind, TargetKind::File | TargetKind::BlockDevice);
     facts.content.as_ref().filter(|_| is_there)
 }
 
-/// Holes, and space that is only reserved.
+/// Reports holes, and space that is only reserved.
 pub(super) fn written(facts: &Facts) -> Vec<Finding> {
     let Some(content) = existing(facts).filter(|content| content.looked_bytes > 0) else {
         return Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn written(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// What gives written bytes to measure, as far as there is room for them.
+/// Command that makes a copy with all bytes written, if there is space for it.
 fn remedy(facts: &Facts, content: &TargetContent) -> Option<String> {
     let room = facts.space?.room;
     if content.length.is_some_and(|length| length <= room) {
@@ -78,7 +78,7 @@ fn remedy(facts: &Facts, content: &TargetContent) -> Option<String> {
     })
 }
 
-/// Blocks of a device that hold nothing but zeros: trimmed ones are answered without touching the medium.
+/// Reports blocks of a device with only zeros: trimmed ones are answered without touching the medium.
 pub(super) fn zeros(facts: &Facts) -> Vec<Finding> {
     let Some((looked, zeros)) = existing(facts).and_then(|content| content.zero_blocks) else {
         return Vec::new();
@@ -97,7 +97,7 @@ pub(super) fn zeros(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// Compression: less reaches the device than is asked for.
+/// Reports compression: fewer bytes reach the device than requested.
 pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
     let Some(content) = &facts.content else {
         return Vec::new();
@@ -134,7 +134,7 @@ pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// Encryption by the file system.
+/// Reports encryption by the file system.
 pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
     let is_encrypted = |content: &&TargetContent| {
         content.set_encrypted || content.layout.is_some_and(|l| l.encrypted_bytes > 0)
@@ -149,7 +149,7 @@ pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// Extents that belong to several files.
+/// Reports extents that belong to several files.
 pub(super) fn shared(facts: &Facts) -> Vec<Finding> {
     let Some(bytes) = existing(facts)
         .and_then(|content| content.layout)
@@ -168,7 +168,8 @@ pub(super) fn shared(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// A file in many small pieces; a scratch file too, as its directory would keep any.
+/// Reports a file in many small pieces; a scratch file counts too, since its directory would keep any file like
+/// that.
 pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
     let layout = facts.content.as_ref().and_then(|content| content.layout);
     let Some(layout) = layout.filter(|layout| layout.pieces > 1) else {
@@ -267,7 +268,7 @@ mod tests {
                 empty_bytes: 60 * MIB,
                 ..TargetContent::default()
             });
-            // All of the file is copied, however little of it is measured.
+            // The whole file is copied, however little of it is measured.
             facts.content.as_mut().expect("content").length = length;
             facts.space.as_mut().expect("space").room = room;
             only(written, &facts).2
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scratch_file_is_not_judged_by_its_holes() {
+    fn scratch_file_is_not_judged_by_holes() {
         let mut facts = file(TargetContent {
             empty_bytes: 60 * MIB,
             ..TargetContent::default()

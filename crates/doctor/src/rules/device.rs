@@ -5,7 +5,7 @@ use iolab_host::device::Device;
 use iolab_host::transport::Transport;
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// Names the device and the limits of the disks below it.
+/// Names the device, and the limits of the disks below it.
 pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     let Some(device) = &facts.device else {
         return Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
         let chain = Finding::fine(Topic::Device, "stack", device.chain());
         findings.push(chain);
     }
-    // Layers have the sizes of what they lie on; a loop device has its own.
+    // Layers have the sizes of the devices below; a loop device has its own.
     let ends = device.stack().into_iter();
     let ends = ends.filter(|d| d.below.is_empty() || d.backing.is_some());
     findings.extend(ends.map(|disk| Finding::fine(Topic::Device, "what", description(disk))));
@@ -62,10 +62,10 @@ fn stack(facts: &Facts) -> Vec<&Device> {
     facts.device.as_ref().map(Device::stack).unwrap_or_default()
 }
 
-/// What to do about a target that is not storage.
+/// Command that helps when the target is not storage.
 const ON_STORAGE: &str = "findmnt --real    # choose a directory on storage";
 
-/// Devices that keep their data in memory.
+/// Reports devices that keep their data in memory.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     stack(facts)
         .into_iter()
@@ -90,7 +90,7 @@ fn is_file_in_memory(device: &Device) -> bool {
     backing.is_some_and(|backing| backing.in_memory)
 }
 
-/// Loop devices that go through the page cache of the file behind them.
+/// Reports loop devices that go through the page cache of their file.
 pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
     let device = |device: &Device| {
         let backing = device
@@ -117,12 +117,12 @@ pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(device).collect()
 }
 
-/// Whether it is a mapped device that reads as zeros and drops what is written.
+/// Whether it is a mapped device that reads as zeros and drops writes.
 pub(super) fn stores_nothing(device: &Device) -> bool {
     device.layer.as_deref() == Some("zero") && device.below.is_empty()
 }
 
-/// Layers that change what a request costs.
+/// Reports layers that change the cost of a request.
 pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
     let layer = |device: &Device| {
         if stores_nothing(device) {
@@ -184,7 +184,7 @@ pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
-/// The connection, and what it can carry.
+/// Reports the connection, and its data rate.
 pub(super) fn link(facts: &Facts) -> Vec<Finding> {
     let link = |device: &Device| {
         let link = device.link.as_ref()?;
@@ -214,7 +214,7 @@ pub(super) fn link(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(link).collect()
 }
 
-/// Schedulers that cost more than a fast device takes.
+/// Reports schedulers that cost more than a fast device's own time.
 pub(super) fn scheduler(facts: &Facts) -> Vec<Finding> {
     let scheduler = |device: &Device| {
         let name = device.scheduler.as_deref()?;
@@ -237,7 +237,7 @@ pub(super) fn scheduler(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(scheduler).collect()
 }
 
-/// A cache in the device that forgets when the power fails.
+/// Reports a cache in the device that loses data when the power fails.
 pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
     let cache = |device: &Device| {
         let what = match device.write_cache.as_deref()? {
@@ -255,7 +255,7 @@ pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
             format!("{} {what}", device.disk),
         ))
     };
-    // Layers only repeat what is said of the devices below them.
+    // Layers only repeat the properties of the devices below them.
     let bottom = |device: &&Device| device.below.is_empty() && !stores_nothing(device);
     stack(facts)
         .into_iter()
@@ -264,7 +264,7 @@ pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
-/// Platters; virtual disks often claim some.
+/// Reports rotating disks; virtual disks often claim to be one.
 pub(super) fn rotation(facts: &Facts) -> Vec<Finding> {
     let turns = |device: &Device| {
         if device.rotational != Some(true) || !device.below.is_empty() || device.backing.is_some() {
@@ -295,7 +295,7 @@ pub(super) fn rotation(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(turns).collect()
 }
 
-/// A partition that does not begin where a physical block does.
+/// Reports a partition that does not start at a physical block.
 pub(super) fn alignment(facts: &Facts) -> Vec<Finding> {
     let misses = |device: &Device| {
         let bytes = device.misaligned_bytes.filter(|bytes| *bytes > 0)?;
@@ -311,7 +311,7 @@ pub(super) fn alignment(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(misses).collect()
 }
 
-/// A device at its thermal limit.
+/// Reports a device at its thermal limit.
 pub(super) fn heat(facts: &Facts) -> Vec<Finding> {
     let hot = |device: &Device| {
         let (now, limit) = device.temperature.filter(|(_, limit)| *limit > 0.0)?;
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_stores_nothing_has_no_durable_writes() {
+    fn device_that_stores_nothing_lacks_durable_writes() {
         let with_layer = |layer: &str| {
             with(|d| {
                 d.write_cache = Some("write through".to_owned());

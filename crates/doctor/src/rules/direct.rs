@@ -1,31 +1,31 @@
-//! Whether direct I/O bypasses the page cache: judged by trying it.
+//! Verdict on direct I/O bypassing the page cache, by a probe.
 
 use super::super::facts::{Direct, Transfer};
 use super::{Facts, Finding, Topic, device, folder, one, quoted};
 use iolab_workload::quantity::format_bytes;
 
-/// From this share of the bytes on a transfer counts as having gone where it should.
+/// Share of the bytes from which a transfer counts as having reached its destination.
 const MOST: f64 = 0.95;
-/// Up to this share it counts as not having gone there at all.
+/// Share up to which it counts as not having reached it at all.
 const NEXT_TO_NOTHING: f64 = 0.05;
-/// Another reader may have left some pages in the cache; above this share of the range they are not incidental.
+/// Share of the range above which cached pages are not incidental; another reader may have left some.
 const CACHED_FROM: f64 = 0.5;
 
-/// What the counts of a transfer mean.
+/// Verdict on the counts of a transfer.
 #[derive(Debug, Clone, PartialEq)]
 enum DirectVerdict {
     Honoured,
-    /// The page cache took part: how that was seen.
+    /// The page cache took part, with the evidence.
     Buffered(String),
-    /// The counts are inconclusive: states them.
+    /// The counts are inconclusive, and are stated.
     Unclear(String),
 }
 
-/// Direct I/O, tried in both directions.
+/// Reports the probes of direct I/O in both directions.
 pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
     match &facts.direct {
         None => Vec::new(),
-        // Nothing that the requests reach would be a device.
+        // The requests would not reach a device.
         _ if facts.device.as_ref().is_some_and(device::stores_nothing) => Vec::new(),
         Some(Direct::Refused(why)) => one(Finding::worth_knowing(
             Topic::DirectIo,
@@ -94,7 +94,7 @@ fn remedy(facts: &Facts) -> String {
     let named = quoted(&facts.place.named);
     let kind = facts.file_system.as_ref().map(|fs| fs.kind.as_str());
     match kind {
-        // Checksums make btrfs read direct I/O through the page cache; files without them do not.
+        // Checksums make btrfs read direct I/O through the page cache; files without them are read directly.
         Some("btrfs") => {
             let folder = folder(&facts.place);
             format!("mkdir {folder}/nocow && chattr +C {folder}/nocow    # then measure there")
@@ -114,7 +114,7 @@ fn verdict(transfer: &Transfer) -> DirectVerdict {
         )
     };
     let cached = transfer.cached_bytes.unwrap_or(0);
-    // What was there before may be another reader's; only what came with this transfer tells by itself.
+    // Earlier pages may be another reader's; only pages added by this transfer are evidence.
     let new = cached.saturating_sub(transfer.cached_before_bytes.unwrap_or(0));
     if share(new) >= CACHED_FROM {
         return DirectVerdict::Buffered(holds(cached));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_may_hold_back_from_the_disks_below() {
+    fn device_may_hide_reads_from_lower_disks() {
         let all = Some(BYTES);
         let looped = Transfer {
             disk_bytes: Some(0),

@@ -3,16 +3,16 @@
 use super::{Facts, Finding, Topic, one};
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// Descriptors that a run with many workers needs.
+/// Descriptors needed by a run with many workers.
 const OPEN_FILES: u64 = 1024;
-/// Locked memory that registered buffers at large sizes and depths want, bytes.
+/// Locked memory needed by registered buffers at large sizes and depths, bytes.
 const LOCKED_BYTES: u64 = 64 << 20;
 
-/// Finds what set a limit; taking it away is a decision for whoever set it.
+/// Command that finds the origin of a limit; removing the limit is its owner's decision.
 const OF_UNIT: &str =
     "systemctl status $$    # names the unit that bears the limit; run outside of it, or raise it";
 
-/// A quota of CPU time.
+/// Reports a quota of CPU time.
 pub(super) fn cpu_time(facts: &Facts) -> Vec<Finding> {
     let Some(cpus) = facts.cgroup.cpus else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn cpu_time(facts: &Facts) -> Vec<Finding> {
     .remedy(OF_UNIT))
 }
 
-/// A limit on memory, which holds the page cache too.
+/// Reports a limit on memory, which includes the page cache.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     let limit = facts.cgroup.memory_bytes;
     let Some(limit) = limit.filter(|limit| facts.memory_bytes.is_none_or(|all| *limit < all))
@@ -42,7 +42,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// A limit on the traffic with the device.
+/// Reports a limit on the traffic with the device.
 pub(super) fn traffic(facts: &Facts) -> Vec<Finding> {
     let io = &facts.cgroup.io;
     if io.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn traffic(facts: &Facts) -> Vec<Finding> {
     .remedy(OF_UNIT))
 }
 
-/// Open files.
+/// Reports a low limit on open files.
 pub(super) fn open_files(facts: &Facts) -> Vec<Finding> {
     let Some(files) = facts.limits.open_files else {
         return Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn open_files(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// Locked memory, which registered buffers count against.
+/// Reports a low limit on locked memory, which registered buffers count against.
 pub(super) fn locked_memory(facts: &Facts) -> Vec<Finding> {
     let Some(bytes) = facts.limits.locked_bytes else {
         return Vec::new();

@@ -6,9 +6,9 @@ use iolab_host::load::Load;
 use iolab_host::system_control::OtherControl;
 use iolab_workload::quantity::{format_percent, significant};
 
-/// Share of the CPUs that others may use without being noticed.
+/// Share of the CPUs that others may use before it is reported.
 const CPU_SHARE: f64 = 0.25;
-/// CPUs' worth of stolen time that is reported.
+/// Stolen time that is reported, in CPUs.
 const STOLEN: f64 = 0.05;
 /// Share of the time with a task waiting for memory that is reported.
 const MEMORY_SHARE: f64 = 0.01;
@@ -20,7 +20,7 @@ fn look(facts: &Facts) -> Option<&Load> {
     facts.load.as_ref()
 }
 
-/// Other processes that use the CPUs.
+/// Reports other processes that use the CPUs.
 pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
     let Some(busy) = look(facts).and_then(|load| load.cpus_busy) else {
         return Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
     .remedy("top -b -n 1 -o %CPU | head -20"))
 }
 
-/// CPU time that a hypervisor gives to others.
+/// Reports CPU time that a hypervisor gives to others.
 pub(super) fn stolen(facts: &Facts) -> Vec<Finding> {
     let Some(stolen) = look(facts)
         .and_then(|load| load.cpus_stolen)
@@ -72,7 +72,7 @@ pub(super) fn stolen(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// Tasks that wait for memory.
+/// Reports tasks that wait for memory.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     let stall = look(facts).and_then(|load| load.memory_stall);
     let Some(share) = stall.filter(|share| *share >= MEMORY_SHARE) else {
@@ -89,7 +89,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     .remedy("free -m; cat /proc/pressure/memory"))
 }
 
-/// Traffic on the device.
+/// Reports traffic on the device.
 pub(super) fn device(facts: &Facts) -> Vec<Finding> {
     let Some(load) = look(facts) else {
         return Vec::new();
@@ -121,7 +121,7 @@ pub(super) fn device(facts: &Facts) -> Vec<Finding> {
     .remedy(format!("sudo iotop -obP -n 3    # or: iostat -x {} 1 3", quoted(name))))
 }
 
-/// Another iolab that changes settings of the kernel, or has left them changed.
+/// Reports another iolab that changes kernel settings, or has left them changed.
 pub(super) fn kernel_settings(facts: &Facts) -> Vec<Finding> {
     let finding = |what: String| Finding::worth_knowing(Topic::Load, "kernel-settings", what);
     match facts.other_control {

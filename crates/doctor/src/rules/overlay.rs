@@ -1,4 +1,4 @@
-//! The layers of an overlay, which the root of nearly every container is.
+//! Layers of an overlay, which the root of nearly every container is.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{Facts, Finding, Topic, one};
 /// Most layers that are named.
 const NAMED_MAX: usize = 6;
 
-/// Names the layers, and says which one is measured.
+/// Names the layers, and the one that is measured.
 pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
     let Some(layering) = &facts.layering else {
         return Vec::new();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_reach_is_told_with_what_that_costs() {
+    fn unreachable_layers_are_reported_with_consequences() {
         let mut facts = on(TargetKind::File, None, 1);
         insta::assert_snapshot!(told(&facts), @"overlay of /up (upper), /low0 (lower); the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected");
         facts.layering = Some(Layering::default());

@@ -1,4 +1,4 @@
-//! The clock and the processors.
+//! Clock and processors.
 
 use iolab_host::load::Load;
 use iolab_host::processor::CoreKind;
@@ -7,12 +7,12 @@ use iolab_workload::counters::NoHardware;
 use super::{Facts, Finding, Topic, one};
 use iolab_workload::quantity::format_ns;
 
-/// A stamp that takes longer than this, or a coarser one, shows in the latency of fast requests, ns.
+/// Cost or resolution of a stamp above which it shows in the latency of fast requests, ns.
 const STAMP_DEAR_NS: f64 = 100.0;
-/// A system call that takes longer than this shows in small buffered requests, ns.
+/// Time of a system call above which it shows in small buffered requests, ns.
 const CALL_DEAR_NS: f64 = 500.0;
 
-/// The clock that times requests.
+/// Reports the clock that times requests.
 pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
     let Some(clock) = &facts.clock else {
         return Vec::new();
@@ -36,14 +36,14 @@ pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// How many CPUs may be used.
+/// Reports the number of usable CPUs.
 pub(super) fn count(facts: &Facts) -> Vec<Finding> {
     let processor = &facts.processor;
     let Some(usable) = processor.usable else {
         return Vec::new();
     };
     one(match processor.present {
-        // The quota of a control group is reported by a rule of its own.
+        // A separate rule reports the quota of a control group.
         Some(present) if usable < present && facts.cgroup.cpus.is_none() => Finding::worth_knowing(
             Topic::Processor,
             "count",
@@ -57,7 +57,7 @@ pub(super) fn count(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// Cores of several kinds.
+/// Reports cores of several kinds.
 pub(super) fn core_kinds(facts: &Facts) -> Vec<Finding> {
     let kinds = &facts.processor.kinds;
     if kinds.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn core_kinds(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// Frequencies that follow the load.
+/// Reports frequencies that follow the load.
 pub(super) fn frequency(facts: &Facts) -> Vec<Finding> {
     let processor = &facts.processor;
     let boost = match processor.boost {
@@ -108,7 +108,7 @@ pub(super) fn frequency(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// Battery and heat.
+/// Reports battery power and heat.
 pub(super) fn power(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if facts.processor.on_battery == Some(true) {
@@ -130,7 +130,7 @@ pub(super) fn power(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Defences that make every call into the kernel dearer.
+/// Reports mitigations that make every call into the kernel slower.
 pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
     let processor = &facts.processor;
     let dear: Vec<&str> = processor
@@ -166,7 +166,7 @@ pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
     .remedy("grep . /sys/devices/system/cpu/vulnerabilities/*"))
 }
 
-/// Whether a defence acts whenever the kernel is entered or left (Documentation/admin-guide/hw-vuln).
+/// Whether a mitigation acts whenever the kernel is entered or left (Documentation/admin-guide/hw-vuln).
 fn is_dear(what: &str) -> bool {
     let starts = [
         "PTI", "Clear CPU buffers", "IBRS", "untrained return thunk", "Safe RET", "IBPB",
@@ -174,7 +174,7 @@ fn is_dear(what: &str) -> bool {
     starts.iter().any(|start| what.starts_with(start))
 }
 
-/// Two CPUs on one core.
+/// Reports two CPUs on one core.
 pub(super) fn smt(facts: &Facts) -> Vec<Finding> {
     match facts.processor.smt {
         Some(true) => one(Finding::fine(
@@ -186,7 +186,7 @@ pub(super) fn smt(facts: &Facts) -> Vec<Finding> {
     }
 }
 
-/// Huge pages for buffers.
+/// Reports the use of huge pages for buffers.
 pub(super) fn huge_pages(facts: &Facts) -> Vec<Finding> {
     let meaning = match facts.huge_pages.as_deref() {
         Some("always") => "always: large buffers get them unless buffer_init=nohuge",
@@ -201,7 +201,7 @@ pub(super) fn huge_pages(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// Events that the processor counts.
+/// Reports whether the processor counts its events.
 pub(super) fn events(facts: &Facts) -> Vec<Finding> {
     let reason = match facts.hardware {
         None => return Vec::new(),
@@ -233,7 +233,7 @@ pub(super) fn events(facts: &Facts) -> Vec<Finding> {
     })
 }
 
-/// Pressure stall information, without which waits of the whole machine are not known.
+/// Reports missing pressure stall information, without which waits of the whole machine are unknown.
 pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
     let is_told = |load: &Load| load.memory_stall.is_some();
     match facts.load.as_ref().map(is_told) {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_of_several_kinds_are_told_with_the_fastest_ones() {
+    fn core_kinds_are_reported_with_the_fastest() {
         let kind = |first, last, capacity| CoreKind {
             cpus: Cpus::new(first..=last),
             model: None,
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn only_defences_on_the_way_into_the_kernel_count() {
+    fn only_mitigations_on_kernel_entry_count() {
         let of = |what: &str, ns| {
             with(Processor {
                 mitigations: vec![("flaw".to_owned(), what.to_owned())],

@@ -1,11 +1,11 @@
-//! What the target is, and the file system around it.
+//! The target and its file system.
 
 use iolab_storage::TargetKind;
 
 use super::{Facts, Finding, Topic, one, quoted};
 use iolab_workload::quantity::{format_bytes, format_percent};
 
-/// Below this share of free space file systems and drives begin to behave differently.
+/// Share of free space below which file systems and drives behave differently.
 const FREE_SHARE_LOW: f64 = 0.1;
 
 /// Names the target: its kind, size and file system.
@@ -23,7 +23,7 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
         TargetKind::CharDevice => "a character device".to_owned(),
     };
     let on = facts.file_system.as_ref().map_or(String::new(), |fs| {
-        // What an overlay is mounted from is a name without a meaning; its layers are distinguished.
+        // The source of an overlay's mount is an arbitrary name; its layers are reported separately.
         let source = match facts.layering {
             Some(_) => String::new(),
             None => format!(" of {}", fs.source),
@@ -57,7 +57,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     one(finding.remedy("findmnt --real    # choose a directory on one of these"))
 }
 
-/// File systems that pass requests on to something else.
+/// Reports file systems that pass requests on to something else.
 pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
     let Some(fs) = &facts.file_system else {
         return Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// Mount options that change what is measured.
+/// Reports mount options that change results.
 pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
     const KNOWN: [(&str, &str); 7] = [
         (
@@ -130,7 +130,7 @@ pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
-/// Room for the scratch file, and a file system that is nearly full.
+/// Reports too little space for the scratch file, and a nearly full file system.
 pub(super) fn space(facts: &Facts) -> Vec<Finding> {
     let Some(space) = facts.space.filter(|space| space.total > 0) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Whether the target can be trimmed.
+//! Report whether the target can be trimmed.
 
 use super::super::facts::Attempt;
 use super::{Facts, Finding, Topic, one};
