@@ -31,8 +31,8 @@ pub fn lag1(data: &[f64]) -> Option<f64> {
 /// data: a trend shows as autocorrelation, too. Source: Box, Jenkins and Reinsel, Time Series
 /// Analysis, 4th ed. (2008), section 2.1.4.
 ///
-/// `None` when `lag` is not less than `n`, when a value is not finite, when all values are
-/// equal (there is no variation to correlate), or when their sum or a deviation overflows.
+/// `None` when `lag` is not less than `n`, when a value is not finite, or when their sum or a deviation
+/// overflows; also when all values are equal, as there is no variation to correlate.
 pub fn autocorrelation(data: &[f64], lag: usize) -> Option<f64> {
     let deviations = Deviations::of(data)?;
     (lag < data.len()).then(|| deviations.autocorrelation(lag))
@@ -43,7 +43,7 @@ pub fn autocorrelation(data: &[f64], lag: usize) -> Option<f64> {
 pub struct LjungBox {
     /// The statistic.
     pub q: f64,
-    /// How many lags it sums over; the degrees of freedom.
+    /// Number of lags in the sum; the degrees of freedom.
     pub lags: usize,
     /// The probability of a greater `q` for independent values.
     pub p: f64,
@@ -71,7 +71,7 @@ pub fn ljung_box(data: &[f64], lags: usize) -> Option<LjungBox> {
     (q.is_finite() && p.is_finite()).then_some(LjungBox { q, lags, p })
 }
 
-/// How many independent values would tell the mean as well as these dependent ones do.
+/// Number of independent values that determine the mean as precisely as these dependent ones do.
 ///
 /// `n / t` with `t = -1 + 2 sum_m (r_2m + r_(2m+1))`, summed from `m = 0` for as long as the
 /// pairs are positive: the initial positive sequence estimator of Geyer, "Practical Markov
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_series_is_summed_as_a_short_one() {
+    fn long_series_is_summed_like_a_short_one() {
         let value =
             |i: usize| 10.0 * (i as f64 / 8_000.0).sin() + ((i * 7919) % 1009) as f64 / 500.0;
         let data: Vec<f64> = (0..DIRECT_MAX + 1).map(value).collect();
@@ -188,7 +188,7 @@ mod tests {
     fn far_apart_values_do_not_overflow() {
         let data = [1e300, -1e300, 1e300, -1e300];
         assert!((lag1(&data).unwrap() + 0.75).abs() < 1e-12);
-        // Here the deviations themselves do.
+        // Here the deviations themselves overflow.
         assert_eq!(lag1(&[f64::MAX, -f64::MAX, f64::MAX]), None);
     }
 }

@@ -7,12 +7,12 @@ const SEGMENT_MIN: usize = 2;
 
 /// The places at which the mean shifts, each the index of the first value of a new level.
 ///
-/// PELT minimises `sum over segments of [sum (x - mean)^2 / s^2] + penalty * changes` exactly:
-/// the Gaussian cost with the noise `s` known, which is estimated from the differences of
-/// neighbours, `s = median |x_(t+1) - x_t| / (0.6745 sqrt(2))` (the MAD about 0), so that the
-/// shifts themselves do not inflate it. When more than half of the neighbours are equal, it
-/// is the root mean square of the differences over `sqrt(2)` instead. Segments hold at
-/// least 2 values. Of equally good solutions the one whose last change is the earliest is taken.
+/// PELT minimises `sum over segments of [sum (x - mean)^2 / s^2] + penalty * changes` exactly. That is the
+/// Gaussian cost with the noise `s` known. `s = median |x_(t+1) - x_t| / (0.6745 sqrt(2))`, the MAD about 0, is
+/// estimated from the differences of neighbours, so that the shifts themselves do not inflate it. When more
+/// than half of the neighbours are equal, `s` is the root mean square of the differences over `sqrt(2)`.
+/// Segments hold at least 2 values. Of equally good solutions the one whose last change is the earliest is
+/// taken.
 ///
 /// `penalty` is what a change must save, in units of `s^2`. The default is [`changepoint_penalty`]. On
 /// independent normal values it finds a change in 2 % of series or less; of values with a long

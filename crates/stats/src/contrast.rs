@@ -18,16 +18,17 @@ pub struct Contrast {
     pub df: f64,
 }
 
-/// Compares two groups by the spread that they have in common; either may have a single value.
+/// Compares two groups by their common spread; either may have a single value.
 ///
-/// `s^2 = (sum (x - m1)^2 + sum (y - m2)^2) / df`, `df = n1 + n2 - 2`, at least 1, and the standard error of `m2 - m1` is
-/// `s sqrt(1/n1 + 1/n2)`. With two values or more in each group this is Student's t test ([`crate::student`]); with a single
-/// new value its interval around `m1` is the prediction interval for that value. `sd_least` is the resolution of the values:
-/// a spread that is smaller is raised to it. It assumes independent values that are about normal, with equal variances. Sources:
-/// Fisher, Metron 5 (1925) 90-104; for the prediction Hahn and Meeker, Statistical Intervals (1991), 4.7.
+/// `s^2 = (sum (x - m1)^2 + sum (y - m2)^2) / df` with `df = n1 + n2 - 2`, at least 1. The standard error of
+/// `m2 - m1` is `s sqrt(1/n1 + 1/n2)`. With two values or more in each group this is Student's t test
+/// ([`crate::student`]). With a single new value the interval around `m1` is the prediction interval for that
+/// value. `sd_least` is the resolution of the values: a smaller spread is raised to it. The test assumes
+/// independent values that are about normal, with equal variances. Sources: Fisher, Metron 5 (1925) 90-104; for
+/// the prediction Hahn and Meeker, Statistical Intervals (1991), 4.7.
 ///
-/// `None` where a group is empty, where the two have fewer than three values together, when a value is not finite, when
-/// `sd_least` is negative or not finite, or on overflow.
+/// `None` where a group is empty, or the two have fewer than three values together; also when a value or
+/// `sd_least` is not finite, when `sd_least` is negative, or on overflow.
 pub fn contrast(base: &[f64], new: &[f64], sd_least: f64) -> Option<Contrast> {
     let (n1, n2) = (base.len() as f64, new.len() as f64);
     let df = n1 + n2 - 2.0;
@@ -48,7 +49,7 @@ pub fn contrast(base: &[f64], new: &[f64], sd_least: f64) -> Option<Contrast> {
     })
 }
 
-/// The standard deviation of a single value is 0.
+/// Mean and standard deviation; the latter is 0 for a single value.
 fn mean_and_sd(data: &[f64]) -> Option<(f64, f64)> {
     let x = sorted(data)?;
     let sd = if x.len() < 2 { 0.0 } else { sd_of_sorted(&x)? };

@@ -17,7 +17,7 @@ pub fn welch_dependent(base: &[f64], new: &[f64], confidence: f64) -> Option<TTe
 
 fn worth(data: &[f64]) -> Option<Sample> {
     let sample = Sample::new(data)?;
-    // Where all values are equal there is no correlation, and no variance that it could raise.
+    // Equal values have no correlation, and no variance that it could raise.
     let n = effective_sample_size(data).map_or(sample.n, |n| n.max(2.0));
     Some(Sample { n, ..sample })
 }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn without_correlation_it_is_the_plain_test() {
-        // Alternating values are not taken for more than they are.
+        // Alternating values do not count as more than they are.
         let series = |from: f64| -> Vec<f64> { (0..20).map(|i| from + f64::from(i % 2)).collect() };
         let (base, new) = (series(10.0), series(10.5));
         assert_eq!(welch(&base, &new, 0.95), welch_dependent(&base, &new, 0.95));

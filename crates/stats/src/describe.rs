@@ -25,7 +25,7 @@ pub fn median(data: &[f64]) -> Option<f64> {
     Some(median_of(&mut data.to_vec()))
 }
 
-/// The median of finite data in any order, of which there is some. By selection: sorting costs several times as much.
+/// Median of non-empty finite data in any order. By selection: sorting costs several times as much.
 fn median_of(data: &mut [f64]) -> f64 {
     let is_odd = data.len() % 2 == 1;
     let middle = data.len() / 2;
@@ -83,7 +83,7 @@ pub fn mad(data: &[f64]) -> Option<f64> {
     sorted(data).map(|x| mad_of_sorted(&x))
 }
 
-/// Always finite: single deviations may overflow, but never half of them.
+/// Median absolute deviation of sorted data; always finite, because at most half of the deviations overflow.
 pub(crate) fn mad_of_sorted(x: &[f64]) -> f64 {
     let centre = median_of_sorted(x);
     let mut deviations: Vec<f64> = x.iter().map(|v| (v - centre).abs()).collect();
@@ -97,7 +97,7 @@ pub fn mean(data: &[f64]) -> Option<f64> {
     mean_of_sorted(&sorted(data)?)
 }
 
-/// Sums in ascending order, so that the order of the trials does not affect rounding.
+/// Mean of sorted data. Sums in ascending order, so that the order of the trials does not affect rounding.
 pub(crate) fn mean_of_sorted(x: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let rough = x.iter().sum::<f64>() / n;

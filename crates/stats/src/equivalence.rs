@@ -19,16 +19,14 @@ pub struct Equivalence {
 
 /// Two one-sided tests of equivalence of the ratio new/base within `1/(1+margin)..(1+margin)`.
 ///
-/// With `d` the difference of the mean logarithms, `se` and `df` those of Welch's test, and
-/// `L = ln(1 + margin)`: `p = max(P(T >= (d + L) / se), P(T <= (d - L) / se))`. It assumes
-/// independent values whose logarithms have means that are about normal. Source: Schuirmann, "A
-/// comparison of the two one-sided tests procedure and the power approach", J. Pharmacokinet.
-/// Biopharm. 15 (1987), with Welch's standard error.
+/// With `d` the difference of the mean logarithms, `se` and `df` as in Welch's test, and `L = ln(1 + margin)`:
+/// `p = max(P(T >= (d + L) / se), P(T <= (d - L) / se))`. It assumes independent values whose logarithms have
+/// means that are about normal. Source: Schuirmann, "A comparison of the two one-sided tests procedure and the
+/// power approach", J. Pharmacokinet. Biopharm. 15 (1987), with Welch's standard error.
 ///
-/// Where neither sample varies, p is 0 for a ratio inside the margin and 1 for one on it or
-/// outside, and the interval has no width. `None` below two values in either sample, when a value
-/// is not finite and positive, when `margin` is not finite and positive, when `alpha` is not
-/// between 0 and 0.5, or when the ratio overflows.
+/// Where neither sample varies, p is 0 for a ratio inside the margin and 1 for one on it or outside, and the
+/// interval has no width. `None` below two values in either sample, or when a value or `margin` is not finite
+/// and positive; also when `alpha` is not between 0 and 0.5, or when the ratio overflows.
 pub fn tost_log(base: &[f64], new: &[f64], margin: f64, alpha: f64) -> Option<Equivalence> {
     let (base, new) = (Sample::new(&logs(base)?)?, Sample::new(&logs(new)?)?);
     tost_of(&base, &new, margin, alpha)

@@ -5,18 +5,21 @@ use crate::interval::{Interval, coverage, greatest_rank, is_confidence};
 
 /// The interpolated order-statistic interval of the median: narrower than [`median_interval`](crate::median_interval), and not exact.
 ///
-/// With `k` as there, `c_k` the coverage of rank `k` and `c` the confidence asked for, `i = (c_k - c) / (c_k - c_(k+1))` and
-/// `w = (n - k) i / (k + (n - 2k) i)`, it runs from `(1 - w) x_(k) + w x_(k+1)` to `(1 - w) x_(n+1-k) + w x_(n-k)`. The coverage is
-/// exact for the Laplace distribution and within 0.6 % for other symmetric distributions of one hump; between two groups of
-/// values it is not (docs/VALIDATION.md, "Intervals"). Source: Hettmansperger and Sheather, "Confidence intervals based on
-/// interpolated order statistics", Statistics and Probability Letters 4 (1986) 75-79.
+/// `k` is the rank that [`median_interval`](crate::median_interval) takes, `c_k` the coverage of rank `k`, and
+/// `c` the confidence asked for. With `i = (c_k - c) / (c_k - c_(k+1))`, `w = (n - k) i / (k + (n - 2k) i)`.
+/// The lower end is `(1 - w) x_(k) + w x_(k+1)`, the upper one `(1 - w) x_(n+1-k) + w x_(n-k)`. The coverage is
+/// exact for the Laplace distribution and within 0.6 % for other symmetric distributions of one hump. Between
+/// two groups of values it is not (docs/VALIDATION.md, "Intervals"). Source: Hettmansperger and Sheather,
+/// "Confidence intervals based on interpolated order statistics", Statistics and Probability Letters 4 (1986)
+/// 75-79.
 ///
-/// `None` as there; the ends are at least as far apart as those of the next rank.
+/// `None` as for [`median_interval`](crate::median_interval). The ends are at least as far apart as in the
+/// interval of the next rank.
 pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Interval> {
     median_interpolated_of_sorted(&sorted(data)?, confidence)
 }
 
-/// The same of ascending data.
+/// Interpolated interval of the median of ascending data.
 pub(crate) fn median_interpolated_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
     if !is_confidence(confidence) {
         return None;

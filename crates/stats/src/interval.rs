@@ -56,8 +56,8 @@ impl Interval {
 /// Nonparametric Statistics, 3rd ed. (1999), section 3.2; David and Nagaraja, Order
 /// Statistics, 3rd ed. (2003), section 7.1.
 ///
-/// `None` when `n` is too small for the confidence even from the least to the greatest value
-/// (below 6 for 0.95), when a value is not finite, or when `confidence` is not between 0 and 1.
+/// `None` when `n` is too small for the confidence even from the least to the greatest value (below 6 for
+/// 0.95); also when a value is not finite, or `confidence` is not between 0 and 1.
 pub fn median_interval(data: &[f64], confidence: f64) -> Option<Interval> {
     median_interval_of_sorted(&sorted(data)?, confidence)
 }
@@ -76,17 +76,18 @@ pub(crate) fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<In
     })
 }
 
-/// Half of the width that [`median_interval`] has on average for so many independent normal values, in standard deviations.
+/// Mean half-width of [`median_interval`] for `n` independent normal values, in standard deviations.
 ///
-/// The mean of the order statistic `x_(r)` of `n` is about the normal quantile of `(r - 3/8) / (n + 1/4)`: Blom, Statistical
-/// Estimates and Transformed Beta-Variables (1958). `None` as there.
+/// The mean of the order statistic `x_(r)` of `n` is about the normal quantile of `(r - 3/8) / (n + 1/4)`:
+/// Blom, Statistical Estimates and Transformed Beta-Variables (1958). `None` as for [`median_interval`].
 pub fn median_interval_reach(n: usize, confidence: f64) -> Option<f64> {
     Some(end_of_median_interval(n, confidence)?.0)
 }
 
-/// The upper end of [`median_interval`] for so many independent normal values: its mean above the median and its standard deviation,
-/// both in standard deviations of the values. About: that of the order statistic `x_(r)` is `sqrt(p (1-p) / (n+2)) / f(F^-1(p))` with
-/// `p = (r - 3/8) / (n + 1/4)`; David and Nagaraja, Order Statistics, 3rd ed. (2003), 4.6.
+/// Upper end of [`median_interval`] for `n` independent normal values: its mean above the median and its
+/// standard deviation, both in standard deviations of the values. Approximate: the order statistic `x_(r)` has
+/// the standard deviation `sqrt(p (1-p) / (n+2)) / f(F^-1(p))` with `p = (r - 3/8) / (n + 1/4)`; David and
+/// Nagaraja, Order Statistics, 3rd ed. (2003), 4.6.
 pub(crate) fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, f64)> {
     if !is_confidence(confidence) {
         return None;
@@ -143,7 +144,7 @@ pub(crate) fn mean_interval_of(n: usize, mean: f64, sd: f64, confidence: f64) ->
     Interval::between(mean - margin, mean + margin, confidence)
 }
 
-/// Whether it lies between 0 and 1, both excluded.
+/// Whether a confidence is between 0 and 1, both excluded.
 pub(crate) fn is_confidence(confidence: f64) -> bool {
     confidence > 0.0 && confidence < 1.0
 }

@@ -6,29 +6,29 @@ use serde::Serialize;
 /// The model `T(s) = t0 + s / bandwidth`, fitted to times of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyBandwidth {
-    /// The fixed cost of a request, in the unit of the times; at least 0.
+    /// Fixed cost of a request, in the unit of the times; at least 0.
     pub t0: f64,
-    /// The rate that ever larger requests tend to, in units of size per unit of time.
+    /// Rate approached by ever larger requests, in units of size per unit of time.
     pub bandwidth: f64,
-    /// The size at which half of that rate is reached, `t0 * bandwidth`, in the unit of the sizes.
+    /// Size at which half of that rate is reached, `t0 * bandwidth`, in the unit of the sizes.
     pub n_half: f64,
-    /// The greatest `|T(s) / T - 1|` of the points.
+    /// Greatest `|T(s) / T - 1|` of the points.
     pub relative_error_max: f64,
 }
 
 /// Fits `T(s) = t0 + s / B` by least squares of the relative error.
 ///
-/// It minimises `sum((t0 u_i + b v_i - 1)^2)` with `u = 1/T`, `v = s/T`, `b = 1/B`, that is,
-/// with weights `1/T^2`, so that small and large sizes count alike. It has a closed form:
-/// `b` from the part of `v` that is orthogonal to `u`, then `t0`. When that gives `t0 < 0` it
-/// is set to 0 and `b = sum(v) / sum(v^2)`, the minimum under `t0 >= 0`. It assumes a spread
-/// proportional to the time, and the same mechanism at all sizes; the relative errors tell
-/// when that fails. Source: Hockney, "The communication challenge for MPP: Intel Paragon and
-/// Meiko CS-2", Parallel Computing 20 (1994) 389-398, for the model and `n1/2`.
+/// It minimises `sum((t0 u_i + b v_i - 1)^2)` with `u = 1/T`, `v = s/T`, `b = 1/B`. The weights are thus
+/// `1/T^2`, and small and large sizes count alike. The solution has a closed form: `b` from the part of `v`
+/// that is orthogonal to `u`, then `t0`. When that gives `t0 < 0`, `t0` is set to 0 and `b = sum(v) /
+/// sum(v^2)`, the minimum under `t0 >= 0`. The fit assumes a spread proportional to the time, and the same
+/// mechanism at all sizes; the relative errors tell when that fails. Source: Hockney, "The communication
+/// challenge for MPP: Intel Paragon and Meiko CS-2", Parallel Computing 20 (1994) 389-398, for the model and
+/// `n1/2`.
 ///
-/// `None` when the slices differ in length, with fewer than two different sizes, when a
-/// size or a time is not positive and finite, when the times do not grow with the size (no
-/// finite bandwidth), or when a result overflows or a bandwidth vanishes.
+/// `None` when the slices differ in length, with fewer than two different sizes, or when a size or a time is
+/// not positive and finite. `None` also when the times do not grow with the size (no finite bandwidth), when a
+/// result overflows, or when a bandwidth vanishes.
 pub fn fit_latency_bandwidth(sizes: &[f64], times: &[f64]) -> Option<LatencyBandwidth> {
     let positive = |x: &f64| *x > 0.0 && x.is_finite();
     if sizes.len() != times.len() || !sizes.iter().chain(times).all(positive) {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bandwidth_too_small_for_a_number_is_none() {
+    fn vanishing_bandwidth_is_none() {
         let sizes = [
             5.960201100481243e-309, 4.228905547117721e-282, 7.55362946637953e-309,
         ];

@@ -12,20 +12,21 @@ const N_MIN: usize = 8;
 /// The fewest values of a group; fewer are outliers.
 const GROUP_MIN: usize = 3;
 
-/// Each group has at least the n-th part of the values, for this n.
+/// Reciprocal of the least share of the values in each group.
 const GROUP_SHARE: usize = 10;
 
-/// Two groups must have a higher Ashman's D. Cutting one group in two gives at most 2.4 for a uniform shape, 2.9 for a normal and
-/// 3.1 for an exponential one, for many values.
+/// Least Ashman's D of two groups. Cutting one group in two gives at most 2.4 for a uniform shape, 2.9 for a
+/// normal and 3.1 for an exponential one, for many values.
 const SEPARATION_MIN: f64 = 3.5;
 
-/// How many times as wide as the wider of two groups the gap between them is at least, where values are too few for a shape.
+/// Least ratio of the gap between two groups to the width of the wider one, where values are too few for a
+/// shape.
 const GAP_MIN: f64 = 8.0;
 
-/// The fewest values that can be two groups by the gap between them.
+/// Fewest values that can be two groups by the gap between them.
 const GAP_N_MIN: usize = 6;
 
-/// Two groups that lie far apart for their widths.
+/// Two groups far apart for their widths.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TwoLevels {
     /// The share of the values in the lower group.
@@ -39,17 +40,19 @@ pub struct TwoLevels {
 /// Two groups by the gap between them alone, for samples too small for [`two_modes`] and for values that repeat: each group has at
 /// least 3 values and a tenth of all, and the gap is at least 8 times as wide as the wider group.
 ///
-/// By simulation (60,000 samples each of 6, 7, 8 and 10 values) that holds for at most 0.1 % of normal, uniform, exponential, Laplace
-/// and t samples with 3 degrees of freedom. Equal values are a group of no width: two distinct values are two groups, too. Whether
-/// these are further apart than a clock's step is up to the caller.
+/// By simulation (60,000 samples each of 6, 7, 8 and 10 values) two groups are found in at most 0.1 % of
+/// samples of one distribution: normal, uniform, exponential, Laplace, and t with 3 degrees of freedom. Equal
+/// values are a group of no width, so that two distinct values are two groups, too. Whether these are further
+/// apart than a clock's step is up to the caller.
 ///
 /// `None` below 6 values, when one is not finite, and when all are equal.
 pub fn two_levels(data: &[f64]) -> Option<TwoLevels> {
     two_levels_among(data, 1)
 }
 
-/// As [`two_levels`] for one of so many samples, any of which would be shown: the gap has to be wider by the `(n - 2)`-th root of their
-/// number, because the chance that both groups of one shape lie within a share `w` of the gap falls with the power `n - 2` of `w`.
+/// As [`two_levels`] for one of `samples` samples, any of which would be shown. The gap has to be wider by the
+/// `(n - 2)`-th root of their number. The reason: the chance that both groups of one shape are within a share
+/// `w` of the gap falls with the power `n - 2` of `w`.
 pub fn two_levels_among(data: &[f64], samples: usize) -> Option<TwoLevels> {
     let x = sorted(data)?;
     let n = x.len();
@@ -83,7 +86,7 @@ pub struct Modality {
     pub high_median: f64,
     /// The advantage of two groups over the best single shape: difference of the log-likelihoods, in natural units.
     pub evidence: f64,
-    /// By how much that is above the margin for so many values.
+    /// Excess of the evidence over the margin for this number of values.
     pub excess: f64,
     /// Ashman's D: the distance of the groups' means over their root mean square deviation.
     pub separation: f64,
@@ -100,8 +103,9 @@ impl From<Modality> for TwoLevels {
 }
 
 impl Modality {
-    /// Whether it stands as one of so many samples, any of which would be shown: the chance that one group is flagged falls at least as fast
-    /// as the exponential of the excess, so that the logarithm of their number is Bonferroni's correction.
+    /// Whether the finding is valid as one of `samples` samples, any of which would be shown. The chance that
+    /// one group is flagged falls at least as fast as the exponential of the excess, so the logarithm of their
+    /// number is Bonferroni's correction.
     pub fn stands_among(&self, samples: usize) -> bool {
         self.excess > (samples.max(1) as f64).ln()
     }
@@ -109,22 +113,22 @@ impl Modality {
 
 /// Flags a sample that looks like two groups; a cautious screen, not a test with a p-value.
 ///
-/// The sorted values are cut where two normal groups of one standard deviation are most
-/// likely: the cut with the greatest
-/// `-(n/2) ln(2 pi e W / n) + n1 ln(n1 / n) + n2 ln(n2 / n)`, `W` the sum of squares within the
-/// groups (Symons, "Clustering criteria and multivariate normal mixtures", Biometrics 37 (1981)
-/// 35-43). Each group holds at least 3 values and a tenth of all. The sample is flagged when
+/// The sorted values are cut where two normal groups of one standard deviation are most likely. That is the cut
+/// with the greatest `-(n/2) ln(2 pi e W / n) + n1 ln(n1 / n) + n2 ln(n2 / n)`. `W` is the sum of squares
+/// within the groups. Source: Symons, "Clustering criteria and multivariate normal mixtures", Biometrics 37
+/// (1981) 35-43. Each group holds at least 3 values and a tenth of all. The sample is flagged when both
+/// conditions hold:
 ///
-/// - that exceeds, by more than `3.4 + 14 / n`, the log-likelihood of the best single shape
-///   among normal, uniform, Laplace, exponential and shifted lognormal (five shifts), the skewed
-///   ones both ways round: a long tail is not a second group; and
-/// - the groups are clearly apart: `D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) > 3.5` (Ashman,
-///   Bird and Zepf, Astronomical Journal 108 (1994) 2348-2361).
+/// - The log-likelihood of the cut exceeds the one of the best single shape by more than `3.4 + 14 / n`. The shapes
+///   are normal, uniform, Laplace, exponential and shifted lognormal (five shifts). The skewed ones are taken both ways
+///   round, because a long tail is not a second group.
+/// - The groups are clearly apart: `D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) > 3.5` (Ashman, Bird and Zepf,
+///   Astronomical Journal 108 (1994) 2348-2361).
 ///
-/// The margin was set by simulation: for `n` from 8 to 200, less than 1 % of normal,
-/// lognormal, exponential, gamma, Laplace and t samples are flagged. That caution costs
-/// power: groups in shares 30/70 are found nearly always at 8 standard deviations apart with
-/// `n = 20`, at 6 with `n = 40`, at 5 with `n = 60`, at 4 with `n = 150`.
+/// The margin was set by simulation: for `n` from 8 to 200, less than 1 % of normal, lognormal, exponential,
+/// gamma, Laplace and t samples are flagged. That caution costs power. Groups in shares 30/70 are found nearly
+/// always only when they are far apart: 8 standard deviations with `n = 20`, 6 with `n = 40`, 5 with `n = 60`,
+/// 4 with `n = 150`.
 ///
 /// Equal values are taken as rounded: they are spread over the smallest difference that the
 /// data show, so that a coarse clock makes no groups, and neither do two distinct values.
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_are_two_levels_only_with_a_gap_far_wider_than_they_scatter() {
+    fn few_values_need_a_very_wide_gap() {
         let levels =
             |data: &[f64]| two_levels(data).map(|l| (l.low_share, l.low_median, l.high_median));
         let apart = [24.0, 287.0, 25.0, 286.0, 24.5, 287.0];
@@ -271,7 +275,7 @@ mod tests {
             Some((0.5, 1.0, 2.0))
         );
         for one in [
-            // Two values are outliers, no group.
+            // Two values are outliers, not a group.
             &[1.0, 1.0, 1.0, 1.0, 9.0, 9.0][..],
             &[1.0, 1.5, 2.0, 5.9, 6.0, 6.1],
             &[1.0; 6],

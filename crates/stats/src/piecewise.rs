@@ -14,10 +14,10 @@ use spline::Spline;
 /// The fewest resamples for an interval at [`CONFIDENCE`].
 const RESAMPLES_MIN: usize = 40;
 
-/// A place where the curve bends.
+/// A bend of the curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Breakpoint {
-    /// Its place, in the unit of `x`.
+    /// Position, in the unit of `x`.
     pub x: f64,
     /// Percentile bootstrap interval of the place at [`CONFIDENCE`], in the unit of `x`. `None`
     /// without repeated trials or with less than 40 resamples.
@@ -64,16 +64,16 @@ fn slope(from: (f64, f64), to: (f64, f64)) -> f64 {
 
 /// Fits straight pieces to the medians of the trials at each `x`, in log2-log2 space.
 ///
-/// `curve` holds each `x` once, in any order, with the trials' values there. With
-/// `k = 0..=breakpoints_max` breakpoints the weighted sum of squares
-/// `RSS = sum w_i (log2 median_i - f(log2 x_i))^2` is minimised over the places of the breakpoints and
-/// the values at them: each breakpoint in turn moves over candidate places a quarter of a point apart
-/// until none moves, from several starts, and golden sections follow. Breakpoints lie at least one point
-/// apart from the ends and from each other. The weights are `1 / v_i`, `v_i = (pi/2) s_i^2 / m_i` the
-/// variance of the median of `m_i` trials, scaled to a mean of 1. `s_i^2` is the square of
-/// 1.4826 MAD of the trials' logarithms, pulled towards the typical one (the median over the points) as
-/// if that came from ten trials more, so that no weight is infinite. Weights are equal when no
-/// spread is known.
+/// `curve` holds each `x` once, in any order, with the trials' values there. For each `k =
+/// 0..=breakpoints_max`, the weighted sum of squares `RSS = sum w_i (log2 median_i - f(log2 x_i))^2` is
+/// minimised. What varies are the places of the `k` breakpoints and the values at them. Each breakpoint in turn
+/// moves over candidate places a quarter of a point apart until none moves, from several starts; golden
+/// sections follow. Breakpoints lie at least one point apart from the ends and from each other.
+///
+/// The weights are `1 / v_i`, scaled to a mean of 1. `v_i = (pi/2) s_i^2 / m_i` is the variance of the median
+/// of `m_i` trials. `s_i^2` is the square of 1.4826 MAD of the trials' logarithms. It is pulled towards the
+/// typical one (the median over the points) as if that came from ten trials more, so that no weight is
+/// infinite. Weights are equal when no spread is known.
 ///
 /// The number of breakpoints is that with the least `n ln(max(RSS / n, v)) + n p ln n / (n - p - 2)`,
 /// `p = 2k + 2`: the BIC with the correction for few points of McQuarrie, "A small-sample correction

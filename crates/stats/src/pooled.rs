@@ -19,23 +19,24 @@ const CLUSTERS_MAX: usize = 1000;
 /// A quantity of pooled values, with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pooled {
-    /// Its value over all clusters.
+    /// Value over all clusters.
     pub estimate: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end; `None` where there are too few values for one.
+    /// Upper end of the interval; `None` if there are too few values for one.
     pub high: Option<f64>,
 }
 
 /// The quantile `q` of the values of several clusters, with an interval that holds for values that depend on each other
 /// within a cluster. A cluster is given as ascending values, each with how often it occurs.
 ///
-/// The interval is the hull of two. One runs between the order statistics of [`crate::quantile_ranks`], which is exact for
-/// independent values, and which no interval can be shorter than. The other is the expanded percentile interval of the
-/// bootstrap over clusters: whole clusters are drawn with replacement, and the interval runs between two quantiles of the
-/// results, at `Φ(∓t sqrt(k / (k - 1)))` with `t` the quantile of Student's t with `k - 1` degrees of freedom, for `k`
-/// clusters. Source: Davison and Hinkley, Bootstrap Methods and their Application (1997), 3.8, for clusters; Hesterberg,
-/// "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015), 4.5, for the expansion.
+/// The interval is the hull of two. One runs between the order statistics of [`crate::quantile_ranks`], which
+/// is exact for independent values, and which no interval can be shorter than. The other is the expanded
+/// percentile interval of the bootstrap over clusters. For it whole clusters are drawn with replacement. It
+/// runs between two quantiles of the results, at `Φ(∓t sqrt(k / (k - 1)))`. There `k` is the number of clusters
+/// and `t` the quantile of Student's t with `k - 1` degrees of freedom. Source: Davison and Hinkley, Bootstrap
+/// Methods and their Application (1997), 3.8, for clusters; Hesterberg, "What Teachers Should Know About the
+/// Bootstrap", The American Statistician 69 (2015), 4.5, for the expansion.
 ///
 /// Equal seeds give equal intervals. `None` below 6 clusters with values, when the values are too few even for a lower end,
 /// and when `q` or `confidence` is not between 0 and 1.
@@ -121,9 +122,9 @@ struct Table {
     rows: Vec<Cluster>,
 }
 
-/// One cluster.
+/// One cluster of the table.
 struct Cluster {
-    /// Number of its values up to each distinct value.
+    /// Number of the cluster's values up to each distinct value.
     cumulative: Vec<u64>,
     sum: f64,
 }
@@ -229,7 +230,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// Clusters of `size` exponential values with mean 1, each cluster slower by a factor of its own.
+    /// Clusters of `size` exponential values with mean 1, each cluster slower by its own factor.
     fn clusters(seed: u64, count: usize, size: usize, spread: f64) -> Vec<Vec<(f64, u64)>> {
         let mut draws = Resampler::new(seed);
         let mut uniform = move || (draws.index(1 << 30) as f64 + 0.5) / f64::from(1 << 30);
@@ -269,8 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_true_quantile_as_often_as_it_says() {
-        // -ln(0.01) is the 99th percentile of an exponential; with a spread of 0.3 that of the mixture by numerical integration.
+    fn interval_covers_the_quantile_as_stated() {
+        // -ln(0.01) is the 99th percentile of an exponential; with a spread of 0.3, the mixture's percentile by
+        // numerical integration.
         for (spread, truth) in [(0.0, 4.605), (0.3, 5.359)] {
             let mut held = 0;
             for seed in 0..200 {

@@ -7,15 +7,14 @@ use crate::binomial::lower_tail;
 /// Larger counts are not exact as `f64`.
 const N_MAX: u64 = 1 << 53;
 
-/// The ranks, from 1, between whose order statistics the quantile `q` lies, each `None` where there are too few values for that
-/// end, and the confidence of the interval between those that there are.
+/// Ranks, from 1, of the order statistics around the quantile `q`, and the confidence of the interval between
+/// them. Each rank is `None` if there are too few values for that end.
 ///
-/// With `B ~ Binomial(n, q)` the lower rank `l` is the greatest with
-/// `P(B <= l - 1) <= (1 - confidence) / 2`, the upper one `u` the least with
-/// `P(B >= u) <= (1 - confidence) / 2`: each end misses with no more than half of what is
-/// allowed. The confidence achieved is `1 - P(B <= l - 1) - P(B >= u)`. The cost hardly grows
-/// with `n`. Source: Conover, Practical Nonparametric Statistics, 3rd ed. (1999), section
-/// 3.2; David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
+/// Let `B ~ Binomial(n, q)`. The lower rank `l` is the greatest with `P(B <= l - 1) <= (1 - confidence) / 2`.
+/// The upper rank `u` is the least with `P(B >= u) <= (1 - confidence) / 2`. Each end thus misses with no more
+/// than half of what is allowed. The confidence achieved is `1 - P(B <= l - 1) - P(B >= u)`. The cost hardly
+/// grows with `n`. Source: Conover, Practical Nonparametric Statistics, 3rd ed. (1999), section 3.2; David and
+/// Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
 ///
 /// For 0.95 both ends take 6 values at `q = 0.5`, 368 at 0.99, 3688 at 0.999. There is no rank when `q` or `confidence` is not
 /// between 0 and 1, or when `n` is above `2^53`.
@@ -42,7 +41,7 @@ fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
     let count = n as f64;
     let miss = |rank: u64| lower_tail(count, q, rank as f64 - 1.0);
     let fits = |rank: u64| miss(rank) <= allowed + ROUNDING;
-    // Less than half is allowed, so the rank is at most that of the median of B.
+    // Less than half is allowed, so the rank is at most the rank of B's median.
     let (mut yes, mut no) = (0, ((count * q).ceil() as u64).clamp(1, n) + 1);
     while no - yes > 1 {
         let middle = u64::midpoint(yes, no);
@@ -55,9 +54,9 @@ fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
     (yes > 0).then(|| (yes, miss(yes)))
 }
 
-/// Bounds for a share of which `k` of `n` draws were seen, each wrong with a probability of at most `alpha`: those of Clopper
-/// and Pearson, between quantiles of beta distributions. `k` and `n` need not be whole: draws that depend on each other count
-/// as fewer. Source: Clopper and Pearson, Biometrika 26 (1934).
+/// Clopper and Pearson's bounds for a share after `k` of `n` draws, each wrong with a probability of at most
+/// `alpha`; they are quantiles of beta distributions. `k` and `n` need not be whole: dependent draws count as
+/// fewer. Source: Clopper and Pearson, Biometrika 26 (1934).
 ///
 /// `None` unless `0 <= k <= n`, `n > 0` and `alpha` is between 0 and 1.
 pub fn share_bounds(k: f64, n: f64, alpha: f64) -> Option<(f64, f64)> {

@@ -7,20 +7,20 @@ use crate::rank_sum;
 /// How a p-value was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankMethod {
-    /// From all ways to assign the ranks.
+    /// By all ways to assign the ranks.
     Exact,
-    /// From the normal approximation.
+    /// By the normal approximation.
     Asymptotic,
 }
 
 /// The result of a Mann-Whitney test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MannWhitney {
-    /// The pairs in which the value of `new` is the greater, ties counting one half.
+    /// Number of pairs in which the value of `new` is the greater, ties counting one half.
     pub u: f64,
     /// Two-sided p-value: of a U at least so far out, if both samples came from one distribution.
     pub p: f64,
-    /// How `p` was found.
+    /// Method by which `p` was computed.
     pub method: RankMethod,
 }
 
@@ -32,11 +32,10 @@ pub struct MannWhitney {
 /// as they are tied, so that p is exact given the ties. It assumes independent values; a small p
 /// says that one sample tends to have the greater values.
 ///
-/// Exact as long as counting takes at most 5e7 steps: to 60 values in each sample without ties,
-/// to 50 with them. Beyond that the normal approximation with variance
-/// `m n / 12 ((N+1) - sum(t^3 - t) / (N (N-1)))`, `t` running over the sizes of the ties, and a
-/// continuity correction of 1/2. Source: Mann and Whitney, Ann. Math. Statist. 18 (1947);
-/// Lehmann, Nonparametrics (1975), 1.2 to 1.4.
+/// Exact as long as counting takes at most 5e7 steps: to 60 values in each sample without ties, to 50 with
+/// them. Beyond that p comes from the normal approximation with a continuity correction of 1/2. Its variance is
+/// `m n / 12 ((N+1) - sum(t^3 - t) / (N (N-1)))`, `t` running over the sizes of the ties. Source: Mann and
+/// Whitney, Ann. Math. Statist. 18 (1947); Lehmann, Nonparametrics (1975), 1.2 to 1.4.
 ///
 /// p is 1 where all values are equal. `None` when a sample is empty or a value is not finite.
 pub fn mann_whitney(base: &[f64], new: &[f64]) -> Option<MannWhitney> {
@@ -58,10 +57,9 @@ pub fn mann_whitney(base: &[f64], new: &[f64]) -> Option<MannWhitney> {
 
 /// The probability that a value of `new` is greater than one of `base`, ties counting one half.
 ///
-/// `A12 = U / (m n)`: 0.5 is no difference, 0 and 1 are complete separation, whatever the unit.
-/// Source: Vargha and Delaney, "A critique and improvement of the CL common language effect
-/// size statistics", J. Educ. Behav. Stat. 25 (2000). `None` when a sample is empty or a value
-/// is not finite.
+/// `A12 = U / (m n)`: 0.5 means no difference, 0 and 1 mean complete separation, whatever the unit. Source:
+/// Vargha and Delaney, "A critique and improvement of the CL common language effect size statistics", J. Educ.
+/// Behav. Stat. 25 (2000). `None` when a sample is empty or a value is not finite.
 pub fn a12(base: &[f64], new: &[f64]) -> Option<f64> {
     let ranks = Ranks::new(base, new)?;
     Some(ranks.u() / (ranks.base as f64 * ranks.new as f64))

@@ -25,7 +25,7 @@ pub(crate) fn probabilities(scores: &[u64], size: usize) -> Option<Vec<f64>> {
     for (i, &score) in scores.iter().enumerate() {
         for chosen in (1..=size.min(i + 1)).rev() {
             let others = chosen - 1;
-            // The sum of the others cannot exceed that of the scores just before this one.
+            // The other scores cannot add up to more than the largest ones before this score.
             let reach = (sum_before[i] - sum_before[i - others]) as usize;
             let (fewer, more) = counts.split_at_mut(chosen);
             let to = &mut more[0][score as usize..];

@@ -5,7 +5,7 @@ use crate::interpolated::median_interpolated_of_sorted;
 use crate::interval::{Interval, is_confidence, median_interval_of_sorted};
 use crate::ratio::{Ratio, sorted_positive};
 
-/// The widest gap of six values that still lie together, over their range.
+/// Widest gap of six values that still count as one group, over their range.
 const GAP_OF_SIX: f64 = 0.6;
 
 /// The median of a sample with the ends of its interval.
@@ -21,10 +21,12 @@ pub struct MedianEnds {
 
 /// The interval of the difference of two medians, `new` minus `base`, from the intervals of both.
 ///
-/// It is that of MOVER, the method of variance estimates recovery: with `m`, `l`, `u` a median and the ends of its interval, from
-/// `m2 - m1 - sqrt((m2 - l2)^2 + (u1 - m1)^2)` to `m2 - m1 + sqrt((u2 - m2)^2 + (m1 - l1)^2)`. Where a sample `is_split` by a
-/// [wide gap](has_wide_gap), its median jumps from group to group: it then runs from `l2 - u1` to `u2 - l1`, and takes exact intervals. Source: Zou and
-/// Donner, "Construction of confidence limits about effect measures: a general approach", Statist. Med. 27 (2008) 1693-1702.
+/// MOVER, the method of variance estimates recovery. `m`, `l`, `u` are a median and the ends of its interval.
+/// The difference runs from `m2 - m1 - sqrt((m2 - l2)^2 + (u1 - m1)^2)` to `m2 - m1 + sqrt((u2 - m2)^2 + (m1 -
+/// l1)^2)`. If a sample `is_split` by a [wide gap](has_wide_gap), its median jumps from group to group. The
+/// interval then runs from `l2 - u1` to `u2 - l1`, and takes exact intervals. Source: Zou and Donner,
+/// "Construction of confidence limits about effect measures: a general approach", Statist. Med. 27 (2008)
+/// 1693-1702.
 pub fn median_difference(base: &MedianEnds, new: &MedianEnds, is_split: bool) -> (f64, f64) {
     let reach = |one: f64, other: f64| match is_split {
         true => one + other,
@@ -50,8 +52,8 @@ pub fn has_wide_gap(values: &[f64]) -> bool {
 /// The ratio of the medians, new over base, with the interval of [`median_difference`] between the logarithms: of interpolated
 /// intervals, or of exact ones where a sample has a wide gap.
 ///
-/// It assumes independent values of continuous distributions of any shape. The example `ratio_intervals` simulates how often it holds
-/// the ratio, and how often it shows one; docs/METHODS.md has the result.
+/// It assumes independent values of continuous distributions of any shape. The example `ratio_intervals`
+/// simulates its coverage and power; docs/METHODS.md has the result.
 ///
 /// There is an interval where both samples have an exact one. `None` when a sample is empty, when a value is not finite and positive,
 /// when the ratio overflows, or when `confidence` is not between 0 and 1.

@@ -17,12 +17,11 @@ pub struct RunsTest {
 
 /// Tests that values above and below the median come in random order.
 ///
-/// Values equal to the median are dropped. Of the `N` that are left, `n1` lie above and `n2`
-/// below. Up to `N = 200` the distribution of the number of runs is exact,
-/// `P(2k) = 2 C(n1-1, k-1) C(n2-1, k-1) / C(N, n1)` and
-/// `P(2k+1) = [C(n1-1, k) C(n2-1, k-1) + C(n1-1, k-1) C(n2-1, k)] / C(N, n1)`, and `p` is twice
-/// the smaller tail, at most 1. Above that it is normal with mean `1 + 2 n1 n2 / N`,
-/// variance `2 n1 n2 (2 n1 n2 - N) / (N^2 (N - 1))` and a continuity correction of one half.
+/// Values equal to the median are dropped. Of the `N` that are left, `n1` lie above and `n2` below. Up to `N =
+/// 200` the distribution of the number of runs is exact: `P(2k) = 2 C(n1-1, k-1) C(n2-1, k-1) / C(N, n1)`;
+/// `P(2k+1) = [C(n1-1, k) C(n2-1, k-1) + C(n1-1, k-1) C(n2-1, k)] / C(N, n1)`. `p` is twice the smaller tail,
+/// at most 1. Above `N = 200` the distribution is taken as normal, with a continuity correction of one half.
+/// Its mean is `1 + 2 n1 n2 / N`; its variance is `2 n1 n2 (2 n1 n2 - N) / (N^2 (N - 1))`.
 /// Few runs mean drift or levels that last, many mean alternation. Source: Wald and
 /// Wolfowitz, "On a test whether two samples are from the same population", Annals of
 /// Mathematical Statistics 11 (1940) 147-162.
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_values_have_two_runs_and_a_small_p() {
+    fn sorted_values_have_two_runs() {
         let data: Vec<f64> = (0..20).map(f64::from).collect();
         let test = runs_test(&data).unwrap();
         assert_eq!(test.runs, 2);

@@ -1,13 +1,13 @@
-//! The centre of symmetric values, by the ranks of their sizes: paired differences above all.
+//! Centre of symmetric values by signed ranks, mainly for paired differences.
 
 use crate::describe::sorted;
 use crate::interval::{Interval, is_confidence};
 use crate::normal;
 
-/// Most values whose distribution of signed ranks is counted out.
+/// Most values for which the distribution of signed ranks is counted exactly.
 const EXACT_MAX: usize = 100;
 
-/// The centre of values that are as likely above it as below it by any amount.
+/// Centre of values that are as likely above it as below it by any amount.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignedRank {
     /// The estimate: the median of the means of all pairs of values, each with itself too; in the unit of the data.
@@ -66,9 +66,9 @@ pub fn signed_rank_within(data: &[f64], limit: f64) -> Option<f64> {
     (limit > 0.0 && limit.is_finite()).then(|| ranks.at_most(at_most(&x, -limit).max(above)))
 }
 
-/// The distribution of the sum of signed ranks of so many values about their centre.
+/// Distribution of the sum of signed ranks of `n` values about their centre.
 enum Ranks {
-    /// The chance of each sum from 0 on.
+    /// Chance of each sum from 0 on.
     Counted {
         n: usize,
         chances: Vec<f64>,
@@ -96,13 +96,13 @@ impl Ranks {
         Self::Counted { n, chances }
     }
 
-    /// Pairs of values, each with itself too: the greatest sum.
+    /// Number of pairs of values, each with itself too: the greatest sum.
     fn pairs(&self) -> usize {
         let (Self::Counted { n, .. } | Self::Normal { n }) = *self;
         n * (n + 1) / 2
     }
 
-    /// The chance of a sum of at most so many.
+    /// Chance of a sum of at most `sum`.
     fn at_most(&self, sum: usize) -> f64 {
         match self {
             Self::Counted { chances, .. } => chances.iter().take(sum + 1).sum::<f64>().min(1.0),
@@ -114,7 +114,8 @@ impl Ranks {
         }
     }
 
-    /// The greatest rank from 1 whose chance of fewer is within `tail`; `None` where that of 1 is not.
+    /// Greatest rank from 1 for which the chance of a smaller sum is within `tail`; `None` if even rank 1
+    /// exceeds it.
     fn greatest_within(&self, tail: f64) -> Option<usize> {
         // A tail that equals an achievable one must not fail by the last digit.
         const ROUNDING: f64 = 1e-12;
@@ -135,7 +136,7 @@ impl Ranks {
     }
 }
 
-/// How many pairs of values, each with itself too, have a mean of at most this.
+/// Number of pairs of values, each with itself too, with a mean of at most `limit`.
 fn at_most(x: &[f64], limit: f64) -> usize {
     let mut end = x.len();
     let mut count = 0;
@@ -151,9 +152,9 @@ fn at_most(x: &[f64], limit: f64) -> usize {
     count
 }
 
-/// The mean of a pair that has this rank among all, from 1.
+/// Mean of the pair with this rank among all, from 1.
 ///
-/// By bisection over the numbers that there are: the pairs are as many as the square of the values.
+/// By bisection over all floating-point numbers, because the number of pairs is quadratic.
 fn mean_of_pair(x: &[f64], rank: usize) -> f64 {
     let (mut low, mut high) = (place(x[0]), place(x[x.len() - 1]));
     while low < high {
@@ -168,7 +169,7 @@ fn mean_of_pair(x: &[f64], rank: usize) -> f64 {
     at_place(low) + 0.0
 }
 
-/// The place of a number among all, in ascending order.
+/// Position of a number among all floating-point numbers, in ascending order.
 fn place(x: f64) -> u64 {
     let bits = x.to_bits();
     bits ^ if x.is_sign_negative() {
@@ -186,9 +187,9 @@ fn at_place(place: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Hamilton's depression scale of nine patients before and after treatment: Hollander and Wolfe, table 3.1; the
-    /// values are those of R's `wilcox.test(x, y, paired = TRUE, conf.int = TRUE)` as SciPy reproduces them
-    /// (`tests/all/reference_intervals.py`).
+    /// Hamilton's depression scale of nine patients before and after treatment: Hollander and Wolfe, table 3.1.
+    /// Expected values are from R's `wilcox.test(x, y, paired = TRUE, conf.int = TRUE)` as SciPy reproduces
+    /// them (`tests/all/reference_intervals.py`).
     #[test]
     #[allow(clippy::approx_constant, reason = "a value that was measured")]
     fn a_published_example_comes_out() {
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(interval.confidence, 1.0 - 2.0 * 10.0 / 512.0);
     }
 
-    /// All means of pairs, by counting them out.
+    /// All means of pairs, by enumeration.
     fn means(x: &[f64]) -> Vec<f64> {
         let mut all: Vec<f64> = (0..x.len())
             .flat_map(|i| (i..x.len()).map(move |j| f64::midpoint(x[i], x[j])))
@@ -247,7 +248,7 @@ mod tests {
         let (counted, normal) = (Ranks::of(100), Ranks::Normal { n: 100 });
         for sum in [1700, 1955, 2300, 2525] {
             let (exact, near) = (counted.at_most(sum), normal.at_most(sum));
-            // The tail of the normal one is a little longer.
+            // The tail of the normal distribution is slightly longer.
             assert!(
                 (0.92..1.005).contains(&(exact / near)),
                 "{sum} {exact} {near}"
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn equivalence_is_the_interval_of_two_one_sided_tests() {
+    fn equivalence_agrees_with_the_tests_interval() {
         let x = [0.01, -0.02, 0.03, 0.005, -0.01, 0.02, -0.004];
         let within = signed_rank_within(&x, 0.05).unwrap();
         assert_eq!(within, 1.0 / 128.0);
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_have_no_interval_and_bad_ones_no_test() {
+    fn too_few_or_bad_values_have_no_result() {
         let five = signed_rank(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).unwrap();
         assert_eq!((five.p, five.interval, five.centre), (0.0625, None, 3.0));
         assert!(signed_rank(&[1.0; 6], 0.95).unwrap().interval.is_some());

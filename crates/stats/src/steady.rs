@@ -1,17 +1,17 @@
-//! Whether a series of rounds has reached a steady state.
+//! Steady state of a series of rounds.
 
 use crate::describe::mean;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a window of rounds has to keep to be steady.
+/// Criteria for a steady window of rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyLimits {
-    /// Rounds of the window.
+    /// Number of rounds in the window.
     pub window: usize,
-    /// Most range of the window, over its mean.
+    /// Largest range of the window, over its mean.
     pub range: f64,
-    /// Most change of the fitted line over the window, over its mean.
+    /// Largest change of the fitted line over the window, over its mean.
     pub slope: f64,
 }
 
@@ -25,7 +25,7 @@ impl SteadyLimits {
     };
 }
 
-/// The steadiness of the last window of rounds.
+/// Steadiness of the last window of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Steadiness {
     /// Range of the window, over its mean.
@@ -38,10 +38,11 @@ pub struct Steadiness {
 
 /// Whether rounds end in a steady state: their last window. An earlier steady window does not count.
 ///
-/// A window is steady if its range is within its limit, and its least-squares line rises or falls by no more than its own, both over the
-/// mean of the window (see [`SteadyLimits::SNIA`]).
+/// A window is steady if two numbers are within their limits, both over the mean of the window: its range, and
+/// the rise or fall of its least-squares line. [`SteadyLimits::SNIA`] explains both.
 ///
-/// `None` with fewer rounds than the window has (at least two), when a round of the window is not finite, or when its mean is not positive.
+/// `None` with fewer rounds than the window has (at least two), when a round of the window is not finite, or
+/// when its mean is not positive.
 pub fn steady_state(rounds: &[f64], limits: SteadyLimits) -> Option<Steadiness> {
     let length = limits.window.max(2);
     let window = rounds.get(rounds.len().checked_sub(length)?..)?;
@@ -61,11 +62,13 @@ pub fn steady_state(rounds: &[f64], limits: SteadyLimits) -> Option<Steadiness> 
     })
 }
 
-/// Whether the line through the last window of rounds rises or falls by more than its limit, and by more than the scatter of all rounds explains
-/// (1.96 standard errors of the line): scatter alone tilts a line through a few rounds.
+/// Whether the line through the last window of rounds rises or falls by more than its limit, and by more than
+/// scatter explains. Scatter alone tilts a line through a few rounds, in 95 % of cases by less than 1.96
+/// standard errors.
 ///
-/// The variance of the scatter is half of the mean square of the differences between neighbours (von Neumann, Ann. Math. Statist. 12 (1941)
-/// 367-395), which a change of level hardly inflates. `None` as for [`steady_state`], or where a difference is not finite.
+/// The scatter is estimated from all rounds: its variance is half of the mean square of the differences between
+/// neighbours, which a change of level hardly inflates. Source: von Neumann, Ann. Math. Statist. 12 (1941)
+/// 367-395. `None` as for [`steady_state`], or where a difference is not finite.
 pub fn window_slopes(rounds: &[f64], limits: SteadyLimits) -> Option<bool> {
     let slope = steady_state(rounds, limits)?.slope;
     let length = limits.window.max(2);
@@ -76,7 +79,7 @@ pub fn window_slopes(rounds: &[f64], limits: SteadyLimits) -> Option<bool> {
         .collect();
     let scatter = (mean(&squares)? / 2.0).sqrt();
     let span = (length - 1) as f64;
-    // The places of the window lie one apart around their middle.
+    // Positions in the window are one apart around their middle.
     let places = span * length as f64 * (length + 1) as f64 / 12.0;
     let error = scatter * span / places.sqrt();
     error
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     fn a_line_that_scatter_tilts_does_not_slope() {
         let slopes = |rounds: &[f64]| window_slopes(rounds, SteadyLimits::SNIA);
-        // Falls by 26 % over the window, as rounds before it did and rose again.
+        // Falls by 26 % over the window, as earlier rounds did before they rose again.
         let scattered = [
             100.0, 75.0, 120.0, 80.0, 115.0, 78.0, 118.0, 110.0, 90.0, 105.0, 85.0,
         ];
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_steady_at_once_and_a_change_ends_it() {
+    fn level_is_steady_until_it_changes() {
         let rounds = [100.0, 105.0, 95.0, 102.0, 98.0, 400.0];
         let steady = by_snia(&rounds[..5]).unwrap();
         assert!(steady.reached);

@@ -63,7 +63,7 @@ pub(crate) fn upper_tail(t: f64, df: f64) -> f64 {
 /// falls, so the iteration cannot diverge: after one step it approaches from one side.
 pub(crate) fn critical(alpha: f64, df: f64) -> Option<f64> {
     const STEPS: usize = 100;
-    /// The error behind a step is below the square of the step.
+    /// The error after a step is below the square of the step.
     const LAST_STEP: f64 = 1e-8;
     let possible = alpha > 0.0 && alpha < 1.0 && df >= 1.0 && df.is_finite();
     if !possible {
@@ -126,8 +126,8 @@ fn gamma_ratio(a: f64) -> f64 {
     factor * a.sqrt() * (series / a).exp()
 }
 
-/// The continued fraction of the incomplete beta function, `I_x(a, b) = x^a y^b / B(a, b)`
-/// times it, where `y = 1 - x` and `lambda = a - (a + b) x`, at least 0, come without cancellation.
+/// The continued fraction of the incomplete beta function: `I_x(a, b) = x^a y^b / B(a, b)` times it. The caller
+/// passes `y = 1 - x` and `lambda = a - (a + b) x`, at least 0, computed without cancellation.
 ///
 /// Source: DiDonato and Morris, "Algorithm 708: significant digit computation of the incomplete
 /// beta function ratios", ACM TOMS 18 (1992), equation 9; by Lentz's method.

@@ -43,11 +43,10 @@ pub(crate) fn welch_of(base: &Sample, new: &Sample, confidence: f64) -> Option<T
 
 /// Student's t test, which assumes equal variances.
 ///
-/// `t = (m2 - m1) / (s sqrt(1/n1 + 1/n2))` with the pooled variance
-/// `s^2 = ((n1-1) v1 + (n2-1) v2) / (n1 + n2 - 2)` and `df = n1 + n2 - 2`. It assumes independent
-/// values, means that are about normal, and equal variances; with unequal ones and unequal sizes
-/// its p-values are wrong. Source: Student, "The probable error of a mean", Biometrika 6 (1908);
-/// Fisher, Metron 5 (1925).
+/// `t = (m2 - m1) / (s sqrt(1/n1 + 1/n2))` with `df = n1 + n2 - 2`. The pooled variance is `s^2 = ((n1-1) v1 +
+/// (n2-1) v2) / (n1 + n2 - 2)`. The test assumes independent values, means that are about normal, and equal
+/// variances. With unequal variances and unequal sizes its p-values are wrong. Source: Student, "The probable
+/// error of a mean", Biometrika 6 (1908); Fisher, Metron 5 (1925).
 ///
 /// No variance and `None` as for [`welch`].
 pub fn student(base: &[f64], new: &[f64], confidence: f64) -> Option<TTest> {

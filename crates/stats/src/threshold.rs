@@ -1,9 +1,9 @@
-//! Where the share of successes falls through one half along a grid: Bayes' rule over falling curves.
+//! Position on a grid at which the share of successes falls through one half: Bayes' rule over falling curves.
 //!
-//! The share of successes at a place `x` is modelled as `(1 - l) Φ((m - x) / s)`: it falls over about `s` places, and a share `l` of the
-//! trials fails at any place. Sources: Kontsevich and Tyler, Vision Research 39 (1999) 2729-2737, for the posterior of threshold and
-//! slope from trials at places that earlier trials chose; Wichmann and Hill, Perception & Psychophysics 63 (2001) 1293-1313, for
-//! the lapses.
+//! The share of successes at a position `x` is modelled as `(1 - l) Φ((m - x) / s)`: it falls over about `s`
+//! positions, and a share `l` of the trials fails at any position. Sources: Kontsevich and Tyler, Vision
+//! Research 39 (1999) 2729-2737, for the posterior of threshold and slope from trials at positions that earlier
+//! trials chose; Wichmann and Hill, Perception & Psychophysics 63 (2001) 1293-1313, for the lapses.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ impl Threshold {
         Some(Self { first, cumulative })
     }
 
-    /// The position below which the threshold lies with this probability.
+    /// Position below which the threshold lies with this probability.
     pub fn quantile(&self, probability: f64) -> f64 {
         let at = self.cumulative.partition_point(|sum| *sum < probability);
         f64::from(self.first + at as i32) / f64::from(FINER)

@@ -22,14 +22,12 @@ pub struct Trend {
 
 /// The test of Mann and Kendall for a monotone trend, with the slope of Theil and Sen.
 ///
-/// `S` is the number of pairs that rise less that of pairs that fall.
-/// `tau = S / sqrt(P (P - T))`, where `P = n (n - 1) / 2` and `T` counts the tied pairs.
-/// Without ties and up to `n = 50`, `p` is exact (twice the tail of the distribution of
-/// inversions). Otherwise `(|S| - 1) / sqrt(V)` is taken as normal, with
-/// `V = [n (n - 1)(2n + 5) - sum t (t - 1)(2t + 5)] / 18` over the groups of `t` ties. The null
-/// hypothesis is independent values of one distribution of any shape: autocorrelation alone
-/// can make `p` small. Source: Mann, "Nonparametric tests against trend", Econometrica 13
-/// (1945) 245-259; Kendall, Rank Correlation Methods, 4th ed. (1970).
+/// `S` is the number of rising pairs less the number of falling ones. `tau = S / sqrt(P (P - T))`, where `P = n
+/// (n - 1) / 2` and `T` counts the tied pairs. Without ties and up to `n = 50`, `p` is exact (twice the tail of
+/// the distribution of inversions). Otherwise `(|S| - 1) / sqrt(V)` is taken as normal. Over the groups of `t`
+/// ties, `V = [n (n - 1)(2n + 5) - sum t (t - 1)(2t + 5)] / 18`. The null hypothesis is independent values of
+/// one distribution of any shape: autocorrelation alone can make `p` small. Source: Mann, "Nonparametric tests
+/// against trend", Econometrica 13 (1945) 245-259; Kendall, Rank Correlation Methods, 4th ed. (1970).
 ///
 /// The slope is the median of `(x_j - x_i) / (j - i)` over all pairs. Source: Sen,
 /// "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968)
@@ -70,7 +68,7 @@ fn variance_term(n: f64) -> f64 {
     n * (n - 1.0) * (2.0 * n + 5.0)
 }
 
-/// What groups of equal values take from the pairs and from the variance of S.
+/// Reduction of the pairs and of the variance of S by groups of equal values.
 struct Ties {
     pairs: f64,
     variance: f64,
@@ -90,7 +88,7 @@ impl Ties {
     }
 }
 
-/// How many pairs fall, by merging: `n log n`.
+/// Number of falling pairs, by merging: `n log n`.
 fn inversions(data: &[f64]) -> f64 {
     let mut values = data.to_vec();
     let mut merged = vec![0.0; data.len()];
@@ -128,12 +126,12 @@ fn merge(left: &[f64], right: &[f64], into: &mut [f64]) -> f64 {
 
 /// Twice the tail of the number of inversions of `n` values in random order.
 fn exact_p(n: usize, s: f64) -> f64 {
-    // By symmetry the tail of as few inversions as `|S|` leaves.
+    // By symmetry, the tail up to the number of inversions that `|S|` leaves.
     let fewest = ((pair_count(n) - s.abs()) / 2.0) as usize;
     let mut share = vec![0.0; fewest + 1];
     share[0] = 1.0;
     for size in 2..=n {
-        // Putting one value more into place adds 0 to size - 1 inversions, equally likely.
+        // Inserting one more value adds 0 to size - 1 inversions, equally likely.
         let before = share.clone();
         let mut window = 0.0;
         for (k, slot) in share.iter_mut().enumerate() {
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_series_has_the_slope_of_its_halves() {
+    fn long_series_has_its_halves_slope() {
         let data: Vec<f64> = (0..5001).map(|i| 0.5 * f64::from(i)).collect();
         let trend = mann_kendall(&data).unwrap();
         assert_eq!((trend.tau, trend.slope_per_trial), (1.0, 0.5));

@@ -1,13 +1,14 @@
-//! The number of trials that intervals of medians need to show a difference.
+//! Number of trials that intervals of medians need to show a difference.
 
 use crate::interval::end_of_median_interval;
 use crate::normal;
 
-/// The highest number of trials considered.
+/// Highest number of trials considered.
 const MOST: usize = 1_000_000;
 
-/// The fewest trials with which a ratio of medians is shown to differ from 1, with the chance `power`: with two samples by
-/// [`median_difference`](crate::median_difference), with one (of logarithms of ratios) its interval leaves 0 out.
+/// Fewest trials that show a ratio of medians to differ from 1, with the chance `power`. With two samples by
+/// [`median_difference`](crate::median_difference); with one (of logarithms of ratios) if its interval excludes
+/// 0.
 ///
 /// `shift` is the logarithm of the ratio, `sd` the standard deviation of the logarithms of each sample. The ends of the intervals are
 /// order statistics, on average `r` standard deviations from the median with a standard deviation `e` of their own (both as for
@@ -20,9 +21,9 @@ pub fn trials_for_apart(shift: f64, sd: &[f64], confidence: f64, power: f64) -> 
     least_trials(power, |n| ends_within(n, &[room], sd, confidence))
 }
 
-/// The fewest trials with which a ratio of medians is shown to lie within a margin, with the chance `power`: `margin_log` is
-/// `ln(1 + margin)`, `true_log_ratio` the logarithm of the ratio that there really is, the rest as for [`trials_for_apart`]. `None` as there: a
-/// true ratio on the margin or outside is never shown to lie within it.
+/// Fewest trials that show a ratio of medians to lie within a margin, with the chance `power`. `margin_log` is
+/// `ln(1 + margin)`, `true_log_ratio` the logarithm of the true ratio, the rest is as for [`trials_for_apart`].
+/// `None` as there: a true ratio on the margin or outside is never shown to lie within it.
 pub fn trials_for_within(
     margin_log: f64,
     true_log_ratio: f64,

@@ -8,10 +8,11 @@ use crate::t_test::{TTest, t_test};
 /// each end, the series counted as the number of independent values it is worth. With differences within pairs it is
 /// the paired test, which single values far out cannot spoil.
 ///
-/// With `g = floor(n / 5)`, `h = n - 2g`, the mean of the `h` middle values and `s` the standard deviation after the
-/// `g` values at each end are set to the nearest that is kept: `t = mean / (s sqrt((n-1) / (h (h-1))) sqrt(n/e))` with
-/// `e h / n - 1` degrees of freedom, at least 1, `e` being [`effective_sample_size`]. Source: Tukey and McLaughlin,
-/// Sankhya A 25 (1963) 331-352; Yuen, Biometrika 61 (1974) 165-170; for `e` as for [`welch_dependent`](crate::welch_dependent).
+/// With `g = floor(n / 5)` and `h = n - 2g`, `mean` is over the `h` middle values. `s` is the standard
+/// deviation after the `g` values at each end are set to the nearest that is kept. `e` is
+/// [`effective_sample_size`]. Then `t = mean / (s sqrt((n-1) / (h (h-1))) sqrt(n/e))`, with `e h / n - 1`
+/// degrees of freedom, at least 1. Source: Tukey and McLaughlin, Sankhya A 25 (1963) 331-352; Yuen, Biometrika
+/// 61 (1974) 165-170; for `e` as for [`welch_dependent`](crate::welch_dependent).
 ///
 /// Where the values kept do not vary, p is 1 for a centre of 0 and 0 for any other. `None` below two values, when a
 /// value is not finite, when the result overflows, or when `confidence` is not between 0 and 1.
@@ -41,7 +42,7 @@ impl Centre {
         x[n - cut..].fill(most);
         let sd = sd_of_sorted(&x)?;
         let (all, kept) = (n as f64, (n - 2 * cut) as f64);
-        // Where all values are equal there is no correlation, and no variance that it could raise.
+        // Equal values have no correlation, and no variance that it could raise.
         let share = effective_sample_size(data).map_or(1.0, |worth| worth / all);
         let error = sd * ((all - 1.0) / (kept * (kept - 1.0)) / share).sqrt();
         Some(Self {
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
     use crate::welch;
 
-    /// Made with SciPy 1.10.1 by `tests/all/reference_trimmed.py`.
+    /// Reference values by SciPy 1.10.1, from `tests/all/reference_trimmed.py`.
     #[test]
     fn the_trimmed_mean_is_tested_as_by_yuen() {
         let x = [0.3, -0.1, 0.2, -0.2, 0.1, -0.3, 0.25, -0.05, 0.35, -9.0];
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_far_out_does_not_hide_the_centre() {
+    fn single_outlier_does_not_hide_the_centre() {
         let mut x: Vec<f64> = (0..10)
             .map(|i| 1.0 + f64::from(i * 7 % 10) / 50.0)
             .collect();

@@ -1,8 +1,8 @@
-//! How likely a sample is under each of several shapes with one mode.
+//! Likelihood of a sample under each of several shapes with one mode.
 
 use std::f64::consts::{E, TAU};
 
-/// Where a shifted lognormal begins, below the least value, as shares of the range.
+/// Starts of a shifted lognormal below the least value, as shares of the range.
 const SHIFTS: [f64; 5] = [0.05, 0.1, 0.2, 0.4, 1.0];
 
 /// The log-likelihood of `n` values under the normal distribution fitted to them, by their variance.
@@ -35,7 +35,8 @@ fn normal(x: &[f64]) -> f64 {
     normal_log_likelihood(x.len() as f64, variance)
 }
 
-/// With the width that is right on average rather than the most likely one, as below.
+/// Log-likelihood under a uniform shape, with the width that is right on average rather than the most likely
+/// one, as below.
 fn uniform(x: &[f64]) -> f64 {
     let n = x.len() as f64;
     let width = (x[x.len() - 1] - x[0]) * (n + 1.0) / (n - 1.0);
@@ -48,14 +49,14 @@ fn laplace(x: &[f64]) -> f64 {
     -(x.len() as f64) * (2.0 * E * scale).ln()
 }
 
-/// Beginning at the least value.
+/// Log-likelihood under an exponential that begins at the least value.
 fn exponential(x: &[f64]) -> f64 {
     let n = x.len() as f64;
     let scale = mean(x.iter().map(|value| value - x[0])) * n / (n - 1.0);
     -n * (E * scale).ln()
 }
 
-/// Beginning at the best of [`SHIFTS`].
+/// Log-likelihood under a lognormal that begins at the best of [`SHIFTS`].
 fn lognormal(x: &[f64]) -> f64 {
     let range = x[x.len() - 1] - x[0];
     let shifted = |shift: f64| {

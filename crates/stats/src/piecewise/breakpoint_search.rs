@@ -1,4 +1,4 @@
-//! The search for the best places of the breakpoints.
+//! Search for the best positions of the breakpoints.
 //!
 //! A place counts points from the first one, so that "one point apart" is a distance of 1
 //! however uneven the curve's x are.
@@ -9,15 +9,15 @@ use super::spline::Spline;
 /// The places of the breakpoints, ascending, each at least 1 from the next and from both ends.
 pub(super) type Breakpoints = Vec<f64>;
 
-/// Between two candidates, as long as there are not more than [`CANDIDATES_MAX`].
+/// Distance of two candidates, as long as there are at most [`CANDIDATES_MAX`].
 const STEP: f64 = 0.25;
 
 const CANDIDATES_MAX: f64 = 100.0;
 
-/// Every so many candidates the search for a further breakpoint starts.
+/// Distance of starts of the search for a further breakpoint, in candidates.
 const STARTS_APART: usize = 4;
 
-/// Rounds of moving each breakpoint in turn; it settles in far fewer.
+/// Most rounds of moving each breakpoint in turn; the search settles in far fewer.
 const ROUNDS_MAX: usize = 30;
 
 /// The best places with one breakpoint more than `fewer`; `None` when the points have no room for it.
@@ -66,7 +66,7 @@ fn candidates(points: &Points) -> impl Iterator<Item = f64> + use<> {
 }
 
 fn least(sets: impl Iterator<Item = (f64, Breakpoints)>) -> Option<(f64, Breakpoints)> {
-    // Of two breakpoints between x that are equal but for the last digit there is no fit.
+    // Two breakpoints between x that are equal but for the last digit have no fit.
     sets.filter(|set| set.0.is_finite())
         .min_by(|a, b| a.0.total_cmp(&b.0))
 }
@@ -80,7 +80,7 @@ fn inserted(points: &Points, places: &[f64], place: f64) -> Option<Breakpoints> 
     (low <= place && place <= high).then_some(more)
 }
 
-/// Where the breakpoint may go while the others stay.
+/// Range in which a breakpoint may move while the others stay.
 fn room(points: &Points, places: &[f64], breakpoint: usize) -> (f64, f64) {
     let low = if breakpoint == 0 {
         0.0
@@ -129,7 +129,8 @@ fn refine(points: &Points, mut best: (f64, Breakpoints)) -> Breakpoints {
     best.1
 }
 
-/// Kiefer, "Sequential minimax search for a maximum", Proceedings of the AMS 4 (1953) 502-506.
+/// Minimum by golden sections: Kiefer, "Sequential minimax search for a maximum", Proceedings of the AMS 4
+/// (1953) 502-506.
 fn golden_section(
     points: &Points,
     best: (f64, Breakpoints),
@@ -137,7 +138,7 @@ fn golden_section(
     (mut low, mut high): (f64, f64),
 ) -> (f64, Breakpoints) {
     const RATIO: f64 = 0.618_033_988_749_894_8;
-    /// In points; far below what the bootstrap intervals resolve.
+    /// Precision in points; far below what the bootstrap intervals resolve.
     const FINE: f64 = 1e-5;
     let at = |place: f64| {
         let mut places = best.1.clone();

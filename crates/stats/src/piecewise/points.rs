@@ -1,4 +1,4 @@
-//! The medians of a curve on logarithmic axes, with their weights.
+//! Medians of a curve on logarithmic axes, with their weights.
 
 use std::f64::consts::PI;
 
@@ -34,7 +34,7 @@ impl Points {
         let mut ascending: Vec<&(f64, Vec<f64>)> = curve.iter().collect();
         ascending.sort_by(|a, b| a.0.total_cmp(&b.0));
         let x: Vec<f64> = ascending.iter().map(|point| point.0.log2()).collect();
-        // Asked of the logarithms: two numbers may be so close that theirs are equal.
+        // Compared as logarithms: two numbers may be so close that their logarithms are equal.
         if x.windows(2).any(|pair| pair[0] >= pair[1]) {
             return None;
         }
@@ -66,7 +66,7 @@ impl Points {
         places.iter().map(to_x).collect()
     }
 
-    /// The same points with medians of trials that are drawn with replacement.
+    /// The points with medians of trials that are drawn with replacement.
     pub(super) fn resampled(&self, trials: &[&[f64]], draws: &mut Resampler) -> Self {
         let mut drawn = Vec::new();
         let draw = |(values, own): (&&[f64], &f64)| {

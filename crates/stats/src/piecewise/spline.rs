@@ -13,10 +13,9 @@ pub(super) struct Spline {
 impl Spline {
     /// Fits the values at both ends and at the breakpoints, which are ascending.
     ///
-    /// Each point depends on the two nodes around it only, so that the normal equations are
-    /// tridiagonal. They are regular as long as a point lies between any two breakpoints, or at one of
-    /// them, and between breakpoints and ends (Schoenberg and Whitney, Transactions of the AMS 74 (1953)
-    /// 246-259).
+    /// Each point depends on the two nodes around it only, so that the normal equations are tridiagonal. They
+    /// are regular if a point lies between any two breakpoints, or at one of them, and between breakpoints and
+    /// ends. Source: Schoenberg and Whitney, Transactions of the AMS 74 (1953) 246-259.
     pub(super) fn fit(points: &Points, breakpoints: &[f64]) -> Self {
         let ends = (points.x[0], points.x[points.len() - 1]);
         let mut nodes = vec![(ends.0, 0.0)];
@@ -36,7 +35,7 @@ impl Spline {
     }
 }
 
-/// For each point its index, the piece it lies on, and how far along that.
+/// For each point its index, its piece, and its position along that.
 fn pieces(points: &Points, nodes: &[(f64, f64)]) -> impl Iterator<Item = (usize, usize, f64)> {
     let mut piece = 0;
     points.x.iter().enumerate().map(move |(i, x)| {
@@ -51,7 +50,7 @@ fn pieces(points: &Points, nodes: &[(f64, f64)]) -> impl Iterator<Item = (usize,
 /// Symmetric tridiagonal normal equations.
 struct Equations {
     diagonal: Vec<f64>,
-    /// Between a node and the next.
+    /// Coefficients between a node and the next.
     beside: Vec<f64>,
     right: Vec<f64>,
 }

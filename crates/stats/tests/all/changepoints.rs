@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::simulated::Draws;
 
-/// The cost that a partition is chosen by, computed anew from the definition.
+/// Cost of a partition, recomputed from the definition.
 fn cost(data: &[f64], noise: f64, penalty: f64, changes: &[usize]) -> f64 {
     let mut ends = changes.to_vec();
     ends.push(data.len());
@@ -36,7 +36,7 @@ fn least_cost(data: &[f64], noise: f64, penalty: f64) -> f64 {
     best[data.len()]
 }
 
-/// `None` where more than half of the neighbours are equal.
+/// Noise of neighbours; `None` if more than half of them are equal.
 fn noise(data: &[f64]) -> Option<f64> {
     let mut steps: Vec<f64> = data.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
     steps.sort_by(f64::total_cmp);
@@ -125,7 +125,7 @@ fn noise_seldom_has_changes() {
 }
 
 #[test]
-fn one_wild_value_is_no_shift_of_its_own() {
+fn single_outlier_is_not_a_shift() {
     let mut source = Draws::new(4);
     let mut data: Vec<f64> = (0..60).map(|_| source.normal()).collect();
     data[30] = 4.0;

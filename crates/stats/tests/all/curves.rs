@@ -1,5 +1,4 @@
-//! Fitted curves: against SciPy (curves_reference.py beside this file made the numbers), on
-//! known shapes, and on noise.
+//! Fitted curves: against SciPy (by curves_reference.py in this folder), on known shapes, and on noise.
 
 use iolab_stats::{Piecewise, fit_latency_bandwidth, fit_piecewise};
 use proptest::prelude::*;
@@ -124,7 +123,7 @@ fn three_bends(x: f64) -> f64 {
 }
 
 #[test]
-fn known_knots_are_found_and_held_by_their_intervals() {
+fn known_knots_are_found_within_their_intervals() {
     let mut source = Draws::new(8);
     let mut held = 0;
     for seed in 0..8 {
@@ -242,7 +241,7 @@ fn degenerate_curves_have_no_fit() {
     close(flat.at(7.0).unwrap(), 5.0, 1e-12);
 }
 
-/// Mostly usable numbers from the least to the greatest, now and then anything.
+/// Mostly usable numbers from the least to the greatest, occasionally anything.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         40 => prop::num::f64::POSITIVE | prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL,

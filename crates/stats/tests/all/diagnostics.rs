@@ -1,5 +1,4 @@
-//! Diagnostics against SciPy, statsmodels and mpmath; diagnostics_reference.py beside this
-//! file made the numbers.
+//! Diagnostics against SciPy, statsmodels and mpmath, by diagnostics_reference.py in this folder.
 
 use iolab_stats::{
     autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall, quantile_ranks,

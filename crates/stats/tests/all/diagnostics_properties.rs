@@ -1,4 +1,4 @@
-//! What must hold of the diagnostics for any data.
+//! Properties of the diagnostics for any data.
 
 use iolab_stats::{
     autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall, quantile_ranks,
@@ -12,7 +12,7 @@ fn data() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(values.prop_map(f64::from), 1..80)
 }
 
-/// Mostly numbers from the least to the greatest, now and then none.
+/// Mostly numbers from the least to the greatest, occasionally not a number.
 fn anything() -> impl Strategy<Value = Vec<f64>> {
     let number = prop_oneof![
         60 => any::<f64>(),
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn groups_do_not_depend_on_order_unit_or_sign(
+    fn groups_ignore_order_unit_and_sign(
         low in prop::collection::vec(0..40_i32, 4..20), high in prop::collection::vec(100..140_i32, 4..20),
         shift in -1000..1000_i32, power in -20..20_i32,
     ) {
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn ranks_of_a_quantile_are_the_best_that_suffice(
+    fn quantile_ranks_are_the_tightest_sufficient_ones(
         n in 1..3000_u64, q in 0.001..0.999, confidence in 0.5..0.999,
     ) {
         if let (Some(low), Some(high), achieved) = quantile_ranks(n, q, confidence) {

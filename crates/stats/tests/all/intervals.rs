@@ -1,5 +1,4 @@
-//! Interpolated intervals of the median; reference_intervals.py beside this file
-//! made the numbers.
+//! Interpolated intervals of the median, against reference_intervals.py in this folder.
 
 use iolab_stats::{median_interval, median_interval_interpolated, signed_rank};
 
@@ -45,7 +44,7 @@ fn interpolated_intervals_are_those_of_scipy() {
 
 /// The interpolation is exact for the Laplace distribution.
 #[test]
-fn interpolated_intervals_hold_the_median_of_laplace_values_as_often_as_they_say() {
+fn interpolated_interval_covers_laplace_medians_as_stated() {
     let mut draws = Draws::new(5);
     let mut laplace = || {
         let place = draws.uniform() - 0.5;
@@ -89,7 +88,7 @@ fn what_is_achieved_exactly_is_not_interpolated() {
 
 /// Differences of two samples of one shape are symmetric: here between -1, 0 and 1, with little around each.
 #[test]
-fn signed_ranks_hold_the_centre_of_differences_between_two_groups() {
+fn signed_ranks_cover_differences_of_two_groups() {
     let mut draws = Draws::new(11);
     let mut side = || f64::from(u8::from(draws.uniform() < 0.5)) + 0.01 * draws.normal();
     let (samples, confidence) = (8000, 1.0 - 0.05 / 4.0);

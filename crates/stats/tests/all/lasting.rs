@@ -110,7 +110,7 @@ fn a_steady_slope_is_no_shift() {
 }
 
 #[test]
-fn equal_values_have_no_shift_and_few_none_to_tell() {
+fn equal_or_few_values_have_no_shift() {
     assert!(shifts(&[2.0; 30]).is_empty());
     assert_eq!(lasting_shifts(&[1.0, 2.0], &must(2)), None);
     assert_eq!(lasting_shifts(&[1.0, 2.0, f64::NAN, 1.0], &must(4)), None);
@@ -118,7 +118,7 @@ fn equal_values_have_no_shift_and_few_none_to_tell() {
 
 proptest! {
     #[test]
-    fn any_values_give_levels_of_the_length_asked_for(
+    fn levels_have_at_least_the_requested_length(
         values in prop::collection::vec(any::<f64>(), 0..60), length in 0usize..20,
     ) {
         let must = Lasting { length, ..must(0) };

@@ -1,5 +1,5 @@
-//! The statistics against references, on simulated data, and by their properties. One program, so that it is linked
-//! once.
+//! The statistics against references, on simulated data, and by their properties. One program, so that it is
+//! linked once.
 
 mod changepoints;
 mod curves;

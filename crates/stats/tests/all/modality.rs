@@ -1,10 +1,10 @@
-//! How often one group is taken for two, and two groups are found: by simulation.
+//! Rates of false and of found second groups, by simulation.
 
 use iolab_stats::two_modes;
 
 use crate::simulated::Draws;
 
-/// The share of samples that are flagged.
+/// Share of samples that are flagged.
 fn flagged(samples: usize, seed: u64, mut sample: impl FnMut(&mut Draws) -> Vec<f64>) -> f64 {
     let mut source = Draws::new(seed);
     let count = (0..samples)

@@ -1,4 +1,4 @@
-//! What must hold for any data.
+//! Properties that hold for any data.
 
 use iolab_stats::{Summary, mean_interval, median_interval, summary};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn data() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec((-1_000_000..1_000_000_i32).prop_map(f64::from), 1..60)
 }
 
-/// The numbers of a summary in a fixed order, and how each follows a shift.
+/// Numbers of a summary in a fixed order, each with whether it follows a shift.
 fn numbers(s: &Summary) -> Vec<(f64, bool)> {
     let mut all = vec![
         (s.min, true),
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_95_percent_interval_of_the_median_starts_at_six_values(values in data()) {
+    fn median_interval_starts_at_six_values(values in data()) {
         prop_assert_eq!(median_interval(&values, 0.95).is_some(), values.len() >= 6);
     }
 
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn no_data_panics_or_yields_a_value_that_is_not_finite(
+    fn any_data_gives_finite_results_without_panic(
         values in prop::collection::vec(any::<f64>(), 0..30), confidence in any::<f64>(),
     ) {
         if let Some(s) = summary(&values) {

@@ -1,4 +1,4 @@
-//! One sample against SciPy and mpmath; reference.py beside this file made the numbers.
+//! One sample against SciPy and mpmath, by reference.py in this folder.
 
 use iolab_stats::{mad, mean, mean_interval, median, median_interval, quartiles, sd, summary};
 
@@ -152,7 +152,7 @@ fn degrees_of_freedom_from_one_to_many() {
     }
 }
 
-/// The t quantile that an interval was made with.
+/// Quantile of t by which an interval was made.
 fn t_used(data: &[f64]) -> f64 {
     let interval = mean_interval(data, 0.95).unwrap();
     interval.half_width() * (data.len() as f64).sqrt() / sd(data).unwrap()
@@ -209,7 +209,7 @@ fn an_achievable_confidence_is_reached_exactly() {
 }
 
 #[test]
-fn five_values_have_no_95_percent_interval_of_the_median() {
+fn five_values_have_no_95_percent_interval() {
     assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95), None);
     assert!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.90).is_some());
 }

@@ -1,4 +1,4 @@
-//! Groups of runs of which one may have a single run: `reference_contrast.py` made the numbers with SciPy.
+//! Groups of runs, one of which may have a single run: `reference_contrast.py` made the numbers with SciPy.
 
 use iolab_stats::{contrast, student};
 
@@ -95,7 +95,7 @@ fn equal_values_have_the_spread_of_their_resolution() {
 }
 
 #[test]
-fn what_has_no_spread_or_is_no_number_has_no_contrast() {
+fn bad_data_or_no_spread_has_no_contrast() {
     assert_eq!(contrast(&[1.0], &[2.0], 0.0), None);
     assert_eq!(contrast(&[], &[2.0, 3.0, 4.0], 0.0), None);
     assert_eq!(contrast(&[1.0, f64::NAN], &[2.0], 0.0), None);

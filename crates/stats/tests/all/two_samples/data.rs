@@ -28,7 +28,7 @@ pub(crate) fn ties() -> Pair {
     )
 }
 
-/// Far from zero: the difference is a small rest of great numbers.
+/// Values far from zero, whose difference is a small rest of great numbers.
 pub(crate) fn far() -> Pair {
     (
         [4.0, 7.0, 13.0, 16.0].map(|x| 1e9 + x).to_vec(),

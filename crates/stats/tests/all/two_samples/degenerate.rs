@@ -1,10 +1,10 @@
-//! Data that answers nothing, the same way everywhere.
+//! Data that gives some of the two-sample functions no result: which ones, whatever is degenerate.
 
 use iolab_stats::{
     a12, mad, mann_whitney, ratio_of_means, ratio_of_medians, student, summary, tost_log, welch,
 };
 
-/// Which of the two-sample functions have a result.
+/// Whether each of the seven two-sample functions has a result.
 fn answers(base: &[f64], new: &[f64], confidence: f64) -> [bool; 7] {
     [
         welch(base, new, confidence).is_some(),
@@ -37,7 +37,7 @@ fn no_data() {
 }
 
 #[test]
-fn one_value_has_ranks_and_ratios_and_no_spread() {
+fn one_value_has_ranks_and_ratios_only() {
     let expected = [false, false, true, true, true, true, false];
     assert_eq!(answers(&[3.0], &FINE, 0.95), expected);
     assert_eq!(answers(&FINE, &[3.0], 0.95), expected);
@@ -78,7 +78,7 @@ fn ratios_that_overflow() {
 }
 
 #[test]
-fn a_mean_of_zero_has_no_coefficient_of_variation() {
+fn mean_zero_has_no_coefficient_of_variation() {
     assert_eq!(cv(&[-1.0, 1.0]), None);
     assert_eq!(cv(&[2.0, 2.0, 2.0]), Some(0.0));
 }

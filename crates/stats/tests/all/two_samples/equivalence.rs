@@ -131,14 +131,14 @@ fn equivalence_within_30_percent() {
 
 #[test]
 fn equivalence_far_from_zero() {
-    // The logarithms differ in their last digits only: three digits of p are left.
+    // The two samples' logarithms differ in their last digits only: three digits of p are left.
     let (base, new) = far();
     let ours = tost_log(&base, &new, 0.05, 0.05).unwrap();
     close_within(ours.p, 1.141425564189477e-34, 1e-3);
 }
 
 #[test]
-fn the_interval_lies_within_the_margin_where_p_is_below_alpha() {
+fn interval_is_within_margin_exactly_where_p_small() {
     let (base, new) = thirty();
     for margin in [0.05, 0.1, 0.2, 0.28, 0.29, 0.3, 0.5, 1.0] {
         let ours = tost_log(&base, &new, margin, 0.05).unwrap();

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::data::close;
 
-/// With a tie, and in no order; `reference_family.py` adjusts them with statsmodels.
+/// P-values with a tie, and in no order; `reference_family.py` adjusts them with statsmodels.
 const P: [f64; 8] = [0.04, 0.001, 0.3, 0.011, 0.02, 0.02, 1.0, 0.005];
 
 #[test]

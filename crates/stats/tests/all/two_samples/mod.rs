@@ -1,6 +1,6 @@
 //! Two samples, families and planning against SciPy, statsmodels, mpmath and published values.
 //!
-//! `reference_two_samples.py` and `reference_contrast.py` beside this folder made the numbers.
+//! `reference_two_samples.py` and `reference_contrast.py` in the folder above made the numbers.
 
 mod contrast;
 mod data;

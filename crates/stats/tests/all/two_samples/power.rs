@@ -4,7 +4,8 @@ use crate::simulated::Draws;
 
 const CONFIDENCES: [f64; 2] = [0.95, 1.0 - 0.05 / 12.0];
 
-/// How often the interval of the ratio of two samples, whose logarithms are `shift` apart, shows what `shown` asks for.
+/// Share of simulated comparisons of two samples, whose logarithms are `shift` apart, in which the interval of
+/// the ratio passes `shown`.
 fn simulated(
     n: usize,
     (shift, sd): (f64, [f64; 2]),
@@ -27,7 +28,7 @@ fn simulated(
 }
 
 #[test]
-fn so_many_trials_show_a_difference_as_often_as_asked() {
+fn planned_trials_show_a_difference_at_power() {
     for confidence in CONFIDENCES {
         for (shift, sd) in [(0.3, [0.1, 0.1]), (-0.2, [0.1, 0.2]), (0.1, [0.1, 0.1])] {
             let n = trials_for_apart(shift, &sd, confidence, 0.8).unwrap();
@@ -40,7 +41,7 @@ fn so_many_trials_show_a_difference_as_often_as_asked() {
 }
 
 #[test]
-fn so_many_trials_show_equivalence_as_often_as_asked() {
+fn planned_trials_show_equivalence_at_power() {
     for confidence in CONFIDENCES {
         for (shift, sd) in [(0.0, [0.03, 0.03]), (0.02, [0.02, 0.03])] {
             let n = trials_for_within(0.05, shift, &sd, confidence, 0.8).unwrap();

@@ -1,4 +1,4 @@
-//! What must hold for any two samples.
+//! Properties of the two-sample functions that hold for any two samples.
 
 use iolab_stats::{
     Interval, a12, mann_whitney, ratio_of_means, ratio_of_medians, student, tost_log, welch,
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn a_scale_of_both_changes_no_p_and_no_ratio(base in positive(2..20), new in positive(2..20), by in 1..1000_i32) {
+    fn scaling_both_samples_keeps_p_and_ratio(base in positive(2..20), new in positive(2..20), by in 1..1000_i32) {
         let by = f64::from(by) / 16.0;
         let (b, n) = (map(&base, |x| x * by), map(&new, |x| x * by));
         let (here, there) = (welch(&base, &new, 0.95).unwrap(), welch(&b, &n, 0.95).unwrap());
@@ -125,7 +125,7 @@ proptest! {
         for test in [welch, student] {
             let test = test(&base, &new, 0.95).unwrap();
             prop_assert!(holds(&test.interval, test.difference));
-            // It excludes 0 exactly where p is below 5 %.
+            // The interval excludes 0 exactly where p is below 5 %.
             prop_assert!((test.p - 0.05).abs() < 1e-9 || holds(&test.interval, 0.0) == (test.p > 0.05));
         }
         for ratio in [ratio_of_means(&base, &new, 0.95), ratio_of_medians(&base, &new, 0.95)] {
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_or_yields_a_value_that_is_not_finite(
+    fn any_input_gives_finite_numbers_or_none(
         base in prop::collection::vec(any::<f64>(), 0..12),
         new in prop::collection::vec(any::<f64>(), 0..12),
         confidence in prop_oneof![any::<f64>(), 0.001..0.999_f64],

@@ -116,13 +116,13 @@ fn one_value_each_tells_nothing() {
 
 #[test]
 fn three_against_three_cannot_reach_5_percent() {
-    // The 2 most extreme of 20 ways.
+    // p counts the 2 most extreme of the 20 ways to share out six ranks.
     let test = mann_whitney(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]).unwrap();
     close(test.p, 0.1);
 }
 
 #[test]
-fn values_that_are_all_equal_have_a_p_of_1() {
+fn all_values_equal_give_p_of_1() {
     for n in [1, 5, 40, 300] {
         let data = vec![3.5; n];
         let test = mann_whitney(&data, &data).unwrap();

@@ -60,7 +60,8 @@ fn ratios_of_means() {
     );
 }
 
-/// MOVER of interpolated intervals, and the ends of both exact ones where a sample has a wide gap: `reference_intervals.py`.
+/// MOVER of interpolated intervals, and the ends of both exact ones where a sample has a wide gap; the numbers
+/// are from `reference_intervals.py`.
 #[test]
 fn ratios_of_medians() {
     medians(
@@ -118,7 +119,7 @@ fn the_interval_of_medians_starts_at_six_values() {
 }
 
 #[test]
-fn one_value_has_a_ratio_of_means_and_no_interval() {
+fn one_value_gives_ratio_without_interval() {
     let ratio = ratio_of_means(&[2.0], &[3.0, 5.0], 0.95).unwrap();
     assert_eq!((ratio.ratio, ratio.interval), (2.0, None));
 }

@@ -163,7 +163,7 @@ fn t_tests_of_apart() {
 }
 
 #[test]
-fn five_trials_each_use_four_degrees_of_freedom_each() {
+fn five_trials_each_give_eight_degrees_of_freedom() {
     // Neither varies more than the other: Welch's and Student's degrees of freedom agree on 8,
     // and the interval is made with t(0.975; 8) = 2.306004135204166.
     let base = [1.0, 2.0, 3.0, 4.0, 5.0];
@@ -190,7 +190,7 @@ fn samples_that_do_not_vary() {
 }
 
 #[test]
-fn a_sample_that_does_not_vary_beside_one_that_does() {
+fn constant_sample_beside_a_varying_one() {
     // The whole error comes from `new`, and so do all degrees of freedom.
     let test = welch(&[2.0; 5], &[1.0, 2.0, 3.0], 0.95).unwrap();
     close(test.df, 2.0);
