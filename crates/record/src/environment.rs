@@ -13,7 +13,7 @@ pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 /// Beginning of the identity of a device that ends when the device is detached, or the machine restarts.
 pub const UNTIL_RESTART: &str = "boot-";
 
-/// Beginning of the identity of a device or file, after [`UNTIL_RESTART`]: the form of the texts behind the digest. Digests
+/// Beginning of the identity of a device or file, after [`UNTIL_RESTART`]: the form of the digested texts. Digests
 /// of another form can differ for one target.
 pub const IDENTITY_FORM: &str = "2-";
 
