@@ -1,7 +1,5 @@
 //! The arguments and options of all commands, as clap parses them. Nothing here does work.
 
-#[cfg(feature = "measure")]
-pub(crate) mod across_ranks;
 mod comparing;
 #[cfg(feature = "measure")]
 mod measuring;
@@ -14,7 +12,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, ValueEnum};
+use iolab_command::lists::Lists;
 use iolab_report::formats::ExportFormat;
 use iolab_report::schema::Document;
 use iolab_workload::response::Metric;
@@ -123,74 +122,24 @@ for any findings, unless the target cannot be used. For scripts:
 
   iolab doctor --format json | jq -e '.must_fix == 0'";
 
-/// A laboratory for storage I/O: measures how storage behaves, repeats until the result is precise,
-/// and shows where every byte came from.
-#[derive(Debug, Parser)]
-#[command(name = "iolab", version, after_help = EXAMPLES, max_term_width = 100)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Run a suite of experiments and report the findings: start here
-    #[cfg(feature = "measure")]
-    Study(Study),
-    /// Run one experiment
-    #[cfg(feature = "measure")]
-    Run(Run),
-    /// Check whether storage is good enough for a purpose: yes, no, or cannot tell
-    #[cfg(feature = "measure")]
-    Fit(Fit),
-    /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
-    Compare(Compare),
-    /// Write run files as one document: findings, tables, evidence, method, data
-    Report(ReportOptions),
-    /// Find what causes a difference that a run shows, by measuring without each suspect
-    #[cfg(feature = "measure")]
-    Why(Why),
-    /// List experiments, suites, requirements and settings
-    List(List),
-    /// Print the TOML of an experiment, suite, requirement or run file, to copy and change
-    Show(Show),
-    /// Show the tables and findings of run files
-    Table(Table),
-    /// Convert results of fio or IOzone to a run file
-    #[cfg(feature = "measure")]
-    Import(Import),
-    /// Draw run files as a figure: SVG, PDF or PNG
-    Plot(Plot),
-    /// Finish interrupted runs and print their answers
-    #[cfg(feature = "measure")]
-    Resume(Resume),
-    /// Judge a new run by earlier runs of the same experiment; exit code for CI
-    Gate(Gate),
-    /// Show experiments over time: level shifts, and what changed between runs
-    History(History),
-    /// Summarise numbers, one per line: intervals, drift, a histogram
-    Stats(Stats),
-    /// Check a target and this machine: what to trust, what to set
-    #[cfg(feature = "measure")]
-    Doctor(Doctor),
-    /// Write every sample, interval or latency bucket, for other programs
-    Export(Export),
-    /// List disk models, or print one
-    Model(Model),
-    /// Serve a disk model as a file in real time, for any tool to measure
-    #[cfg(feature = "measure")]
-    Serve(Serve),
-    /// Run any program, and show where its bytes came from and went to
-    #[cfg(feature = "measure")]
-    Witness(Witness),
-    /// Print the JSON Schema of what a command prints as JSON
-    Schema(Schema),
-    /// Print shell completions
-    #[command(after_help = COMPLETIONS_HELP)]
-    Completions(Completions),
+/// The command line of these commands.
+pub(crate) fn program(lists: &Lists) -> Command {
+    let commands = lists.commands.iter();
+    Command::new("iolab")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(
+            "A laboratory for storage I/O: measures how storage behaves, repeats until the result is precise, and shows where \
+             every byte came from",
+        )
+        .after_help(EXAMPLES)
+        .max_term_width(100)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(commands.map(|command| command.arguments().clone()))
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_HELP)]
 pub(crate) struct Completions {
     /// Shell
     pub(crate) shell: clap_complete::Shell,

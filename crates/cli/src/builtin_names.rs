@@ -49,14 +49,11 @@ pub(crate) fn unknown_name(name: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-    use crate::arguments::Arguments;
 
     #[test]
     fn measuring_commands_exist_in_this_build() {
-        let command = Arguments::command();
+        let command = crate::program();
         for name in MEASURING.iter().filter(|_| cfg!(feature = "measure")) {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
@@ -65,7 +62,7 @@ mod tests {
     /// Both builds have this list: a command that one of them lacks, and that is not listed as measuring, fails there.
     #[test]
     fn all_other_commands_are_in_every_build() {
-        let command = Arguments::command();
+        let command = crate::program();
         let names = command.get_subcommands().map(clap::Command::get_name);
         let reading: Vec<&str> = names.filter(|name| !MEASURING.contains(name)).collect();
         insta::assert_snapshot!(reading.join(" "), @"compare report list show table plot gate history stats export model schema completions");

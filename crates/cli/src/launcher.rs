@@ -1,7 +1,6 @@
 //! Processes started by a launcher: mpirun, srun.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::rc::Rc;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
@@ -12,9 +11,7 @@ use iolab_cluster::mpi::Wait;
 use iolab_runner::ranks::{Ranks, per_rank_paths};
 use iolab_workload::{Error, Result};
 
-use crate::arguments::Command;
-use crate::arguments::across_ranks::AcrossRanks;
-use iolab_command::exit;
+use iolab_command::exit::code_of;
 use iolab_command::failure::{Failure, Outcome};
 
 /// Time limit for the start of MPI: thousands of processes start at different times, and load the program from shared storage.
@@ -54,6 +51,19 @@ pub(crate) fn place(named: &Path) -> Result<PathBuf> {
     }
 }
 
+/// The alternative of several processes to a suite or a requirement.
+pub(crate) const TOGETHER: &str =
+    "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
+
+/// Refuses a command as one of several processes, which would disturb each other.
+///
+/// # Errors
+///
+/// There are several: `instead` says what they can do.
+pub(crate) fn alone(name: &str, instead: &str) -> Outcome {
+    check_alone(|launch| launch.one_process_only(name, instead))
+}
+
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
 fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
     match launch() {
@@ -63,19 +73,22 @@ fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
     }
 }
 
-/// This process as one of several that carry out a run; `None` for a single process.
+/// Carries out a run by this process alone, or by all those of a launcher.
 ///
 /// # Errors
 ///
-/// There are several, and they cannot work together.
-pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
-    match command.across_ranks() {
-        AcrossRanks::Each => Ok(None),
-        AcrossRanks::Alone { name, instead } => {
-            check_alone(|launch| launch.one_process_only(name, instead)).map(|()| None)
-        }
-        AcrossRanks::Together => join_ranks(),
-    }
+/// There are several, and they cannot work together; the failure of the run.
+pub(crate) fn together(work: impl FnOnce(Option<Rc<Ranks>>) -> Outcome) -> Outcome {
+    let Some(ranks) = join_ranks()? else {
+        return work(None);
+    };
+    let code = code_of(match (ranks.greet(), ranks.is_root()) {
+        (Ok(()), true) => work(Some(Rc::clone(&ranks))),
+        (Ok(()), false) => follow(&ranks),
+        (Err(error), true) => Err(error.into()),
+        (Err(error), false) => give_way(&ranks, error),
+    });
+    Err(Failure::Code(leave(&ranks, code)))
 }
 
 /// A build without MPI has no others to work with.
@@ -130,11 +143,11 @@ fn tell_late(wait: Wait) {
         Wait::End => Error::failed("a process of this run has not ended")
             .hint("look at the processes on all hosts; all measurements are stored"),
     };
-    let _ = exit::code_of(Err(error.into()));
+    let _ = code_of(Err(error.into()));
 }
 
 /// Carries out the orders of rank 0, which reports failures, unless it is rank 0 that is lost.
-pub(crate) fn follow(ranks: &Ranks) -> Outcome {
+fn follow(ranks: &Ranks) -> Outcome {
     let stop = crate::signals::on_signals()?;
     match ranks.follow(&stop) {
         Ok(()) => Err(Failure::ToldElsewhere),
@@ -143,7 +156,7 @@ pub(crate) fn follow(ranks: &Ranks) -> Outcome {
 }
 
 /// Leaves the report of an error to rank 0, unless that is lost.
-pub(crate) fn give_way(ranks: &Ranks, error: Error) -> Outcome {
+fn give_way(ranks: &Ranks, error: Error) -> Outcome {
     if !ranks.has_lost() {
         return Err(Failure::ToldElsewhere);
     }
@@ -154,11 +167,11 @@ pub(crate) fn give_way(ranks: &Ranks, error: Error) -> Outcome {
 
 /// Leaves the other ranks after the last message, to which `code` belongs; also reports errors of this step. Ends all ranks if
 /// one is lost.
-pub(crate) fn leave(ranks: &Ranks, code: ExitCode) -> ExitCode {
+fn leave(ranks: &Ranks, code: u8) -> u8 {
     let left = ranks.end().map_err(Failure::from);
     let code = match left {
         Ok(()) => code,
-        Err(failure) => exit::code_of(Err(failure)),
+        Err(failure) => code_of(Err(failure)),
     };
     if ranks.has_lost() {
         ranks.abort(1);

@@ -3,75 +3,91 @@
 use std::ffi::OsString;
 use std::io::Write;
 
+use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser};
+use iolab_command::lists::{Lists, Task};
 use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
-use crate::arguments::Arguments;
+use crate::arguments::program;
 use crate::builtin_names::check_command;
 use crate::shown_help::{every_command, grouped};
 use iolab_command::output::{self, Log};
 
-impl Arguments {
-    /// Parses the command line. clap prints errors and ends the program.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
-    /// position of a command.
-    pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
-        if std::env::args_os().skip(1).eq(["help", "all"]) {
-            let mut to = output::open(None)?;
-            // As with other help, a reader that is gone is not an error.
-            let _ = write!(to, "{}", every_command()).and_then(|()| to.flush());
-            std::process::exit(0);
-        }
-        let parsed = Self::try_parse().or_else(|error| match error.kind() {
+/// Parses the command line. clap prints errors and ends the program.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
+/// position of a command.
+pub(crate) fn read(lists: &Lists, is_silent: bool) -> iolab_workload::Result<Task> {
+    let command = program(lists);
+    if std::env::args_os().skip(1).eq(["help", "all"]) {
+        let mut to = output::open(None)?;
+        // As with other help, a reader that is gone is not an error.
+        let _ = write!(to, "{}", every_command(&command)).and_then(|()| to.flush());
+        std::process::exit(0);
+    }
+    let parsed = command
+        .clone()
+        .try_get_matches()
+        .or_else(|error| match error.kind() {
             // Grouping takes as long as all other parsing, and only help shows it.
             ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                let matches = grouped().try_get_matches()?;
-                Self::from_arg_matches(&matches)
+                grouped(command.clone()).try_get_matches()
             }
             _ => Err(error),
         });
-        parsed.or_else(|mut error| {
-            // No value begins with a dash, so that the tip to pass the option as a value is dropped.
-            if error.kind() == ErrorKind::UnknownArgument
-                && error.get(ContextKind::SuggestedArg).is_none()
+    let parsed = parsed.and_then(|matches| {
+        let task = task(lists, &matches);
+        task.map_err(|error| error.format(&mut command.clone()))
+    });
+    parsed.or_else(|mut error| {
+        // No value begins with a dash, so that the tip to pass the option as a value is dropped.
+        if error.kind() == ErrorKind::UnknownArgument
+            && error.get(ContextKind::SuggestedArg).is_none()
+        {
+            error.remove(ContextKind::Suggested);
+        }
+        answer_unknown_command(&command, &mut error)?;
+        let known_elsewhere = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing))
+                if error.kind() == ErrorKind::MissingRequiredArgument =>
             {
-                error.remove(ContextKind::Suggested);
+                missing.iter().find_map(|argument| unnamed(argument))
             }
-            answer_unknown_command(&mut error)?;
-            let known_elsewhere = match error.get(ContextKind::InvalidArg) {
-                Some(ContextValue::Strings(missing))
-                    if error.kind() == ErrorKind::MissingRequiredArgument =>
-                {
-                    missing.iter().find_map(|argument| unnamed(argument))
-                }
-                Some(ContextValue::String(option))
-                    if error.kind() == ErrorKind::UnknownArgument =>
-                {
-                    command_with_settings().and_then(|command| {
-                        unknown_option(&command, option, given_value(option).as_deref())
-                    })
-                }
-                Some(ContextValue::String(option)) if option == "--direct" => Some(
-                    iolab_workload::Error::usage("'--direct' takes no value")
-                        .hint("write --direct alone, or --buffered for the page cache"),
-                ),
-                _ => None,
-            };
-            if logs_json() && error.use_stderr() {
-                output::set_log(Log::Json);
-                return Err(known_elsewhere.unwrap_or_else(|| plain(&error)));
+            Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => {
+                command_with_settings(&command).and_then(|command| {
+                    unknown_option(&command, option, given_value(option).as_deref())
+                })
             }
-            match is_silent {
-                true => Err(iolab_workload::Error::usage(error.to_string())),
-                false => known_elsewhere.map_or_else(|| error.exit(), Err),
-            }
-        })
-    }
+            Some(ContextValue::String(option)) if option == "--direct" => Some(
+                iolab_workload::Error::usage("'--direct' takes no value")
+                    .hint("write --direct alone, or --buffered for the page cache"),
+            ),
+            _ => None,
+        };
+        if logs_json() && error.use_stderr() {
+            output::set_log(Log::Json);
+            return Err(known_elsewhere.unwrap_or_else(|| plain(&error)));
+        }
+        match is_silent {
+            true => Err(iolab_workload::Error::usage(error.to_string())),
+            false => known_elsewhere.map_or_else(|| error.exit(), Err),
+        }
+    })
+}
+
+/// The command that is asked for.
+fn task(lists: &Lists, matches: &ArgMatches) -> clap::error::Result<Task> {
+    let asked = matches.subcommand().and_then(|(name, matches)| {
+        let mut all = lists.commands.iter();
+        Some((all.find(|command| command.name() == name)?, matches))
+    });
+    let Some((command, matches)) = asked else {
+        return Err(clap::Error::new(ErrorKind::MissingSubcommand));
+    };
+    command.read(matches)
 }
 
 /// The error if a built-in name is missing.
@@ -89,10 +105,9 @@ fn unnamed(argument: &str) -> Option<iolab_workload::Error> {
 
 /// The command, with its program, that an option was given to; `None` for a command that takes no settings, to which an option of another tool
 /// means nothing.
-fn command_with_settings() -> Option<String> {
+fn command_with_settings(program: &clap::Command) -> Option<String> {
     let mut words = std::env::args_os().skip(1);
-    let arguments = Arguments::command();
-    let Some(command) = words.find_map(|word| arguments.find_subcommand(word)) else {
+    let Some(command) = words.find_map(|word| program.find_subcommand(word)) else {
         return Some("iolab".to_owned());
     };
     let is_set = |argument: &clap::Arg| argument.get_long() == Some("set");
@@ -134,7 +149,10 @@ fn plain(error: &clap::Error) -> iolab_workload::Error {
 
 /// Suggests for an unknown command the one that accepts this name, or the nearest, if clap suggests none: it finds no
 /// similarity between `rnu` and `run`.
-fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()> {
+fn answer_unknown_command(
+    program: &clap::Command,
+    error: &mut clap::Error,
+) -> iolab_workload::Result<()> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return Ok(());
     };
@@ -145,8 +163,7 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
         return Ok(());
     }
     check_command(name)?;
-    let command = Arguments::command();
-    let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();
+    let known: Vec<&str> = program.get_subcommands().map(|c| c.get_name()).collect();
     let near = nearest(name, &known).into_iter().map(str::to_owned);
     let near: Vec<String> = near.collect();
     if !near.is_empty() && error.get(ContextKind::SuggestedSubcommand).is_none() {
@@ -160,14 +177,11 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
     use iolab_report::layout::COMMANDS;
-
-    use super::*;
 
     #[test]
     fn no_line_breaks_any_command() {
-        let command = Arguments::command();
+        let command = crate::program();
         let names = command.get_subcommands().map(clap::Command::get_name);
         let mut names: Vec<&str> = names.chain(["help"]).collect();
         names.sort_unstable();

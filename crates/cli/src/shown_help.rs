@@ -1,9 +1,8 @@
 //! Selection of the commands and options that help shows, and their headings.
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 use iolab_report::layout::paragraph;
 
-use crate::arguments::Arguments;
 use iolab_command::output::style;
 
 /// The commands that help lists; `iolab help all` lists every one.
@@ -45,8 +44,7 @@ const HEADINGS: [(&str, &[&str], &[&str]); 4] = [
 const HELP: &str = "help";
 
 /// The arguments, with help that shows the main commands, and the options of `iolab run` in groups.
-pub(crate) fn grouped() -> Command {
-    let command = Arguments::command();
+pub(crate) fn grouped(command: Command) -> Command {
     let header = command.get_styles().get_header();
     let main = MAIN_COMMANDS.iter();
     let main = main.filter_map(|name| command.find_subcommand(name));
@@ -62,8 +60,7 @@ pub(crate) fn grouped() -> Command {
 }
 
 /// Every command with its purpose.
-pub(crate) fn every_command() -> String {
-    let command = Arguments::command();
+pub(crate) fn every_command(command: &Command) -> String {
     list(command.get_subcommands())
 }
 
@@ -105,7 +102,7 @@ mod tests {
     #[test]
     fn options_of_run_have_four_headings() {
         let run = under_headings(
-            Arguments::command()
+            crate::program()
                 .find_subcommand("run")
                 .expect("run")
                 .clone(),

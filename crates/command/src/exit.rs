@@ -1,29 +1,26 @@
 //! The end of a command: exit code and last message.
 
-use std::process::ExitCode;
-
 use iolab_workload::{Error, Kind};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
 
 /// Prints the last message; returns the exit code documented in `iolab --help`.
-pub fn code_of(outcome: Outcome) -> ExitCode {
+pub fn code_of(outcome: Outcome) -> u8 {
     match outcome {
-        Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,
-        Err(Failure::No) => ExitCode::from(4),
-        Err(Failure::CannotTell) => ExitCode::from(5),
-        Err(Failure::Refused) => ExitCode::from(3),
-        // An exit code has 8 bits.
-        Err(Failure::Program(code)) => ExitCode::from(code as u8),
+        Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => 0,
+        Err(Failure::No) => 4,
+        Err(Failure::CannotTell) => 5,
+        Err(Failure::Refused) => 3,
+        Err(Failure::Code(code)) => code,
         Err(Failure::Told(error)) => {
             tell(&error);
-            ExitCode::from(match error.kind() {
+            match error.kind() {
                 Kind::Failed => 1,
                 Kind::Usage => 2,
                 Kind::Refused => 3,
                 Kind::Interrupted => 130,
-            })
+            }
         }
     }
 }

@@ -16,8 +16,8 @@ pub enum Failure {
     CannotTell,
     /// The plan of a dry run would be refused; the reason is printed.
     Refused,
-    /// A program that was observed has failed with this code; all is said.
-    Program(i32),
+    /// The exit code of a program that was observed, or of all processes of a run; everything is printed.
+    Code(u8),
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
     /// The reader of the output closed it (EPIPE), which is not a failure.

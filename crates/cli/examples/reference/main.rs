@@ -2,18 +2,9 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
-// The arguments of the binary, of which nothing but their help is used here.
-#[allow(dead_code, unreachable_pub, unused_imports)]
-#[path = "../../src"]
-mod source {
-    pub mod arguments;
-}
-
 #[allow(unreachable_pub)]
 mod page;
 
-use clap::CommandFactory;
-
 fn main() {
-    print!("{}", page::page(source::arguments::Arguments::command()));
+    print!("{}", page::page(iolab::program()));
 }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use clap::Command;
 use clap::builder::PossibleValuesParser;
-use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use iolab_diskmodel::definition::catalogue;
 use iolab_figure::FigureKind;
@@ -11,8 +11,9 @@ use iolab_plan::experiment::BUILTIN;
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 
-use crate::arguments::{Arguments, Completions};
+use crate::arguments::{Completions, program};
 use iolab_command::failure::Outcome;
+use iolab_command::lists::Lists;
 use iolab_command::output::open;
 
 /// An argument that takes built-in names, of a command or of a command of `iolab model`.
@@ -68,9 +69,9 @@ fn with_names(command: Command, path: &[&str], named: &Named) -> Command {
 }
 
 /// Writes the completions of a shell to stdout.
-pub(crate) fn completions(options: &Completions) -> Outcome {
+pub(crate) fn completions(options: &Completions, lists: &Lists) -> Outcome {
     let named = named();
-    let mut command = named.iter().fold(Arguments::command(), |command, named| {
+    let mut command = named.iter().fold(program(lists), |command, named| {
         with_names(command, named.command, named)
     });
     let mut script = Vec::new();

@@ -40,84 +40,184 @@ mod witness;
 #[cfg(feature = "measure")]
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-#[cfg(feature = "measure")]
-use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_report::answer::Answers;
 #[cfg(feature = "measure")]
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::{Input, InsideTrials};
-#[cfg(feature = "measure")]
-use iolab_runner::ranks::Ranks;
 use iolab_workload::Result;
 
-use crate::arguments::Command;
+#[cfg(feature = "measure")]
+use crate::arguments::{Fit, Resume, Run, Study, Why};
 #[cfg(feature = "measure")]
 use crate::ending::with_kept;
 #[cfg(feature = "measure")]
+use crate::launcher;
+#[cfg(feature = "measure")]
 use crate::workspace::Workspace;
 #[cfg(feature = "measure")]
-use iolab_command::failure::Failure;
-use iolab_command::failure::Outcome;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::lists::{Command, Lists};
 #[cfg(feature = "measure")]
-use iolab_command::output::{self, Log};
+use iolab_command::output;
 #[cfg(feature = "measure")]
 use iolab_command::run_files::read_run;
 
-/// Carries out a command; `ranks` are the processes of a run across several.
-pub(crate) fn carry_out(
-    command: Command,
-    #[cfg(feature = "measure")] ranks: Option<Rc<Ranks>>,
-) -> Outcome {
-    match command {
-        #[cfg(feature = "measure")]
-        Command::Study(options) => study::study(&options),
-        #[cfg(feature = "measure")]
-        Command::Run(options) => run::run(&options, ranks),
-        #[cfg(feature = "measure")]
-        Command::Fit(options) => fit::fit(&options),
-        #[cfg(feature = "measure")]
-        Command::Why(options) => why::why(&options),
-        Command::List(options) => list::list(&options),
-        Command::Show(options) => show::show(&options),
-        Command::Table(options) => table::table(&options),
-        #[cfg(feature = "measure")]
-        Command::Import(options) => import::import(&options),
-        Command::Plot(options) => plot::plot(&options),
-        #[cfg(feature = "measure")]
-        Command::Resume(options) => resume::resume(&options, ranks),
-        Command::Compare(options) => compare::compare(&options),
-        Command::Gate(options) => gate::gate(&options),
-        Command::History(options) => history::history(&options),
-        Command::Stats(options) => stats::stats(&options),
-        #[cfg(feature = "measure")]
-        Command::Doctor(options) => doctor::doctor(&options),
-        Command::Report(options) => report::report(&options),
-        Command::Export(options) => export::export(&options),
-        Command::Model(options) => model::model(&options),
-        #[cfg(feature = "measure")]
-        Command::Serve(options) => serve::serve(options),
-        #[cfg(feature = "measure")]
-        Command::Witness(options) => witness::witness(&options),
-        Command::Schema(options) => schema::schema(&options),
-        Command::Completions(options) => completions::completions(&options),
-    }
+/// The lists of the core.
+pub(crate) fn lists() -> Lists {
+    let mut commands = Vec::new();
+    #[cfg(feature = "measure")]
+    commands.extend(measuring());
+    commands.extend(reading());
+    Lists { commands }
 }
 
+/// The commands that measure, or look at this machine.
 #[cfg(feature = "measure")]
-impl Command {
-    /// The kind of output on stderr during the command.
-    pub(crate) fn log(&self) -> Log {
-        match self {
-            Command::Study(options) => options.log.log(),
-            Command::Run(options) => options.log.log(),
-            Command::Fit(options) => options.log.log(),
-            Command::Resume(options) => options.log.log(),
-            Command::Why(options) => options.log.log(),
-            _ => Log::Lines,
-        }
-    }
+fn measuring() -> [Command; 9] {
+    [
+        Command::with_log(
+            "study",
+            "Run a suite of experiments and report the findings: start here",
+            |options: &Study| options.log.log(),
+            |options, _| {
+                if !options.changes.dry_run {
+                    launcher::alone("study", launcher::TOGETHER)?;
+                }
+                study::study(options)
+            },
+        ),
+        Command::with_log(
+            "run",
+            "Run one experiment",
+            |options: &Run| options.log.log(),
+            |options, _| match options.changes.dry_run {
+                true => run::run(options, None),
+                false => launcher::together(|ranks| run::run(options, ranks)),
+            },
+        ),
+        Command::with_log(
+            "fit",
+            "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
+            |options: &Fit| options.log.log(),
+            |options, _| {
+                if !options.dry_run {
+                    launcher::alone("fit", launcher::TOGETHER)?;
+                }
+                fit::fit(options)
+            },
+        ),
+        Command::with_log(
+            "why",
+            "Find what causes a difference that a run shows, by measuring without each suspect",
+            |options: &Why| options.log.log(),
+            |options, _| {
+                if !options.dry_run && !options.list {
+                    launcher::alone("why", "it explains a run of one process")?;
+                }
+                why::why(options)
+            },
+        ),
+        Command::with_log(
+            "resume",
+            "Finish interrupted runs and print their answers",
+            |options: &Resume| options.log.log(),
+            |options, _| match options.dry_run {
+                true => resume::resume(options, None),
+                false => launcher::together(|ranks| resume::resume(options, ranks)),
+            },
+        ),
+        Command::new(
+            "import",
+            "Convert results of fio or IOzone to a run file",
+            |options, _| import::import(options),
+        ),
+        Command::new(
+            "doctor",
+            "Check a target and this machine: what to trust, what to set",
+            |options, _| doctor::doctor(options),
+        ),
+        Command::new(
+            "serve",
+            "Serve a disk model as a file in real time, for any tool to measure",
+            |options, _| serve::serve(options),
+        ),
+        Command::new(
+            "witness",
+            "Run any program, and show where its bytes came from and went to",
+            |options, _| witness::witness(options),
+        ),
+    ]
+}
+
+/// The commands that read what there is.
+fn reading() -> [Command; 13] {
+    [
+        Command::new(
+            "compare",
+            "Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI",
+            |options, _| compare::compare(options),
+        ),
+        Command::new(
+            "report",
+            "Write run files as one document: findings, tables, evidence, method, data",
+            |options, _| report::report(options),
+        ),
+        Command::new(
+            "list",
+            "List experiments, suites, requirements and settings",
+            |options, _| list::list(options),
+        ),
+        Command::new(
+            "show",
+            "Print the TOML of an experiment, suite, requirement or run file, to copy and change",
+            |options, _| show::show(options),
+        ),
+        Command::new(
+            "table",
+            "Show the tables and findings of run files",
+            |options, _| table::table(options),
+        ),
+        Command::new(
+            "plot",
+            "Draw run files as a figure: SVG, PDF or PNG",
+            |options, _| plot::plot(options),
+        ),
+        Command::new(
+            "gate",
+            "Judge a new run by earlier runs of the same experiment; exit code for CI",
+            |options, _| gate::gate(options),
+        ),
+        Command::new(
+            "history",
+            "Show experiments over time: level shifts, and what changed between runs",
+            |options, _| history::history(options),
+        ),
+        Command::new(
+            "stats",
+            "Summarise numbers, one per line: intervals, drift, a histogram",
+            |options, _| stats::stats(options),
+        ),
+        Command::new(
+            "export",
+            "Write every sample, interval or latency bucket, for other programs",
+            |options, _| export::export(options),
+        ),
+        Command::new("model", "List disk models, or print one", |options, _| {
+            model::model(options)
+        }),
+        Command::new(
+            "schema",
+            "Print the JSON Schema of what a command prints as JSON",
+            |options, _| schema::schema(options),
+        ),
+        Command::new(
+            "completions",
+            "Print shell completions",
+            |options, lists| completions::completions(options, lists),
+        ),
+    ]
 }
 
 /// The file of a run that is complete, or that the user ended early; then with that interrupt, which is returned after all

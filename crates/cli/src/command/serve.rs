@@ -16,7 +16,7 @@ use iolab_command::failure::Outcome;
 use iolab_command::output::{self, note};
 
 /// Serves until a signal or until an unmount, then writes the report to stdout.
-pub(crate) fn serve(options: Serve) -> Outcome {
+pub(crate) fn serve(options: &Serve) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
     let (_, definition) = model_definition(name)?;

@@ -87,10 +87,11 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
     }
     match evidence.observed.end {
         ObservedEnd::Code(0) | ObservedEnd::Gone | ObservedEnd::Running => Ok(()),
-        ObservedEnd::Code(code) => Err(Failure::Program(code)),
+        // An exit code has 8 bits.
+        ObservedEnd::Code(code) => Err(Failure::Code(code as u8)),
         ObservedEnd::Signal(signal) => {
             end_by(signal);
-            Err(Failure::Program(128 + signal))
+            Err(Failure::Code(128 + signal as u8))
         }
     }
 }

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::install::man;
-
 // A part of the example: Cargo builds its program only where all targets are tested.
 #[allow(unreachable_pub)]
 #[path = "../../examples/reference/page.rs"]
@@ -18,7 +16,7 @@ fn root() -> PathBuf {
 fn reference_matches_the_rows() {
     let page = fs::read_to_string(root().join("docs/REFERENCE.md")).expect("the reference");
     assert!(
-        page == generator::page(man::program()),
+        page == generator::page(iolab::program()),
         "docs/REFERENCE.md differs: cargo run -p iolab --example reference > docs/REFERENCE.md"
     );
 }

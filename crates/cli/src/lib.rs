@@ -1,0 +1,104 @@
+//! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
+//!
+//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target,
+//! clock and stop flag of a session. `workspace/site.rs` leads from an experiment to a plan that is ready to run.
+
+#[cfg(all(feature = "measure", not(target_os = "linux")))]
+compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");
+
+mod arguments;
+mod builtin_names;
+mod command;
+#[cfg(feature = "measure")]
+mod dry_run;
+#[cfg(feature = "measure")]
+mod ending;
+#[cfg(feature = "measure")]
+mod experiment_options;
+#[cfg(unix)]
+mod file_limit;
+mod instruments;
+mod job_file;
+#[cfg(feature = "measure")]
+mod kernel_settings;
+#[cfg(feature = "measure")]
+mod launcher;
+mod model_text;
+#[cfg(feature = "measure")]
+mod progress;
+mod read_arguments;
+#[cfg(feature = "measure")]
+mod screen;
+#[cfg(feature = "measure")]
+mod short_budget;
+mod shown_help;
+#[cfg(feature = "measure")]
+mod signals;
+mod target_names;
+#[cfg(feature = "measure")]
+mod workspace;
+
+use std::panic::resume_unwind;
+use std::process::ExitCode;
+use std::thread;
+
+use iolab_command::exit::code_of;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output;
+use iolab_workload::Error;
+
+/// Stack of the main worker thread, bytes. The stack of the first thread may be limited by `ulimit -s`.
+const STACK: usize = 8 << 20;
+
+/// Memory that reading the arguments and the experiment takes, bytes, with room to spare.
+const HEADROOM: usize = 8 << 20;
+
+/// Carries out the command line of this process; the exit code is one of those that `iolab --help` names.
+pub fn main() -> ExitCode {
+    let work = thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(|| code_of(work()));
+    let code = match work.map(thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(error) => code_of(Err(Error::usage(format!(
+            "the first thread cannot be started: {error}"
+        ))
+        .hint("raise the limits of memory (ulimit -v) and of processes (ulimit -u)")
+        .into())),
+    };
+    ExitCode::from(code)
+}
+
+/// The command line with every command, as it is parsed and shown.
+pub fn program() -> clap::Command {
+    arguments::program(&instruments::lists())
+}
+
+fn work() -> Outcome {
+    // A later failure of an allocation would end the process without a message.
+    if Vec::<u8>::new().try_reserve_exact(HEADROOM).is_err() {
+        return Err(Error::usage("there is too little memory to start")
+            .hint("raise the limit of memory: ulimit -v unlimited")
+            .into());
+    }
+    #[cfg(unix)]
+    file_limit::outlive()?;
+    let (is_silent, lists) = (is_silent(), instruments::lists());
+    match read_arguments::read(&lists, is_silent) {
+        Ok(task) => {
+            output::set_log(task.log);
+            task.carry_out(&lists)
+        }
+        Err(_) if is_silent => Err(Failure::ToldElsewhere),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether another process of the same launch prints messages for all of them.
+fn is_silent() -> bool {
+    #[cfg(feature = "measure")]
+    return launcher::is_silent();
+    #[cfg(not(feature = "measure"))]
+    false
+}
