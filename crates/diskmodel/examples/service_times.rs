@@ -1,8 +1,10 @@
-//! Replays the requests of a measured drive on a model: `service_times DEFINITION.toml TRACE` prints, for each request, the
-//! service time of the drive and of the model in µs, what the buffer of the drive did, and how the model served it.
+//! Replays the requests of a measured drive on a model, as `service_times DEFINITION.toml TRACE`. Prints for
+//! each request the service time of the drive and of the model in µs. The use of the drive's buffer and of the
+//! model's follows.
 //!
-//! A line of the trace has the direction (`R`, `W`), what the buffer of the drive did, first block, number of blocks, service time
-//! in µs, and the time from the end of the request to the next one in µs. One request is outstanding at a time.
+//! A line of the trace has the direction (`R`, `W`), the use of the drive's buffer, first block, and number of
+//! blocks. The service time follows, and the time from the end of the request to the next one, both in µs. One
+//! request is outstanding at a time.
 
 use std::error::Error;
 use std::io::Write;
@@ -12,7 +14,7 @@ use iolab_diskmodel::{Model, Ns, Op, Request, ServedFrom, build, serve};
 
 /// A request with the service time of the drive and of the model, ns.
 pub(crate) struct Replayed<'a> {
-    /// What the trace says about the buffer of the drive.
+    /// Note of the trace about the buffer of the drive.
     pub(crate) buffer: &'a str,
     /// Service time of the drive, ns.
     pub(crate) measured: Ns,

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What is kept of blocks, lines or slots by their number. Models ask it several times for each block of a request, and never for an order.
+/// A map from the number of a block, line or slot. Models look up several times for each block of a request,
+/// and never need an order.
 pub(crate) type BlockMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
-/// Hashes a number by one multiplication. The standard hash, which strangers cannot foresee, took a third of the time of a modelled drive;
-/// here the numbers are those of the user's own experiment.
+/// Hashes a number by one multiplication. The standard hash, which strangers cannot foresee, took a third of
+/// the time of a modelled drive. No stranger chooses the numbers here: they come from the user's own
+/// experiment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NumberHasher(u64);
 
@@ -29,7 +31,7 @@ impl Hasher for NumberHasher {
 
     fn write_u64(&mut self, number: u64) {
         let product = u128::from(self.0 ^ number) * MULTIPLIER;
-        // The map takes its place from the low bits, and compares by the high ones.
+        // The map finds a place by the low bits, and compares by the high ones.
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
 }

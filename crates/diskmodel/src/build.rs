@@ -10,11 +10,11 @@ use crate::model::Model;
 use crate::parts::{Cache, Latency, Memory, Noise, RateLimit, Server, Split, Stall, WriteBack};
 use crate::ssd::Ssd;
 
-/// The model of a definition. `seed` decides what the definition leaves to chance.
+/// The model of a definition. `seed` decides everything that the definition leaves to chance.
 ///
 /// # Errors
 ///
-/// Why the definition makes no model, in words.
+/// The reason why the definition makes no model, in words.
 pub fn build(definition: &Definition, seed: u64) -> Result<Box<dyn Model>, String> {
     part(&definition.model, seed)
 }
@@ -53,7 +53,7 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
     })
 }
 
-/// Two seeds of one, so that a part and what it holds do not vary alike.
+/// Two seeds made from one, so that a part and the part inside it do not vary alike.
 fn apart(seed: u64) -> (u64, u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     (random.next_u64(), random.next_u64())

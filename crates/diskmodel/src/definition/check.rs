@@ -22,15 +22,16 @@ type Checked = Result<(), String>;
 
 /// Longest time of one step of a request, ms.
 const STEP_MS: f64 = 10_000.0;
-/// The same in microseconds.
+/// Longest time of one step of a request, microseconds.
 const STEP_US: f64 = STEP_MS * 1e3;
-/// Most that a step may shorten the time, ms, where a time may be negative.
+/// Longest time by which a step may shorten a request, ms, where a time may be negative.
 const SHORTENED_MS: f64 = -1_000.0;
 /// Most that a time is multiplied by.
 const FACTOR_MAX: f64 = 1_000.0;
 /// Largest standard deviation of the logarithm of a time.
 const SIGMA_MAX: f64 = 2.0;
-/// Shortest and longest time between changes that a model makes by itself, ms: all those of a pause are gone through.
+/// Shortest and longest time between changes that a model makes by itself, ms. After a pause, the model goes
+/// through all changes in it one by one: the shortest time bounds that work.
 const PERIOD_MS: [f64; 2] = [1.0, 1e9];
 /// Longest time of one block on a bus, ms.
 const BLOCK_MS: f64 = 10.0;
@@ -94,11 +95,11 @@ impl<T: Number, V: Numbers<T>> Numbers<T> for Option<V> {
     }
 }
 
-/// Checks the numbers of a value: each field has bounds, or takes anything (`any`), or is bound to its name for what follows
-/// (`then`).
+/// Checks the numbers of a value. Each field has bounds, or takes anything (`any`), or is bound to its name for
+/// the code that follows (`then`).
 macro_rules! bounds {
     ($value:expr => $type:ident { $($field:ident: $bounds:expr),* $(,)? } $(any [$($free:ident),*])? $(then [$($rest:ident),*])?) => {
-        // Names a field that is left out.
+        // A field that is left out is a compile error here, and the error names it.
         let _ = |of: $type| $type { $($field: of.$field,)* $($($free: of.$free,)*)? $($($rest: of.$rest,)*)? };
         let $type { $($field,)* $($($free: _,)*)? $($($rest,)*)? } = $value;
         $(Numbers::check($field, stringify!($field), $bounds)?;)*
@@ -115,7 +116,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// The first invalid value, with the valid range.
+    /// A message with the first invalid value and the valid range.
     pub fn check(&self) -> Checked {
         bounds!(self => Definition {} any [title, source] then [model]);
         part(model, 1)

@@ -107,13 +107,15 @@ pub struct Zone {
     pub cylinders: [u32; 2],
     /// Sectors of a track.
     pub sectors: u32,
-    /// Where the first sector of the zone is, in sectors after the index.
+    /// Position of the first sector of the zone, in sectors after the index.
     #[serde(default)]
     pub offset: f64,
-    /// Sectors between the first block of a track and that of the track before, in the same cylinder.
+    /// Track skew, in sectors: the offset of a track's start against the start of the track before, in the same
+    /// cylinder.
     #[serde(default)]
     pub track_skew: f64,
-    /// The same where the cylinder changes.
+    /// Cylinder skew, in sectors: the offset of a track's start against the start of the track before, where
+    /// the cylinder changes.
     #[serde(default)]
     pub cylinder_skew: f64,
     /// Blocks at the front that hold no data of the host.
@@ -166,7 +168,7 @@ pub enum Rotation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seek {
-    /// The same for every distance, in ms.
+    /// One time for every distance, in ms.
     Constant(f64),
     /// Measured `[cylinders, ms]`, with straight lines between them and beyond the last.
     Measured(Vec<[f64; 2]>),

@@ -21,7 +21,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// What is wrong, with line and column; and those of [`Definition::check`].
+    /// A message of the TOML reader, with line and column, or an error of [`Definition::check`].
     pub fn parse(text: &str) -> Result<Self, String> {
         let definition: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         definition.check()?;

@@ -36,7 +36,7 @@ pub enum PartDefinition {
 }
 
 impl PartDefinition {
-    /// The part that it changes; `None` of a drive and of memory.
+    /// The part inside a part that changes another; `None` for a drive and for memory.
     fn inner(&self) -> Option<&Self> {
         match self {
             Self::Disk(_) | Self::Ssd(_) | Self::Memory(_) => None,
@@ -105,7 +105,7 @@ pub struct LimitDefinition {
     /// Reads and writes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Rate>,
-    /// A longer request counts as one for each started unit of so many bytes; 0: as one.
+    /// Bytes of a unit: a request counts once for each unit that it starts; 0: every request counts once.
     #[serde(default)]
     pub request_bytes: u64,
     /// Bytes per second.
@@ -139,8 +139,8 @@ pub struct CacheDefinition {
     pub inner: PartDefinition,
 }
 
-/// A cache for writes in front of a part. A write completes when it is in the cache; the cache passes writes and trims on, one
-/// after the other, in the order they came. A flush waits for those before it.
+/// A cache for writes in front of a part. A write completes when it is in the cache. The cache passes writes
+/// and trims on, one after the other, in the order they came. A flush waits for all before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBackDefinition {
@@ -151,7 +151,7 @@ pub struct WriteBackDefinition {
     /// Rate at which writes are passed on at most, in MB/s; absent: as fast as the inner part takes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_mb_s: Option<f64>,
-    /// What it stands in front of.
+    /// The part that the cache stands in front of.
     pub inner: PartDefinition,
 }
 
@@ -163,7 +163,7 @@ pub struct RegionDefinition {
     pub start: u64,
     /// Bytes of the range.
     pub bytes: u64,
-    /// What the time of a request is multiplied by, waiting in the inner part included.
+    /// Factor on the time of a request, waiting in the inner part included.
     #[serde(default = "one")]
     pub factor: f64,
     /// Added to each read, in microseconds.
@@ -172,7 +172,7 @@ pub struct RegionDefinition {
     /// Added to each write, in microseconds.
     #[serde(default)]
     pub write_us: f64,
-    /// What the range is a part of.
+    /// The part that the range belongs to.
     pub inner: PartDefinition,
 }
 
@@ -180,22 +180,23 @@ fn one() -> f64 {
     1.0
 }
 
-/// Times of a part that vary by chance: all that happens in it takes a factor times as long.
+/// Times of a part that vary by chance: everything that happens in the part takes a factor times as long.
 ///
-/// The factor is log-normal with a median of 1. With one request at a time, it is that of its service time.
+/// The factor is log-normal with a median of 1. With one request at a time, the service time of each request
+/// has its own factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseDefinition {
     /// Standard deviation of the logarithm of the factor. It is drawn anew whenever a request arrives.
     #[serde(default)]
     pub sigma: f64,
-    /// The same for a second factor, which stays for `drift_ms`.
+    /// Standard deviation of the logarithm of a second factor, which stays for `drift_ms`.
     #[serde(default)]
     pub drift_sigma: f64,
     /// How long the second factor stays, in milliseconds.
     #[serde(default = "a_second_in_ms")]
     pub drift_ms: f64,
-    /// What varies.
+    /// The part whose times vary.
     pub inner: PartDefinition,
 }
 
@@ -203,20 +204,21 @@ fn a_second_in_ms() -> f64 {
     1_000.0
 }
 
-/// Times at which a part stands still: what is under way goes on afterwards, what arrives waits.
+/// Times at which a part stands still: requests under way go on afterwards, and those that arrive wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StallDefinition {
     /// How long a stall takes, in milliseconds.
     pub stall_ms: f64,
-    /// A stall begins whenever so many requests have arrived, with the last of them; 0: none does.
+    /// Requests from one stall to the next: a stall begins with the arrival of the last of them; 0: none begins
+    /// so.
     #[serde(default)]
     pub every: u64,
-    /// Stalls begin by chance, whatever is asked for: mean time from the end of one to the start of the next, in milliseconds
-    /// (exponentially distributed); absent: none.
+    /// Mean time from the end of one stall to the start of the next, in milliseconds, for stalls that begin by
+    /// chance whatever the load (exponentially distributed); absent: no such stalls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_ms: Option<f64>,
-    /// What stands still.
+    /// The part that stands still.
     pub inner: PartDefinition,
 }
 
@@ -226,6 +228,6 @@ pub struct StallDefinition {
 pub struct SplitDefinition {
     /// Most bytes of a request. All pieces are passed on at once, the first ones of this length.
     pub bytes: u64,
-    /// What serves the pieces.
+    /// The part that serves the pieces.
     pub inner: PartDefinition,
 }

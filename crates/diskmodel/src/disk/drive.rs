@@ -1,7 +1,8 @@
 //! The drive: commands, the queue, and the next action of the heads.
 //!
-//! A request that arrives while the heads are idle or reading ahead is served at once. One that arrives while they are busy waits
-//! in the queue. When the heads start on it, all its times are computed; only the choice between waiting requests needs an event.
+//! A request that arrives while the heads are idle or reading ahead is served at once. One that arrives while
+//! they are busy waits in the queue. When the heads start on a request, all its times are computed. Only the
+//! choice between waiting requests needs an event.
 
 use crate::definition::disk::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
 
@@ -31,8 +32,8 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// When a segment of `size` blocks has room for the last block, because the rest of the writes has reached the medium by
-    /// then. Assumes constant progress between start and end.
+    /// Time at which a segment of `size` blocks has room for the last block, because the rest of the writes has
+    /// reached the medium by then. Assumes constant progress between start and end.
     pub(super) fn room(&self, size: u64) -> Ns {
         let before = (self.end - self.first).saturating_sub(size);
         if before == 0 {
@@ -78,7 +79,7 @@ impl Drive {
     ///
     /// # Errors
     ///
-    /// Why the definition makes no disk, in words.
+    /// The reason why the definition makes no disk, in words.
     pub fn new(definition: &DiskDefinition) -> Result<Self, String> {
         let layout = Layout::new(&definition.geometry)?;
         let arm = Arm::new(&definition.mechanics, layout.cylinders())?;
@@ -135,7 +136,7 @@ impl Drive {
         usize::from(self.last_was_write)
     }
 
-    /// The transfer of so many blocks to the medium.
+    /// The transfer of `blocks` blocks to the medium.
     pub(super) fn writing(&self, blocks: u64) -> Writing<'_> {
         let start = &self.buffer.write_start;
         let least = start
@@ -150,7 +151,7 @@ impl Drive {
         }
     }
 
-    /// The time of the next event inside.
+    /// The time of the next event inside the drive.
     fn next_step(&self) -> Option<Ns> {
         let first = [self.queue.first(), self.cache.jobs().front()]
             .into_iter()

@@ -40,16 +40,16 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The mechanics of a disk with so many cylinders.
+    /// The mechanics of a disk with `cylinders` cylinders.
     ///
     /// # Errors
     ///
-    /// No speed, a curve without points, or one with negative times; in words.
+    /// A message about a speed of zero, a curve without points, or a curve with negative times.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Result<Self, String> {
         if !(mechanics.rpm.is_finite() && mechanics.rpm > 0.0) {
             return Err(format!("rpm = {}: not a speed", mechanics.rpm));
         }
-        // A constant access time replaces them.
+        // A constant access time replaces the times of seeks.
         let distances = match mechanics.constant_access_ms {
             Some(_) => 1..1,
             None => 1..cylinders.max(1),
@@ -105,7 +105,7 @@ impl Arm {
         if wait + SLACK > self.period { 0 } else { wait }
     }
 
-    /// Time in which so many sectors of a track pass.
+    /// Time in which `sectors` sectors pass the head, on a track of `of` sectors.
     pub fn pass(&self, sectors: u64, of: u32) -> Ns {
         if self.constant.is_some() {
             return 0;
@@ -113,8 +113,8 @@ impl Arm {
         sectors * self.period / u64::from(of)
     }
 
-    /// Rotation since the start of the run last passed the head, in sectors rounded up: the index of the first sector of the run
-    /// that the head can access, if it is within the run.
+    /// Rotation since the start of the run last passed the head, in sectors rounded up. Where it is within the
+    /// run, it is the index of the first sector of the run that the head can access.
     pub fn inside(&self, at: Ns, run: &Run) -> u64 {
         if self.average || self.constant.is_some() {
             return 0;

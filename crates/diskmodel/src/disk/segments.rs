@@ -81,8 +81,9 @@ impl Segments {
         usize::from(self.rules.write_segment && self.list.len() > 1)
     }
 
-    /// The segment that serves a read of `first..end`, and how much it holds. Prefers full hits over partial ones, within each
-    /// those in data still being read, then empty segments, then the least recently used.
+    /// The segment that serves a read of `first..end`, and how much it holds. Prefers full hits over partial
+    /// ones, and among equals those in data still being read. Empty segments come next, then the least recently
+    /// used.
     ///
     /// `filling` is the segment that read-ahead fills, with the block up to which it counts as present.
     pub(super) fn for_read(

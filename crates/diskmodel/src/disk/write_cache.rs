@@ -9,23 +9,24 @@ use crate::model::Ns;
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     tag: u64,
-    /// It waits for the writes accepted before this one.
+    /// Number of the first write that the flush does not wait for.
     before: u64,
-    /// Number of these that are not on the medium.
+    /// How many of the writes before that are not on the medium.
     left: u64,
 }
 
 /// Accepted writes, and requests that wait for room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteCache {
-    /// Its capacity, bytes.
+    /// Bytes that accepted writes may have together.
     limit: u64,
     bytes: u64,
     accepted: u64,
     written: u64,
     /// Accepted writes that wait for the heads, in order of arrival.
     jobs: VecDeque<Job>,
-    /// The same by first block: the end of the last one with that block, and their number.
+    /// The waiting writes by first block: the end of the last write with that block, and the number of such
+    /// writes.
     ranges: BTreeMap<u64, (u64, u32)>,
     /// The write that the heads are writing: its end time, its bytes, its number.
     under_way: Option<(Ns, u64, u64)>,
@@ -57,7 +58,7 @@ impl WriteCache {
         self.under_way.map(|write| write.0)
     }
 
-    /// Whether a write of so many bytes fits. One larger than the cache is accepted when the cache is empty.
+    /// Whether a write of `bytes` bytes fits. One larger than the cache is accepted when the cache is empty.
     fn has_room(&self, bytes: u64) -> bool {
         self.bytes == 0 || self.bytes + bytes <= self.limit
     }

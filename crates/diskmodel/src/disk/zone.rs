@@ -1,8 +1,8 @@
 //! The order of a zone's blocks over its places.
 //!
-//! A place is a sector counted from the start of the zone, track by track. A slot is a position in the order of blocks,
-//! reserved ones included. Slots go over the places in order and leave out spares and slipped places, so that one
-//! formula and its inverse serve every way of sparing:
+//! A place is a sector counted from the start of the zone, track by track. A slot is a position in the order of
+//! blocks, reserved ones included. Slots go over the places in order and leave out spares and slipped places.
+//! One formula and its inverse thus serve every way of sparing:
 //!
 //! - a unit of `unit` places has `slots` slots; its spares lie at its end or its front;
 //! - slips within their unit move the following slots towards its spares;
@@ -93,7 +93,8 @@ impl ZoneMap {
         Ok(map)
     }
 
-    /// Leaves out what is slipped and replaces what is defective; each place that the zone names means `each` of them.
+    /// Leaves out slipped places and replaces defective ones; each place that the zone names means `each`
+    /// places.
     fn leave_out(&mut self, zone: &Zone, each: u64) -> Result<(), String> {
         let whole = |place: u64| place * each..(place + 1) * each;
         let inside = self.places / each;

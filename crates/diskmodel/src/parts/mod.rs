@@ -20,7 +20,7 @@ use rand_core::Rng;
 
 use crate::model::{Completion, Done, Model, Ns, Request, ServedFrom};
 
-/// A model whose clock is not that of the host, and what it has completed, in the time of the host.
+/// A model whose clock differs from the host's, and the completions of the model in the host's time.
 struct OnOwnClock {
     model: Box<dyn Model>,
     finished: Vec<Completion>,
@@ -36,7 +36,7 @@ impl OnOwnClock {
         }
     }
 
-    /// Whether a request does not fit, and is completed as refused.
+    /// Completes a request that does not fit as refused, and returns whether it did.
     fn refuses(&mut self, now: Ns, tag: u64, request: &Request) -> bool {
         let refuses = !request.fits(self.model.capacity());
         if refuses {
@@ -45,7 +45,7 @@ impl OnOwnClock {
         refuses
     }
 
-    /// Everything up to a time of the model; `to_host` gives the host's time for one of the model.
+    /// Advances the model to `until` on its own clock; `to_host` turns a time of that clock into the host's.
     fn run(&mut self, until: Ns, to_host: impl Fn(Ns) -> Ns) {
         self.model.advance(until, &mut self.finished);
         for completion in self.finished.drain(..) {

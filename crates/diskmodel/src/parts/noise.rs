@@ -1,8 +1,8 @@
 //! Times that vary by chance.
 //!
-//! The clock of the inner model goes faster or slower than that of the host. So what takes a share of the time of a request takes
-//! that share of a varied one, also where requests wait for each other: noise that was added to completions would vanish
-//! behind a queue.
+//! The clock of the inner model runs faster or slower than the host's. Each step of a request stretches by the
+//! same factor, and so does the wait for other requests. Noise added to completions instead would vanish in a
+//! queue: the next request would start at its old time.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,7 +12,8 @@ use crate::definition::parts::NoiseDefinition;
 use super::{OnOwnClock, earlier, unit};
 use crate::model::{Completion, Model, Ns, Request, from_ms};
 
-/// Parts of a factor: factors are whole numbers of them, so that times are, and do not depend on how a machine rounds.
+/// Parts of a factor: factors are whole numbers of them. Times are then whole numbers, too, and do not depend
+/// on how a machine rounds.
 const ONE: u128 = 1 << 20;
 /// Least and greatest factor.
 const FACTORS: [f64; 2] = [1e-3, 1e3];
@@ -27,15 +28,16 @@ pub struct Noise {
     /// Logarithms of both factors.
     of_request: f64,
     of_period: f64,
-    /// When the factor of the period ends; `None`: there is none, or it holds to the end of time.
+    /// End of the period of the present drift factor; `None` without drift, or when that factor holds to the
+    /// end of time.
     period_end: Option<Ns>,
     clock: Clock,
 }
 
-/// How fast the clock of the inner model goes.
+/// Pace of the inner model's clock against the host's.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// From here on, host and inner time, the present factor holds, in parts of `ONE`.
+    /// Host time and inner time from which on the present factor holds; the factor is in parts of `ONE`.
     host: Ns,
     inside: Ns,
     factor: u128,
@@ -80,7 +82,7 @@ impl Noise {
         noise
     }
 
-    /// Lets time pass at the present factor, and then puts the factor of the two logarithms in force.
+    /// Lets time pass at the present factor up to `until`, then applies the factor of the two logarithms.
     fn pass(&mut self, until: Ns) {
         let factor = (self.of_request + self.of_period)
             .exp()
@@ -92,7 +94,7 @@ impl Noise {
         };
     }
 
-    /// Everything up to a host time within the period.
+    /// Advances the inner model to a host time within the present period.
     fn run_within(&mut self, until: Ns) {
         let clock = self.clock;
         self.inner
@@ -128,7 +130,7 @@ impl Model for Noise {
     }
 
     fn next_event(&self) -> Option<Ns> {
-        // The factor changes at the end of a period: what comes after it is not known before.
+        // The factor changes at the end of a period: events after it are not known before.
         let inner = self
             .inner
             .model

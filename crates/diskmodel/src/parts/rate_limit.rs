@@ -43,7 +43,7 @@ impl Bucket {
         })
     }
 
-    /// When so many units are admitted, at `now` or later.
+    /// The time at which `units` units are admitted, `now` or later.
     fn admission(&self, now: Ns, units: f64) -> Ns {
         let paced = self.next.ceil() as Ns;
         // Work larger than the bucket waits for a full one.

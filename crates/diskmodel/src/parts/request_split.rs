@@ -22,11 +22,11 @@ pub struct Split {
 }
 
 impl Split {
-    /// Bounds the requests to a model to so many bytes.
+    /// Bounds each request to a model to `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// A bound of nothing.
+    /// A bound of 0 bytes.
     pub fn new(bytes: u64, inner: Box<dyn Model>) -> Result<Self, String> {
         if bytes == 0 {
             return Err("requests cannot be split into pieces of 0 bytes".into());

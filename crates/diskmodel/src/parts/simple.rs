@@ -1,4 +1,4 @@
-//! Storage that takes no time, time on top of another model or of a range of it, and a bound on what is served at once.
+//! Storage that takes no time, added time for all requests or a range, and a bound on concurrent requests.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Storage of so many bytes.
+    /// Storage of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -49,12 +49,13 @@ impl Model for Memory {
     }
 }
 
-/// Time on top of another model, for all requests or those of a range. Requests do not wait for each other.
+/// Adds time to the requests of another model: to all, or to those that touch a range. Requests do not wait for
+/// each other.
 pub struct Latency {
     inner: Box<dyn Model>,
-    /// Reads and writes are slowed down where they touch it; `None`: requests of all kinds, wherever they are.
+    /// Bytes whose reads and writes are slowed down; `None` slows requests of all kinds, wherever they are.
     range: Option<Range<u64>>,
-    /// What the time in the inner model is multiplied by, and what is then added to reads, and to the rest.
+    /// Factor on the time in the inner model; `added` comes on top, first for reads, then for everything else.
     factor: f64,
     added: [Ns; 2],
     /// Tag, time of submission, and which of `added` applies.
@@ -94,7 +95,7 @@ impl Latency {
         }
     }
 
-    /// Which of the times is added to a request; `None` where it is not slowed down.
+    /// Index of the time in `added` for a request; `None` where the request is not slowed down.
     fn slowed(&self, request: &Request) -> Option<usize> {
         let slowed = self.range.as_ref().is_none_or(|range| {
             matches!(request.op, Op::Read | Op::Write)
@@ -156,7 +157,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// No slots.
+    /// A limit of 0 slots.
     pub fn new(slots: u32, inner: Box<dyn Model>) -> Result<Self, String> {
         if slots == 0 {
             return Err("a server needs at least one slot".into());

@@ -1,6 +1,7 @@
 //! Times at which a model stands still, as for housekeeping, a reset of its link, or a host that does not run.
 //!
-//! The clock of the inner model stops: it is behind that of the host by all stalls that have begun.
+//! The clock of the inner model stops during a stall: it lags the host's by the length of all stalls that have
+//! begun.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -44,7 +45,7 @@ impl Stall {
         stall
     }
 
-    /// When the next stall by chance begins, after the one that began last; none where time ends before.
+    /// Sets the time of the next stall by chance, after the end of the last one; `None` where time ends before.
     fn draw(&mut self) {
         let random = &mut self.random;
         self.next = self.mean.and_then(|mean| {
@@ -60,7 +61,7 @@ impl Stall {
         self.draw();
     }
 
-    /// Everything up to a time before which no stall begins.
+    /// Advances the inner model to a time before which no stall begins.
     fn run_within(&mut self, until: Ns) {
         if until < self.end {
             return;
@@ -98,7 +99,7 @@ impl Model for Stall {
     }
 
     fn next_event(&self) -> Option<Ns> {
-        // A stall that begins before puts off what comes.
+        // A stall that begins before the next event delays that event.
         let inner = self.inner.model.next_event();
         let inner = inner.map(|at| at.saturating_add(self.lost));
         let inner = inner.map(|at| self.next.map_or(at, |next| at.min(next)));

@@ -9,7 +9,7 @@ use super::{Slab, earlier};
 use crate::block_map::BlockMap;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
-/// Tag of what the cache passes on. Reads have the numbers of a slab, which are small.
+/// Tag of requests that the cache passes on. Reads have small tags, the numbers of a slab.
 const PASSED_ON: u64 = u64::MAX;
 /// Least bytes of a block of the cache's table, so that a long write does not make a long table.
 const TABLE_BLOCK: u64 = 4096;
@@ -28,12 +28,13 @@ pub struct WriteBack {
     cached: BlockMap<u64, u32>,
     /// Writes without room.
     waiting: VecDeque<(u64, Request)>,
-    /// What is to be passed on, in order; flushes with the tag of the host. The first is with the inner model if `passing`.
+    /// Requests to pass on, in order; flushes with the tag of the host. The inner model has the first if
+    /// `passing`.
     queue: VecDeque<(Option<u64>, Request)>,
     passing: bool,
     /// When the rate lets the next write be passed on.
     next: Ns,
-    /// Up to when everything inside has happened.
+    /// Time up to which everything inside has happened.
     reached: Ns,
     /// Flushes in the queue.
     flushes: usize,
@@ -44,11 +45,11 @@ pub struct WriteBack {
 }
 
 impl WriteBack {
-    /// Puts the cache of a definition in front of a model of so many bytes per block.
+    /// Puts the cache of a definition in front of a model whose blocks have `block` bytes.
     ///
     /// # Errors
     ///
-    /// A cache of nothing, or a rate of nothing.
+    /// A cache of 0 bytes, or a rate of 0.
     pub fn new(
         definition: &WriteBackDefinition,
         block: u64,
@@ -84,14 +85,14 @@ impl WriteBack {
         request.offset.div_ceil(self.block)..end / self.block
     }
 
-    /// Whether a read takes nothing but cached blocks.
+    /// Whether all blocks of a read are cached.
     fn holds(&self, request: &Request) -> bool {
         let end = request.offset + request.len;
         let mut blocks = request.offset / self.block..end.div_ceil(self.block);
         request.len > 0 && blocks.all(|block| self.cached.contains_key(&block))
     }
 
-    /// Takes waiting writes in while there is room.
+    /// Accepts waiting writes while there is room.
     fn take_in(&mut self, at: Ns) {
         while let Some(&(tag, request)) = self.waiting.front()
             && (self.used == 0 || self.used.saturating_add(request.len) <= self.bytes)
@@ -107,7 +108,8 @@ impl WriteBack {
         }
     }
 
-    /// When the first of the queue can be passed on; `None` while one is, or where there is none.
+    /// Time at which the first request of the queue can be passed on; `None` while one is, or in an empty
+    /// queue.
     fn ready(&self) -> Option<Ns> {
         let first = self.queue.front().filter(|_| !self.passing)?;
         Some(if first.1.op == Op::Write {
@@ -157,13 +159,13 @@ impl WriteBack {
         }
     }
 
-    /// When something happens next inside.
+    /// Time of the next event inside.
     fn next_inside(&self) -> Option<Ns> {
         let ready = self.ready().map(|ready| ready.max(self.reached));
         earlier(self.inner.next_event(), ready)
     }
 
-    /// Everything up to a time.
+    /// Handles all events up to a time.
     fn run(&mut self, until: Ns) {
         while let Some(at) = self.next_inside().filter(|&at| at <= until) {
             self.reached = at;
@@ -216,7 +218,7 @@ impl Model for WriteBack {
     }
 
     fn next_event(&self) -> Option<Ns> {
-        // What is passed on while no request waits for it happens unseen, when the next one comes.
+        // Without a waiting request, passing on causes no event: the next call catches up on it.
         let asked = self.reading > 0 || self.flushes > 0 || !self.waiting.is_empty();
         let inside = self.next_inside().filter(|_| asked);
         earlier(inside, self.done.next())

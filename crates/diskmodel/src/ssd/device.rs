@@ -92,7 +92,7 @@ impl Ssd {
     ///
     /// # Errors
     ///
-    /// Why the definition makes no drive, in words.
+    /// The reason why the definition makes no drive, in words.
     pub fn new(definition: &SsdDefinition, seed: u64) -> Result<Self, String> {
         let (flash, controller) = (&definition.flash, &definition.controller);
         if flash.read_us.is_empty() || flash.program_us.is_empty() {

@@ -95,7 +95,7 @@ impl Ftl {
     ///
     /// # Errors
     ///
-    /// Why the sizes make no drive, in words.
+    /// The reason why the sizes make no drive, in words.
     pub fn new(definition: &SsdDefinition) -> Result<Self, String> {
         let flash = &definition.flash;
         let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);

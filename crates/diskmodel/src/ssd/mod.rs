@@ -1,4 +1,4 @@
-//! A solid-state disk: flash behind a page-mapped translation layer.
+//! A solid-state disk: flash, and the layer that maps logical slots to pages of it.
 
 mod device;
 mod ftl;

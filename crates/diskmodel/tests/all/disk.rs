@@ -64,7 +64,7 @@ fn times(disk: &DiskDefinition, requests: &[Request]) -> Vec<f64> {
 }
 
 #[test]
-fn rotation_and_seeks_take_what_they_take_by_hand() {
+fn rotation_and_seeks_take_times_by_hand() {
     let mut disk = plain();
     disk.buffer.cache = false;
     // Sector 3 comes at 3 ms and has passed at 4; sector 4 follows at once; sector 0 comes at 10 ms.
@@ -75,7 +75,7 @@ fn rotation_and_seeks_take_what_they_take_by_hand() {
 }
 
 #[test]
-fn a_transfer_over_a_track_end_pays_the_seek_and_the_skew_hides_it() {
+fn skew_hides_the_seek_at_track_end() {
     let mut disk = plain();
     disk.buffer.cache = false;
     // Sectors 8 and 9 until 10 ms, 2 ms of seek, and sector 0 of the next cylinder only at 20 ms.
@@ -88,7 +88,8 @@ fn a_transfer_over_a_track_end_pays_the_seek_and_the_skew_hides_it() {
 fn reading_on_arrival_takes_sectors_as_they_come() {
     let mut disk = plain();
     disk.buffer.cache = false;
-    // Without: at 5 ms the whole track waits for sector 0. With: it takes 10 ms from where the head is.
+    // Without the option, at 5 ms the whole track waits for sector 0. With it, the track takes 10 ms from where
+    // the head is.
     let requests = [read(4, 1), read(0, 10)];
     assert_eq!(times(&disk, &requests), [5.0, 20.0]);
     disk.buffer.read_on_arrival = true;
@@ -96,7 +97,7 @@ fn reading_on_arrival_takes_sectors_as_they_come() {
 }
 
 #[test]
-fn reading_ahead_fills_the_segment_while_the_host_pauses() {
+fn read_ahead_fills_the_segment_while_idle() {
     let mut disk = plain();
     disk.buffer.read_ahead = ReadAhead::Segment;
     disk.buffer.read_ahead_most = 4;
@@ -123,7 +124,7 @@ fn reading_ahead_fills_the_segment_while_the_host_pauses() {
 }
 
 #[test]
-fn a_buffered_write_completes_at_once_and_the_next_request_waits_for_it() {
+fn request_waits_for_the_buffered_write_before() {
     let mut disk = plain();
     disk.buffer.write_back = WriteBack::One;
     // The data reaches the medium at 4 ms; the read of another cylinder can start only then: landing at 6 ms, sector 7
@@ -143,7 +144,7 @@ fn a_buffered_write_completes_at_once_and_the_next_request_waits_for_it() {
 }
 
 #[test]
-fn a_write_cache_takes_writes_up_to_its_limit() {
+fn write_cache_accepts_writes_up_to_its_limit() {
     let mut disk = plain();
     disk.buffer.write_back = WriteBack::Cache;
     disk.buffer.write_back_bytes = 2 * 512;
@@ -155,19 +156,20 @@ fn a_write_cache_takes_writes_up_to_its_limit() {
     drive.submit(0, 4, &Request::flush());
     drive.drain(&mut out);
     let at: Vec<(u64, u64)> = out.iter().map(|one| (one.tag, one.finished / MS)).collect();
-    // Two at once; the others as sectors 3 and 5 have been written. The flush covers what was accepted before it.
+    // Two writes are accepted at once, the others when sectors 3 and 5 have been written. The flush covers the
+    // writes accepted before it.
     assert_eq!(at, [(0, 0), (1, 0), (2, 4), (4, 6), (3, 6)]);
 }
 
 #[test]
-fn a_block_waits_for_its_sector_until_the_host_has_sent_it() {
+fn block_sent_too_late_waits_a_revolution() {
     let mut disk = plain();
     disk.buffer.cache = false;
     disk.bus.write_block_ms = 2.0;
-    // Blocks arrive at 2, 4, 6 and 8 ms; sectors 3 to 6 pass from 3 ms on, one a millisecond. Block 0 is in time, the
-    // three others are a revolution late, each but the last of them with time to spare.
+    // Blocks arrive at 2, 4, 6 and 8 ms; sectors 3 to 6 pass from 3 ms on, one a millisecond. Block 0 is in
+    // time. The three others are a revolution late, each but the last of them with time to spare.
     assert_eq!(times(&disk, &[write(3, 4)]), [17.0]);
-    // With all of it in the buffer first, the write starts a revolution later too.
+    // The write starts a revolution later, too, when all its data has to be in the buffer first.
     disk.buffer.write_start = vec![[1, 10]];
     assert_eq!(times(&disk, &[write(3, 4)]), [17.0]);
 }
@@ -186,7 +188,7 @@ fn batch(disk: &DiskDefinition, requests: &[Request]) -> Vec<Completion> {
 fn the_queue_chooses_by_its_policy() {
     let mut disk = plain();
     disk.buffer.cache = false;
-    // The first is under way when the others come.
+    // The first request is under way when the others come.
     let requests = [read(0, 1), read(29, 1), read(5, 1), read(3, 1)];
     let order = |policy| {
         let mut disk = disk.clone();
@@ -286,8 +288,8 @@ fn seek_curves_of_three_points_pass_through_them() {
             lines(distance)
         );
     }
-    // Lee's curve has the average as the mean over random pairs of cylinders, d of them apart with probability
-    // 2 (n - d) / n^2.
+    // The average of Lee's curve is the mean over random pairs of cylinders: `d` apart with probability
+    // `2 (n - d) / n^2`.
     let lee = times(Seek::Lee([1.0, 8.0, 15.0]), &mut disk);
     let n = f64::from(cylinders);
     let mean: f64 = (1..cylinders)
@@ -302,7 +304,7 @@ fn seek_curves_of_three_points_pass_through_them() {
 }
 
 #[test]
-fn a_sata_drive_of_today_does_what_its_data_sheet_says() {
+fn sata_disk_reaches_its_data_sheet_values() {
     let definition = catalogue::find("sata-7200").unwrap().unwrap();
     let mut model = build(&definition, 1).unwrap();
     let bytes = model.capacity();
@@ -355,7 +357,7 @@ fn sequential(name: &str, write: bool, bytes: u64, depth: u64, count: u64) -> f6
 }
 
 #[test]
-fn a_sequential_stream_keeps_its_rate_at_every_depth() {
+fn sequential_stream_keeps_its_rate_at_every_depth() {
     for depth in [1, 8, 24, 32, 64] {
         let small = sequential("sata-7200", false, 4096, depth, 20_000);
         let large = sequential("sata-7200", false, 1 << 20, depth, 400);
@@ -371,11 +373,11 @@ fn a_sequential_stream_keeps_its_rate_at_every_depth() {
 }
 
 #[test]
-fn buffered_writes_are_no_faster_than_the_medium_in_the_long_run() {
+fn long_buffered_writes_run_at_medium_speed() {
     // A track of 72 sectors in 14.99 ms and a skew of 8: 2.21 MB/s, less the changes of cylinder.
     let writes = sequential("hp-97560", true, 1 << 20, 1, 200);
     assert!((2.1..2.25).contains(&writes), "{writes} MB/s");
-    // 215 MB/s at the edge, and 64 MiB of 2 GiB that the cache took first.
+    // 215 MB/s at the edge, and 64 MiB of 2 GiB that went into the cache first.
     let writes = sequential("sata-7200", true, 1 << 20, 8, 2048);
     assert!((205.0..=225.0).contains(&writes), "{writes} MB/s");
 }

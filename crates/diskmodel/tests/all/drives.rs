@@ -55,7 +55,7 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + (h - low as f64) * (sorted[high] - sorted[low])
 }
 
-/// The whole traces are not part of the project. `IOLAB_DRIVES` names a folder with them.
+/// Compares the whole traces, which are not part of the project: `IOLAB_DRIVES` names a folder with them.
 #[test]
 fn whole_traces_are_met_as_documented() {
     let Some(folder) = std::env::var_os("IOLAB_DRIVES") else {
@@ -80,7 +80,7 @@ fn whole_traces_are_met_as_documented() {
     assert!(no_worse >= 5, "no worse than published: {no_worse} of 7");
 }
 
-/// The first 400 requests of each trace: few enough to keep, and enough to show a change of the model.
+/// Compares the first 400 requests of each trace: few enough to keep, and enough to show a change of the model.
 #[test]
 fn the_start_of_each_trace_is_met() {
     let excerpts = [
@@ -109,10 +109,10 @@ fn the_start_of_each_trace_is_met() {
     }
 }
 
-/// The only trace with information about the drive's buffer. The model has all its hits, and one more: a read that starts with
-/// the last block that was read ahead.
+/// The only trace with information about the drive's buffer. The model has all its hits and one more, a read
+/// that starts with the last block that was read ahead.
 #[test]
-fn hits_of_the_c2247a_are_hits_of_the_model() {
+fn model_hits_where_the_c2247a_does() {
     let replayed = replayed("hp-c2247a", include_str!("traces/hp-c2247a.trace"));
     let count = |buffer: &str, served: ServedFrom| {
         let of_both = replayed

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// One die of many blocks, one slot a page: all of it is data, and there is no time to model.
+/// One die of many blocks, one slot a page: all blocks hold data, and there is no time to model.
 fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefinition {
     // Little over-provisioning takes many blocks, so that those which are being filled do not matter.
     let slots = if over_provisioning < 0.1 {
@@ -62,7 +62,7 @@ fn theory(a: f64) -> f64 {
 
 #[test]
 fn the_theory_is_that_of_the_paper() {
-    // Its abstract: 2.36 for an over-provisioning factor of 0.3.
+    // The abstract of that paper: 2.36 for an over-provisioning factor of 0.3.
     assert!((theory(1.3) - 2.36).abs() < 0.005, "{}", theory(1.3));
 }
 
@@ -104,7 +104,7 @@ fn greedy_beats_fifo_with_small_blocks() {
 }
 
 #[test]
-fn cost_benefit_beats_greedy_where_some_data_is_hot() {
+fn cost_benefit_beats_greedy_with_hot_data() {
     let of = |collection| {
         let mut ssd = Ssd::new(&small(collection, 256, 0.15), 0).unwrap();
         let slots = ssd.ftl().logical();
@@ -155,9 +155,9 @@ fn trim_restores_a_worn_in_drive() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Drives of a few blocks with hardly any room: nothing is lost, and collection always finds some.
+    /// On drives of a few blocks with hardly any room, no data is lost, and collection always finds a block.
     #[test]
-    fn every_slot_that_was_written_has_a_place_of_its_own(
+    fn exactly_the_written_slots_have_a_place(
         seed in any::<u64>(),
         collection in prop::sample::select(vec![Collection::Greedy, Collection::CostBenefit, Collection::Fifo]),
         blocks in 6u32..20,
@@ -168,7 +168,7 @@ proptest! {
         let mut definition = small(collection, 4, 0.07);
         (definition.flash.channels, definition.flash.chips) = (dies, 1);
         (definition.flash.blocks, definition.flash.page) = (blocks, page * 4096);
-        // What is left when three blocks of each die hold nothing.
+        // Capacity that is left when three blocks of each die hold nothing.
         definition.over_provisioning = f64::from(blocks) / (f64::from(blocks) - 3.0) - 1.0 + 1e-9;
         definition.controller.buffer = definition.flash.page * 2;
         let mut ssd = Ssd::new(&definition, 0).unwrap();
@@ -194,7 +194,7 @@ proptest! {
 }
 
 #[test]
-fn a_read_of_the_970_pro_takes_its_published_parts() {
+fn requests_to_970_pro_take_published_times() {
     let definition = catalogue::find("nvme-970pro").unwrap().unwrap();
     let mut model = build(&definition, 0).unwrap();
     // Firmware 21.5 us, lower page 29.76 us, 4 KiB over a channel of 800 MB/s and a link of 3,360 MB/s.
@@ -258,7 +258,7 @@ fn rate(
 }
 
 #[test]
-fn a_sata_drive_is_as_fast_as_its_data_sheet_says() {
+fn sata_ssd_reaches_its_data_sheet_values() {
     let definition = catalogue::find("sata-ssd").unwrap().unwrap();
     let build = || build(&definition, 0).unwrap();
     let reads = rate(&mut *build(), false, 1 << 20, 8, 500, 0, 0).0;
@@ -292,7 +292,7 @@ fn a_sata_drive_is_as_fast_as_its_data_sheet_says() {
 }
 
 #[test]
-fn an_slc_cache_lasts_for_the_bytes_it_holds_and_fills_again_while_idle() {
+fn slc_cache_fills_and_empties_while_idle() {
     let PartDefinition::Ssd(mut ssd) = catalogue::find("qlc-slc-cached").unwrap().unwrap().model
     else {
         unreachable!()
@@ -320,7 +320,7 @@ fn an_slc_cache_lasts_for_the_bytes_it_holds_and_fills_again_while_idle() {
 }
 
 #[test]
-fn reading_ahead_hides_the_flash_from_a_sequential_reader() {
+fn read_ahead_hides_flash_from_sequential_reads() {
     let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
         unreachable!()
     };

@@ -114,7 +114,7 @@ fn try_all(name: &str, text: &str, seen: &mut Seen) {
 }
 
 #[test]
-fn hostile_values_of_disks_end_in_an_error_or_in_a_disk() {
+fn hostile_disk_values_give_error_or_disk() {
     let mut seen = Seen::new();
     for entry in catalogue::ENTRIES {
         try_all(entry.name, entry.text, &mut seen);
@@ -123,7 +123,7 @@ fn hostile_values_of_disks_end_in_an_error_or_in_a_disk() {
 }
 
 #[test]
-fn hostile_values_of_parts_end_in_an_error_or_in_a_model() {
+fn hostile_part_values_give_error_or_model() {
     let mut seen = Seen::new();
     for text in PARTS {
         try_all(text, text, &mut seen);
@@ -132,7 +132,7 @@ fn hostile_values_of_parts_end_in_an_error_or_in_a_model() {
 }
 
 #[test]
-fn what_a_model_does_not_take_is_named_with_what_it_takes() {
+fn invalid_value_is_named_with_valid_range() {
     let atlas = catalogue::ENTRIES
         .iter()
         .find(|entry| entry.name == "atlas10k")

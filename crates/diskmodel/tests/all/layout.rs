@@ -57,7 +57,7 @@ fn blocks_follow_tracks_and_cylinders_and_zones() {
 }
 
 #[test]
-fn a_serpentine_stays_on_the_head_where_the_cylinder_changes() {
+fn serpentine_keeps_head_where_cylinder_changes() {
     let mut geometry = geometry(Sparing::None, vec![zone(0, 2, 10), zone(3, 4, 10)]);
     geometry.order = TrackOrder::SerpentineZone;
     let layout = Layout::new(&geometry).unwrap();
@@ -82,7 +82,7 @@ fn skews_turn_each_track_against_the_one_before() {
 }
 
 #[test]
-fn slips_and_defects_move_blocks_as_their_scheme_says() {
+fn slips_and_defects_move_blocks_by_scheme() {
     let mut one = zone(0, 1, 10);
     (one.spares, one.slips) = (2, vec![3]);
     // Within the cylinder: the spare takes the last block of it, and the next cylinder starts where it did.
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_is_what_lies_behind_each_other_on_a_track(geometry in layouts()) {
+    fn run_is_ascending_blocks_on_one_track(geometry in layouts()) {
         let Ok(layout) = Layout::new(&geometry) else { return Ok(()) };
         let mut block = 0;
         while block < layout.blocks() {

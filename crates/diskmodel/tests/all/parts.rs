@@ -18,7 +18,7 @@ fn latency(bytes: u64) -> String {
     format!("{{ latency = {{ read_us = 100, write_us = 200, inner = {{ memory = {bytes} }} }} }}")
 }
 
-/// The same, one at a time.
+/// A part that takes the times of [`latency`], one request at a time.
 fn disk(bytes: u64) -> String {
     format!("{{ server = {{ slots = 1, inner = {} }} }}", latency(bytes))
 }
@@ -68,12 +68,12 @@ fn a_cache_serves_what_was_used_last() {
     };
     assert_eq!(time(Request::read(100, 50), 0).0, 100);
     assert_eq!(time(Request::read(0, 4096), 1_000), (5, ServedFrom::Hit));
-    // A write goes through and stays; a third line takes the place of the one used least recently.
+    // A write goes through and stays cached; a third line takes the place of the line used least recently.
     assert_eq!(time(Request::write(4096, 4096), 2_000).0, 200);
     assert_eq!(time(Request::read(4096, 4096), 3_000), (5, ServedFrom::Hit));
     assert_eq!(time(Request::read(8192, 1), 4_000).0, 100);
     assert_eq!(time(Request::read(0, 1), 5_000).0, 100);
-    // A range that is not all there is fetched.
+    // A range that is only partly cached is fetched.
     assert_eq!(time(Request::read(0, 8192), 6_000).0, 100);
     assert_eq!(time(Request::trim(0, 4096), 7_000).0, 200);
     assert_eq!(time(Request::read(0, 1), 8_000).0, 100);
@@ -120,9 +120,10 @@ fn a_rate_spaces_requests_and_bytes() {
     );
 }
 
-/// However large its requests and however short a trial: no idle time before it lends them bytes.
+/// A cloud volume admits bytes at its rate however large the requests and however short the trial. No idle time
+/// before lends it bytes.
 #[test]
-fn no_request_is_served_faster_than_its_bytes_are_admitted() {
+fn no_request_outruns_its_admitted_bytes() {
     let volume = catalogue::find("cloud-volume").unwrap().unwrap();
     let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
     for bs in [1 << 20, 64 << 20] {
@@ -143,7 +144,7 @@ fn no_request_is_served_faster_than_its_bytes_are_admitted() {
 }
 
 #[test]
-fn burst_credits_last_as_long_as_they_are_said_to() {
+fn burst_credits_last_their_computed_time() {
     // 5.4 million credits at 3,000 a second, with 300 a second coming in: 2,000 s.
     let volume = catalogue::find("cloud-volume").unwrap().unwrap();
     let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
@@ -189,7 +190,7 @@ fn a_region_slows_down_what_touches_it() {
 }
 
 #[test]
-fn long_requests_are_split_and_complete_with_their_last_piece() {
+fn split_request_completes_with_its_last_piece() {
     let mut split = build(&format!(
         "split = {{ bytes = 4096, inner = {} }}",
         disk(1 << 20)
@@ -210,7 +211,7 @@ fn long_requests_are_split_and_complete_with_their_last_piece() {
     );
 }
 
-/// Reads of 4 KiB, so many at a time: the completions of the first so many.
+/// The first `requests` completions of reads of 4 KiB, `depth` of them at a time.
 fn closed_loop(model: &mut dyn Model, depth: u64, requests: usize) -> Vec<Completion> {
     let mut all = Vec::new();
     let mut out = Vec::new();
@@ -248,7 +249,7 @@ fn log_times(completions: &[Completion]) -> Vec<f64> {
 }
 
 #[test]
-fn noise_is_log_normal_with_its_sigma_and_a_median_of_one() {
+fn noise_is_log_normal_with_median_one() {
     let text = format!("noise = {{ sigma = 0.3, inner = {} }}", latency(1 << 20));
     let times = log_times(&closed_loop(&mut *build(&text), 1, 10_001));
     // Four standard errors: 0.3 / sqrt(10000) of the mean, 0.3 / sqrt(20000) of the deviation.
@@ -264,7 +265,7 @@ fn noise_is_log_normal_with_its_sigma_and_a_median_of_one() {
 }
 
 #[test]
-fn drift_holds_for_its_period_behind_a_queue_too() {
+fn drift_holds_for_its_period_when_queued() {
     let text = format!(
         "noise = {{ drift_sigma = 0.1, drift_ms = 100, inner = {} }}",
         disk(1 << 20)
@@ -318,7 +319,7 @@ fn every_so_many_requests_a_model_stalls() {
         .map(|one| one.finished / US)
         .collect();
     assert_eq!(ends, [100, 200, 1_300, 1_400, 1_500, 2_600]);
-    // What is under way when a stall begins waits as well.
+    // Requests under way when a stall begins wait as well.
     let reads = [Request::read(0, 1); 3];
     assert_eq!(
         batch(&mut *build(&text), 0, &reads),
@@ -327,12 +328,12 @@ fn every_so_many_requests_a_model_stalls() {
 }
 
 #[test]
-fn stalls_by_chance_take_their_share_of_time_whatever_the_load() {
+fn random_stalls_take_their_share_at_any_load() {
     let text = format!(
         "stall = {{ stall_ms = 10, mean_ms = 90, inner = {} }}",
         latency(1 << 20)
     );
-    // One of ten parts of the time: 100 s hold 1,000 stalls, give or take four times their square root.
+    // Stalls take a tenth of the time: 100 s hold 1,000 of them, give or take four times their square root.
     let busy = |depth: u64| {
         let reads = closed_loop(&mut *build(&text), depth, (depth * 900_000) as usize);
         let stalls: Vec<u64> = reads
@@ -345,7 +346,7 @@ fn stalls_by_chance_take_their_share_of_time_whatever_the_load() {
     let (stalls, seconds) = busy(1);
     assert!((870..1130).contains(&stalls.len()), "{}", stalls.len());
     assert!((98.7..101.3).contains(&seconds), "{seconds} s");
-    // Neither more requests nor a pause moves them.
+    // Neither more requests nor a pause moves the stalls.
     assert_eq!(busy(4).0, stalls);
     let mut model = build(&text);
     serve(&mut *model, 0, &Request::read(0, 1));
@@ -354,7 +355,7 @@ fn stalls_by_chance_take_their_share_of_time_whatever_the_load() {
     assert!(hit.finished / (1_000 * US) == stalls[0], "{hit:?} {first}");
 }
 
-/// Nothing changes after the end of time, so that a model can be advanced up to it.
+/// A model can be advanced up to the end of time, after which nothing changes.
 #[test]
 fn stalls_and_drift_end_with_time() {
     for part in [
@@ -371,13 +372,13 @@ fn stalls_and_drift_end_with_time() {
 }
 
 #[test]
-fn a_write_back_cache_hides_writes_until_it_is_full() {
+fn write_back_cache_hides_writes_until_full() {
     let text = format!(
         "write-back = {{ bytes = 8192, hit_us = 5, inner = {} }}",
         disk(1 << 20)
     );
     let write = |n: u64| Request::write(n * 4096, 4096);
-    // Two fit. The third finds room when the first has been passed on, the fourth with the second.
+    // Two writes fit. The third finds room when the first has been passed on, the fourth when the second has.
     assert_eq!(
         batch(
             &mut *build(&text),
@@ -386,13 +387,13 @@ fn a_write_back_cache_hides_writes_until_it_is_full() {
         ),
         [(0, 5), (1, 5), (2, 205), (3, 405)]
     );
-    // A flush waits for what was written before it, here 200 us each, and for its own time.
+    // A flush waits for the writes before it, here 200 us each, and for its own time.
     let flushed = [write(0), write(1), Request::flush()];
     assert_eq!(
         batch(&mut *build(&text), 0, &flushed),
         [(0, 5), (1, 5), (2, 600)]
     );
-    // Nothing is left for it after a pause, although nothing waited for that.
+    // After a pause the flush has nothing left to wait for, although no request waited for the write.
     let mut model = build(&text);
     serve(&mut *model, 0, &write(0));
     assert_eq!(model.next_event(), None);
@@ -400,7 +401,7 @@ fn a_write_back_cache_hides_writes_until_it_is_full() {
         batch(&mut *model, 1_000_000, &[Request::flush()]),
         [(0, 200)]
     );
-    // One that is longer than the cache waits for an empty one.
+    // A write that is longer than the cache waits for an empty one.
     let long = [write(0), Request::write(0, 1 << 16), write(1)];
     assert_eq!(
         batch(&mut *build(&text), 0, &long),
@@ -409,7 +410,7 @@ fn a_write_back_cache_hides_writes_until_it_is_full() {
 }
 
 #[test]
-fn reads_of_cached_writes_are_hits_until_these_are_passed_on() {
+fn cached_writes_hit_until_passed_on() {
     let text = format!(
         "write-back = {{ bytes = 8192, hit_us = 5, inner = {} }}",
         latency(1 << 20)
