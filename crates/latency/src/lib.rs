@@ -25,7 +25,7 @@ pub fn unused_latency_histogram() -> LatencyHistogram {
     Histogram::new_with_bounds(1, 2, 0).expect("valid bounds")
 }
 
-/// Whether it is such a placeholder.
+/// Whether a histogram is one of [`unused_latency_histogram`].
 pub fn is_placeholder(histogram: &LatencyHistogram) -> bool {
     histogram.high() < LATENCY_MAX_NS
 }
@@ -39,7 +39,8 @@ pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     }
 }
 
-/// As [`add`], by the counts that are not zero, and gives the sum of the values of the part. For parts of few counts, of which there are many.
+/// As [`add`], but visits only counts that are not zero: for many parts of few counts each. Gives the sum of
+/// the values of the part, in ns.
 pub fn add_few(sum: &mut LatencyHistogram, part: &LatencyHistogram) -> f64 {
     let mut total = 0.0;
     for_each_count(part, |value, count| {
@@ -49,7 +50,7 @@ pub fn add_few(sum: &mut LatencyHistogram, part: &LatencyHistogram) -> f64 {
     total
 }
 
-/// Buckets that are skipped together where all are empty: in a histogram of a few hundred requests most are.
+/// Buckets that are skipped together where all are empty, as most are in a histogram of a few hundred requests.
 const STRETCH: u64 = 16;
 
 /// The highest value of each bucket that is not empty, ascending, and its count.
@@ -59,7 +60,8 @@ pub fn counts(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
     counts
 }
 
-/// The same, one by one: as `iter_recorded`, which stops at each bucket.
+/// Calls `f` with the highest value and the count of each bucket that is not empty. The library's
+/// `iter_recorded` stops at every bucket, empty or not.
 fn for_each_count(histogram: &LatencyHistogram, mut f: impl FnMut(u64, u64)) {
     if histogram.is_empty() {
         return;

@@ -1,7 +1,8 @@
 //! Latencies over the time of a trial: a coarse log-linear histogram for each interval.
 //!
-//! Buckets are 4 ns wide up to 64 ns; above, each power of two is divided into 16 of equal width, so that a bucket is at most a
-//! sixteenth of its lowest value wide. The last one, from 2^36 - 2^31 ns (66.6 s), has no upper end.
+//! Buckets are 4 ns wide up to 64 ns. Above, each power of two is divided into 16 buckets of equal width, so
+//! that a bucket is at most a sixteenth of its lowest value wide. The last one, from 2^36 - 2^31 ns (66.6 s),
+//! has no upper end.
 
 /// Buckets of a histogram.
 pub const BUCKETS: usize = 496;
@@ -54,7 +55,7 @@ pub struct IntervalLatency {
 }
 
 impl IntervalLatency {
-    /// From the requests of each bucket, and the greatest latency in ns.
+    /// An interval from the number of requests in each bucket, and the greatest latency in ns.
     pub fn new(counts: &[u32], max_ns: u64) -> Self {
         let all = (0..).zip(counts);
         let used = all.filter(|(_, count)| **count > 0);
@@ -69,7 +70,8 @@ impl IntervalLatency {
         &self.counts
     }
 
-    /// Number of requests; the greatest number where there are more, as sums of what a foreign file claims may be.
+    /// Number of requests; saturates, because the counts of a foreign file may add up to more than a number
+    /// holds.
     pub fn total(&self) -> u64 {
         let counts = self.counts.iter().map(|(_, count)| *count);
         counts.fold(0, u64::saturating_add)
@@ -80,8 +82,9 @@ impl IntervalLatency {
         size_of::<Self>() + self.counts.capacity() * size_of::<(u16, u64)>()
     }
 
-    /// The smallest latency that this share of the requests does not exceed: the highest of its bucket, or the greatest of all. At most a
-    /// sixteenth (below 64 ns, 3 ns) above the exact one, never below it. `None` without requests.
+    /// The smallest latency that this share of the requests does not exceed: the highest of its bucket, or the
+    /// greatest of all. It is never below the exact one, and at most a sixteenth (below 64 ns, 3 ns) above it.
+    /// `None` without requests.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let wanted = (share * self.total() as f64).ceil().max(1.0);
         let mut below = 0u64;
@@ -94,7 +97,7 @@ impl IntervalLatency {
         (!self.counts.is_empty()).then_some(self.max_ns)
     }
 
-    /// The requests of both intervals.
+    /// Both intervals as one: the sum of their requests, and the greater maximum.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let (mut a, mut b) = (
@@ -135,13 +138,13 @@ impl IntervalLatency {
     }
 }
 
-/// The latencies of one operation over the time of a trial: consecutive intervals of equal length from the start of the timed span on;
-/// the last one ends with the span.
+/// The latencies of one operation over the time of a trial, in consecutive intervals of equal length from the
+/// start of the timed span on. The last interval ends with the span.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencyOverTime {
     /// Length of an interval but the last, ns.
     pub interval_ns: u64,
-    /// End of the last one, from the start of the timed span, ns.
+    /// End of the last interval, from the start of the timed span, ns.
     pub span_ns: u64,
     /// In the order of time.
     pub intervals: Vec<IntervalLatency>,
@@ -158,7 +161,7 @@ impl LatencyOverTime {
         (start, end)
     }
 
-    /// Number of requests; the greatest number where there are more.
+    /// Number of requests; saturates.
     pub fn total(&self) -> u64 {
         let totals = self.intervals.iter().map(IntervalLatency::total);
         totals.fold(0, u64::saturating_add)
@@ -170,7 +173,7 @@ impl LatencyOverTime {
         all.fold(IntervalLatency::default(), |sum, one| sum.plus(one))
     }
 
-    /// With intervals of twice the length.
+    /// Merges pairs of neighbouring intervals, so that intervals are twice as long.
     fn doubled(&mut self) {
         let pairs = self.intervals.chunks(2);
         self.intervals = pairs
@@ -182,7 +185,8 @@ impl LatencyOverTime {
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
-    /// Both together, in the longer of their intervals, which are one length doubled any number of times.
+    /// Latencies of two series together, in the longer of their intervals. Both lengths must be one length
+    /// doubled any number of times.
     #[must_use]
     pub fn plus(mut self, mut other: Self) -> Self {
         if self.intervals.is_empty() {
@@ -207,7 +211,8 @@ impl LatencyOverTime {
         self.ended_at(span_ns)
     }
 
-    /// Ended with the timed span, as a series of throughput is: a remainder shorter than half an interval is part of the last one.
+    /// The series ended with the timed span, as a series of throughput is: a remainder shorter than half an
+    /// interval is part of the last interval.
     #[must_use]
     pub fn ended_at(mut self, span_ns: u64) -> Self {
         let length = self.interval_ns.max(1);
@@ -227,7 +232,7 @@ impl LatencyOverTime {
         self
     }
 
-    /// With neighbours merged until there are at most `most` intervals (at least 1).
+    /// The series with neighbours merged until there are at most `most` intervals (at least 1).
     #[must_use]
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
@@ -241,7 +246,8 @@ impl LatencyOverTime {
         self.intervals.iter().map(IntervalLatency::bytes).sum()
     }
 
-    /// With neighbours merged until the intervals take at most so many bytes of memory, or there is only one.
+    /// The series with neighbours merged until the intervals take at most `bytes` bytes of memory, or one is
+    /// left.
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
         while self.intervals.len() > 1 && self.bytes() > bytes {
@@ -250,8 +256,9 @@ impl LatencyOverTime {
         self
     }
 
-    /// The intervals as bytes: of each the number of its buckets with requests; where there are some, the greatest latency in ns, then
-    /// for each bucket its distance from the one before less one, and its requests. Every number is an LEB128.
+    /// The intervals as bytes; every number is an LEB128. An interval begins with the number of its buckets
+    /// with requests. Where there are some, the greatest latency in ns follows. Each bucket then has its
+    /// distance from the one before less one, and its requests.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for interval in &self.intervals {
@@ -270,11 +277,12 @@ impl LatencyOverTime {
         bytes
     }
 
-    /// Reads untrusted bytes that [`LatencyOverTime::encode`] wrote, with the times that stand beside them.
+    /// Reads untrusted bytes that [`LatencyOverTime::encode`] wrote; the lengths in ns are stored apart from
+    /// them.
     ///
     /// # Errors
     ///
-    /// What is wrong with them, in a few words.
+    /// Why the bytes are refused, in a few words.
     pub fn decode(bytes: &[u8], interval_ns: u64, span_ns: u64) -> Result<Self, String> {
         let mut left = bytes;
         let mut found = Self {
@@ -465,7 +473,7 @@ mod tests {
         }
     }
 
-    /// Each of many rows of a file may claim as many requests as a row can hold.
+    /// Each of many rows of a file may claim as many requests as a row can hold: no total overflows.
     #[test]
     fn sums_of_claims_end_at_the_greatest_number() {
         let row = |bucket| LatencyOverTime {
