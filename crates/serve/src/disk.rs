@@ -1,4 +1,4 @@
-//! The file: as long as the modelled disk, which behaves as a block device does.
+//! The served file: as long as the modelled disk, and with the behaviour of a block device.
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ pub(crate) const FILE: &str = "disk";
 /// Longest request that the kernel passes on in one piece.
 const REQUEST_MAX: u32 = 1 << 20;
 
-/// What a request is answered with.
+/// An answer to a request, with the reply object that takes it to the kernel.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Read(ReplyData, Bytes),
@@ -25,7 +25,7 @@ pub(crate) enum Answer {
     Done(ReplyEmpty),
 }
 
-/// Bytes that were read.
+/// Bytes that answer a read.
 #[derive(Debug)]
 pub(crate) enum Bytes {
     Zeros(Arc<[u8]>, usize),
@@ -44,10 +44,10 @@ impl Answer {
     }
 }
 
-/// What the file system shares with the thread that mounted it.
+/// State that the file system shares with the thread that mounted it.
 pub(crate) struct Shared {
     pub(crate) timer: Timer<Answer>,
-    /// What was written; `None` when nothing of it is kept.
+    /// Written data; `None` when no data is kept.
     pub(crate) content: Option<Mutex<Content>>,
     /// The thread whose reads are answered at once, without the model: they measure the way through the kernel.
     pub(crate) prober: AtomicU32,
@@ -69,7 +69,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A disk of so many bytes; events go to `bell`.
+    /// A disk of `bytes` bytes; events go to `bell`.
     pub(crate) fn new(shared: Arc<Shared>, bytes: u64, bell: UnixStream) -> Self {
         Self {
             shared,
@@ -79,7 +79,7 @@ impl Disk {
         }
     }
 
-    /// How many of so many bytes at an offset lie on the disk.
+    /// Number of bytes of the range that lie on the disk.
     fn inside(&self, offset: u64, len: u64) -> u64 {
         len.min(self.bytes.saturating_sub(offset))
     }
@@ -105,7 +105,7 @@ impl ServedFile for Disk {
     }
 
     fn open(&self) -> (FileHandle, FopenFlags) {
-        // Nothing may stand between a tool and the disk: no page cache, and no lock that has writes wait for each other.
+        // Tools reach the disk without a page cache, and writes do not wait for each other's lock.
         let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
         (FileHandle(0), flags)
     }
@@ -148,7 +148,7 @@ impl ServedFile for Disk {
         timer.arrive(timer.now(), Asked::flush(), Answer::Done(reply));
     }
 
-    /// A hole is a TRIM. The file has all its blocks already, so that plain allocation has nothing to do.
+    /// A TRIM punches a hole. The file has all its blocks already, so that plain allocation has nothing to do.
     fn fallocate(&self, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
         const KEEP_SIZE: i32 = 1;
         const PUNCH_HOLE: i32 = 2;

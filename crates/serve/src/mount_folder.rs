@@ -1,4 +1,4 @@
-//! Where the disk is mounted: an empty folder, and nothing is left there.
+//! The folder that the disk is mounted on: empty before, and empty afterwards.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use iolab_workload::{Error, Result};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
-/// What our mounts are called in the table of mounts, before the number of the process.
+/// Prefix of our sources in the table of mounts; the number of the process follows.
 const SOURCE: &str = "iolab-serve-";
 /// Threads that take requests from the kernel. One copies data while the other takes the next request.
 const TAKERS: usize = 2;
@@ -25,12 +25,13 @@ pub struct MountFolder {
 }
 
 impl MountFolder {
-    /// Checks a folder, and whether this process may mount. A mount that a killed process of ours left there is removed.
+    /// Checks a folder, and whether this process may mount. Removes a mount that a killed process of ours left
+    /// there.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused) for a folder that is not empty or serves a disk already; of kind
-    /// [`Usage`](iolab_workload::Kind::Usage) for anything but a folder; of
-    /// kind failed without `/dev/fuse` or the right to mount.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) for a folder that is not empty or serves a disk
+    /// already. Of kind [`Usage`](iolab_workload::Kind::Usage) for anything but a folder. Of kind failed
+    /// without `/dev/fuse` or the right to mount.
     pub fn new(at: &Path) -> Result<Self> {
         let path = resolved(at)?;
         let mut had_leftover = false;
@@ -116,12 +117,12 @@ impl Mounted {
     }
 
     fn take_down(&mut self) -> io::Result<()> {
-        // Dropping it would unmount anything that is mounted there, and wait for open files.
+        // Dropping the session would unmount anything that is mounted there, and wait for open files.
         let Some(session) = self.session.take() else {
             return Ok(());
         };
         std::mem::forget(session);
-        // Whoever unmounted it before may have mounted something else.
+        // Another process may have unmounted ours and mounted something else.
         if source_at(&self.path).is_some_and(|source| source == self.source) {
             remove(&self.path)?;
         }
@@ -131,7 +132,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // On the way out of a failure, which is what the user sees.
+        // This is the way out of a failure; the user sees that failure, not one of unmounting.
         let _ = self.take_down();
     }
 }
@@ -152,7 +153,7 @@ fn cannot_mount(path: &Path, why: &str) -> Error {
     Error::failed(format!("cannot mount on {}: {why}", path.display()))
 }
 
-/// The absolute path of a folder, without going into what is mounted there, which may be dead.
+/// The absolute path of a folder, without a look into the mount on it, which may be dead.
 fn resolved(at: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(at).map_err(|error| unusable(at, &error))?;
     let resolved = match (absolute.parent(), absolute.file_name()) {
@@ -171,15 +172,16 @@ fn unusable(path: &Path, error: &io::Error) -> Error {
         .hint(format!("name an empty directory: mkdir {}", path.display()))
 }
 
-/// What is mounted on a path, if anything.
+/// Source of the mount on a path; `None` without a mount.
 fn source_at(path: &Path) -> Option<String> {
     let mut mounts = file_systems().into_iter();
     let last = mounts.rfind(|mount| mount.mount_point == path);
     last.map(|mount| mount.source)
 }
 
-/// Whether the process behind a FUSE mount is gone, which had this number. The kernel may know the folder's metadata still, but not what is in
-/// it; to others than the user who mounted it, root included, it does not tell.
+/// Whether the process `server` that answered for a FUSE mount is gone. The kernel may still know the folder's
+/// metadata, but refuses to list its content. To users other than the one who mounted it, root included, the
+/// kernel says "permission denied" either way; `/proc` then tells.
 fn is_dead(path: &Path, server: &str) -> bool {
     let error = fs::read_dir(path).err();
     match error.as_ref().and_then(Errno::from_io_error) {
@@ -189,7 +191,7 @@ fn is_dead(path: &Path, server: &str) -> bool {
     }
 }
 
-/// Unmounts now, and frees the rest when the last user is gone.
+/// Unmounts at once, and lets the kernel free the mount when its last user is gone.
 fn remove(path: &Path) -> io::Result<()> {
     match unmount(path, UnmountFlags::DETACH) {
         Err(Errno::PERM) => {}

@@ -1,4 +1,4 @@
-//! A FUSE file system that holds one file: all answers but those to requests for its bytes.
+//! A FUSE file system that holds one file: all answers but those about its bytes.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,7 +12,8 @@ use fuser::{
 
 /// The number of the file.
 const FILE: INodeNo = INodeNo(2);
-/// Nothing about the file ever changes, and asking for it takes no part in what is timed.
+/// How long the kernel may keep the file's metadata: it never changes, and asking for it takes no part in the
+/// timing.
 const FOREVER: Duration = Duration::from_secs(3600);
 /// Block size that files are said to have, bytes.
 pub const BLOCK: u32 = 4096;
@@ -23,7 +24,7 @@ pub trait ServedFile: Send + Sync + 'static {
     const NAME: &'static str;
     /// Asynchronous requests that the kernel passes on at a time.
     const DEPTH: u16;
-    /// Longest request that the kernel passes on in one piece, bytes; `None` for what it does by itself.
+    /// Longest request that the kernel passes on in one piece, bytes; `None` for the kernel's default.
     const REQUEST_MAX: Option<u32> = None;
     /// Who may use the folder and the file.
     const MODES: (u16, u16);
@@ -31,7 +32,7 @@ pub trait ServedFile: Send + Sync + 'static {
     /// Its length.
     fn bytes(&self) -> u64;
 
-    /// The number of a new open file, and what the kernel may do with it.
+    /// The number of a new open file, and the flags that tell the kernel what it may do with it.
     fn open(&self) -> (FileHandle, FopenFlags);
 
     /// Answers a read.
@@ -48,7 +49,7 @@ pub trait ServedFile: Send + Sync + 'static {
         reply.error(Errno::ENOSYS);
     }
 
-    /// It is unmounted.
+    /// Called when the file system is unmounted.
     fn unmounted(&self) {}
 }
 
@@ -56,7 +57,7 @@ pub trait ServedFile: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct OneFile<T>(pub T);
 
-/// What `stat` says of a file of this process's user.
+/// The attributes that `stat` shows, of a file of this process's user.
 pub fn attributes(ino: INodeNo, kind: FileType, perm: u16, size: u64) -> FileAttr {
     FileAttr {
         ino,
@@ -90,8 +91,8 @@ impl<T: ServedFile> OneFile<T> {
 
 impl<T: ServedFile> Filesystem for OneFile<T> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Where the kernel has no such thing or less of it, requests come one at a time or smaller: io_uring's submissions
-        // wait for answers then.
+        // A kernel without these features, or with lower limits, sends requests one at a time or smaller.
+        // Submissions of io_uring then wait for answers.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         if let Some(most) = T::REQUEST_MAX {
             let _ = config.set_max_write(most);
@@ -121,7 +122,7 @@ impl<T: ServedFile> Filesystem for OneFile<T> {
         }
     }
 
-    /// Times and length may be set, to no effect: tools open their target with `O_TRUNC`, as they would a device.
+    /// Setting times and length has no effect: tools open their target with `O_TRUNC`, as they would a device.
     fn setattr(
         &self,
         request: &Request,

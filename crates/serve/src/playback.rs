@@ -1,4 +1,4 @@
-//! What a model makes of requests, in real time, as a pure function: every time is passed in.
+//! The answers of a model to requests in real time, as a pure function: every time is passed in.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,9 +11,9 @@ use crate::virtual_speed::Speed;
 pub struct Due<T> {
     /// When it arrived.
     pub arrived: Ns,
-    /// What it asked for.
+    /// The request itself.
     pub request: Request,
-    /// When it is to be answered: never before the model completes it.
+    /// Time at which the answer is due: never before the model completes the request.
     pub due: Ns,
     /// How the model served it.
     pub served: ServedFrom,
@@ -28,7 +28,7 @@ pub struct Playback<T> {
     /// Virtual time of the last call; the model takes no earlier one.
     reached: Ns,
     tag: u64,
-    /// Requests that the model has: when they arrived, what they ask for, what they are answered with.
+    /// Requests that the model has: arrival time, request, and the answer that goes back.
     waiting: HashMap<u64, (Ns, Request, T)>,
     most: usize,
     finished: Vec<Completion>,
@@ -50,15 +50,15 @@ impl<T> Playback<T> {
         }
     }
 
-    /// Gives the model a request that arrived at `now`. Where the model's time is past that already, the request counts
-    /// from there.
+    /// Gives the model a request that arrived at `now`. If the model's time is past that already, the request
+    /// counts from the model's time.
     pub fn arrive(&mut self, now: Ns, request: Request, answer: T) {
         self.advance(now);
         self.tag += 1;
         self.waiting.insert(self.tag, (now, request, answer));
         self.most = self.most.max(self.waiting.len());
         self.model.submit(self.reached, self.tag, &request);
-        // What happens inside the model at once needs no one to be woken for it.
+        // Effects that the model has at once need no wake-up.
         self.advance(now);
     }
 

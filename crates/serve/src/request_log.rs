@@ -35,7 +35,7 @@ impl RequestLog {
     }
 
     pub(crate) fn add(&self, entry: LoggedRequest) {
-        // A writer that has failed says so at the end.
+        // A failed writer reports its error at the end.
         let _ = self.to.send(entry);
     }
 

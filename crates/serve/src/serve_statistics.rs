@@ -1,4 +1,4 @@
-//! What was served, and how late.
+//! Counts of the requests served, and how late the answers were.
 
 use iolab_diskmodel::{Ns, Op};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
@@ -46,7 +46,7 @@ pub struct Punctuality {
     pub service_p50: u64,
     /// 99th percentile of lateness.
     pub lateness_p99: u64,
-    /// Greatest one that does not change what a tool concludes: 2 % of the median service time, or 50 us.
+    /// Greatest lateness that does not change what a tool concludes: 2 % of the median service time, or 50 us.
     pub limit: u64,
 }
 

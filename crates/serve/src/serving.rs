@@ -1,4 +1,4 @@
-//! A disk from its mounting to its report.
+//! A served disk, from its mounting to its report.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -29,7 +29,7 @@ const PROBES: u64 = 200;
 const PROBE_BYTES: usize = 4096;
 /// The highest priority, see setpriority(2).
 const PRIORITY: i32 = -20;
-/// No thread has this number.
+/// Stands for no thread: the kernel gives no thread this number.
 const NO_THREAD: u32 = u32::MAX;
 
 /// How a disk is served.
@@ -54,14 +54,14 @@ pub struct Serving {
     started: Instant,
 }
 
-/// What the timer thread has seen.
+/// Statistics that the timer thread has gathered.
 struct TimerStatistics {
     tally: ServeStatistics,
     most: usize,
     ledger: Option<RequestLog>,
 }
 
-/// What was served.
+/// Report of a disk that was served.
 #[derive(Debug)]
 pub struct ServeReport {
     /// Virtual over real time.
@@ -80,7 +80,8 @@ pub struct ServeReport {
 }
 
 impl Serving {
-    /// Mounts a model, and gives the calling thread and those that serve the highest priority where that is allowed. `bell` is the socket that [`Wake`]s are written to.
+    /// Mounts a model. Gives the calling thread and the serving threads the highest priority where that is
+    /// allowed. `bell` is the socket that [`Wake`]s are written to.
     ///
     /// # Errors
     /// For a model that is longer than a file can be, and when it cannot be mounted.
@@ -106,7 +107,8 @@ impl Serving {
             prober: AtomicU32::new(NO_THREAD),
         });
         let disk = Disk::new(Arc::clone(&shared), bytes, bell("cannot mount")?);
-        // A disk does not wait for a processor. Threads inherit this; only root gets it, and lateness shows the difference.
+        // A disk does not wait for a processor, hence the priority; threads inherit it. Only root gets it, and
+        // the lateness shows the difference.
         let _ = rustix::process::setpriority_process(None, PRIORITY);
         let ledger = options.ledger.map(RequestLog::new).transpose();
         let ledger = ledger.map_err(|error| cannot("cannot begin the ledger", error))?;
@@ -190,7 +192,7 @@ fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> TimerStatistics {
     let mut tally = ServeStatistics::default();
     let most = timer.run(|one: Due<Answer>| {
         one.answer.give();
-        // The answer is with the kernel only now.
+        // The kernel has the answer only now.
         let done = timer.now();
         let request = one.request;
         tally.add(request.op, request.len, one.arrived, one.due, done);

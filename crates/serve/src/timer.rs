@@ -11,7 +11,7 @@ use crate::playback::{Due, Playback};
 
 /// Typical lateness of a wake-up by the kernel; the remaining time is spent spinning.
 const AWAKE: Ns = 200_000;
-/// No request is under way.
+/// Time of the next action while no request is under way.
 const NEVER: Ns = Ns::MAX;
 
 /// A [`Playback`] on the clock.
@@ -19,7 +19,7 @@ pub(crate) struct Timer<T> {
     started: Instant,
     state: Mutex<State<T>>,
     changed: Condvar,
-    /// When the thread has to do something next. Changed under the lock, read without it.
+    /// Time at which the thread has to act next. Changed under the lock, read without it.
     next: AtomicU64,
 }
 
@@ -63,7 +63,8 @@ impl<T> Timer<T> {
 
     /// Hands over each request at the time it is due, until [`Self::stop`]; returns the most requests at a time.
     pub(crate) fn run(&self, mut give: impl FnMut(Due<T>)) -> usize {
-        // The kernel may delay the end of a wait by this much, 50 us by default. Where it refuses, lateness shows it.
+        // The kernel may delay the end of a wait by this much, 50 us by default. If it refuses a smaller value,
+        // the lateness shows it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut due = Vec::new();
         let mut state = self.state();
@@ -100,7 +101,7 @@ impl<T> Timer<T> {
         state.playback.most()
     }
 
-    /// Ends [`Self::run`] and drops all requests, those to come too.
+    /// Ends [`Self::run`] and drops all requests, future ones too.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.over = true;

@@ -1,8 +1,8 @@
-//! How fast virtual time passes.
+//! The speed at which virtual time passes.
 
 use iolab_diskmodel::Ns;
 
-/// Units per second.
+/// The speed of real time, in the unit that speeds are counted in.
 const MILLION: u128 = 1_000_000;
 
 /// Seconds of virtual time per second of real time, exact to a millionth.

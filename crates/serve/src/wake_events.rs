@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
-/// Why the process that serves is woken: one byte through a socket, so that it can wait for this and for signals.
+/// Reason to wake the serving process: one byte through a socket, so that the process can wait for it and for
+/// signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Data was written for which there was no memory, for the first time.
@@ -13,7 +14,7 @@ pub enum Wake {
 }
 
 impl Wake {
-    /// What a byte means; `None` for one that is not ours.
+    /// The event that a byte stands for; `None` for a byte that is not one of ours.
     pub fn from_byte(byte: u8) -> Option<Self> {
         let all = [Wake::Full, Wake::Unmounted];
         all.into_iter().find(|wake| *wake as u8 == byte)

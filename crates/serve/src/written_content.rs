@@ -1,12 +1,12 @@
-//! What was written, in memory.
+//! Written data, in memory.
 
 use std::collections::HashMap;
 
 /// Bytes of a page, the unit that memory is taken in.
 pub const PAGE: usize = 4096;
 
-/// Sparse bytes with a bound on their memory: what was never written, or found no room, reads as zeros. Offsets are
-/// those of files: below 2^63.
+/// Sparse bytes with a bound on their memory: bytes that were never written, or found no room, read as zeros.
+/// Offsets are below 2^63, as in files.
 #[derive(Debug)]
 pub struct Content {
     pages: HashMap<u64, Box<[u8; PAGE]>>,
@@ -16,7 +16,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Nothing written, and so many bytes of memory for what will be.
+    /// Empty content that may take `memory` bytes.
     pub fn new(memory: u64) -> Self {
         Self {
             pages: HashMap::new(),
@@ -62,7 +62,7 @@ impl Content {
     pub fn discard(&mut self, offset: u64, len: u64) {
         let end = offset + len;
         let whole = offset.div_ceil(PAGE as u64)..end / PAGE as u64;
-        // A range may be far longer than what is kept.
+        // A range may be far longer than the data that is kept.
         if whole.end.saturating_sub(whole.start) > self.pages.len() as u64 {
             self.pages.retain(|page, _| !whole.contains(page));
         } else {

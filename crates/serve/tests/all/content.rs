@@ -1,4 +1,4 @@
-//! What was written, against a plain array.
+//! Written content against a plain array.
 
 use iolab_serve::{Content, PAGE};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ proptest! {
 }
 
 #[test]
-fn what_finds_no_room_is_counted_and_reads_as_zeros() {
+fn data_without_room_is_counted_and_lost() {
     let page = PAGE as u64;
     let mut content = Content::new(2 * page);
     content.write(0, &[1; PAGE]);
@@ -65,7 +65,7 @@ fn what_finds_no_room_is_counted_and_reads_as_zeros() {
 }
 
 #[test]
-fn a_range_beyond_all_others_is_discarded_in_one_step() {
+fn range_beyond_all_data_is_discarded_at_once() {
     let mut content = Content::new(1 << 20);
     content.write(1 << 60, &[1; PAGE]);
     content.write(7, &[1; 2]);

@@ -21,7 +21,7 @@ fn fixed() -> Definition {
     model("latency]\nread_us = 5000\nwrite_us = 2000")
 }
 
-/// Models whose completions come alone, in rows, out of order and from events inside.
+/// Models whose completions come alone, in rows, out of order, and from events inside the model.
 fn models() -> Vec<Definition> {
     let serial = "server]\nslots = 1\ninner.latency = { read_us = 300, write_us = 70, inner.memory = 1048576 }";
     vec![
@@ -44,8 +44,8 @@ fn requests() -> impl Strategy<Value = Vec<(Ns, Request)>> {
     prop::collection::vec((0..3_000_000u64, request), 1..40)
 }
 
-/// Carries requests through a playback: between arrivals the thread looks every `step` ns at the earliest. Each due
-/// request with the time at which it was taken.
+/// Each due request with the time at which it was taken. Requests are carried through a playback; between
+/// arrivals the thread looks every `step` ns at the earliest.
 fn carried(
     definition: &Definition,
     speed: Speed,
@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_request_is_due_once_and_never_taken_before(
+    fn every_request_is_taken_once_when_due(
         requests in requests(),
         which in 0..6usize,
         speed in prop::sample::select(vec![0.001, 0.1, 0.3, 1.0, 7.7, 1000.0]),
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn in_real_time_completions_are_those_of_the_model(requests in requests(), which in 0..6usize) {
+    fn completions_in_real_time_equal_the_model(requests in requests(), which in 0..6usize) {
         let definition = &models()[which];
         let taken = carried(definition, Speed::REAL, 0, &requests);
         let due: HashMap<usize, Ns> = taken.iter().map(|(_, due)| (due.answer, due.due)).collect();
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn the_first_real_time_of_a_virtual_one_is_the_first(factor in 0.001..1000.0, time in 0..1u64 << 50) {
+    fn to_real_gives_the_first_real_time(factor in 0.001..1000.0, time in 0..1u64 << 50) {
         let speed = Speed::new(factor).unwrap();
         let real = speed.to_real(time);
         prop_assert!(speed.to_virtual(real) >= time);
@@ -150,7 +150,7 @@ fn a_dilated_request_takes_as_much_longer() {
     };
     assert_eq!(due(1.0), [(Op::Write, 2_000_000), (Op::Read, 5_000_000)]);
     let slow = due(0.1);
-    // Arrivals are rounded down to the virtual nanosecond, ten real ones here.
+    // Arrivals are rounded down to the virtual nanosecond, which is ten real ones here.
     for ((_, slow), expected) in slow.iter().zip([20_000_000, 50_000_000]) {
         assert!(slow.abs_diff(expected) < 10, "{slow} {expected}");
     }
