@@ -77,9 +77,9 @@ pub enum LossReason {
     Silent(Duration),
     /// The rank sent an unreadable message: its memory is damaged, or the network.
     Garbled,
-    /// Its clock jumped: no clock with a steady rate gives its stamps.
+    /// The rank's clock jumped: no clock with a steady rate gives its stamps.
     ClockJumped,
-    /// Its first message is not a greeting: its build is of a version without one.
+    /// The first message of the rank is not a greeting: its build is of a version without one.
     Stranger,
 }
 

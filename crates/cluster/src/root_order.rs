@@ -33,7 +33,7 @@ pub enum RootOrder {
 pub struct RemoteTarget {
     /// Absolute path: of the root's scratch file, or of the existing target.
     pub path: String,
-    /// Whether it is a scratch file.
+    /// Whether the target is a scratch file.
     pub scratch: bool,
     /// Used bytes.
     pub bytes: u64,
@@ -48,7 +48,7 @@ pub struct RemoteTarget {
 /// Needs of a rank from its own target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
-    /// Whether it is written.
+    /// Whether the rank writes to the target.
     pub write: bool,
     /// Trials with a file for each worker: number of workers, I/O size and number of ranks.
     pub private: Vec<(u64, (u64, u64))>,

@@ -27,7 +27,7 @@ pub struct Accounts {
 /// Share of a rank's reading of an account in the sum over ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccountShare {
-    /// Nothing: an earlier rank reads the same account.
+    /// No share: an earlier rank reads the same account.
     Nothing,
     /// The whole reading.
     All,

@@ -20,7 +20,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Its name in files and tables.
+    /// Name of the operation in files and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -92,11 +92,11 @@ impl Request {
 /// How a model served a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServedFrom {
-    /// From a buffer.
+    /// Served from a buffer.
     Hit,
     /// Partly from a buffer, or the medium was already delivering it.
     Partial,
-    /// From the medium.
+    /// Served from the medium.
     Miss,
     /// A write that completed when its data was in a buffer.
     Buffered,
@@ -107,7 +107,7 @@ pub enum ServedFrom {
 }
 
 impl ServedFrom {
-    /// Its name in files and tables.
+    /// Name of the way of serving in files and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hit => "hit",
@@ -127,7 +127,7 @@ pub struct Completion {
     pub tag: u64,
     /// When it completed.
     pub finished: Ns,
-    /// How it was served.
+    /// How the request was served.
     pub served: ServedFrom,
 }
 

@@ -92,7 +92,7 @@ pub struct TargetFacts {
     pub kind: TargetKind,
     /// Size of an existing file or device, bytes.
     pub bytes: Option<u64>,
-    /// Whether it is in memory: tmpfs or similar, or a character device.
+    /// Whether the target is in memory: tmpfs or similar, or a character device.
     pub is_memory: bool,
 }
 

@@ -26,7 +26,7 @@ pub struct Preflight {
 pub struct Remark {
     /// The finding, never with severity fine.
     pub finding: Finding,
-    /// Whether it affects the experiment, and is not common to all runs.
+    /// Whether the remark affects the experiment, and is not common to all runs.
     pub shown: bool,
 }
 

@@ -18,9 +18,9 @@ use iolab_host::machine::io_uring_disabled;
 
 /// Size of the direct I/O probe, bytes: enough that a page or two of other processes do not matter.
 const DIRECT_BYTES: u64 = 4 << 20;
-/// Size of its requests, bytes.
+/// Size of the requests of the direct I/O probe, bytes.
 const DIRECT_REQUEST: u64 = 256 << 10;
-/// Its time limit.
+/// Time limit of the direct I/O probe.
 const DIRECT_TIME: Duration = Duration::from_millis(500);
 /// Size of a request to a backend, bytes.
 const SMALL: u64 = 4096;

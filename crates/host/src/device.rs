@@ -60,7 +60,7 @@ pub struct Device {
     pub bytes: Option<u64>,
     /// Whether its medium can be removed.
     pub removable: Option<bool>,
-    /// Whether it is a rotating disk.
+    /// Whether the device is a rotating disk.
     pub rotational: Option<bool>,
     /// Write cache mode: `write back` or `write through`.
     pub write_cache: Option<String>,
@@ -87,7 +87,7 @@ pub struct Device {
     /// Whether the kernel counts flushes: it does where it queues requests, not where a driver takes bios
     /// directly.
     pub counts_flushes: bool,
-    /// Its connection to the machine.
+    /// Connection of the device to the machine.
     pub link: Option<DeviceLink>,
     /// Temperature, and the limit at which the device slows down, degrees Celsius.
     pub temperature: Option<(f64, f64)>,

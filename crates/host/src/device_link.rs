@@ -47,8 +47,8 @@ fn pci(disk: &Path) -> Option<DeviceLink> {
     })
 }
 
-/// Data that one lane carries, MB/s: 8 bits in 10 up to 5 GT/s, 128 in 130 up to 32 GT/s (PCI Express Base
-/// Specification 5.0, 4.2.1 and 4.2.2), 236 bytes in 256 at 64 GT/s (6.0, 4.2.3).
+/// Data that one lane carries, MB/s: 8 bits in 10 up to 5 GT/s, 128 in 130 up to 32 GT/s, 236 bytes in 256 at
+/// 64 GT/s. Source: PCI Express Base Specification 5.0, 4.2.1 and 4.2.2; 6.0, 4.2.3.
 fn pci_lane_mb_s(speed: &str) -> Option<f64> {
     let gigatransfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
     let share = match gigatransfers {

@@ -149,7 +149,7 @@ fn check(bytes: &[u8]) -> Result<(), String> {
 /// Quantiles of one histogram, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LatencySummary {
-    /// Mean.
+    /// Mean latency.
     pub mean_ns: f64,
     /// Median.
     pub p50_ns: u64,
@@ -163,7 +163,7 @@ pub struct LatencySummary {
     pub p9999_ns: Option<u64>,
     /// 99.999th percentile; `None` where it was not stored.
     pub p99999_ns: Option<u64>,
-    /// Greatest.
+    /// Greatest latency.
     pub max_ns: u64,
 }
 

@@ -146,7 +146,7 @@ pub struct LatencyOverTime {
     pub interval_ns: u64,
     /// End of the last interval, from the start of the timed span, ns.
     pub span_ns: u64,
-    /// In the order of time.
+    /// The intervals in the order of time.
     pub intervals: Vec<IntervalLatency>,
 }
 

@@ -147,7 +147,7 @@ struct Process {
     number: u32,
     name: String,
     parent: u32,
-    /// Its start, in clock ticks since the start of the system.
+    /// Start of the process, in clock ticks since the start of the system.
     started: u64,
 }
 

@@ -16,7 +16,7 @@ macro_rules! needs {
             /// Every need.
             pub const ALL: &'static [Self] = &[$(Self::$need),*];
 
-            /// Its name in `IOLAB_REQUIRE`.
+            /// Name of the need in `IOLAB_REQUIRE`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$need => $name,)* }
             }
@@ -139,7 +139,7 @@ impl Need {
             .find(|need| need.programs().contains(&program))
     }
 
-    /// Its first installed program.
+    /// First installed program of those that meet the need.
     pub fn program(self) -> Option<&'static str> {
         self.programs()
             .iter()

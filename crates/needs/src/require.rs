@@ -62,7 +62,7 @@ impl Required {
         )
     }
 
-    /// Whether it contains a need.
+    /// Whether a need is among the required ones.
     pub fn has(&self, need: Need) -> bool {
         self.0.contains(&need)
     }

@@ -64,7 +64,7 @@ pub trait Peer: Sync {
     /// Time of a run for such a cell in addition to its I/O.
     fn overhead(&self, spec: &TrialSpec) -> Duration;
 
-    /// Whether it accepts devices; all accept files.
+    /// Whether the tool accepts devices; all accept files.
     fn takes_devices(&self) -> bool;
 
     /// Arguments with which it does the equivalent of a cell on these files: one file, or one for each worker.

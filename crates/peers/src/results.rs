@@ -67,7 +67,7 @@ pub struct JobBytes {
 pub struct PeerResult {
     /// Requested cell.
     pub cell: CellSpec,
-    /// Whether it is the first of two equal ones, which is left out of the summary.
+    /// Whether the result is the first of two equal ones, which is left out of the summary.
     pub warmup: bool,
     /// Results by operation.
     pub operations: PerOperation<OperationSummary>,

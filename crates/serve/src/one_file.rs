@@ -20,7 +20,7 @@ pub const BLOCK: u32 = 4096;
 
 /// The only file, and where requests for its bytes go. It has its full length from the beginning.
 pub trait ServedFile: Send + Sync + 'static {
-    /// Its name.
+    /// Name of the file.
     const NAME: &'static str;
     /// Asynchronous requests that the kernel passes on at a time.
     const DEPTH: u16;
@@ -29,7 +29,7 @@ pub trait ServedFile: Send + Sync + 'static {
     /// Who may use the folder and the file.
     const MODES: (u16, u16);
 
-    /// Its length.
+    /// Length of the file, bytes.
     fn bytes(&self) -> u64;
 
     /// The number of a new open file, and the flags that tell the kernel what it may do with it.

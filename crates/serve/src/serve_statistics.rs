@@ -13,11 +13,11 @@ const SMALL: u64 = 50_000;
 pub struct OpTally {
     /// Number of requests.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of all requests of the kind.
     pub bytes: u64,
-    /// From arrival to the time at which the answer was due.
+    /// Times from arrival to the time at which the answer was due.
     pub service: LatencyHistogram,
-    /// From the time at which the answer was due to its end.
+    /// Times from when the answer was due to the end of answering.
     pub lateness: LatencyHistogram,
 }
 

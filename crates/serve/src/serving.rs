@@ -139,7 +139,7 @@ impl Serving {
         self.mounted.path().join(FILE)
     }
 
-    /// Its length.
+    /// Length of the disk, bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

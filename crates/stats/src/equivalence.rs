@@ -12,8 +12,8 @@ pub struct Equivalence {
     pub p: f64,
     /// Ratio of the geometric means, new over base.
     pub ratio: f64,
-    /// Its interval at confidence `1 - 2 alpha`: equivalence is shown at `alpha` where it lies
-    /// within the margin.
+    /// Interval of the ratio at confidence `1 - 2 alpha`: equivalence is shown at `alpha` where it lies within
+    /// the margin.
     pub interval: Interval,
 }
 

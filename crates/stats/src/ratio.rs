@@ -9,7 +9,7 @@ use crate::t_test::{Sample, welch_error};
 pub struct Ratio {
     /// The ratio, without unit.
     pub ratio: f64,
-    /// Its interval; `None` when a sample is too small for one, or when it overflows.
+    /// Interval of the ratio; `None` when a sample is too small for one, or when it overflows.
     pub interval: Option<Interval>,
 }
 
@@ -40,7 +40,7 @@ pub fn ratio_of_means(base: &[f64], new: &[f64], confidence: f64) -> Option<Rati
 }
 
 impl Ratio {
-    /// From the half-width of the interval on the log scale.
+    /// A ratio with an interval from its half-width on the log scale.
     pub(crate) fn new(ratio: f64, reach: Option<f64>, confidence: f64) -> Option<Self> {
         if !(ratio > 0.0 && ratio.is_finite()) {
             return None;

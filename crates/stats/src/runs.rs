@@ -3,7 +3,7 @@
 use crate::describe::median;
 use crate::normal;
 
-/// Up to this many values, the distribution of the number of runs is computed exactly.
+/// Most values for which the distribution of the number of runs is computed exactly.
 const EXACT_MAX: usize = 200;
 
 /// The test of Wald and Wolfowitz for too few or too many runs.

@@ -14,7 +14,7 @@ pub struct SignedRank {
     pub centre: f64,
     /// Two-sided p-value that the centre is 0.
     pub p: f64,
-    /// Its interval; `None` where there are too few values for the confidence (below 6 for 0.95).
+    /// Interval of the estimate; `None` where there are too few values for the confidence (below 6 for 0.95).
     pub interval: Option<Interval>,
 }
 

@@ -3,10 +3,10 @@
 use crate::describe::{median, sorted};
 use crate::normal;
 
-/// Up to this many values without ties, the distribution of Kendall's S is computed exactly.
+/// Most values without ties for which the distribution of Kendall's S is computed exactly.
 const EXACT_MAX: usize = 50;
 
-/// Up to this many values, the slope is the median over all pairs.
+/// Most values for which the slope is the median over all pairs.
 const ALL_PAIRS_MAX: usize = 2000;
 
 /// A monotone trend along the data.

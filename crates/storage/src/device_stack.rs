@@ -47,7 +47,7 @@ impl Stack {
     }
 
     /// Stack below a file that was found to lie on this device. The file's own NFS mount takes precedence over
-    /// those of files below.
+    /// mounts of files below.
     pub(super) fn of_file(device: Option<Number>, own: Option<NfsMount>) -> Self {
         Self::of_file_in(Path::new("/sys"), device, own)
     }

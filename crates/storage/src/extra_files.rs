@@ -219,7 +219,7 @@ mod tests {
         assert!(several(4).is_ok());
         let error = several(5).expect_err("refused");
         assert_eq!(error.kind(), iolab_workload::Kind::Usage);
-        // Fresh files share the list with those of the workers.
+        // Fresh files share the list with the workers' files.
         let fresh = |files, threads| ExtraFiles {
             fresh: files,
             ..private(&[threads], 4096)

@@ -65,7 +65,7 @@ impl Opened {
         }
     }
 
-    /// Whether it is a regular file.
+    /// Whether the target is a regular file.
     pub fn is_file(&self) -> bool {
         let stat = fstat(&self.file);
         stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)

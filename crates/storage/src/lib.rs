@@ -323,7 +323,7 @@ impl Target {
         device::number_of(&rustix::fs::fstat(&self.file).ok()?)
     }
 
-    /// Whether it is the same file or device as `other`, by any name, or another path to it.
+    /// Whether the target is the same file or device as `other`, by any name, or another path to it.
     pub fn is_same(&self, other: &Self) -> bool {
         let identity = |target: &Self| {
             let stat = rustix::fs::fstat(&target.file).ok()?;
@@ -370,8 +370,8 @@ impl Target {
         }
     }
 
-    /// Whether it is certainly not storage: a character device, or a file in tmpfs, ramfs or hugetlbfs. A RAM
-    /// disk is a block device and counts as storage here.
+    /// Whether the target is certainly not storage: a character device, or a file in tmpfs, ramfs or hugetlbfs.
+    /// A RAM disk is a block device and counts as storage here.
     pub fn is_memory(&self) -> bool {
         match self.kind {
             TargetKind::CharDevice => true,

@@ -66,7 +66,7 @@ impl Mount {
         })
     }
 
-    /// Whether it is a file system in user space without a device (`fuseblk` has one).
+    /// Whether the mount is a file system in user space without a device (`fuseblk` has one).
     pub(super) fn is_fuse(&self) -> bool {
         self.fs.kind == "fuse" || self.fs.kind.starts_with("fuse.")
     }

@@ -27,11 +27,11 @@ pub struct Layering {
 /// Place of a file's bytes.
 #[derive(Debug)]
 pub(super) enum Ground {
-    /// In the file itself, which is not on an overlay.
+    /// The file itself, which is not on an overlay, has the data.
     Itself,
-    /// In this file of a layer.
+    /// This file of a layer has the data.
     Layer(File),
-    /// In a layer that is out of reach.
+    /// A layer that is out of reach has the data.
     OutOfReach,
 }
 

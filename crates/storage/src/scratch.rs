@@ -5,11 +5,12 @@
 //! dead. If the file system has files without a name (`O_TMPFILE`), the file gets its name when it is complete
 //! and locked.
 //!
-//! Further files belong to it, and are left-overs if it is one: private files of workers, and fresh ones. They
-//! have exactly the requested size; their name is that of the scratch file, a dot, their size, a dot and a
-//! number. Files for programs, which read a file to its end and must not meet a footer, lie in a folder next to
-//! it (`private_folder.rs`) and are named by their size. The footer lists the inodes of the files and the
-//! folder, each file's before it gets its name: unlisted files belong to others.
+//! Further files belong to the scratch file, and are left-overs if it is one: private files of workers, and
+//! fresh files. They have exactly the requested size. A name consists of the scratch file's name, a dot, the
+//! size, a dot and a number. Files for programs, which read a file to its end and must not meet a footer, lie
+//! in a folder next to the scratch file (`private_folder.rs`). They are named by their size. The footer lists
+//! the inodes of the files and the folder, each file's before it gets its name: unlisted files belong to
+//! others.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -134,7 +135,8 @@ impl Scratch {
             let path = dir_path.join(&name);
             let hold = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
             let look = |errno| errno::on_path("look at", &path, errno);
-            // Everything that can fail comes before the name, which a later failure would leave behind.
+            // Everything that can fail comes before the name: a later failure would leave the file under that
+            // name.
             let ready = Cell::new(None);
             let made = appear(&dir, &name, &|file| {
                 // If it already has a name, another run may take it for a left-over in the instant before the
@@ -519,7 +521,7 @@ pub(super) fn check_writable(dir: impl AsFd, path: &Path) -> Result<()> {
     }
 }
 
-/// Error for a file that is left behind; the results stay valid.
+/// Error for a file that could not be removed; the results stay valid.
 fn cannot_remove(path: &Path, errno: Errno) -> Error {
     let reason = errno::reason(errno);
     Error::failed(format!("cannot remove {}: {reason}", path.display())).hint(

@@ -1,5 +1,5 @@
-//! Sources of the space that writes take: the file system of a file, and those of the files below it by way of
-//! loop devices.
+//! Sources of the space that writes take: the file systems of a file, and of the files below it by way of loop
+//! devices.
 //!
 //! Space is counted for scratch files of all targets on one file system; for holes and shared extents of an
 //! existing file, on a copy-on-write file system for the whole range. A file in the lower layer of an overlay
@@ -69,7 +69,7 @@ impl Store {
 /// Upper bound of the space that writes take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Most {
-    /// As much as is written, because the data is new.
+    /// As many bytes as are written, because the data is new.
     Written,
     /// This number of bytes lack their own space; at most as many as are written.
     Missing(u64),

@@ -97,7 +97,7 @@ pub(super) struct Users {
 struct Refusal {
     why: String,
     hint: &'static str,
-    /// Whether it may disappear in a moment.
+    /// Whether the refusal may disappear in a moment.
     passing: bool,
 }
 

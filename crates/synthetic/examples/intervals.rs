@@ -1,5 +1,5 @@
 //! Coverage and width of intervals of a ratio, for whole families at once: for two cells measured in the same
-//! blocks (`ratio_intervals` has separate runs). Prints the tables behind docs/VALIDATION.md, "Intervals".
+//! blocks (`ratio_intervals` has separate runs). Prints the tables of docs/VALIDATION.md, "Intervals".
 //!
 //! `cargo run --release -p iolab-synthetic --example intervals [SAMPLES]`
 

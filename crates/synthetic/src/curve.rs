@@ -8,7 +8,7 @@ use iolab_workload::settings::{Setting, Value};
 pub enum Curve {
     /// A factor of 1 everywhere.
     Flat,
-    /// With a fixed cost per request: `x / (x + half)`.
+    /// Throughput with a fixed cost per request: `x / (x + half)`.
     Amortised {
         /// Number at which half of the maximum is reached.
         half: f64,

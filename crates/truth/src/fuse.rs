@@ -319,7 +319,7 @@ impl Mounted {
         Ok(())
     }
 
-    /// Its file.
+    /// The mounted file.
     pub fn file(&self) -> PathBuf {
         self.at.join("data")
     }

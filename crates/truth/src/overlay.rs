@@ -12,7 +12,7 @@ use crate::system::{Made, failed, needs_root};
 /// An overlay, with the folder of its layers.
 #[derive(Debug, Clone)]
 pub struct Overlay {
-    /// Its mount point.
+    /// Mount point of the overlay.
     pub root: PathBuf,
     layers: PathBuf,
 }

@@ -41,7 +41,7 @@ pub struct Scene {
 /// A change of a target in the middle of a run.
 #[derive(Debug)]
 pub enum TargetChange {
-    /// Another process starts to use it.
+    /// Another process starts to use the target.
     Noise(Neighbour),
     /// A file is truncated to this many bytes.
     Cut(PathBuf, u64),

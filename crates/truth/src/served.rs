@@ -67,7 +67,7 @@ impl ServedModel {
         self.at.join("disk")
     }
 
-    /// Its mount point.
+    /// Mount point of the served model.
     pub fn place(&self) -> &Path {
         &self.at
     }
@@ -97,7 +97,7 @@ impl ServedModel {
     }
 }
 
-/// Not an error where the mount is already gone.
+/// Unmounts a folder; a mount that is already gone is not an error.
 const UNMOUNT: &str = "umount -l \"$0\" 2> /dev/null || true";
 
 /// Whether there is a mount at this path.

@@ -5,11 +5,11 @@ use std::path::Path;
 /// A single cell, the same for every tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
-    /// Whether it writes, which destroys an existing target's data, instead of reading.
+    /// Whether the program writes, which destroys an existing target's data, instead of reading.
     pub writes: bool,
     /// Whether offsets are random.
     pub random: bool,
-    /// Whether it uses a mapping of the file (mmap) instead of calls.
+    /// Whether the program uses a mapping of the file (mmap) instead of calls.
     pub mapped: bool,
     /// I/O size in a form that iolab and fio read.
     pub bs: &'static str,

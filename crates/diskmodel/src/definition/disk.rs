@@ -60,7 +60,7 @@ fn one() -> u32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrackOrder {
-    /// From the first head to the last in every cylinder.
+    /// Every cylinder is filled from the first head to the last.
     #[default]
     Forward,
     /// Alternating direction, so that the head stays where the cylinder changes; the first cylinder of each zone goes forward.
@@ -199,7 +199,7 @@ pub struct SeekCurve {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overhead {
-    /// For every request, before anything else.
+    /// Time that every request takes before anything else.
     pub request: f64,
     /// Multiplies all others; 0 counts as 1.
     pub scale: f64,
@@ -244,7 +244,7 @@ pub struct ExtraDisconnect {
     pub pause: f64,
     /// Leaving the bus after the data.
     pub disconnect_again: f64,
-    /// From the end of the command to the start of the seek; may be negative.
+    /// Time from the end of the command to the start of the seek; may be negative.
     pub seek_delay: f64,
 }
 
@@ -355,12 +355,12 @@ impl Default for Buffer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlmostHits {
-    /// As a miss: read-ahead stops, and the heads seek.
+    /// The read is served as a miss: read-ahead stops, and the heads seek.
     #[default]
     No,
-    /// From read-ahead, if its first block is the next one to be read.
+    /// Read-ahead serves the read, if its first block is the next one to be read.
     Next,
-    /// From read-ahead, if that will reach its first block.
+    /// Read-ahead serves the read, if it will reach the first block.
     Coming,
 }
 
@@ -368,16 +368,16 @@ pub enum AlmostHits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadAhead {
-    /// Not at all.
+    /// No read-ahead.
     None,
-    /// To the end of the track.
+    /// Read-ahead ends with the track.
     Track,
-    /// To the end of the cylinder.
+    /// Read-ahead ends with the cylinder.
     Cylinder,
     /// Until the segment is full.
     #[default]
     Segment,
-    /// To the end of the track, and of the next one when the reads came from the track before.
+    /// Read-ahead ends with the track, or with the next track when the reads came from the track before.
     NextTrack,
 }
 

@@ -117,7 +117,7 @@ fn yes() -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slc {
-    /// Its minimum size, bytes.
+    /// Minimum size of the part, bytes.
     #[serde(default)]
     pub fixed: u64,
     /// Additional bytes for each byte that the host has not written.

@@ -28,13 +28,13 @@ pub(super) struct Costs {
 /// The extra disconnect of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
-    /// From the command until the bus is released.
+    /// Time from the command until the bus is released.
     pub(super) leave: Ns,
     /// Time off the bus.
     pub(super) pause: Ns,
     /// Time to leave the bus after the data.
     pub(super) leave_again: Ns,
-    /// From the command until the heads may move.
+    /// Time from the command until the heads may move.
     pub(super) seek: Ns,
 }
 

@@ -101,7 +101,7 @@ impl Stream {
         self.limit = self.limit.max(limit);
     }
 
-    /// Whether it still reads at `at`.
+    /// Whether the stream still reads at `at`.
     pub(super) fn active(&self, at: Ns) -> bool {
         self.next < self.limit || self.clock > at
     }

@@ -7,7 +7,7 @@ pub(super) struct Segment {
     pub(super) start: u64,
     /// One past the last block.
     pub(super) end: u64,
-    /// Its data came from the host.
+    /// Whether the segment's data came from the host.
     pub(super) written: bool,
     /// Time of the last use, as a counter.
     used: u64,
@@ -26,11 +26,11 @@ impl Segment {
 /// How much of a read a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
-    /// All of it.
+    /// The segment holds all of the read.
     Whole,
-    /// Its front.
+    /// The segment holds the front of the read.
     Front,
-    /// Nothing; the segment can be refilled.
+    /// The segment holds nothing of the read, and can be refilled.
     Nothing,
 }
 

@@ -84,7 +84,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether it is a loop device over a file in memory, which direct I/O reaches like any other.
+/// Whether a device is a loop device over a file in memory, which direct I/O reaches like any other.
 fn is_file_in_memory(device: &Device) -> bool {
     let backing = device.backing.as_ref();
     backing.is_some_and(|backing| backing.in_memory)
@@ -117,7 +117,7 @@ pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(device).collect()
 }
 
-/// Whether it is a mapped device that reads as zeros and drops writes.
+/// Whether a device is a mapped one that reads as zeros and drops writes.
 pub(super) fn stores_nothing(device: &Device) -> bool {
     device.layer.as_deref() == Some("zero") && device.below.is_empty()
 }

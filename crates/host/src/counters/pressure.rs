@@ -151,7 +151,7 @@ fn frequency_khz() -> Option<u64> {
     POLICIES.iter().filter_map(khz).max()
 }
 
-/// Up to [`POLICIES_MAX`] policies in this folder, the last one included.
+/// The frequency policies in a folder, at most [`POLICIES_MAX`]; the last one is always among them.
 fn policies(folder: &Path) -> Vec<PathBuf> {
     let names = read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = names

@@ -5,9 +5,9 @@ use std::io::{ErrorKind, PipeReader, Read};
 /// Part of a stream that is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keep {
-    /// Its first bytes, up to a limit.
+    /// The first bytes of the output, up to a limit.
     First(usize),
-    /// Its last bytes.
+    /// The last bytes of the output.
     Last(usize),
 }
 

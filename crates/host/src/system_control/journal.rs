@@ -64,7 +64,7 @@ impl During {
 pub(super) enum Opened {
     /// There is no journal, and none was to be made.
     Absent,
-    /// Another, live process holds the journal.
+    /// A live process other than this one holds the journal.
     Held,
     /// This process holds the journal.
     Own(Journal),
@@ -118,7 +118,7 @@ impl Journal {
         )
     }
 
-    /// Changes left by a killed process; those of an earlier boot are left out.
+    /// Changes left by a killed process; changes from an earlier boot are left out.
     ///
     /// # Errors
     /// The file cannot be read, or is not a journal.

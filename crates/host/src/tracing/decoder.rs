@@ -56,7 +56,7 @@ enum Recorded {
     Switch(Switch),
     FuseSend(FuseSend),
     FuseEnd(FuseEnd),
-    /// With the position of the byte count, which a flush lacks.
+    /// A request to a file server, with the position of the byte count, which a flush lacks.
     FileServer(Edge, Transfer, FileServer, Option<FieldPlace>),
     Moved(Moved),
 }

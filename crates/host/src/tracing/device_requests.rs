@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(seen(&events), [(80, 88, 1, 5, 9)]);
     }
 
-    /// As at the end of one pass over all blocks and the beginning of the next one.
+    /// This happens where one pass over all blocks ends and the next one begins.
     #[test]
     fn concurrent_requests_of_the_same_sectors_stay_separate() {
         let events = [

@@ -9,7 +9,7 @@ pub struct TracedRequest {
     pub start: u64,
     /// Stamp at which its completion was seen.
     pub end: u64,
-    /// Whether it writes.
+    /// Whether the request writes.
     pub writes: bool,
     /// Thread that issued the request and waited for it.
     pub thread: u32,
@@ -36,14 +36,14 @@ pub enum Owner {
 /// Way of a request out of the kernel. Device numbers are the kernel's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
-    /// To sectors of a disk.
+    /// A request to sectors of a disk.
     Disk {
         /// Number of the disk.
         disk: u32,
         /// Sectors that the request covers.
         sectors: Vec<Sectors>,
     },
-    /// To a file server (NFS).
+    /// A request to a file server (NFS).
     FileServer {
         /// Device of the mount.
         mount: u32,
@@ -52,7 +52,7 @@ pub enum Way {
         /// Bytes that the request covers, numbered like sectors.
         bytes: Sectors,
     },
-    /// To a file system in user space.
+    /// A request to a file system in user space.
     Fuse {
         /// Device of the file system.
         connection: u32,

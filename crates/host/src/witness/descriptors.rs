@@ -47,16 +47,16 @@ pub(super) struct Descriptors {
 /// Role of a regular file in an account of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StoredKind {
-    /// Its bytes are in storage, or on another machine.
+    /// The bytes are in storage, or on another machine.
     Stored,
-    /// Its bytes are in memory.
+    /// The bytes are in memory.
     Memory,
     /// The kernel generates its content, or it is a part of the program.
     Pseudo,
 }
 
 impl Descriptors {
-    /// Nothing seen yet.
+    /// A record without any descriptor.
     pub(super) fn new() -> Self {
         let own = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
         let own = own.filter_map(|link| fs::metadata(link).ok());

@@ -26,9 +26,9 @@ struct Counted {
     name: String,
     stat: DeviceStat,
     waits: Option<DeviceWaits>,
-    /// Whether it is a whole device that lies on no other one.
+    /// Whether the device is a whole one that lies on no other one.
     is_disk: bool,
-    /// Whether it has a request queue; other devices take bios directly.
+    /// Whether the device has a request queue; other devices take bios directly.
     has_requests: bool,
     in_flight: InFlight,
 }

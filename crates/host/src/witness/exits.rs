@@ -60,7 +60,7 @@ impl Exit {
         self.ended_ns.1 < moment_ns
     }
 
-    /// Whether it is the main task of its process. Its end frees the number of the process.
+    /// Whether the task is the main one of its process. Its end frees the number of the process.
     fn is_main(&self) -> bool {
         self.process.is_none_or(|process| process == self.task)
     }

@@ -164,8 +164,8 @@ impl<'a> Mapping<'a> {
         NO_FILES.iter().any(|start| self.path.starts_with(start))
     }
 
-    /// Whether it is part of a program: of an executed file (also parts without code), of a library, or a table
-    /// of the C library.
+    /// Whether the mapping is part of a program: of an executed file (also parts without code), of a library,
+    /// or a table of the C library.
     fn is_of_program(&self, executed: &BTreeSet<&str>) -> bool {
         self.rights.ends_with('p')
             && (executed.contains(self.file) || is_library(Path::new(self.path)))

@@ -70,7 +70,7 @@ impl AsFd for Signals {
 }
 
 /// Installs the handler for a signal. A signal that this process was started to ignore stays ignored, for the
-/// program too; without a program, only those of the terminal.
+/// program too. Exceptions are SIGCHLD and, without a program, SIGINT and SIGQUIT.
 fn handle(signal: libc::c_int, has_program: bool) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid sigaction.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -52,7 +52,7 @@ impl Before {
         let counted_at = Instant::now();
         let counters = counters::snapshot(&stacks);
         let nfs = NfsMounts::read();
-        // Process accounts before those of devices: I/O in between is not mistaken for another process's.
+        // Process accounts come before device counters: I/O in between is not mistaken for another process's.
         let ready = match of.of {
             WitnessOf::Process(process) => Ready::Process(Box::new(RunningProcess::new(process)?)),
             WitnessOf::Program { file, words } => Ready::Program { file, words },

@@ -234,7 +234,7 @@ impl FioJob {
             && self.sync.lat_ns.is_credible()
     }
 
-    /// Whether it is a client's sum of all jobs, and not a job.
+    /// Whether the entry is a client's sum of all jobs, and not a job.
     fn is_sum_of_clients(&self) -> bool {
         self.jobname == "All clients" && self.options.is_none()
     }

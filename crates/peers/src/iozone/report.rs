@@ -38,7 +38,7 @@ impl IozoneTest {
         Self::RandomWrite,
     ];
 
-    /// Whether it writes.
+    /// Whether the test writes.
     pub fn writes(self) -> bool {
         matches!(self, Self::Write | Self::Rewrite | Self::RandomWrite)
     }

@@ -7,7 +7,7 @@ use iolab_stats::{
 
 struct Reference {
     data: Vec<f64>,
-    /// At lags 1 to 5.
+    /// Autocorrelations at lags 1 to 5.
     autocorrelations: [f64; 5],
     /// Lags, statistic, p.
     ljung_box: [(usize, f64, f64); 3],

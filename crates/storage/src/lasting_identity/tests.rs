@@ -230,7 +230,7 @@ fn a_file_has_one_identity_for_all_users() {
     assert_ne!(place(Some(&|_, _| None), &entry), place(None, &entry));
 }
 
-/// Minors above 255 have their high bits above those of the major (include/linux/kdev_t.h of Linux).
+/// The high bits of minors above 255 lie above the major's (include/linux/kdev_t.h of Linux).
 #[test]
 fn numbers_are_encoded_as_linux_does() {
     assert_eq!(encoded((252, 1)), 0xfc01);

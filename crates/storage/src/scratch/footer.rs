@@ -101,8 +101,8 @@ impl Maker {
         })
     }
 
-    /// Whether it is another live process on this machine. Its lock may not be visible here: locks do not pass
-    /// an overlay, or an NFS mount without them.
+    /// Whether the maker is another live process on this machine. The maker's lock may not be visible here:
+    /// locks do not pass an overlay, or an NFS mount without locks.
     pub(super) fn lives_elsewhere(self) -> bool {
         self.process != std::process::id() && Self::of(self.process) == Some(self)
     }
@@ -232,7 +232,7 @@ impl Register {
         }
     }
 
-    /// Whether it lists no file.
+    /// Whether the register lists no file.
     pub(super) fn is_empty(&self) -> bool {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.iter().all(|entry| *entry == ListedFile::FREE)

@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 
 /// Finding for a file with the name of a main file.
 enum Main {
-    /// In use by a run, or not iolab's: left alone.
+    /// A file that a run uses, or that is not iolab's: left alone.
     Other,
     /// A left-over, removed with the files that it listed; with the bytes of all.
     Removed(u64),
@@ -228,7 +228,7 @@ fn remove_beside(dir: impl AsFd, name: &str, bytes: u64, listed: &[ListedFile]) 
     Some(length)
 }
 
-/// Whether it is a regular file of this user.
+/// Whether a file is a regular one of this user.
 fn is_own_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_own(stat)
 }

@@ -335,7 +335,7 @@ fn bends_lie_where_a_curve_has_a_kink() {
     }
 }
 
-/// Whether the trials of any cell drift, and whether those of any form two groups.
+/// Whether the trials of any cell drift, and whether the trials of any cell form two groups.
 fn shapes_of((record, _): (RunRecord, Truth)) -> [bool; 2] {
     let run = analyse(&record);
     let split = |cell: &CellAnalysis| groups(&run, cell).is_some();
@@ -346,7 +346,7 @@ fn shapes_of((record, _): (RunRecord, Truth)) -> [bool; 2] {
 }
 
 #[test]
-fn drift_and_groups_are_said_where_there_are_any() {
+fn drift_and_groups_are_said_where_planted() {
     let reading = |noise: Noise, common: Common, trials: u32| Scenario {
         noise,
         common,

@@ -23,7 +23,7 @@ const FOUND: Expect = Expect {
     says: &[],
 };
 
-/// Everything is stored.
+/// All writes are stored.
 pub const KEEPS: Scenario = Scenario {
     name: "FUSE, verified writes",
     truth: "every write is kept where it belongs",

@@ -98,7 +98,7 @@ pub enum Step {
     },
     /// The folder where an overlay is mounted.
     Overlay {
-        /// Its lower layer.
+        /// Lower layer of the overlay.
         lower: Id,
         /// Folder that contains its upper layer.
         host: Id,
@@ -221,7 +221,7 @@ pub enum Consent {
 /// Parts of the machine that iolab can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// All of it.
+    /// The whole machine.
     Whole,
     /// An empty folder instead of `/sys`.
     NoSys,
@@ -264,7 +264,7 @@ impl Extent {
         self.range.end - self.range.start
     }
 
-    /// Whether it is empty.
+    /// Whether the extent is empty.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }

@@ -23,7 +23,7 @@ pub struct Outcome {
     pub code: Option<i32>,
     /// Output of iolab.
     pub text: String,
-    /// Everything that must not have happened.
+    /// Faults of the trial: whatever must not have happened.
     pub faults: Vec<String>,
     /// Path that each step made.
     pub paths: Vec<PathBuf>,

@@ -34,7 +34,7 @@ struct Case {
 }
 
 impl Case {
-    /// With the signature on the target named.
+    /// The case with the signature that iolab has to name.
     fn naming(mut self, signature: &str) -> Self {
         self.consent = format!("--destroy-data={signature}");
         self

@@ -167,7 +167,7 @@ fn what_a_device_served_is_counted() {
     }
 }
 
-/// These devices have no other user.
+/// No other program uses the devices of these scenarios.
 #[test]
 fn bytes_equal_an_exclusive_devices_counters() {
     for scenario in [&LOOP_DIRECT, &THROTTLED] {

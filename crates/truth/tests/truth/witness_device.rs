@@ -22,7 +22,7 @@ pub(crate) fn number(evidence: &Value, pointer: &str) -> f64 {
     value.unwrap_or(f64::NAN)
 }
 
-/// Both ends of an interval.
+/// The two ends of an interval.
 pub(crate) fn bounds(evidence: &Value, pointer: &str) -> [f64; 2] {
     ["least", "most"].map(|end| number(evidence, &format!("{pointer}/{end}")))
 }

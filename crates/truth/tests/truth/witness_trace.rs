@@ -141,7 +141,7 @@ fn syncs_of_xfs_are_counted_calls_timed() {
     }
 }
 
-/// Both read the same device past the page cache: the trace distinguishes them, and the device's counters
+/// Two senders read the same device past the page cache. The trace distinguishes them; the device's counters
 /// include both.
 #[test]
 fn requests_of_a_disk_are_attributed_to_senders() {

@@ -17,17 +17,17 @@ use super::yard::{Subject, Yard};
 pub(super) enum Act {
     /// The object gets another name.
     Rename,
-    /// A foreign object gets its name.
+    /// A foreign object gets the object's name.
     Replace,
-    /// A symlink to a foreign object gets its name.
+    /// A symlink to a foreign object gets the object's name.
     Symlink,
-    /// Another name of a foreign file replaces it.
+    /// A second name of a foreign file replaces the object.
     Link,
     /// The object and a foreign one swap names.
     Swap,
     /// The file is truncated or extended.
     Truncate,
-    /// A foreign object is mounted over it.
+    /// A foreign object is mounted over the object.
     Mount,
 }
 

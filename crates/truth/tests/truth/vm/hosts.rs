@@ -205,11 +205,11 @@ const AT_MOST: Duration = Duration::from_secs(60 + 30 + 30);
 enum Loss {
     /// The host stops.
     Stopped,
-    /// Its network card is shut down.
+    /// The network card of the host is shut down.
     Cut,
 }
 
-/// Both MPI implementations at once, because each waits for a minute.
+/// Tests both MPI implementations at once, because each waits for a minute.
 #[test]
 fn vanished_host_is_named_and_run_is_resumed() {
     lose_a_host(&Mpi::ALL, Loss::Stopped);
@@ -316,7 +316,7 @@ fn a_host_without_room_is_named() {
     assert_clean(&mut hosts);
 }
 
-/// In mid-run: earlier results are kept.
+/// The host runs out of room in mid-run: earlier results are kept.
 #[test]
 fn host_running_out_of_room_is_named() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {

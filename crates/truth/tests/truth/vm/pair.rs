@@ -261,7 +261,8 @@ impl Hosts {
 }
 
 impl Drop for Hosts {
-    /// In all cases: the next case of another suite must not get these guests.
+    /// Takes the guests down unless they are kept, also after a failure: the next case of another suite must
+    /// not get them.
     fn drop(&mut self) {
         self.began
             .tell(self.pair.as_ref().and_then(Pair::cpu_seconds));
