@@ -152,7 +152,8 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
 #[test]
 fn a_fit_is_as_its_schema_says() {
     let place = place();
-    let fit = run(place.path(), &[&FIT[..], &["--format", "json"]].concat());
+    let fit = words!("fit mine.toml model:sata-ssd --format json");
+    let fit = run(place.path(), &fit);
     let answer: Value = serde_json::from_str(&fit.stdout).unwrap();
     assert_as_described(place.path(), "fit", &answer);
     assert_eq!(answer["iolab_version"], env!("CARGO_PKG_VERSION"));

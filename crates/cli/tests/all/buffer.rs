@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::words::words;
-use crate::support::{entries, exported, folder, refusals, run};
+use crate::support::{entries, exported, folder, run};
 
 fn int(row: &Value, key: &str) -> u64 {
     row[key].as_u64().expect("a whole number")
@@ -91,22 +90,4 @@ fn finer_sizes_are_part_of_the_same_run() {
         done.stdout.trim_end(),
         "the same file gives the same report"
     );
-}
-
-#[test]
-fn finer_sizes_need_sizes() {
-    let folder = folder();
-    let told = refusals(
-        folder.path(),
-        &[
-            &["run", "buffer-size", "--refine", "0"],
-            &["run", "buffer-size", "--refine", "33"],
-            &["run", "buffer-size", "--refine", "many"],
-            &["run", "buffer-size", "--refine", "2", "--set", "bs=4k"],
-            &["run", "read-stride", "--refine", "2"],
-            &["run", "read-size", "--set", "refine=100"],
-            &words!("run buffer-size --set bs=4k --set buffer_init=nohuge"),
-        ],
-    );
-    insta::assert_snapshot!(told);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::words::words;
-use crate::support::{self, folder, iolab, refusals, run, with_runs};
+use crate::support::{self, folder, iolab, run};
 
 fn numbers(folder: &Path, name: &str, values: impl IntoIterator<Item = f64>) {
     let text: String = values.into_iter().map(|v| format!("{v}\n")).collect();
@@ -43,92 +43,6 @@ fn the_exit_code_is_the_verdict() {
         // Why none can be given follows in brackets.
         assert_eq!(cell.split(" (").next(), Some(verdict), "{more:?}: {cell}");
     }
-}
-
-#[test]
-fn the_tests_that_are_asked_for_are_made() {
-    let folder = folder();
-    let folder = folder.path();
-    numbers(folder, "base", steady(100.0));
-    numbers(folder, "slow", steady(70.0));
-    let words = words!("compare base slow --test mann-whitney,student --repeats 6,10");
-    let told = run(folder, &[&words[..], &["--format", "json"]].concat()).expect(0);
-    let told: serde_json::Value = serde_json::from_str(&told.stdout).expect("JSON");
-    assert_eq!(
-        told["tests"],
-        serde_json::json!(["Mann-Whitney", "Student"])
-    );
-    let cell = &told["cells"][0];
-    for name in ["mann_whitney_p_first_6", "student_p_first_10"] {
-        assert!(cell[name].is_number(), "{name}: {cell}");
-    }
-    assert_eq!(cell["p_adjusted"], cell["mann_whitney_p"]);
-}
-
-#[test]
-fn a_run_does_not_differ_from_itself() {
-    let folder = folder();
-    with_runs(folder.path(), &["r.iolab"]);
-    let compared = |sides: &[&str]| -> serde_json::Value {
-        let line = [&["compare", "--format", "json"], sides].concat();
-        serde_json::from_str(&run(folder.path(), &line).stdout).expect("JSON")
-    };
-    let same = compared(&["r.iolab", "r.iolab"]);
-    let cells = same["cells"].as_array().expect("cells");
-    assert!(!cells.is_empty());
-    assert!(
-        cells.iter().all(|cell| cell["verdict"] == "identical"),
-        "{same}"
-    );
-    let sides = |by: &str| {
-        let document = compared(&["r.iolab", "--by", by]);
-        ["base", "new"].map(|side| {
-            let name = document[side].as_str().expect("text");
-            name.split(' ').next().unwrap_or_default().to_owned()
-        })
-    };
-    assert_eq!(sides("bs"), ["bs=4KiB", "bs=64KiB"]);
-    assert_eq!(sides("bs=64k,4k"), ["bs=64KiB", "bs=4KiB"]);
-}
-
-#[test]
-fn what_cannot_be_compared_is_refused_with_a_way_out() {
-    let folder = folder();
-    with_runs(folder.path(), &["r.iolab"]);
-    let folder = folder.path();
-    numbers(folder, "n.txt", steady(1.0));
-    std::fs::write(folder.join("words.txt"), "1\ntwo\n").unwrap();
-    std::fs::write(folder.join("empty.txt"), "").unwrap();
-    std::fs::write(
-        folder.join("other.iolab"),
-        "SQLite format 3\0 and then nothing",
-    )
-    .unwrap();
-    let told = refusals(
-        folder,
-        &[
-            &["compare", "r.iolab"],
-            &["compare", "r.iolab", "n.txt"],
-            &["compare", "r.iolab", "missing"],
-            &["compare", "r.iolab", "other.iolab"],
-            &["compare", "r.iolab", "."],
-            &["compare", "n.txt", "words.txt"],
-            &["compare", "n.txt", "empty.txt"],
-            &["compare", "n.txt", "--by", "bs"],
-            &["compare", "r.iolab", "--by", "depth"],
-            &["compare", "r.iolab", "--by", "bs=4k"],
-            &["compare", "r.iolab", "--by", "bs=4k,4k"],
-            &["compare", "r.iolab", "--by", "bs=4k,1G"],
-            &["compare", "r.iolab", "r.iolab", "--better", "lower"],
-            &["compare", "n.txt", "n.txt", "--margin", "2"],
-            &["compare", "n.txt", "n.txt", "--margin", "0%"],
-            &["compare", "n.txt", "n.txt", "--repeats", "1"],
-            &["compare", "n.txt", "n.txt", "--test", "anova"],
-        ],
-    );
-    insta::assert_snapshot!(told);
-    run(folder, &["stats", "r.iolab"]).expect(2);
-    run(folder, &["stats", "words.txt"]).expect(2);
 }
 
 #[test]

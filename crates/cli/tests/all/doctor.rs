@@ -7,7 +7,7 @@ use std::path::Path;
 use needs::Need;
 use serde_json::Value;
 
-use crate::support::{self, Done, entries, folder, iolab, refusals, run, run_tiny};
+use crate::support::{self, entries, folder, run, run_tiny};
 
 /// The JSON of a diagnosis.
 #[track_caller]
@@ -127,28 +127,6 @@ fn a_sparse_file_must_be_filled() {
 }
 
 #[test]
-fn reserved_space_is_no_data() {
-    let folder = folder();
-    let file = File::create(folder.path().join("reserved")).expect("made");
-    let mode = rustix::fs::FallocateFlags::empty();
-    if rustix::fs::fallocate(&file, mode, 0, 4 << 20).is_err() {
-        return needs::skip(Need::Fallocate, "it fails");
-    }
-    file.sync_all().expect("durable");
-    let value = diagnosis(folder.path(), "reserved");
-    let found = of_rule(&value, "data", "empty");
-    if found
-        .first()
-        .is_some_and(|(severity, _)| severity == "fine")
-    {
-        return needs::skip(Need::Fiemap, "reserved space looks like data");
-    }
-    insta::assert_snapshot!(found[0].1, @"4 MiB of 4 MiB (100 %) is only reserved and was never written: it reads as zeros without any device");
-    let direct = of_rule(&value, "direct-io", "direct-io");
-    insta::assert_snapshot!(direct[0].1, @"direct reads were not tried: it was never written, so reads would not reach a device");
-}
-
-#[test]
 fn memory_must_not_be_taken_for_storage() {
     let Some(memory) = support::folder_in_memory() else {
         return;
@@ -162,69 +140,6 @@ fn memory_must_not_be_taken_for_storage() {
         "{direct:?}"
     );
     assert!(entries(memory.path()).is_empty());
-}
-
-#[test]
-fn zeros_are_no_storage() {
-    let folder = folder();
-    let value = diagnosis(folder.path(), "/dev/zero");
-    assert_eq!(value["kind"], "char-device");
-    assert_eq!(of_rule(&value, "target", "in-memory")[0].0, "must-fix");
-    assert!(of_rule(&value, "cache", "host-cache").is_empty());
-}
-
-#[test]
-fn what_cannot_be_used_is_an_error() {
-    let folder = folder();
-    File::create(folder.path().join("empty")).expect("made");
-    let told = refusals(
-        folder.path(),
-        &[
-            &["doctor", "missing"],
-            &["doctor", "empty"],
-            &["doctor", "/dev/null"],
-            &["doctor", "/proc"],
-            &["doctor", "model:sata-ssd"],
-        ],
-    );
-    insta::assert_snapshot!(told);
-}
-
-#[test]
-fn a_file_that_may_not_be_read_is_an_error() {
-    let output = needs::ordinary_user(|folder| {
-        let path = folder.join("secret");
-        std::fs::write(&path, [1; 8192]).expect("written");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).expect("set");
-        iolab(folder, &["doctor", "secret"]).output()
-    });
-    match output {
-        None => {}
-        Some(Err(error)) => needs::skip(Need::OrdinaryUser, error),
-        Some(Ok(output)) => {
-            let done = Done::from(output).expect(2);
-            insta::assert_snapshot!(done.stderr, @r"
-            error: cannot open secret: permission denied (EACCES)
-              check its permissions and those of every directory above it (`namei -l PATH`), or run as a user with access
-            ");
-        }
-    }
-}
-
-#[test]
-fn a_narrow_terminal_and_no_color_are_heeded() {
-    let folder = folder();
-    let output = iolab(folder.path(), &["doctor", "/dev/zero"])
-        .env("COLUMNS", "60")
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary starts");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(
-        text.lines()
-            .all(|line| line.chars().count() <= 60 || line.contains("$ ")),
-        "{text}"
-    );
 }
 
 /// The warnings in a run file.
@@ -256,13 +171,4 @@ fn a_run_on_a_sparse_file_says_so_first_and_keeps_it() {
     insta::assert_snapshot!(kept[0].split("; ").next().expect("a warning"), @"4 MiB of 4 MiB (100 %) is a hole: it reads as zeros without any device");
     let told = format!("note: {}", kept[0]);
     assert!(done.stderr.lines().any(|line| line == told), "{told}");
-}
-
-#[test]
-fn the_null_backend_needs_no_look() {
-    let folder = folder();
-    with_sparse(folder.path());
-    let null = ["sparse", "--set", "backend=null", "-o", "n.iolab"];
-    run_tiny(folder.path(), "read-size", &null).expect(0);
-    assert_eq!(warnings(&folder.path().join("n.iolab")), [""; 0]);
 }

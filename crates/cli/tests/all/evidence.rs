@@ -81,22 +81,6 @@ fn what_was_never_written_is_a_hole_however_it_is_read() {
 }
 
 #[test]
-fn a_file_that_is_all_data_has_no_holes() {
-    let folder = folder();
-    file(folder.path(), SIZE, 0).expect("nothing to allocate");
-    for mode in [&["--direct"][..], &["--buffered"]] {
-        let Some(rows) = reads(folder.path(), mode) else {
-            continue;
-        };
-        for row in &rows {
-            assert_ne!(row["served_by"], "hole", "{row}");
-            let empty = |column: &str| row[column].as_u64().unwrap_or(0);
-            assert_eq!(empty("hole_bytes") + empty("unwritten_bytes"), 0, "{row}");
-        }
-    }
-}
-
-#[test]
 fn a_file_that_is_half_a_hole_says_so() {
     let folder = folder();
     file(folder.path(), SIZE / 2, 0).expect("nothing to allocate");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
-use crate::support::{folder, refusals, run, run_tiny, with_runs};
+use crate::support::{folder, run, run_tiny, with_runs};
 
 /// Three runs of one experiment in `runs`.
 fn three_runs(folder: &Path) {
@@ -120,31 +120,6 @@ fn a_folder_of_runs_has_a_history_in_every_format() {
     assert!(done.stdout.starts_with("<svg"), "{}", done.stdout);
     let done = run(folder, &["history", "runs", "--format", "html"]).expect(0);
     assert!(done.stdout.starts_with("<!DOCTYPE html"), "{}", done.stdout);
-}
-
-#[test]
-fn what_cannot_be_judged_is_refused_with_a_way_out() {
-    let folder = folder();
-    let folder = folder.path();
-    with_runs(folder, &["a.iolab"]);
-    std::fs::create_dir(folder.join("empty")).unwrap();
-    std::fs::write(folder.join("n.txt"), "1\n2\n3\n").unwrap();
-    let told = refusals(
-        folder,
-        &[
-            &["history", "empty"],
-            &["history", "missing"],
-            &["gate", "--history", "missing", "a.iolab"],
-            &["gate", "--history", "empty", "n.txt"],
-            &["gate", "a.iolab"],
-            &["gate", "--history", "empty", "a.iolab", "--metric", "p42"],
-            &["compare", "--base", "a.iolab"],
-            &["compare", "--base", "a.iolab", "--new", "a.iolab"],
-            &["compare", "n.txt", "n.txt", "--within-run"],
-            &["compare", "n.txt", "n.txt", "--metric", "p99"],
-        ],
-    );
-    insta::assert_snapshot!(told);
 }
 
 /// A model of which only writes became slower, while reads became faster: the 99th percentile of a mix is judged for each operation.

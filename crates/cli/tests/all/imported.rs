@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::words::words;
-use crate::support::{folder, refusals, run};
+use crate::support::{folder, run};
 
 /// Requests of 4 KiB that eight runs on one disk completed in a second.
 const SERIES: [u64; 8] = [39874, 39887, 40620, 39424, 40292, 39440, 40794, 40432];
@@ -64,43 +63,4 @@ fn reports_of_one_disk_are_a_series_wherever_they_lie() {
         assert_eq!(gate("/dev/nvme0n1", 20_379, 4)["history"], 8);
         assert_eq!(gate("/dev/sdb", 20_379, 5)["history"], 0);
     }
-}
-
-#[test]
-fn runs_whose_settings_are_unknown_are_not_compared() {
-    let folder = folder();
-    let folder = folder.path();
-    // Two jobs in one entry: they ran for 2 s in 1 s.
-    let group = |day| {
-        report(day, "/dev/sda", 40_000, "")
-            .replace(r#""job_runtime": 1000"#, r#""job_runtime": 2000"#)
-    };
-    fs::create_dir(folder.join("runs")).unwrap();
-    import(folder, "a", &group(0), "runs/a.iolab");
-    import(folder, "b", &group(1), "b.iolab");
-    let two = words!("compare runs/a.iolab b.iolab");
-    let series = words!("compare --base runs/a.iolab --new b.iolab");
-    insta::assert_snapshot!(refusals(folder, &[&two, &series]));
-    let done = run(folder, &words!("gate --history runs b.iolab --format json")).expect(5);
-    let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(said["history"], 0);
-}
-
-#[test]
-fn runs_of_different_hosts_are_no_series() {
-    let folder = folder();
-    let folder = folder.path();
-    fs::create_dir(folder.join("runs")).unwrap();
-    for (day, host) in ["h1", "h2"].into_iter().enumerate() {
-        fs::write(folder.join("r.json"), report(day, "/dev/sda", 40_000, "")).unwrap();
-        let name = format!("runs/{host}.iolab");
-        run(folder, &["import", "r.json", "--host", host, "-o", &name]).expect(0);
-    }
-    let done = run(
-        folder,
-        &words!("gate --history runs runs/h2.iolab --format json"),
-    )
-    .expect(5);
-    let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(said["history"], 0);
 }

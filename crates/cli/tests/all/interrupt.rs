@@ -54,27 +54,6 @@ fn an_interrupted_run_cleans_up_and_can_be_finished() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_in_its_warm_up_says_so() {
-    let folder = folder();
-    let options = words!(
-        "run read-size data -o r.iolab --set bs=4k,8k,16k,32k,64k,128k,256k,512k \
-         --size 4MiB --time 1s --budget 60s --buffered"
-    );
-    let child = started(folder.path(), &options, 1);
-    signal(&child, Signal::INT);
-    let done = Done::from(child.wait_with_output().unwrap()).expect(130);
-    let told = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let place = folder.path().canonicalize().unwrap();
-    let told = told.replace(&place.display().to_string(), "DIR");
-    // One warm-up trial or two are over by then.
-    let (before, rest) = told.split_once(" (").unwrap();
-    let (_, after) = rest.split_once(')').unwrap();
-    insta::assert_snapshot!(format!("{before}{after}"), @"read-size on DIR/data: no measured trial; the user ended the run");
-    let rows = exported(folder.path(), "r.iolab");
-    assert!(rows.iter().all(|row| row["warmup"] == true), "{rows:?}");
-}
-
-#[test]
 fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
     // By number: real-time signals have no names, and SIGSTKFLT and SIGPWR none that every system knows.
     let numbers = [
@@ -315,33 +294,6 @@ fn what_has_the_name_of_a_target_by_now_is_not_overwritten() {
 }
 
 #[test]
-fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
-    let folder = folder();
-    let levels = |from: usize, count: usize| {
-        let sizes = (from..from + count).map(|n| (4096 * n).to_string());
-        sizes.collect::<Vec<String>>().join(",")
-    };
-    let (bs, skip) = (
-        format!("bs={}", levels(1, 30)),
-        format!("skip=0,{}", levels(1, 29)),
-    );
-    let run = words!("run read-stride -o r.iolab --size 16MiB --budget 3");
-    let mut child = iolab(folder.path(), &run)
-        .args(["--time", "5s", "--set", &bs, "--set", &skip])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let told = lines
-        .map_while(Result::ok)
-        .find(|line| line.contains("n = 1"));
-    signal(&child, Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(told.is_some());
-}
-
-#[test]
 fn a_signal_after_the_last_trial_is_heard() {
     let folder = folder();
     let sizes: Vec<String> = (1..=100).map(|n| (4096 * n).to_string()).collect();
@@ -406,22 +358,4 @@ fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
     }
     run(folder.path(), &words!("report out -o out/resumed.html")).expect(0);
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
-}
-
-#[test]
-fn a_killed_run_loses_only_the_trial_in_flight() {
-    let folder = folder();
-    let mut child = started(folder.path(), &SLOW, 3);
-    let before = sample_count(&folder.path().join("r.iolab")).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(
-        entries(&folder.path().join("data")).len(),
-        1,
-        "SIGKILL leaves a scratch file"
-    );
-    run(folder.path(), &["table", "r.iolab"]).expect(0);
-    assert_eq!(status(&folder.path().join("r.iolab")), "running");
-    assert!(exported(folder.path(), "r.iolab").len() as i64 >= before);
-    resumed_is_whole(folder.path(), SAMPLES);
 }

@@ -4,10 +4,11 @@ use iolab_plan::experiment::{BUILTIN, Experiment};
 
 use crate::support::{folder, run};
 
+/// In turn, a line each.
 const MODELS: [&str; 3] = ["sata-ssd", "sata-7200", "nvme-970pro"];
 
 /// Built-in experiments that models carry out.
-const RUNS: [&str; 14] = [
+const RUNS: [&str; 15] = [
     "glance",
     "read-size --bs 4k,8k,16k,32k,64k,128k,256k,512k,1M,2M,4M,8M",
     "read-random --set read_percent=100,70,0 --bs 4k,64k,1M,4M",
@@ -19,6 +20,7 @@ const RUNS: [&str; 14] = [
     "why-serialised",
     "in-flight",
     "load-latency --size 1G",
+    "load-latency --size 16M --slo p99<1ms --budget 4s",
     "interference",
     "write-vs-read",
     "buffer-memory",
@@ -49,47 +51,44 @@ fn every_experiment_that_models_carry_out_is_run() {
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
 }
 
-/// Those of runs, of studies, and of what is asked of both.
+/// First screens of runs, of studies, and of what is asked of both.
 #[test]
 fn first_screens_of_models_have_24_lines() {
     let mut long = Vec::new();
-    for model in MODELS {
-        let folder = folder();
-        let target = format!("model:{model}");
-        let target = target.as_str();
-        let mut check = |words: &[&str]| {
-            let printed = run(folder.path(), words);
-            assert!(
-                matches!(printed.code, Some(0 | 4 | 5)),
-                "{words:?}: {}",
-                printed.stderr
-            );
-            let lines = printed.stdout.lines().count();
-            if lines > 24 {
-                long.push(format!("{words:?}: {lines} lines\n{}", printed.stdout));
-            }
-        };
-        for line in RUNS {
-            let (name, changes) = line.split_once(' ').unwrap_or((line, ""));
-            let mut words = vec!["run", name, target, "--seed", "1"];
-            words.extend(changes.split_whitespace());
-            // Flash carries out so many requests that trials of the usual length take long to simulate.
-            if model != "sata-7200" {
-                words.extend(["--time", "25ms"]);
-            }
-            check(&words);
+    let folder = folder();
+    let mut check = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let printed = run(folder.path(), &words);
+        assert!(
+            matches!(printed.code, Some(0 | 4 | 5)),
+            "{line}: {}",
+            printed.stderr
+        );
+        let lines = printed.stdout.lines().count();
+        if lines > 24 {
+            long.push(format!("{line}: {lines} lines\n{}", printed.stdout));
         }
-        check(&["study", target, "--seed", "1", "--budget", "10s"]);
-        check(&[
-            "study", target, "--suite", "quick", "--seed", "1", "--budget", "30s",
-        ]);
-        check(&["fit", "etcd", target, "--seed", "1"]);
-        check(&[
-            "run", "read-random", target, "--bs", "4k,64k,1M,4M", "--seed", "2", "--time", "25ms",
-            "-o", "again.iolab",
-        ]);
-        check(&["compare", "iolab-results/read-random.iolab", "again.iolab"]);
-        check(&["why", "iolab-results/read-random.iolab", "--seed", "1"]);
+    };
+    for (line, model) in RUNS.iter().zip(MODELS.iter().cycle()) {
+        let (name, changes) = line.split_once(' ').unwrap_or((line, ""));
+        // Flash carries out so many requests that trials of the usual length take long to simulate.
+        let time = match *model {
+            "sata-7200" => "100ms",
+            _ => "25ms",
+        };
+        let line = format!("run {name} model:{model} --seed 1 --time {time} {changes}");
+        check(line.trim_end());
     }
+    check("study model:sata-7200 --seed 1 --budget 10s");
+    check("study model:sata-ssd --suite quick --seed 1 --budget 30s");
+    check("fit etcd model:sata-7200 --seed 1");
+    for (seed, file) in [("1", "a.iolab"), ("2", "b.iolab")] {
+        let sizes = "--bs 4k,64k,1M,4M --time 25ms";
+        check(&format!(
+            "run read-random model:sata-ssd {sizes} --seed {seed} -o {file}"
+        ));
+    }
+    check("compare a.iolab b.iolab");
+    check("why a.iolab --seed 1");
     assert!(long.is_empty(), "{}", long.join("\n"));
 }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,10 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 use crate::support::words::words;
-use crate::support::{
-    Done, TINY, entries, error_of, exported, folder, iolab, resumed_is_whole, run, run_tiny,
-    signal, started, status,
-};
+use crate::support::{TINY, entries, exported, folder, iolab, run, run_tiny, signal, status};
 
 /// The heading of a column that every table has.
 const TABLE: &str = "95 % interval";
@@ -44,7 +40,6 @@ fn terminal(columns: u16, lines: u16) -> (File, OwnedFd) {
 const RUN: [&str; 18] = words!(
     "run read-size data -o r.iolab --set bs=4k,64k --set trials_min=20 --set trials_max=20 --size 4MiB --time 50ms --precision 0.001% --buffered"
 );
-const SAMPLES: i64 = 42;
 
 #[test]
 fn a_terminal_shows_the_cells_as_they_narrow() {
@@ -106,24 +101,6 @@ fn a_terminal_that_takes_nothing_blocks_no_trial() {
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
     let out = std::fs::read_to_string(folder.path().join("out")).unwrap();
     assert!(out.contains("at bs"), "{out}");
-}
-
-#[test]
-fn a_pipe_gets_a_line_where_an_experiment_starts_and_where_it_ends() {
-    let folder = folder();
-    let stderr = run_tiny(folder.path(), "read-size", &["-o", "r.iolab"])
-        .expect(0)
-        .stderr;
-    let stamped = |line: &&str| line.get(10..11) == Some("T") && line.get(19..20) == Some("Z");
-    let lines: Vec<&str> = stderr.lines().filter(stamped).collect();
-    let told: Vec<&str> = lines.iter().map(|line| &line[21..]).collect();
-    let [filling, start, end] = told.as_slice() else {
-        panic!("{stderr}");
-    };
-    assert_eq!(*filling, "filling the scratch file: 4 MiB");
-    assert_eq!(*start, "read-size: started, 2 cells, up to about 1 s");
-    assert_eq!(end.split(", ").next(), Some("read-size: done"), "{end}");
-    assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
 }
 
 #[test]
@@ -192,36 +169,6 @@ fn quiet_tells_errors_alone() {
     error: r.iolab exists already
       results are never overwritten: choose another name, or remove it yourself
     ");
-}
-
-#[test]
-fn the_first_interrupt_ends_after_the_trial_and_prints_what_was_measured() {
-    let folder = folder();
-    let child = started(folder.path(), &RUN, 20);
-    signal(&child, Signal::INT);
-    let done = Done::from(child.wait_with_output().unwrap()).expect(130);
-    assert!(done.stdout.contains(TABLE), "{}", done.stdout);
-    let told = error_of(&done, folder.path());
-    insta::assert_snapshot!(told, @r"
-    interrupted
-      finish it with: iolab resume r.iolab
-    ");
-    let rows = exported(folder.path(), "r.iolab");
-    assert!((20..SAMPLES as usize).contains(&rows.len()));
-    let file = folder.path().join("r.iolab");
-    assert_eq!(ends(&file), ["user"]);
-    resumed_is_whole(folder.path(), SAMPLES);
-    assert_eq!(ends(&file), ["trials-max"]);
-}
-
-/// What has ended the repetition of the cells of a run.
-fn ends(file: &Path) -> Vec<String> {
-    let file = rusqlite::Connection::open(file).expect("a run file");
-    let mut ends = file
-        .prepare("SELECT DISTINCT ended_by FROM cell")
-        .expect("prepared");
-    let ends = ends.query_map([], |row| row.get(0)).expect("asked");
-    ends.collect::<Result<_, _>>().expect("each cell has ended")
 }
 
 /// Waits until a process has read so many bytes, from wherever: more than it does before its first trial.

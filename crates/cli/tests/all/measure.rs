@@ -5,20 +5,8 @@ use std::process::Stdio;
 
 use crate::support::words::words;
 use crate::support::{
-    self, Done, TINY, dry_run, entries, error_of, exported, folder, iolab, refused_dry_run, run,
-    run_files, run_tiny, status, with_runs,
+    self, Done, TINY, entries, error_of, exported, folder, iolab, run, run_files, run_tiny, status,
 };
-
-#[test]
-fn run_measures_and_reports() {
-    let folder = folder();
-    let done = run_tiny(folder.path(), "read-size", &[]).expect(0);
-    for level in ["4KiB", "64KiB"] {
-        assert!(done.stdout.contains(level), "{level}: {}", done.stdout);
-    }
-    assert_eq!(entries(folder.path()), ["iolab-results"]);
-    assert_eq!(run_files(folder.path()).len(), 1);
-}
 
 /// Runs the binary with a standard output that has no reader.
 fn without_reader(folder: &Path, arguments: &[&str]) -> Done {
@@ -65,44 +53,6 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
 }
 
 #[test]
-fn commands_that_only_print_end_quietly_without_a_reader() {
-    let folder = folder();
-    with_runs(folder.path(), &["r.iolab"]);
-    for arguments in [&["table", "r.iolab"][..], &["list"], &["show", "read-size"]] {
-        let done = without_reader(folder.path(), arguments).expect(0);
-        assert_eq!(done.stderr, "", "{arguments:?}");
-    }
-}
-
-#[test]
-fn samples_hold_what_was_done() {
-    let folder = folder();
-    run_tiny(folder.path(), "read-random", &["-o", "r.iolab"]).expect(0);
-    let rows = exported(folder.path(), "r.iolab");
-    let sizes: Vec<u64> = rows.iter().filter_map(|r| r["bs_bytes"].as_u64()).collect();
-    assert!(sizes.contains(&4096) && sizes.contains(&65536), "{sizes:?}");
-    for row in &rows {
-        let (bytes, requests) = (&row["read_bytes"], &row["read_requests"]);
-        let bs = row["bs_bytes"].as_u64().unwrap();
-        assert_eq!(bytes.as_u64().unwrap(), requests.as_u64().unwrap() * bs);
-        assert!(requests.as_u64().unwrap() > 0);
-        assert_eq!(row["write_bytes"], 0);
-        assert!(row["served_by"].is_string());
-    }
-    let warmups = rows.iter().filter(|r| r["warmup"] == true).count();
-    assert_eq!(warmups, 2, "one warm-up per cell");
-}
-
-#[test]
-fn writes_write() {
-    let folder = folder();
-    run_tiny(folder.path(), "write-random", &["-o", "w.iolab"]).expect(0);
-    let rows = exported(folder.path(), "w.iolab");
-    assert!(rows.iter().all(|r| r["write_bytes"].as_u64().unwrap() > 0));
-    assert!(rows.iter().all(|r| r["read_bytes"] == 0));
-}
-
-#[test]
 fn study_runs_them_all_and_compares() {
     let folder = folder();
     let arguments = words!("study --suite quick --size 4MiB --time 5ms --budget 2s");
@@ -126,113 +76,6 @@ fn study_runs_them_all_and_compares() {
     let again = [&["study", "--suite", "one.toml"][..], &TINY].concat();
     run(folder.path(), &again).expect(0);
     assert!(report.with_file_name("report-2.html").exists());
-}
-
-#[test]
-fn study_in_full_prints_every_run() {
-    let folder = folder();
-    let suite = "name = \"two\"\nabout = \"?\"\nbudget = \"1s\"\n\
-        [[experiments]]\nuse = \"read-size\"\n[[experiments]]\nuse = \"read-random\"\n";
-    std::fs::write(folder.path().join("two.toml"), suite).unwrap();
-    let arguments = [&["study", "--suite", "two.toml", "--full"][..], &TINY].concat();
-    let done = run(folder.path(), &arguments).expect(0);
-    for name in ["read-size on ", "read-random on "] {
-        assert!(done.stdout.contains(name), "{name}:\n{}", done.stdout);
-    }
-}
-
-#[test]
-fn a_dry_run_touches_nothing() {
-    let folder = folder();
-    let plan = words!(
-        "run write-size --set bs=4k,64k --size 4MiB --time 10ms --budget 1s --set trials_max=8"
-    );
-    insta::assert_snapshot!(dry_run(folder.path(), &plan));
-    let study = run(folder.path(), &["study", "--dry-run", "--size", "4MiB"]).expect(0);
-    assert!(study.stdout.contains("glance"), "{}", study.stdout);
-    // A dry run plans for ranks that have not been started; a study is always one process.
-    let ranks = ["--dry-run", "--set", "ranks=2"];
-    run(folder.path(), &[&["run", "read-size"], &ranks[..]].concat()).expect(0);
-    run(folder.path(), &[&["study"], &ranks[..]].concat()).expect(2);
-    let program = words!("run linkage --size 4MiB --set bs=4k --set");
-    let program = [&program[..], &["command=/bin/cat {file}"]].concat();
-    insta::assert_snapshot!(dry_run(folder.path(), &program));
-    // A rate says how much is written, on any storage.
-    let paced = dry_run(folder.path(), &[&plan[..], &["--rate", "1000"]].concat());
-    let written = paced.lines().last().unwrap_or_default();
-    insta::assert_snapshot!(written, @"All trials together write: up to 33.2 MiB, limited by their rate");
-    assert!(entries(folder.path()).is_empty());
-}
-
-/// The rate of the storage is assumed, and said to be.
-#[test]
-fn a_dry_run_of_a_study_has_a_total() {
-    let folder = folder();
-    let told = dry_run(folder.path(), &words!("study --suite micro"));
-    let from_total = told
-        .split_once("\ntotal ")
-        .map(|(_, end)| ["total ", end].concat());
-    insta::assert_snapshot!(from_total.expect("a total"));
-    let list = run(folder.path(), &["list"]).expect(0).stdout;
-    let list = list.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        list.contains("writes up to 3.2 TiB on a disk of 3 GB/s"),
-        "{list}"
-    );
-}
-
-/// What a trial wrote is read back in as much time.
-#[test]
-fn verification_is_in_the_forecast() {
-    let folder = folder();
-    let plan = words!(
-        "run write-random --bs 4k --size 4M --time 1s --set bytes=none --set trials_min=9 --set trials_max=9 --budget 720h"
-    );
-    let time = |more: &[&str]| {
-        let told = dry_run(folder.path(), &[&plan[..], more].concat());
-        let row = told.lines().find(|line| line.starts_with("write-random"));
-        row.expect("a row")
-            .split("  ")
-            .filter(|part| !part.is_empty())
-            .nth(3)
-            .map(str::trim)
-            .map(str::to_owned)
-    };
-    assert_eq!(time(&[]).as_deref(), Some("10 s to 11 s"));
-    assert_eq!(time(&["--verify"]).as_deref(), Some("20 s to 22 s"));
-}
-
-#[test]
-fn a_budget_that_is_exceeded_is_announced() {
-    let folder = folder();
-    let told = dry_run(folder.path(), &words!("run read-random --budget 5"));
-    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        told.contains(
-            "16 cells in 5 s give n = 1 and take up to 16 s, and an interval needs 6 trials"
-        ),
-        "{told}"
-    );
-}
-
-#[test]
-fn a_dry_run_says_what_the_run_refuses() {
-    let folder = folder();
-    std::fs::write(folder.path().join("small"), vec![1; 8192]).expect("written");
-    let plan = words!("run read-random small --bs 4k --size 1M");
-    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan));
-    run(folder.path(), &plan).expect(2);
-    let plan = words!("run write-random small --bs 4k --size 8k");
-    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan));
-    run(folder.path(), &plan).expect(3);
-    let plan = words!("run read-random missing --bs 4k --size 1M");
-    insta::assert_snapshot!(dry_run(folder.path(), &plan));
-    run(folder.path(), &plan).expect(2);
-    let plan = words!("run read-random --bs 4k --size 32M --set layout=private");
-    let several = words!("--set threads=1000 --set files=5");
-    let plan = [&plan[..], &several[..]].concat();
-    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan));
-    run(folder.path(), &plan).expect(2);
 }
 
 /// A file alone, with files beside it, and in two folders of one file system.
@@ -266,7 +109,9 @@ fn a_dry_run_refuses_too_little_space_as_the_run_does() {
         ),
     ] {
         let plan = [&["run", "read-random", "--bs", "4k"], targets].concat();
-        let dry = refused_dry_run(folder.path(), &plan);
+        let dry = run(folder.path(), &[&plan[..], &["--dry-run"]].concat());
+        let place = folder.path().display().to_string();
+        let dry = dry.expect(3).stdout.replace(&place, "DIR");
         let (_, refused) = dry.split_once("Refused: ").expect("a refusal");
         let (refused, _) = refused.split_once("\nFilling ").expect("the end");
         let error = error_of(&run(folder.path(), &plan).expect(3), folder.path());
@@ -274,22 +119,6 @@ fn a_dry_run_refuses_too_little_space_as_the_run_does() {
         assert!(error.starts_with(says), "{error}");
         assert_eq!(without_numbers(refused), error);
     }
-}
-
-#[test]
-fn fresh_files_count_towards_the_files_of_a_scratch_file() {
-    let folder = folder();
-    let plan = |files: &'static str| {
-        let plan = words!("run write-random --bs 4k --size 32M --set layout=private --fresh");
-        let short = ["--time", "5ms", "--budget", "1s", "--set", files];
-        [&plan[..], &short[..], &["--set", "threads=500"]].concat()
-    };
-    // 500 threads x 8 files would do, were it not for as many fresh ones.
-    insta::assert_snapshot!(dry_run(folder.path(), &plan("files=4")));
-    insta::assert_snapshot!(refused_dry_run(folder.path(), &plan("files=8")));
-    run(folder.path(), &plan("files=8")).expect(2);
-    let left = std::fs::read_dir(folder.path()).expect("a folder");
-    assert_eq!(left.count(), 0);
 }
 
 #[test]
@@ -341,24 +170,6 @@ fn results_get_new_names() {
         run_tiny(folder.path(), "read-size", &[]).expect(0);
     }
     assert_eq!(run_files(folder.path()).len(), 2);
-}
-
-#[test]
-fn the_same_seed_gives_the_same_plan() {
-    let folder = folder();
-    for name in ["a.iolab", "b.iolab"] {
-        run_tiny(folder.path(), "read-size", &["-o", name]).expect(0);
-    }
-    let order = |file: &str| -> Vec<(u64, u64)> {
-        let rows = exported(folder.path(), file);
-        let place =
-            |r: &serde_json::Value| (r["cell"].as_u64().unwrap(), r["seed"].as_u64().unwrap());
-        rows.iter().map(place).collect()
-    };
-    let (a, b) = (order("a.iolab"), order("b.iolab"));
-    let common = a.len().min(b.len());
-    assert!(common >= 4);
-    assert_eq!(a[..common], b[..common]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{folder, refusals, run};
+use crate::support::{folder, run};
 
 #[test]
 fn list_and_show() {
@@ -25,14 +25,4 @@ fn list_and_show() {
         let again = run(folder.path(), &["model", "show", "copy.toml"]).expect(0);
         assert_eq!(again.stdout, shown);
     }
-}
-
-#[test]
-fn what_is_no_model_is_named() {
-    let folder = folder();
-    let bad = "title = \"x\"\nsource = []\n[model.latency]\nread_ms = 3\n";
-    fs::write(folder.path().join("bad.toml"), bad).unwrap();
-    let lines = ["hp-97561", "none.toml", "bad.toml"].map(|name| ["model", "show", name]);
-    let lines = lines.each_ref().map(<[_; 3]>::as_slice);
-    insta::assert_snapshot!(refusals(folder.path(), &lines));
 }

@@ -7,7 +7,6 @@ use std::thread;
 use needs::Need;
 use rustix::io::Errno;
 
-use crate::support::words::words;
 use crate::support::{Done, TINY, exported, folder, iolab};
 
 /// The system calls that Linux has since 5.1, whose numbers are the same on every architecture: io_uring, `pidfd_open`, `clone3`,
@@ -84,23 +83,5 @@ fn a_backend_that_the_user_named_is_refused_before_anything_is_written() {
         ");
         let left = std::fs::read_dir(folder.path()).expect("the folder");
         assert_eq!(left.count(), 0);
-    }
-}
-
-#[test]
-fn programs_are_timed() {
-    let folder = folder();
-    let arguments: [&[&str]; 2] = [
-        &["run", "linkage", "-o", "r.iolab", "--set", "region=1,64k"],
-        &words!("--budget 1s --set trials_min=2 --set trials_max=3"),
-    ];
-    if let Some(done) = run_without_new_calls(folder.path(), &arguments) {
-        if done.code == Some(2) {
-            return needs::skip(Need::Cc, &done.stderr);
-        }
-        done.expect(0);
-        let rows = exported(folder.path(), "r.iolab");
-        assert!(rows.iter().all(|row| row["ended"] == "done"));
-        assert!(!rows.is_empty());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::words::words;
 use crate::support::{self, entries, folder, run, run_tiny};
 
 /// Longest path that a system call takes, bytes.
@@ -55,16 +54,5 @@ fn paths_that_are_too_long_are_refused_for_that() {
     error: cannot find DEEPyyyyyyyyyy: the name is too long (ENAMETOOLONG)
       give a shorter path, for example relative to its directory
     ");
-    assert_eq!(entries(&target), [""; 0]);
-}
-
-#[test]
-fn programs_open_their_file_however_long_its_path_is() {
-    let folder = folder();
-    let target = deep(folder.path(), PATH_MAX - 5);
-    let place = target.to_str().unwrap();
-    let command = ["run", "linkage", place, "--set", "command=cat {file}"];
-    let size = words!("--size 10 --set trials_min=2 --budget 1s -o a.iolab");
-    run(folder.path(), &[&command[..], &size].concat()).expect(0);
     assert_eq!(entries(&target), [""; 0]);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support::{Done, TINY, entries, error_of, exported, folder, iolab, refusals};
+use crate::support::{Done, TINY, entries, error_of, exported, folder, iolab};
 
 /// Runs with a stand-in for fio, which answers `--version` and then does what `body` says.
 fn with_fio(folder: &Path, body: &str, tools: &str) -> Done {
@@ -110,26 +110,6 @@ fn a_peer_that_does_not_answer_fails_the_run_before_it_begins() {
 }
 
 #[test]
-fn options_of_other_tools_are_answered() {
-    let folder = folder();
-    let told = refusals(
-        folder.path(),
-        &[
-            &["run", "read-size", "--cpus_allowed=0-3"],
-            &["run", "read-size", "--iodepth", "8"],
-            &["run", "read-size", "--runtime=10"],
-            &["run", "read-size", "--direct=1"],
-            &["fit", "boot", "--size=4G"],
-            &["compare", "a.iolab", "b.iolab", "--bs=4k"],
-            &["--rw=randread"],
-            &["run", "read-size", "--set", "bssplit=4k/50:8k/50"],
-            &["run", "read-size", "--set", "slo=5ms"],
-        ],
-    );
-    insta::assert_snapshot!(told);
-}
-
-#[test]
 fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
     let folder = folder();
     let mut run = vec!["run", "read-size", ".", "-o", "r.iolab"];
@@ -174,12 +154,8 @@ fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
 #[test]
 fn an_export_as_a_report_of_fio_imports_as_what_was_measured() {
     for (experiment, sets, count) in [
-        ("read-size", "bs=64k pattern=reverse", 1),
-        ("write-random", "bs=64k trim_percent=100", 1),
         ("write-random", "bs=64k trim_percent=50 sync=none", 1),
         ("read-random", "bs=4k rate=500,2000 threads=3", 2),
-        ("read-random", "bs=4k thinktime=1ms", 1),
-        ("read-random", "bs=4k pattern=zipf:1.2 read_percent=70", 1),
         ("interference", "writer.rate=none reader.bs=16k", 2),
     ] {
         let folder = folder();

@@ -6,8 +6,8 @@ use rustix::process::Signal;
 
 use crate::support::words::words;
 use crate::support::{
-    Done, entries, exported, folder, iolab, refusals, resumed_with_is_whole, run, sample_count,
-    signal, started,
+    Done, entries, exported, folder, iolab, resumed_with_is_whole, run, sample_count, signal,
+    started,
 };
 
 /// As many trials on a busy machine as on another one.
@@ -73,34 +73,6 @@ fn both_builds_of_the_reader_are_timed_and_compared() {
 }
 
 #[test]
-fn any_two_commands_are_timed() {
-    let folder = folder();
-    std::fs::create_dir(folder.path().join("a place")).unwrap();
-    let commands = "command=cat {file},sh -c 'cat \"$0\"; exit 0' {file} {size}";
-    let more = [
-        "a place", "-o", "c.iolab", "--set", commands, "--size", "10000",
-    ];
-    linkage(folder.path(), &more).expect(0);
-    let rows = exported(folder.path(), "c.iolab");
-    assert_eq!(rows.len(), 2 * 4);
-    for row in &rows {
-        if row["process_read_calls"].is_u64() {
-            let read = row["read_bytes"].as_u64().unwrap();
-            assert!((10_000..100_000).contains(&read), "{row}");
-            // A warm-up may read the program itself from the device.
-            if row["warmup"] == false {
-                assert_ne!(row["served_by"], "device", "it was hot: {row}");
-            }
-        }
-    }
-    assert!(entries(&folder.path().join("a place")).is_empty());
-    let environment = environment(&folder.path().join("c.iolab"));
-    for key in ["program_1_path", "program_2_bytes"] {
-        assert!(environment.iter().any(|(k, _)| k == key), "{environment:?}");
-    }
-}
-
-#[test]
 fn a_program_is_given_a_regular_file_in_a_private_folder() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
@@ -119,19 +91,6 @@ fn a_program_is_given_a_regular_file_in_a_private_folder() {
         assert!(line.starts_with("drwx------"), "{line}");
     }
     assert!(entries(&folder.path().join("data")).is_empty());
-}
-
-#[test]
-fn what_people_read_has_the_path_in_place_of_the_descriptor() {
-    let folder = folder();
-    let command = "command=sh -c 'echo \"no luck with $0\" >&2; exit 9' {file}";
-    let more = [".", "-o", "f.iolab", "--set", command, "--size", "10"];
-    let done = linkage(folder.path(), &more).expect(1);
-    let place = folder.path().canonicalize().unwrap();
-    let luck = format!("no luck with {}/.iolab-scratch-", place.display());
-    assert!(done.stderr.contains(&luck), "{}", done.stderr);
-    assert!(!done.stderr.contains("/fd/"), "{}", done.stderr);
-    assert_eq!(entries(folder.path()), ["f.iolab"]);
 }
 
 #[test]
@@ -188,30 +147,6 @@ fn a_file_starts_no_program_without_consent() {
         run(folder.path(), &["run", &file, "--run-programs", "--quiet"]).expect(0);
         std::fs::remove_file(folder.path().join("made")).expect("the program ran");
     }
-}
-
-#[test]
-fn what_cannot_be_is_refused_before_anything_is_made() {
-    let folder = folder();
-    std::fs::write(folder.path().join("mine"), "data").unwrap();
-    let one = "command=cat {file}";
-    let more = [
-        &["mine", "--set", one][..],
-        &["/dev/null", "--set", one],
-        &[".", "--set", one, "--threads", "4"],
-        &[".", "--set", one, "--depth", "4"],
-        &[".", "--set", one, "--set", "backend=psync"],
-        &[".", "--set", one, "--direct"],
-        &[".", "--set", "command=cat {path}"],
-        &[".", "--set", "command=cat {file} | wc"],
-        &[".", "--set", "command=no-such-program {file}"],
-        &[".", "--set", "command=./mine {file}"],
-        &[".", "--set", "command=true"],
-    ];
-    let lines = more.map(|more| [&["run", "linkage"], more].concat());
-    let lines = lines.each_ref().map(Vec::as_slice);
-    insta::assert_snapshot!(refusals(folder.path(), &lines));
-    assert_eq!(std::fs::read(folder.path().join("mine")).unwrap(), b"data");
 }
 
 #[test]
@@ -300,8 +235,7 @@ fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
     assert!(entries(&folder.path().join("data")).is_empty());
     let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
     assert!((3..SAMPLES).contains(&measured), "{measured}");
-    let told = refusals(folder.path(), &[&["resume", "r.iolab"]]);
-    insta::assert_snapshot!(told);
+    run(folder.path(), &["resume", "r.iolab"]).expect(3);
     let dry = run(folder.path(), &["resume", "r.iolab", "--dry-run"]).expect(3);
     let starts = "Starts: sh -c 'sleep 0.05; cat \"$0\"' {file}";
     assert!(
@@ -319,14 +253,4 @@ fn the_files_of_a_killed_run_are_removed_by_the_next() {
     let left = entries(&folder.path().join("data"));
     assert_eq!(left.len(), 2, "the scratch file and a folder: {left:?}");
     resumed_with_is_whole(folder.path(), &["--run-programs"], SAMPLES);
-}
-
-#[test]
-fn a_suite_cannot_hold_it() {
-    let folder = folder();
-    let text =
-        "name = \"mine\"\nabout = \"x\"\nbudget = \"1s\"\n[[experiments]]\nuse = \"linkage\"\n";
-    std::fs::write(folder.path().join("s.toml"), text).unwrap();
-    let told = refusals(folder.path(), &[&["study", ".", "--suite", "s.toml"]]);
-    insta::assert_snapshot!(told);
 }

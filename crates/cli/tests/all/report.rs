@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::words::words;
-use crate::support::{entries, folder, refusals, run, with_runs};
+use crate::support::{entries, folder, run, with_runs};
 
 #[test]
 fn a_report_is_a_new_file_that_needs_no_other() {
@@ -16,16 +16,6 @@ fn a_report_is_a_new_file_that_needs_no_other() {
     for address in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(address), "{address}");
     }
-}
-
-#[test]
-fn a_report_is_never_overwritten() {
-    let folder = folder();
-    with_runs(folder.path(), &["a.iolab"]);
-    fs::write(folder.path().join("r.html"), "mine").unwrap();
-    run(folder.path(), &["report", "a.iolab", "-o", "r.html"]).expect(3);
-    let kept = fs::read_to_string(folder.path().join("r.html")).unwrap();
-    assert_eq!(kept, "mine");
 }
 
 #[test]
@@ -43,12 +33,6 @@ fn a_folder_stands_for_its_run_files() {
     assert!(page.contains("a.iolab") && page.contains("b.iolab"));
     let finished = run(folder.path(), &words!("resume runs")).expect(0);
     assert_eq!(finished.stderr, "note: no run in runs has to be finished\n");
-    fs::create_dir(folder.path().join("none")).unwrap();
-    let told = refusals(
-        folder.path(),
-        &[&words!("table none"), &words!("report none -o none.html")],
-    );
-    insta::assert_snapshot!(told);
 }
 
 #[test]
@@ -68,14 +52,4 @@ fn text_has_its_figures_beside_it() {
         ]
     );
     run(folder.path(), &markdown).expect(3);
-}
-
-#[test]
-fn what_is_no_run_file_makes_no_report() {
-    let folder = folder();
-    fs::write(folder.path().join("a.iolab"), "no database").unwrap();
-    run(folder.path(), &["report", "a.iolab"]).expect(2);
-    run(folder.path(), &["report", "missing.iolab"]).expect(2);
-    run(folder.path(), &["report"]).expect(2);
-    assert_eq!(entries(folder.path()), ["a.iolab"]);
 }

@@ -10,8 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::words::words;
 use crate::support::{
-    Done, TINY, entries, exported, folder, iolab, refusals, run, run_tiny, status,
-    wait_for_samples, with_runs,
+    Done, TINY, entries, exported, folder, iolab, run, status, wait_for_samples, with_runs,
 };
 
 /// Trials of [`SLOW`], warm-ups included.
@@ -123,23 +122,6 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
     ");
     assert_eq!(entries(folder.path()), before);
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
-}
-
-#[test]
-fn what_is_left_of_another_run_file_is_not_taken_for_a_part_of_this_one() {
-    let folder = folder();
-    fs::create_dir(folder.path().join("iolab-results")).unwrap();
-    for left in ["r.iolab-wal", "iolab-results/read-size.iolab-journal"] {
-        fs::write(folder.path().join(left), "of a run that was killed").unwrap();
-    }
-    // refusals() compares all that is printed: no line about filling the target.
-    let told = refusals(folder.path(), &[&["run", "read-size", "-o", "r.iolab"]]);
-    insta::assert_snapshot!(told);
-    run_tiny(folder.path(), "read-size", &[]).expect(0);
-    assert_eq!(
-        entries(&folder.path().join("iolab-results")),
-        ["read-size-2.iolab", "read-size.iolab-journal"]
-    );
 }
 
 /// SQLite opens, writes and removes what bears these names: a link would lead it to somebody's data, a FIFO would hold it.

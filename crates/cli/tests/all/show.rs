@@ -3,12 +3,6 @@
 use crate::support::{self, entries, folder, iolab, run, run_tiny, with_runs};
 
 #[test]
-fn help() {
-    let folder = folder();
-    insta::assert_snapshot!("help", run(folder.path(), &["--help"]).expect(0).stdout);
-}
-
-#[test]
 fn list_names_everything() {
     let folder = folder();
     let done = run(folder.path(), &["list"]).expect(0);

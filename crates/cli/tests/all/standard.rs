@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::words::words;
 use crate::support::{folder, run};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What is known of the run file.
 fn table(folder: &Path) -> Value {
@@ -109,35 +109,6 @@ fn a_scaled_test_says_so_everywhere() {
 }
 
 #[test]
-fn rounds_that_are_not_steady_say_so_everywhere() {
-    for (arguments, of) in [
-        (
-            &words!(
-                "run pts-lat model:sata-7200 --seed 1 --set read_percent=100,65 --precondition steady:round=cells,rounds=6,range=0.001% --size 64MiB --time 100ms -o run.iolab"
-            )[..],
-            json!("cells"),
-        ),
-        (
-            &words!(
-                "run read-random model:sata-7200 --seed 1 --set bs=4k --precondition steady:round=100ms,rounds=6,range=0.001% --size 64MiB --time 5ms --budget 1s -o run.iolab"
-            )[..],
-            json!({ "writes": 100_000_000 }),
-        ),
-    ] {
-        let folder = folder();
-        let folder = folder.path();
-        let printed = run(folder, arguments).expect(0);
-        let claim = only_claim(folder);
-        assert_eq!(claim["kind"], "rounds-not-steady");
-        assert_eq!(claim["evidence"]["asked"]["round"], of);
-        assert_eq!(claim["evidence"]["rounds"], 6);
-        for document in documents(folder).into_iter().chain([printed.stdout]) {
-            assert_says(&document, &claim);
-        }
-    }
-}
-
-#[test]
 fn a_steady_state_is_said_only_where_it_is_shown() {
     let said = [
         "run pts-wsat model:cloud-volume --seed 1 --precondition trim+steady:round=cells,range=99%,slope=99% --time 20ms -o run.iolab",
@@ -167,38 +138,4 @@ fn a_steady_state_is_said_only_where_it_is_shown() {
     pts-lat on model:qlc-slc-cached: 6542 IOPS (read_percent=100, bs=8KiB) to 67227 IOPS (read_percent=0, bs=4KiB), computed by a model; steady after 5 rounds; scaled, not PTS
     Steady by the limits asked after 5 rounds: over the last 5, IOPS at read_percent=0, bs=4KiB ranges over 0.0 % of its mean (99 % allowed) with a slope of 0.0 % (10 % allowed).
     ");
-}
-
-#[test]
-fn a_suite_of_the_same_name_runs_it_and_its_runs_compare() {
-    let folder = folder();
-    let folder = folder.path();
-    for (seed, name) in [("1", "a"), ("2", "b")] {
-        let study =
-            words!("study --suite pts-tp model:qlc-slc-cached --size 64MiB --set time=10ms --seed");
-        run(folder, &[&study[..], &[seed, "-o", name]].concat()).expect(0);
-    }
-    for name in ["pts-tp-128k", "pts-tp-1m"] {
-        let files = ["a", "b"].map(|study| format!("{study}/{name}.iolab"));
-        let compared = run(
-            folder,
-            &["compare", &files[0], &files[1], "--format", "json"],
-        );
-        assert!(
-            [Some(0), Some(4), Some(5)].contains(&compared.code),
-            "{}",
-            compared.stderr
-        );
-    }
-}
-
-#[test]
-fn a_saturation_test_says_how_little_it_wrote() {
-    let folder = folder();
-    let folder = folder.path();
-    let arguments =
-        words!("run pts-wsat model:qlc-slc-cached --seed 1 --size 64MiB --time 10ms -o run.iolab");
-    run(folder, &arguments).expect(0);
-    let standard = only_of(folder, &["standard"]);
-    insta::assert_snapshot!(standard["sentence"].as_str().expect("a sentence"), @"pts-wsat is scaled, not PTS: trials of 10 ms instead of 30 min; only 0.000099 times the size of the device was written (4 times, or 24 h, in the test); 0.0066 % of the device is used; the volatile write cache is on (off in the test).");
 }

@@ -6,9 +6,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::words::words;
-use crate::support::{
-    dry_run, entries, exported, folder, iolab, refusals, run, run_tiny, wait_for_samples,
-};
+use crate::support::{entries, exported, folder, iolab, run, run_tiny, wait_for_samples};
 
 fn two_folders(folder: &Path) {
     for name in ["a", "b"] {
@@ -54,52 +52,6 @@ fn a_target_that_must_not_be_written_refuses_the_whole_run() {
     assert!(!folder.join("r.iolab").exists());
     let kept = std::fs::read(folder.join("precious")).expect("still there");
     assert!(kept.iter().all(|byte| *byte == 7));
-}
-
-#[test]
-fn what_cannot_be_a_level_is_refused_before_anything_is_made() {
-    let folder = folder();
-    let folder = folder.path();
-    two_folders(folder);
-    let told = refusals(
-        folder,
-        &[
-            &["run", "read-size", "a", "a"],
-            &["run", "read-size", "a/", "./b/../a"],
-            &["study", "a", "./a"],
-            &["study", "a", "model:sata-ssd", "model:sata-ssd"],
-            &["study", "a", "b", "--name", "c=disk"],
-            &["study", "a", "b", "--name", "a=disk", "--name", "b=disk"],
-            &["run", "read-size", "a", "model:sata-ssd", "-o", "r.iolab"],
-        ],
-    );
-    insta::assert_snapshot!(told);
-    insta::assert_snapshot!(dry_run(
-        folder,
-        &["run", "read-size", "a", "b", "--bs", "4k"]
-    ));
-    assert_eq!(entries(folder), ["a", "b"]);
-}
-
-#[test]
-fn programs_read_files_on_several_targets() {
-    let folder = folder();
-    let folder = folder.path();
-    two_folders(folder);
-    let arguments = [
-        "command=cat {file}", "region=1k", "trials_min=2", "trials_max=2",
-    ];
-    let sets = arguments.iter().flat_map(|set| ["--set", set]);
-    let arguments: Vec<&str> = ["run", "linkage", "a", "b", "-o", "r.iolab"]
-        .into_iter()
-        .chain(sets)
-        .collect();
-    run(folder, &arguments).expect(0);
-    let rows = exported(folder, "r.iolab");
-    assert_eq!(rows.len(), 6, "a warm-up and two trials of two cells");
-    for name in ["a", "b"] {
-        assert!(entries(&folder.join(name)).is_empty());
-    }
 }
 
 #[test]
@@ -203,38 +155,6 @@ fn a_study_of_two_folders_and_a_model_has_a_row_of_each_on_one_page() {
     for name in ["a", "b"] {
         assert!(entries(&folder.join(name)).is_empty());
     }
-}
-
-#[test]
-fn models_run_after_each_other_and_are_compared() {
-    let folder = folder();
-    let folder = folder.path();
-    let arguments =
-        words!("run read-size model:sata-ssd model:qlc-slc-cached --bs 4k,64k --seed 1 -o out/");
-    let done = run(folder, &arguments).expect(0);
-    assert_eq!(
-        entries(&folder.join("out")),
-        ["read-size-2.iolab", "read-size.iolab"]
-    );
-    let told = done
-        .stdout
-        .split("All together")
-        .nth(1)
-        .expect("what both show");
-    let told: String = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    let first = told.split(" Of 2").next().unwrap_or_default();
-    insta::assert_snapshot!(first, @"- Sequential reads of model:qlc-slc-cached have 2.56 times (2.56 to 2.57) the throughput of those of model:sata-ssd at bs=64KiB (1186 MB/s against 463 MB/s).");
-}
-
-#[test]
-fn what_a_dry_run_says_of_several_targets() {
-    let folder = folder();
-    let folder = folder.path();
-    two_folders(folder);
-    std::fs::write(folder.join("tiny.toml"), SUITE).expect("a suite");
-    let arguments = words!("study a b model:sata-ssd --suite tiny.toml");
-    insta::assert_snapshot!(dry_run(folder, &arguments));
-    assert_eq!(entries(folder), ["a", "b", "tiny.toml"]);
 }
 
 #[test]

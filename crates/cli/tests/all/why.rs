@@ -1,7 +1,7 @@
 //! Causes of what a run shows, by intervention, on modelled disks.
 
 use crate::support::words::words;
-use crate::support::{dry_run, entries, folder, run};
+use crate::support::{entries, folder, run};
 
 /// Random reads of a hard disk against sequential ones.
 fn measured(folder: &std::path::Path) {
@@ -97,103 +97,6 @@ fn a_run_file_that_names_another_file_as_its_model_quotes_nothing_of_it() {
 }
 
 #[test]
-fn a_run_of_one_cell_has_nothing_to_explain() {
-    let folder = folder();
-    let one = words!("run read-size model:sata-ssd --bs 64k --seed 3 -o run.iolab --quiet");
-    run(folder.path(), &one).expect(0);
-    let told = run(folder.path(), &words!("why run.iolab")).expect(0);
-    insta::assert_snapshot!(told.stdout, @r"
-    The run has a single cell, in which neither a lasting fall of throughput nor a long tail of
-      latency was found: 'iolab why' explains these, or a difference between two cells. Measure several
-      in one run, such as with --bs 4k,64k.
-    ");
-}
-
-/// Cells that differ by ten times, with too few trials to be compared.
-#[test]
-fn too_few_trials_show_no_difference_and_leave_the_question_open() {
-    let folder = folder();
-    let few = words!(
-        "run read-random model:sata-ssd --bs 4k,1M --set trials_min=3 --set trials_max=3 --seed 3 -o run.iolab --quiet"
-    );
-    run(folder.path(), &few).expect(0);
-    let told = run(folder.path(), &words!("why run.iolab")).expect(5);
-    insta::assert_snapshot!(told.stdout, @r"
-    Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it.
-      Both cells have fewer than 6 trials: its settings allow no more, and a run with --set trials_max=6
-      or more can show more.
-    ");
-    run(folder.path(), &words!("why run.iolab --list")).expect(0);
-    let single = words!(
-        "run read-random model:sata-ssd --bs 4k --set trials_min=3 --set trials_max=3 --seed 3 -o single.iolab --quiet"
-    );
-    run(folder.path(), &single).expect(0);
-    let told = run(folder.path(), &words!("why single.iolab")).expect(5);
-    insta::assert_snapshot!(told.stdout, @r"
-    Cannot tell whether the single cell of the run has slow requests: that takes 6 undisturbed trials
-      with latencies of one kind of request, enough for a p99 in each. No lasting fall of throughput was
-      found in it.
-    ");
-}
-
-/// A hard disk takes several times as long to write out what random writes have left in its cache as these take.
-#[test]
-fn writing_out_is_a_part_of_the_budget() {
-    let folder = folder();
-    let writes = words!(
-        "run write-random model:sata-7200 --bs 4k,64M --seed 1 --budget 90s -o run.iolab --quiet"
-    );
-    run(folder.path(), &writes).expect(0);
-    let why = words!("why run.iolab --budget 20s --seed 2 -o why.iolab --quiet");
-    // No run says how long unsynced writes are written out: two blocks of them take 46 s.
-    run(folder.path(), &why).expect(5);
-    let file = rusqlite::Connection::open(folder.path().join("why.iolab")).expect("a run file");
-    let all = "SELECT sum(wall_ns) / 1e9 FROM sample";
-    let took = file.query_row(all, [], |row| row.get::<_, f64>(0));
-    let took = took.expect("trials");
-    assert!(took <= 1.2 * 20.0, "{took}");
-}
-
-#[test]
-fn what_was_asked_for_is_no_difference_to_explain() {
-    let folder = folder();
-    let scaling = words!(
-        "run read-random model:sata-ssd --bs 4k --threads 1,4 --seed 3 -o run.iolab --quiet"
-    );
-    run(folder.path(), &scaling).expect(0);
-    let told = run(folder.path(), &words!("why run.iolab")).expect(0);
-    insta::assert_snapshot!(told.stdout, @r"
-    The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of
-      throughput was found in it.
-    ");
-}
-
-#[test]
-fn sides_that_differ_in_a_mechanism_come_last_and_say_so() {
-    let folder = folder();
-    let syncs = words!(
-        "run write-random model:sata-ssd --bs 4k,1M --set sync=none,odsync --seed 3 -o run.iolab --quiet"
-    );
-    run(folder.path(), &syncs).expect(0);
-    let listed = run(folder.path(), &words!("why run.iolab --list"))
-        .expect(0)
-        .stdout;
-    // --list prints one line a difference.
-    let of_syncs = |line: &str| line.contains("at sync=");
-    let first = listed
-        .lines()
-        .position(of_syncs)
-        .expect("a difference in sync");
-    let rest: Vec<&str> = listed.lines().skip(first).collect();
-    assert!(first > 0, "{listed}");
-    let number = rest[0].split_whitespace().next().expect("its number");
-    let told = run(folder.path(), &["why", "run.iolab", "--of", number]).expect(0);
-    let said: Vec<&str> = told.stdout.split_whitespace().collect();
-    let said = said.join(" ");
-    insta::assert_snapshot!(said, @"throughput at sync=odsync is 1/34.5 of that at sync=none (bs=4KiB). The two cells differ in waiting until each write is durable and in nothing else: the run itself shows the cause.");
-}
-
-#[test]
 fn another_disk_of_the_same_name_is_refused() {
     let folder = folder();
     let shown = run(folder.path(), &words!("model show sata-ssd"))
@@ -215,8 +118,6 @@ fn another_disk_of_the_same_name_is_refused() {
 #[test]
 fn a_study_explains_its_largest_effects() {
     let folder = folder();
-    let dry = words!("study model:sata-ssd --suite glance --explain=20s");
-    insta::assert_snapshot!(dry_run(folder.path(), &dry));
     let study = words!("study model:sata-ssd --suite glance --explain=20s --seed 4 -o out --quiet");
     let told = run(folder.path(), &study).expect(0).stdout;
     let causes = told
@@ -250,14 +151,4 @@ fn a_study_explains_its_largest_effects() {
         drawn >= explained,
         "{drawn} of {explained} are drawn, of {figures} figures"
     );
-}
-
-#[test]
-fn programs_and_explanations_cannot_be_explained() {
-    let folder = folder();
-    measured(folder.path());
-    let why = words!("why run.iolab --budget 20s --seed 5 -o why.iolab --quiet");
-    run(folder.path(), &why).expect(0);
-    let again = run(folder.path(), &words!("why why.iolab")).expect(5);
-    insta::assert_snapshot!(again.stdout, @"This run explains a difference itself: iolab table why.iolab");
 }

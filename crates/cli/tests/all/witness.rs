@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
-use crate::support::{Done, error_of, folder, iolab, refusals, run, signal};
+use crate::support::{Done, error_of, folder, iolab, run, signal};
 
 const SIZE: u64 = 8 << 20;
 
@@ -146,18 +146,6 @@ fn a_file_that_the_program_deletes_is_not_kept_open() {
     assert!(!files.iter().any(is_gone), "{evidence:#}");
 }
 
-#[test]
-fn a_program_of_a_moment_has_totals() {
-    let folder = folder();
-    let evidence = evidence(folder.path(), &words!("-- true"));
-    assert_eq!(evidence["exit_code"], 0);
-    assert_eq!(evidence["reads"]["served_by"], Value::Null);
-    assert_eq!(
-        evidence["text"],
-        "true: storage carried less than 256 KiB for it."
-    );
-}
-
 /// The program is not run again for it.
 #[test]
 fn evidence_that_no_file_can_take_is_shown() {
@@ -175,19 +163,6 @@ fn evidence_that_no_file_can_take_is_shown() {
     cannot write the output: e.json: File too large (os error 27)
       check that there is space left where it goes
     ");
-}
-
-#[test]
-fn a_file_of_evidence_is_never_overwritten() {
-    let folder = folder();
-    std::fs::write(folder.path().join("e.json"), "mine").unwrap();
-    run(folder.path(), &words!("witness -o e.json -- touch ran")).expect(3);
-    run(folder.path(), &words!("witness -o e.csv -- touch ran")).expect(2);
-    std::fs::write(folder.path().join("e.iolab"), "mine").unwrap();
-    run(folder.path(), &words!("witness -o e.iolab -- touch ran")).expect(3);
-    assert!(!folder.path().join("ran").exists());
-    let kept = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
-    assert_eq!(kept, "mine");
 }
 
 /// A program that reads a file in a child each time it gets a line.
@@ -238,24 +213,6 @@ fn a_running_process_is_joined_until_it_ends() {
         let is_short = number(&evidence, "/processes/cut_short") > 0;
         assert!(is_short || (SIZE..2 * SIZE).contains(&read), "{evidence:#}");
     }
-}
-
-#[test]
-fn what_cannot_be_observed_is_refused() {
-    let folder = folder();
-    let told = refusals(
-        folder.path(),
-        &[
-            &words!("witness -p 4194305"),
-            &words!("witness --device no-such-disk"),
-            &words!("witness --device /dev/null"),
-            &words!("witness -p 1 --device vda"),
-            &words!("witness --for 1s -- true"),
-            &words!("witness --device vda --claim r -- true"),
-            &words!("witness"),
-        ],
-    );
-    insta::assert_snapshot!(told);
 }
 
 #[test]
@@ -389,27 +346,5 @@ fn a_file_keeps_what_was_seen() {
     ] {
         let words: Vec<&str> = line.split(' ').collect();
         run(folder.path(), &words).expect(2);
-    }
-}
-
-/// A study and what a program did stand on one page.
-#[test]
-fn a_report_has_runs_and_programs() {
-    let folder = folder();
-    let line =
-        words!("run read-size model:sata-ssd --time 20ms --budget 1s --set bs=4k,64k -o r.iolab");
-    run(folder.path(), &line).expect(0);
-    run(folder.path(), &words!("witness -o e.iolab -- true")).expect(0);
-    for (name, heading) in [
-        ("p.html", "<h2>true</h2>"),
-        ("p.md", "## true"),
-        ("p.tex", "\\subsection{true}"),
-    ] {
-        run(folder.path(), &["report", "r.iolab", "e.iolab", "-o", name]).expect(0);
-        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
-        assert!(
-            page.contains(heading) && page.contains("read-size"),
-            "{name}"
-        );
     }
 }

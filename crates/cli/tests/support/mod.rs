@@ -104,49 +104,12 @@ pub(crate) fn error_of(done: &Done, folder: &Path) -> String {
     })
 }
 
-/// What the binary says of lines that it refuses, each with its exit code: a text for a snapshot. Nothing else is printed, and
-/// nothing is left behind.
-#[track_caller]
-pub(crate) fn refusals(folder: &Path, lines: &[&[&str]]) -> String {
-    let before = entries(folder);
-    let told = lines.iter().map(|arguments| {
-        let done = run(folder, arguments);
-        assert_eq!(done.stdout, "", "{arguments:?}");
-        assert_eq!(entries(folder), before, "{arguments:?}");
-        let code = done.code.expect("no signal ends it");
-        let line = arguments.join(" ");
-        let told = done.stderr.replace(&folder.display().to_string(), "DIR");
-        format!("$ iolab {line}\n{told}(exit code {code})\n")
-    });
-    told.collect::<Vec<_>>().join("\n")
-}
-
 /// Runs the binary to its end.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Done {
     iolab(folder, arguments)
         .output()
         .expect("the binary starts")
         .into()
-}
-
-/// What a dry run prints, but for the path of the folder and the free space of this machine: a text for a snapshot.
-pub(crate) fn dry_run(folder: &Path, arguments: &[&str]) -> String {
-    dry_run_that_ends(folder, arguments, 0)
-}
-
-/// The same of a plan that is refused.
-pub(crate) fn refused_dry_run(folder: &Path, arguments: &[&str]) -> String {
-    dry_run_that_ends(folder, arguments, 3)
-}
-
-fn dry_run_that_ends(folder: &Path, arguments: &[&str], code: i32) -> String {
-    let done = run(folder, &[arguments, &["--dry-run"]].concat()).expect(code);
-    let text = done.stdout.replace(&folder.display().to_string(), "DIR");
-    let line = |line: &str| match line.split_once("free for it: ") {
-        Some((before, _)) => format!("{before}free for it: SPACE\n"),
-        None => format!("{line}\n"),
-    };
-    text.lines().map(line).collect()
 }
 
 /// Runs an experiment in a moment, with further arguments.
