@@ -74,8 +74,8 @@ impl AnalysedRun {
         &self.analysis
     }
 
-    /// Where the response is a latency and a cell asks for several operations: the analysis by the latency of each operation that is
-    /// asked for, the one that [`AnalysedRun::analysis`] shows first. Otherwise empty.
+    /// The analysis by the latency of each operation, starting with the one that [`AnalysedRun::analysis`]
+    /// shows. Empty unless the response is a latency and a cell asks for several operations.
     pub fn by_operation(&self) -> &[(Operation, Analysis)] {
         self.by_operation.get_or_init(|| {
             let is_of_one = matches!(self.analysis.timed, ShownLatency::Of(_));

@@ -156,11 +156,11 @@ pub struct CellAnalysis {
     pub served: Option<CellServed>,
     /// Result of reading back; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
-    /// Which layer has its requests when; `None` where no trial was traced.
+    /// Time by layer, from traced trials; `None` if no trial was traced.
     pub stages: Option<CellStages>,
-    /// What went on around its trials.
+    /// Disturbances from outside during its trials.
     pub disturbance: CellDisturbance,
-    /// The limit of control groups that it reached: the rate is that of the limit.
+    /// The I/O limit of control groups that the cell reached, which then decides its rate.
     pub io_limit: Option<ReachedLimit>,
     /// Whether it only reads, and the storage may still have been writing what other cells had left in its volatile cache.
     pub reads_after_writes: bool,
@@ -174,7 +174,7 @@ pub struct CellAnalysis {
     pub gap: Option<String>,
     /// The version and the command line of another tool's last trial.
     pub peer_command: Option<String>,
-    /// What readers must know about it; distinct, in a fixed order.
+    /// Warnings to readers, distinct, in a fixed order.
     pub flags: Vec<Flag>,
     /// Its groups, then all of them together; empty without groups.
     pub groups: Vec<GroupAnalysis>,
@@ -250,7 +250,7 @@ impl CellAnalysis {
         let Some(verdict) = self.served.as_ref().and_then(CellServed::unanimous) else {
             return false;
         };
-        // Of a report that leaves settings out nobody knows what was asked for.
+        // A report that leaves settings out does not show what was asked for.
         if !self.cell.spec.unknown.is_empty() {
             return false;
         }
@@ -299,8 +299,8 @@ pub struct Analysis {
     pub target_kind: TargetKind,
     /// Each of its targets, the run's own first.
     pub targets: Vec<MeasuredTarget>,
-    /// Which storage that is, as far as the run tells: host, device and model, or the digest of a modelled disk. Two runs on a path of
-    /// the same name are on the same storage where this is equal.
+    /// Identity of the storage, as far as the run records it: host, device and model, or the digest of a
+    /// modelled disk. Two runs on a path of the same name used the same storage if this is equal.
     pub storage: String,
     /// The title of the model; `None` for a device.
     pub model: Option<String>,
@@ -318,20 +318,21 @@ pub struct Analysis {
     pub steady: Option<SteadyAnalysis>,
     /// The test of a standard that it follows, and its deviations.
     pub standard: Option<StandardFollowed>,
-    /// What the run was made to find the cause of.
+    /// The question of a run that was made to find a cause.
     pub inquiry: Option<Inquiry>,
     /// Whether its storage was written before the first trial.
     pub is_preconditioned: bool,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
-    /// What it spent on writing out what trials left in caches; `None` where that is little or its definition cannot be read.
+    /// Time spent on writing out what trials left in caches; `None` if it is short or the definition cannot be
+    /// read.
     pub write_out: Option<WriteOut>,
     /// How its trials follow each other; `None` where that is not known.
     pub trial_order: Option<TrialOrder>,
 }
 
 impl Analysis {
-    /// What the target of this path is called, and that of the run without one.
+    /// Name of the target with this path; without a path, of the run's target.
     pub fn target_of<'a>(&'a self, named: Option<&'a TargetName>) -> &'a str {
         let Some(named) = named.filter(|_| self.targets.len() > 1) else {
             return &self.target;
@@ -447,7 +448,7 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Of a run, with its definition where that can be read.
+    /// Context of a run, with its definition if that can be read.
     fn of(record: &'a RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
         Self {
             record,

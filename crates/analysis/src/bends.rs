@@ -127,9 +127,11 @@ fn within(interval: &Interval, thresholds: &[MachineThreshold]) -> Vec<MachineTh
         .collect()
 }
 
-/// The time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of throughput. Its error is the greatest
-/// distance from either end of the intervals of these medians, which hold together in 95 %. `None` with more than one request in flight (times
-/// overlap), with too few trials for an interval, and where the error at any size exceeds a quarter of the time.
+/// Time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of
+/// throughput. The error is the greatest distance from either end of the medians' simultaneous 95 % intervals.
+///
+/// `None` with more than one request in flight (times overlap), with too few trials for an interval, or if the
+/// error at any size exceeds a quarter of the time.
 pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandwidth> {
     let one_at_a_time = curve
         .points

@@ -21,7 +21,7 @@ use crate::doubt::Direction;
 pub(crate) struct TrialValue {
     /// Its value.
     pub(crate) value: f64,
-    /// Number of requests behind it.
+    /// Number of requests that the estimate is based on.
     pub(crate) requests: f64,
     /// Whether it is at least as great: requests that were due and never issued count as long as the trial.
     pub(crate) is_bound: bool,
@@ -40,7 +40,7 @@ named! {
 }
 
 impl Answer {
-    /// What it says about the storage; `None` for [`Answer::CannotTell`].
+    /// Bound on the storage that the answer implies; `None` for [`Answer::CannotTell`].
     pub fn direction(self) -> Option<Direction> {
         match self {
             Self::Yes => Some(Direction::AtLeast),

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_neighbour_is_a_difference_and_what_the_base_had_too_is_none() {
+    fn only_disturbance_beyond_the_base_is_a_difference() {
         let (quiet, busy, busier) = (others(0.01), others(0.37), others(0.82));
         let found = imbalances(&[&quiet, &busy], &[&busier]);
         assert_eq!(found.len(), 1);

@@ -1,4 +1,4 @@
-//! The same work on many cells, shared by several threads.
+//! Maps many items on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
@@ -8,8 +8,8 @@ const VALUES_MIN: usize = 10_000;
 /// Most threads.
 const THREADS_MAX: usize = 16;
 
-/// What `of` gives for each item, in their order. It looks at so many values in all; of many of them, several threads take one item after
-/// the other.
+/// Results of `of` for each item, in order. Uses several threads if `values`, the number of values that all
+/// items have together, is large.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     values: usize,
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_the_order_of_the_items_for_any_number_of_values() {
+    fn results_keep_the_order_of_the_items() {
         let items: Vec<usize> = (0..1000).collect();
         let squares: Vec<usize> = items.iter().map(|n| n * n).collect();
         for values in [0, VALUES_MIN - 1, VALUES_MIN, usize::MAX] {

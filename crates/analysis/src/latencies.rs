@@ -13,7 +13,8 @@ use crate::refusal;
 /// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
 pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
 
-/// The same by cell and group, which is 0 in cells without groups; sums over the ranks and targets of a group.
+/// Latencies by cell, group and operation, summed over the ranks and targets of a group. The group is 0 in cells
+/// without groups.
 pub type GroupLatencies = BTreeMap<(i64, u32, LatencyOf), LatencyHistogram>;
 
 /// A run with the latencies of its cells.

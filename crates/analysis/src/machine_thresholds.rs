@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_named_in_order_of_size() {
+    fn known_thresholds_are_named_in_order_of_size() {
         let environment = environment(&[
             ("cpu_model", "x"),
             ("page_bytes", "4096"),

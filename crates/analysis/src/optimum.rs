@@ -5,7 +5,7 @@ use iolab_stats::{Resampler, median};
 use crate::curve::Curve;
 use iolab_workload::response::Response;
 
-/// Resamples behind the interval.
+/// Number of resamples that the interval is computed from.
 const RESAMPLES: usize = 1000;
 /// Share of them outside the interval at either end.
 const TAIL: f64 = 0.025;

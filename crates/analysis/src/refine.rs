@@ -12,10 +12,12 @@ const SMALL: u64 = 4 << 10;
 /// Sizes from this on are multiples of 4 KiB.
 const LARGE: u64 = 64 << 10;
 
-/// Finer sizes in ascending order, none of them measured yet: `finer` in the gap of the grid with a bend, and as many in the two
-/// gaps next to a best size (or next to a bend at a size), half of them in each. They are spaced geometrically and rounded to
-/// multiples of eight bytes, of a KiB from 4 KiB and of 4 KiB from 64 KiB on; always to multiples of `unit`, the alignment of
-/// direct I/O in bytes, or 1. Duplicates after rounding are dropped.
+/// Finer sizes that are not measured yet, in ascending order.
+///
+/// The gap of the grid with a bend gets `finer` sizes. The two gaps next to a best size, or next to a bend at a
+/// size, get half of that each. Sizes are spaced geometrically and rounded to multiples of eight bytes, of a KiB
+/// from 4 KiB and of 4 KiB from 64 KiB on. They are always multiples of `unit`, the alignment of direct I/O in
+/// bytes, or 1. Duplicates after rounding are dropped.
 pub fn finer_sizes(analysis: &Analysis, finer: u32, unit: u64) -> Vec<u64> {
     let curves = by_size(analysis, "bs");
     let grid: BTreeSet<u64> = curves

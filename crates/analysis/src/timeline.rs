@@ -40,14 +40,14 @@ pub struct Timeline {
     pub in_warm_ups: Vec<TrialShift>,
     /// Whether the beginning of each cell is measured too: no trial is a warm-up.
     pub is_of_beginning: bool,
-    /// Where it is, and nothing changed over the run: the cells whose only trial keeps its level.
+    /// The cells whose only trial keeps its level, if nothing changed over the run.
     pub unchanged: Vec<Unchanged>,
     /// Likewise, the cells whose only trial has no step, and is not constant either.
     pub gradual: BTreeMap<i64, Gradual>,
 }
 
 impl Timeline {
-    /// The change within the only trial of a cell, whose throughput as a whole is then that of neither level.
+    /// The change within the only trial of a cell, whose overall throughput then describes neither level.
     pub fn of_only_trial(&self, cell: i64) -> Option<&TrialShift> {
         let mut shifts = self.within.iter();
         shifts.find(|shift| shift.cell == cell && shift.trials == 1)
@@ -58,7 +58,7 @@ impl Timeline {
         self.gradual.get(&cell)
     }
 
-    /// Of a run.
+    /// Timeline of a run.
     pub fn of(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Self {
         let over_run = over_run(record, is_disturbed);
         let mut within = within_trials(record);
@@ -102,7 +102,7 @@ pub struct Moment {
     pub written_bytes: u64,
     /// Bytes that the trials had read at its start.
     pub read_bytes: u64,
-    /// What completed in it.
+    /// Bytes and requests that completed in the interval, by operation.
     pub done: PerOperation<Moved>,
 }
 
@@ -158,8 +158,8 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
     all
 }
 
-/// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once, so that the course of its throughput is
-/// that of the storage.
+/// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once. Then the
+/// course of the throughput shows the storage.
 fn is_free(cell: &Cell) -> bool {
     cell.program().is_none() && !cell.trial().has_rate() && !has_own_ends(cell)
 }

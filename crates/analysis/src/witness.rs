@@ -1,8 +1,9 @@
-//! What an observation of a program shows: bytes that it asked for, bytes that devices carried for it, and what others did.
+//! Evidence of an observation of a program: the bytes that it asked for, the bytes that devices carried for it,
+//! and the I/O of others.
 //!
-//! An account of I/O names no device, and a device no process. What a device carried for the program lies between two bounds: all
-//! that the program moved less what other disks carried, or all that the device carried less what other processes moved; and
-//! both of these themselves.
+//! A process's I/O account does not name devices, and a device's counters do not name processes. The bytes that
+//! a device carried for the program are therefore bounded. The lower bounds are the program's bytes less those
+//! of other disks, and the device's bytes less those of other processes. Both totals are upper bounds.
 
 mod claim;
 mod counted;
@@ -27,24 +28,25 @@ use iolab_workload::witness::{
     DiskTraffic, NoStorage, Observed, ObservedDevice, Subject, UncountedWay,
 };
 
-/// Bytes below which a program is said to have read or written nothing of note: those of loaders and of messages.
+/// Bytes below which a program counts as having read or written nothing: loaders and messages move this much.
 pub const NOTEWORTHY: u64 = 256 << 10;
 /// Share of a whole that two numbers may differ by and still count as one.
 const CLOSE: f64 = 0.01;
-/// Bytes of file systems' own data that do not count as use by others, and that what they add to a program's writes may have.
+/// Bytes that file systems may move of their own. Up to this, traffic is not attributed to others, and a
+/// program's account may exceed its writes.
 pub const OWN_DATA: u64 = 256 << 10;
 
 /// A number of bytes that is known to lie between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
-    /// It is no less.
+    /// Lower bound, bytes.
     pub least: u64,
-    /// It is no more.
+    /// Upper bound, bytes.
     pub most: u64,
 }
 
 impl Bounds {
-    /// Exactly so many.
+    /// Bounds that are both `bytes`.
     pub fn exact(bytes: u64) -> Self {
         Self {
             least: bytes,
@@ -60,7 +62,7 @@ impl Bounds {
         }
     }
 
-    /// The same of no more than so many bytes.
+    /// Both bounds, capped at `bytes`.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         Self {
@@ -106,26 +108,27 @@ pub enum Unknown {
     NoAccount,
     /// The account may lack what some of its processes did.
     Missing,
-    /// What it read from was open too briefly to be seen.
+    /// The program read from something that was open too briefly to be seen.
     NotSeen,
-    /// It used ways of I/O whose bytes no account counts.
+    /// The program used ways of I/O whose bytes no account counts.
     Uncounted(BTreeSet<UncountedWay>),
     /// Storage carried far more than its calls asked for.
     MoreThanAsked,
-    /// Page faults can have fetched what storage carried beyond its calls: bytes that it carried for these.
+    /// Page faults, and not calls, may have fetched part of the bytes. Holds the bytes that storage carried for
+    /// calls.
     Faults(Bounds),
-    /// It could read from something else as well.
+    /// The program may also have read from these sources, which are not storage.
     Sources(BTreeSet<NoStorage>),
-    /// Its files do not all lie on storage, or all elsewhere: one account counts both.
+    /// Only some of the program's files lie on storage, and one account counts all of them.
     Media,
 }
 
 /// Bytes that a program asked storage for, by calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// None of note.
+    /// Less than [`NOTEWORTHY`].
     Nothing,
-    /// So many.
+    /// A known number of bytes.
     Bytes(Bounds),
     /// Not known; no more than `most`, where that is known.
     Unknown {
@@ -136,22 +139,24 @@ pub enum Asked {
     },
 }
 
-/// What an observation shows of reads, or of writes.
+/// Evidence on one direction of the program's I/O.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direction {
-    /// What the program asked for.
+    /// Bytes that the program asked for with calls.
     pub asked: Asked,
-    /// What its accounts say that storage carried; of writes, what was sent or left in the page cache to be sent.
+    /// Bytes that storage carried by the program's accounts. For writes, includes bytes left in the page cache
+    /// to be written back.
     pub moved: Option<u64>,
-    /// What of that storage carried for its calls, and not for page faults in program files and other mappings; of writes all.
+    /// The part of `moved` that served calls rather than page faults in program files and other mappings; all of
+    /// it for writes.
     pub by_calls: Option<Bounds>,
-    /// What the devices in question carried of that.
+    /// The part of `moved` that the devices in question carried.
     pub carried: Option<Bounds>,
-    /// Where the bytes came from or went to; `None` where there were none of note.
+    /// Source or destination of the bytes; `None` below [`NOTEWORTHY`].
     pub verdict: Option<ServedVerdict>,
 }
 
-/// What others did with the devices in question.
+/// Traffic of other processes on the devices in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherUse {
     /// Nothing.
@@ -161,18 +166,18 @@ pub enum OtherUse {
         /// Bytes read and written, at most.
         most: u64,
     },
-    /// They moved so many bytes.
+    /// Other processes moved these bytes.
     Some {
         /// Bytes read.
         read: Bounds,
         /// Bytes written.
         written: Bounds,
     },
-    /// It cannot be seen.
+    /// Traffic of other processes cannot be determined.
     Unknown,
 }
 
-/// What a device did over the time of an observation, of all processes: what `iostat -x` shows.
+/// Load of a device over the time of an observation, by all processes, as `iostat -x` shows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceLoad {
     /// Reads per second.
@@ -185,7 +190,7 @@ pub struct DeviceLoad {
     pub write_mb_s: f64,
     /// Mean time of a read, queueing included, ms; `None` where none completed, or times are not counted.
     pub read_await_ms: Option<f64>,
-    /// Of a write.
+    /// Mean time of a write, queueing included, ms; `None` where none completed, or times are not counted.
     pub write_await_ms: Option<f64>,
     /// Mean number of requests in flight; `None` where it is not counted.
     pub in_flight: Option<f64>,
@@ -194,7 +199,7 @@ pub struct DeviceLoad {
 }
 
 impl DeviceLoad {
-    /// Of a device over `elapsed_ns`; `None` where it does not count.
+    /// Load of a device over `elapsed_ns`; `None` if the device has no counters.
     pub fn of(device: &ObservedDevice, elapsed_ns: u64) -> Option<Self> {
         let traffic = device.traffic?;
         let seconds = elapsed_ns.max(1) as f64 / 1e9;
@@ -226,29 +231,29 @@ pub struct Flushes {
     pub are_in_question: bool,
 }
 
-/// What an observation shows.
+/// All that an observation shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// What was observed.
+    /// The raw observation.
     pub observed: Observed,
     /// The devices in question, by name.
     pub devices: Vec<String>,
-    /// What was read.
+    /// Evidence on reads.
     pub reads: Direction,
-    /// What was written.
+    /// Evidence on writes.
     pub writes: Direction,
     /// Flushes of a write cache that the devices completed; `None` where no device counts.
     pub flushes: Option<Flushes>,
     /// Bytes of its files that still had to be written at the end; `None` where that is not known.
     pub owed: Option<u64>,
-    /// What others did with the devices.
+    /// Traffic of other processes on the devices.
     pub others: OtherUse,
-    /// What the program says itself, where it wrote a report that can be read.
+    /// Result that the program reports itself, if it wrote a report that can be read.
     pub claim: Option<ToolClaim>,
 }
 
 impl Evidence {
-    /// What an observation comes to.
+    /// Evaluates an observation.
     pub fn of(witnessed: Witnessed) -> Self {
         let Witnessed {
             tool_version: _,
@@ -293,7 +298,7 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Of this observation.
+    /// A reading of `observed`.
     pub fn of(observed: &'a Observed) -> Self {
         Self { observed }
     }
@@ -389,9 +394,9 @@ impl<'a> Reading<'a> {
         self.observed.processes.fault_bytes.unwrap_or(0)
     }
 
-    /// No more of so many bytes than storage can have carried beside what was read with `O_DIRECT`, where all files that were seen are
-    /// open so and it carried as much as the calls read, but for what loaders and messages read. Where it carried less, some of them
-    /// came from holes, or from the page cache after all.
+    /// Bytes of page faults, capped at what storage carried in addition to `O_DIRECT` reads. The cap applies if
+    /// all files seen were open with `O_DIRECT` and storage carried as much as the calls read, less what loaders
+    /// and messages read. If storage carried less, some reads came from holes, or from the page cache after all.
     fn beside_direct(&self, io: ProcessIo, bytes: u64) -> u64 {
         let ways = &self.observed.ways;
         let is_counted = ways.uncounted.is_empty() && ways.sources.is_empty() && !ways.inner_pipes;
@@ -402,7 +407,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The names of the devices in question: those of the target, else of the files that were seen, else the only disk that was used.
+    /// Names of the devices in question: the target's, else those of the files that were seen, else the only
+    /// disk that was used.
     pub fn devices(&self) -> Vec<String> {
         let known: Vec<String> = self
             .observed
@@ -452,7 +458,8 @@ impl<'a> Reading<'a> {
         others.chain(past).fold(0, u64::saturating_add)
     }
 
-    /// What other processes than threads of the kernel moved, bytes read and written; `None` where some cannot be seen.
+    /// Bytes that other processes read and wrote; `None` if some cannot be seen. Writes of kernel threads are
+    /// left out.
     fn by_others(&self) -> Option<(u64, u64)> {
         let others = &self.observed.others;
         let sum = |of: fn(&iolab_workload::witness::OtherProcess) -> u64, kernel: bool| {
@@ -467,7 +474,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// What of the program's reads the devices in question carried.
+    /// Bytes of the program's reads that the devices in question carried.
     pub fn carried_reads(&self) -> Option<Bounds> {
         let io = self.observed.processes.io?;
         let fetched = io.read_bytes;
@@ -532,7 +539,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What others did with the devices in question.
+    /// Traffic of other processes on the devices in question.
     pub fn others(&self) -> OtherUse {
         let (Some(traffic), Some(read), Some(written)) =
             (self.traffic(), self.carried_reads(), self.carried_writes())

@@ -26,13 +26,13 @@ pub struct Concurrency {
     pub in_flight: Option<f64>,
     /// In flight at the device, in requests of this cell's size; `None` where other processes used it.
     pub at_device: Option<f64>,
-    /// Served in parallel (utilisation law): requests per second over those of the cell with one request at a time.
+    /// Requests served in parallel by the utilisation law: the rate divided by that with one request at a time.
     pub served: Option<f64>,
     /// Id of that cell, which differs in threads and depth alone; `None` where there is none.
     pub alone: Option<i64>,
     /// A setting with which the threads do not wait for each other; `None` where the run shows none.
     pub relief: Option<FasterCell>,
-    /// Where less than half of the requested concurrency was reached.
+    /// Place at which less than half of the requested concurrency was reached; `None` if it was reached.
     pub shortfall: Option<Shortfall>,
 }
 
@@ -56,7 +56,7 @@ const RELIEFS: [(&str, &str); 3] = [
 /// A cell that is faster by this factor shows what the threads waited for.
 const RELIEF_MIN: f64 = 1.5;
 
-/// Where the requested concurrency was not reached.
+/// Place at which the requested concurrency was not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shortfall {

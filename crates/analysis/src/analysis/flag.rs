@@ -8,10 +8,10 @@ use iolab_workload::trial::CacheState;
 use super::{CellAnalysis, Context, Shortfall, is_peer};
 use crate::trial_values::{median_of, per_request};
 
-/// Share of a latency from which on the cost of a time stamp, or the step of the clock, is told.
+/// Share of a latency from which the cost of a time stamp, or the step of the clock, is flagged.
 pub(crate) const CLOCK_SHOWS: f64 = 0.01;
 
-/// What a flag means for the numbers of several runs.
+/// Severity of a flag when several runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caution {
     /// Its rank among all cautions, the worst first.
@@ -101,7 +101,7 @@ flags! {
     Gap = "gap",
         Some(Caution::new(17)),
         |seen| seen.cell.gap.is_some();
-    /// It read ranges that were never written, at least in part.
+    /// The trials read ranges that were never written, at least in part.
     Hole = "hole",
         Some(Caution::new(4)),
         |seen| seen.is_served(ServedBy::Hole);
@@ -137,7 +137,7 @@ flags! {
     CpuQuota = "cpu quota",
         Some(Caution::new(9).disturbs()),
         |seen| seen.cell.disturbance.held_by_quota().is_some();
-    /// Its rate is that of an I/O limit of the control group.
+    /// An I/O limit of the control group decided the rate.
     IoLimit = "io limit",
         Some(Caution::new(6)),
         |seen| seen.cell.io_limit.is_some();
@@ -292,8 +292,9 @@ impl Seen<'_> {
         Some(usable.max(used).saturating_mul(self.context.hosts))
     }
 
-    /// iolab's overhead is at least a quarter of the time of a request, or the workers of a cell used nine tenths of their CPU
-    /// time, so that the CPU was the limit. Excludes workers that poll or wait for an intended start, which always use it.
+    /// Whether iolab itself was the limit. Either its overhead is at least a quarter of a request's time, or the
+    /// workers used nine tenths of their CPU time. Workers that poll or wait for an intended start always use
+    /// the CPU and are excluded.
     fn is_tool_bound(&self) -> bool {
         let (cell, ok) = (self.cell, &self.ok);
         // The cost of a program is what its trial measures, and iolab's overhead does not affect other tools.

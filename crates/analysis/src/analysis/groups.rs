@@ -11,12 +11,13 @@ use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
 pub struct GroupAnalysis {
     /// Its name; [`ALL`] for all groups.
     pub name: String,
-    /// The same results as for a cell. The response is that of the experiment, for this group.
+    /// Results of the group alone, with the experiment's response computed for it.
     pub cell: CellAnalysis,
 }
 
 impl Analysis {
-    /// The response, with the operation where latencies are of one of several, and the group where it is that of one.
+    /// Name of the response, with its operation if latencies are of one of several, and its group if it covers
+    /// one.
     pub fn response_name(&self) -> String {
         match &self.response_group {
             Some(group) => [&self.quantity(), " of ", group].concat(),
@@ -67,8 +68,8 @@ impl Analysis {
 }
 
 impl Context<'_> {
-    /// Adds the results of its groups to a cell. Where the response is that of one group, the cell's numbers are that group's;
-    /// the origin of the bytes and the disturbances are known only for all together.
+    /// Adds the results of its groups to a cell. If the response covers one group, the cell's numbers are that
+    /// group's. The origin of the bytes and the disturbances are known only for all groups together.
     pub(super) fn with_groups<'a>(
         &self,
         whole: CellAnalysis,

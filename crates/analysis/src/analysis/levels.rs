@@ -1,4 +1,4 @@
-//! The levels of a factor, and those of a cell.
+//! Levels of a factor and of a cell.
 
 use std::collections::HashSet;
 

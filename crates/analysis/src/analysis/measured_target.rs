@@ -1,4 +1,4 @@
-//! What a run was measured on, as readers know it.
+//! A target of a run, as reports describe it.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use iolab_record::{Cell, RunRecord, TargetKind};
 pub struct MeasuredTarget {
     /// Its path, from the root on; `model:NAME` of a model.
     pub path: String,
-    /// What it is called: the name that the user gave, else its path.
+    /// Name that the user gave, else the path.
     pub name: String,
-    /// What it is.
+    /// Kind of target, such as a file or a device.
     pub kind: TargetKind,
     /// The device that has its bytes, as the kernel names it.
     pub device: Option<String>,
@@ -20,9 +20,10 @@ pub struct MeasuredTarget {
     pub disk: Option<String>,
     /// The model of the disk, as it reports it; of a model what its definition says.
     pub model: Option<String>,
-    /// Size of the disk, bytes; of a model that of the target.
+    /// Size of the disk, or of a modelled target, bytes.
     pub bytes: Option<u64>,
-    /// Size of the largest region that a trial can touch, bytes: that of a block device or a model; `None` of files, which storage has beside others.
+    /// Size of the largest region that a trial can touch, bytes: the whole block device or model. `None` for
+    /// files, which share their storage with others.
     pub largest_region: Option<u64>,
     /// Type of its file system.
     pub file_system: Option<String>,

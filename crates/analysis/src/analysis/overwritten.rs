@@ -14,7 +14,7 @@ pub(super) fn writing(record: &RunRecord) -> impl Iterator<Item = &PreparationSt
     })
 }
 
-/// How often so many bytes overwrite what the requests of a cell can reach; `None` where it does not write.
+/// How often `bytes` overwrite what the requests of a cell can reach; `None` if the cell does not write.
 pub(super) fn times(cell: &Cell, bytes: f64) -> Option<f64> {
     let reached = cell.trial().overwritten_bytes();
     (reached > 0).then(|| bytes / reached as f64)
@@ -35,7 +35,7 @@ pub(super) fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
     let samples = record.samples.iter();
     samples
         .map(|sample| {
-            // Times of a run file are of one form, whose order is that of its text.
+            // Times of a run file have one format, so that their text sorts by time.
             while let Some(step) = steps.next_if(|step| step.at_utc <= sample.started_utc) {
                 let number = step.target.as_deref().and_then(number).unwrap_or(0);
                 *prepared.entry(number).or_default() += step.bytes as f64;

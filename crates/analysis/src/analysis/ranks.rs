@@ -38,7 +38,7 @@ pub struct ClientAnalysis {
     pub ranks: usize,
     /// Its name.
     pub name: ClientName,
-    /// The same numbers as of the cell, without flags.
+    /// Numbers of the client alone, as for the cell; without flags.
     pub cell: CellAnalysis,
     /// Share of its ranks' range that its page cache held before each trial, as far as known.
     pub cached: Vec<f64>,
@@ -227,7 +227,7 @@ impl<'a> PartsByRank<'a> {
     }
 }
 
-/// The cell of so many of its ranks.
+/// The cell as `ranks` of its ranks would run it.
 fn of_ranks(cell: &Cell, ranks: usize) -> Cell {
     let mut cell = cell.clone();
     cell.spec.span(ranks as u32);

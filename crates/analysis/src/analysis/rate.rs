@@ -11,7 +11,7 @@ use iolab_record::{Sample, ShownLatency};
 /// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
 /// requests those that happen to be due at the very end are a large share.
 pub const HELD_FROM: f64 = 0.98;
-/// From this overload on, which trials are too short to show, it is told of.
+/// Overload from which it is reported that trials are too short to show it.
 pub const OVERLOAD_TOLD: f64 = 0.03;
 
 /// A cell with a rate, over its measured trials.
@@ -175,8 +175,8 @@ impl CellRate {
     }
 }
 
-/// Whether a trial with so many requests issued, and so many due but not issued, kept its rate. One request of each worker may be
-/// due at the very end.
+/// Whether a trial kept its rate, with `made` requests issued and `left` due but not issued. One request of each
+/// worker may be due at the very end.
 fn is_held(made: u64, left: u64, workers: u32) -> bool {
     left <= u64::from(workers) || made as f64 >= HELD_FROM * (made + left) as f64
 }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_held_when_all_but_a_few_requests_were_made() {
+    fn rate_with_a_few_requests_left_is_held() {
         for (made, left, threads, held) in [
             (1000, 0, 1, true),
             (980, 20, 1, true),

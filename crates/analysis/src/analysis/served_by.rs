@@ -37,7 +37,7 @@ impl CellServed {
         matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
     }
 
-    /// That of one of several groups, whose bytes are known together only.
+    /// The verdict for one of several groups, whose origin of bytes is known only for all together.
     #[must_use]
     pub(super) fn of_one_group(self) -> Self {
         let is_of_each = self.unanimous().is_some_and(ServedBy::holds_for_parts);

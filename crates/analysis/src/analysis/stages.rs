@@ -1,4 +1,4 @@
-//! Which layer has the requests of a cell when, from the trials that were traced.
+//! Time of a cell's requests by layer, from the trials that were traced.
 
 use iolab_record::Sample;
 use iolab_stats::{mean, median};
@@ -8,36 +8,36 @@ use iolab_workload::stages::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Where the time of a cell's requests went.
+/// Time of a cell's requests by stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellStages {
     /// Trials that were traced.
     pub traced: usize,
-    /// Those of them whose stages are known.
+    /// Traced trials whose stages are known.
     pub known: usize,
     /// Fewest joined requests of such a trial.
     pub requests_min: u64,
-    /// The same of syncs that followed writes.
+    /// Fewest joined syncs after writes of such a trial.
     pub syncs_min: u64,
-    /// What was counted of syncs, over all such trials.
+    /// Counts of syncs, over all such trials.
     pub syncs: SyncCounts,
-    /// What carried the requests out.
+    /// Layers or devices that carried the requests out.
     pub carried_by: CarriedBy,
     /// How the journal shows, where syncs were traced.
     pub journal: Option<Journal>,
     /// Greatest share of requests of a trial that miss events.
     pub unjoined_share: f64,
-    /// What was said last of stages that are missing.
+    /// The last note that explains missing stages.
     pub note: Option<String>,
     /// Median over the trials of the mean time of a request, all its stages together, ns.
     pub request_ns: Option<f64>,
-    /// The same of a sync.
+    /// Median over the trials of the mean time of a sync, all its stages together, ns.
     pub sync_ns: Option<f64>,
     /// Each stage; `None` for one that no trial knows.
     pub stages: PerStage<Option<StageNumbers>>,
 }
 
-/// What is split by layer.
+/// Requests or syncs, as the subject of a split by layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Timed {
@@ -81,12 +81,13 @@ impl StageNumbers {
         median(&self.shares)
     }
 
-    /// The mean over the trials of its share of the mean: those of all stages add up to 1, which medians do not.
+    /// Mean over the trials of the stage's share of the mean time. Unlike medians, these shares add up to 1 over
+    /// all stages.
     pub fn mean_share(&self) -> Option<f64> {
         mean(&self.shares)
     }
 
-    /// The same of its share of the slowest ones.
+    /// Mean over the trials of the stage's share of the slowest requests.
     pub fn mean_tail_share(&self) -> Option<f64> {
         mean(&self.tail_shares)
     }
@@ -98,7 +99,7 @@ impl StageNumbers {
 }
 
 impl CellStages {
-    /// Of some trials; `None` where none was traced.
+    /// Stages over these trials; `None` if none was traced.
     pub(super) fn of(trials: &[&Sample]) -> Option<Self> {
         let traced: Vec<&TraceSummary> = trials
             .iter()
@@ -157,7 +158,7 @@ impl CellStages {
 
     /// The share of a request's mean time that the host takes: all but the device; the median over the trials.
     pub fn host_share(&self) -> Option<f64> {
-        // Layers are a part of this machine, and their time is not known without that of the disks.
+        // Layers belong to this machine, and their time is known only together with the disks' time.
         if self.carried_by == CarriedBy::Layers {
             return None;
         }

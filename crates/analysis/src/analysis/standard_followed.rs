@@ -22,7 +22,7 @@ pub struct StandardFollowed {
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub test: Standard,
-    /// Where the run deviates from it.
+    /// Deviations of the run from the standard.
     #[serde(skip)]
     pub deviations: Vec<Deviation>,
 }
@@ -61,7 +61,7 @@ impl StandardFollowed {
     }
 }
 
-/// What a run file tells of its target.
+/// Facts about the target of a run file.
 fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     let medium = match record.run.target_kind {
         TargetKind::Model => Medium::Model,
@@ -96,7 +96,7 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     }
 }
 
-/// What the run wrote since its targets were last prepared, to one of so many bytes.
+/// Amount that the run wrote since its targets were last prepared, for a target of `target_bytes`.
 fn written(record: &RunRecord, target_bytes: u64, ended_steady: bool) -> Written {
     let (steps, trials) = since_prepared(record);
     let of_steps: f64 = steps.map(|step| step.bytes as f64).sum();

@@ -15,29 +15,29 @@ use super::overwritten;
 /// Rounds of a run on the way to a steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyAnalysis {
-    /// What was asked, and with it what the rounds are.
+    /// The requested rounds: their kind, window and limits.
     pub asked: SteadyRounds,
     /// Rounds that were completed; of cells in each that gets trials.
     pub rounds: usize,
     /// How many of them are judged, the last ones: those since the targets were last prepared.
     pub judged: usize,
-    /// What they came to.
+    /// Result of the rounds.
     pub end: RoundsEnd,
-    /// What ended the rounds of cells; `None` of rounds of writes, which end by their number.
+    /// Reason why the rounds of cells ended; `None` for rounds of writes, whose number is fixed.
     pub ended_by: Option<EndedBy>,
     /// How often what a cell that writes can reach was written before the last window, by the preparation and by the rounds since: the
     /// least; `None` where no cell writes, and of rounds of writes.
     pub overwritten: Option<f64>,
-    /// What is tracked over them.
+    /// Series that are tracked over the rounds.
     pub tracked: Vec<Tracked>,
 }
 
-/// What rounds came to.
+/// Result of rounds that were to become steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundsEnd {
     /// The last window is steady in all that is tracked.
     Steady,
-    /// It is not, and there are no more.
+    /// The last window is not steady, and no rounds remain.
     NotSteady,
     /// There are no more, and too few for a window.
     TooFew,
@@ -110,7 +110,7 @@ impl SteadyAnalysis {
         self.end == RoundsEnd::NotSteady
     }
 
-    /// Whether the rounds are trials of all cells: those of the last window are the measured ones.
+    /// Whether a round is a trial of each cell, so that the last window holds the measured trials.
     pub fn is_of_cells(&self) -> bool {
         self.asked.round == Round::Cells
     }
@@ -121,7 +121,7 @@ impl SteadyAnalysis {
         judged.max_by(|a, b| a.by_unsteadiness(b))
     }
 
-    /// Of a run, whose whole trials show this latency.
+    /// Analysis of a run's rounds, by the latency that whole trials show.
     pub(super) fn of(
         record: &RunRecord,
         experiment: &Experiment,
@@ -134,8 +134,8 @@ impl SteadyAnalysis {
         }
     }
 
-    /// Of trials. As the run itself does, it judges cells that get trials, in rounds that the session made as a whole that prepared the
-    /// targets last: a window over two preparations is none.
+    /// Rounds of trials. As the run itself does, judges cells that get trials, in the complete rounds of the
+    /// last session that prepared the targets. A window never spans two preparations.
     fn of_cells(
         record: &RunRecord,
         experiment: &Experiment,
@@ -202,7 +202,7 @@ impl SteadyAnalysis {
         }
     }
 
-    /// Of writes before the first trial; `None` before the first round.
+    /// Rounds of writes before the first trial; `None` before the first round.
     fn of_writes(record: &RunRecord, asked: SteadyRounds) -> Option<Self> {
         let limits = limits(&asked);
         let tracked: Vec<Tracked> = of_writes(record)
@@ -247,14 +247,15 @@ fn open_cells(record: &RunRecord) -> BTreeSet<i64> {
     cells.filter(|id| !closed.contains(id)).collect()
 }
 
-/// When the last session began, which prepared the targets anew; times of a run file are of one form, whose order is that of its text.
+/// Time at which the last session began, which prepared the targets anew. Times of a run file have one format,
+/// so that their text sorts by time.
 fn prepared_at(record: &RunRecord) -> &str {
     let resumed = record.events.iter().rev();
     let mut resumed = resumed.filter(|event| event.kind == EventKind::Resume);
     resumed.next().map_or("", |event| event.at_utc.as_str())
 }
 
-/// What wrote to targets since these were last prepared: steps of that preparation, and trials.
+/// Writes to the targets since these were last prepared: steps of that preparation, and trials.
 pub(super) fn since_prepared(
     record: &RunRecord,
 ) -> (
@@ -317,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_that_are_not_changed_have_the_limits_of_the_standard() {
+    fn unchanged_rounds_have_limits_of_the_standard() {
         assert_eq!(limits(&SteadyRounds::default()), SteadyLimits::SNIA);
     }
 }

@@ -7,7 +7,7 @@ use iolab_plan::experiment::Experiment;
 pub enum TrialOrder {
     /// Blocks of one trial of each cell, in random order, the first block as a warm-up.
     BlocksAfterWarmUp,
-    /// The same without a warm-up.
+    /// Blocks of one trial of each cell, in random order, without a warm-up.
     Blocks,
     /// Rounds of one trial of each cell, in the order of the definition, until the last of them are steady.
     Rounds,
@@ -16,7 +16,7 @@ pub enum TrialOrder {
 }
 
 impl TrialOrder {
-    /// That of an experiment.
+    /// Order of the trials of an experiment.
     pub(super) fn of(experiment: &Experiment) -> Self {
         let design = &experiment.design;
         if design.precondition.rounds_of_cells().is_some() {

@@ -53,7 +53,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What was measured in each cell that was visited, and in its groups.
+/// Results of each cell that was visited, and of its groups.
 pub(super) fn summaries(
     record: &RunRecord,
     context: &Context<'_>,
@@ -120,7 +120,7 @@ pub(super) fn judge(
     }
 }
 
-/// Whether a search for a rate had no need of this starting rate: such a cell is no result that is missing.
+/// Whether a search for a rate skipped this starting rate, so that the cell does not count as missing.
 fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
     let asked = record.experiment.asked.as_ref();
     asked.is_some_and(|question| question.of == Asked::Limit)

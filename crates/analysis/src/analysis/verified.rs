@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct CellVerified {
     /// Number of trials whose data was read back, or a part of it.
     pub trials: u64,
-    /// Those of them all of whose data was read back: what every group wrote, in a trial that did not end before.
+    /// Verified trials that read back all data that every group wrote, and did not end early.
     pub whole: u64,
     /// Number of trials with wrong data.
     pub failed: u64,

@@ -6,13 +6,13 @@ use iolab_record::{EndedBy, RunRecord, Sample};
 /// From this share of the budget on the time is worth telling.
 const SHARE: f64 = 0.1;
 
-/// Time that a run spent on writing out what trials had left in caches without a sync, where that is more than a tenth of its budget
-/// and of the trials themselves.
+/// Time that a run spent on writing out what trials had left in caches without a sync. Present only if it
+/// exceeds a tenth of the budget and of the trials themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteOut {
     /// Between the trials, ns.
     pub took_ns: u64,
-    /// Of the trials themselves, ns.
+    /// Time of the trials themselves, ns.
     pub trials_ns: u64,
     /// Whether the budget ended the repetition of a cell.
     pub cut_short: bool,
@@ -21,7 +21,7 @@ pub struct WriteOut {
 }
 
 impl WriteOut {
-    /// Of a run with this definition.
+    /// Write-out time of a run with this definition.
     pub(super) fn of(record: &RunRecord, experiment: &Experiment) -> Option<Self> {
         let total = |ns: &dyn Fn(&Sample) -> u64| {
             record.samples.iter().map(ns).fold(0, u64::saturating_add)

@@ -237,14 +237,14 @@ mod tests {
     use Answer::{CannotTell, No, Yes};
 
     #[test]
-    fn a_no_under_disturbance_is_open_and_a_yes_stands() {
+    fn under_disturbance_no_is_open_and_yes_stands() {
         assert_eq!(answered(&trials(12, 20.0, |_| ())), (No, No, 0));
         assert_eq!(answered(&trials(12, 20.0, busy)), (No, CannotTell, 1));
         assert_eq!(answered(&trials(12, 2.0, busy)), (Yes, Yes, 0));
     }
 
     #[test]
-    fn a_yes_of_unknown_origin_is_open_and_a_no_stands() {
+    fn from_unknown_origin_yes_is_open_no_stands() {
         assert_eq!(answered(&trials(12, 2.0, unknown)), (Yes, CannotTell, 1));
         assert_eq!(answered(&trials(12, 20.0, unknown)), (No, No, 0));
         let both = |sample: &mut Sample| {

@@ -192,7 +192,7 @@ impl Trial<'_> {
             .collect()
     }
 
-    /// Which of the times are limited.
+    /// Kind of time that the level limits: service or response.
     fn quantity(&self, of: Requests) -> RequestTime {
         match (of, self.sample.rate_report) {
             (Requests::Syncs, _) | (_, None) => RequestTime::Service,
@@ -359,7 +359,7 @@ fn changes(values: &[f64]) -> Vec<usize> {
     lasting_shifts(&logs, &Lasting { length, ..CHANGE }).unwrap_or_default()
 }
 
-/// Judges a level by trials without a change among them; `values` are those of the limited quantity in each.
+/// Judges a level by trials without a change among them; `values` are the limited quantity of each trial.
 fn of_part(
     level: &ServiceLevel,
     trials: &[Trial<'_>],
@@ -394,7 +394,7 @@ fn of_part(
     judged
 }
 
-/// The longest time: proves a violation, but is no upper bound.
+/// The longest time: proves a violation, but is not an upper bound.
 fn greatest(clusters: &[&[(f64, u64)]]) -> Option<Pooled> {
     let lasts = clusters.iter().filter_map(|cluster| cluster.last());
     let estimate = lasts.map(|(ns, _)| *ns).reduce(f64::max)?;
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_of_one_percent_leaves_its_own_quantile_open() {
+    fn tail_of_one_percent_leaves_p99_open() {
         let trials = vec![vec![(2.0, 495), (50.0, 5)]; 20];
         assert_eq!(judged("syncs.p99<10ms", &trials).answer, Answer::CannotTell);
         assert_eq!(judged("syncs.p50<10ms", &trials).answer, Answer::Yes);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_has_to_hold_before_and_after_a_change() {
+    fn level_must_hold_before_and_after_a_change() {
         let mut trials = vec![vec![(2.0, 400)]; 30];
         trials.extend(vec![vec![(15.0, 60)]; 10]);
         let found = judged("syncs.p99<10ms", &trials);
@@ -503,7 +503,7 @@ mod tests {
 
     /// A cache that lasts for a minute of half an hour: the rest is the sustained level.
     #[test]
-    fn a_short_level_at_the_beginning_is_one_in_a_long_run_too() {
+    fn short_first_level_is_found_in_long_run() {
         let mut trials = vec![vec![(2.0, 40)]; 75];
         trials.extend(vec![vec![(15.0, 60)]; 1725]);
         let found = judged("syncs.p50<10ms", &trials);
@@ -538,7 +538,7 @@ mod tests {
 
     /// No trial of these stalls; more trials exclude rarer stalls, and what a level allows need not be excluded.
     #[test]
-    fn a_yes_says_which_stalls_it_does_not_exclude() {
+    fn yes_states_how_frequent_unseen_stalls_may_be() {
         let unseen = |level: &str, trials: usize| {
             let found = judged(level, &vec![vec![(12.0, 1000)]; trials]);
             assert_eq!(found.answer, Answer::Yes, "{found:?}");
@@ -561,9 +561,9 @@ mod tests {
         assert_eq!(unseen("syncs.iops>910", 30), Some(950.0));
     }
 
-    /// What a measured trial shows is counted: beta.ppf(0.95, k + 1, n - k) of SciPy.
+    /// Trials that miss the level count against the bound: `beta.ppf(0.95, k + 1, n - k)` of SciPy.
     #[test]
-    fn a_yes_counts_the_trials_that_miss_the_level_by_themselves() {
+    fn yes_counts_trials_that_miss_the_level() {
         let unseen = |level: &str, trials: usize, stalled: &[(f64, u64)]| {
             let mut all = vec![vec![(12.0, 1000)]; trials - 1];
             all.push(stalled.to_vec());

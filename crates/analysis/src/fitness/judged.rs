@@ -33,7 +33,7 @@ pub struct Judged {
     pub requests: u64,
     /// Number of trials.
     pub trials: usize,
-    /// Those of them that miss the level, each by itself.
+    /// Trials that miss the level, each by itself.
     pub missed: usize,
     /// Whether the level holds, before doubts.
     pub answer: Answer,
@@ -55,7 +55,7 @@ pub struct UnseenStalls {
 }
 
 impl UnseenStalls {
-    /// Those of several answers that can be the most frequent.
+    /// The bound of several answers that allows the most frequent stalls.
     pub fn most_frequent(all: impl Iterator<Item = Self>) -> Option<Self> {
         all.max_by(|a, b| a.share.total_cmp(&b.share))
     }

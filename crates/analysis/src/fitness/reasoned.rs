@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_no_makes_all_a_no_and_open_answers_keep_the_reasons_of_each() {
+    fn one_no_decides_and_open_answers_keep_reasons() {
         use ReasonedAnswer::{CannotTell, No, Yes};
         let open = |reasons: &[WhyOpen]| CannotTell(reasons.to_vec());
         let (few, slept) = (

@@ -1,4 +1,4 @@
-//! What an estimate with its interval says of a level, and why it may say nothing.
+//! Verdict of an estimate with its interval on a level, and reasons why it is open.
 
 use iolab_stats::CLUSTERS_MIN;
 use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX};

@@ -31,7 +31,7 @@ pub struct RateAnswer {
 pub struct SearchAnswer {
     /// Name of the experiment.
     pub experiment: String,
-    /// What it was measured on.
+    /// Name of the target.
     pub target: String,
     /// The levels.
     pub levels: ServiceLevels,
@@ -46,10 +46,12 @@ pub struct SearchAnswer {
     pub binding: Vec<ServiceLevel>,
     /// Shortest and longest trial; `None` without trials.
     pub times: Option<(Duration, Duration)>,
-    /// Where an end is not shown: what in the trials of any rate could have kept it from that, each kind once.
+    /// Doubts that could have kept an end from being shown, in the trials of any rate, each kind once. Empty if
+    /// both ends are shown.
     pub doubts: Vec<Reason>,
-    /// Where an end is not shown: the rate of those with enough trials that is most likely to show it (the lowest to hold, the highest to fail),
-    /// if it is at the level. Further trials at it do not show the end then.
+    /// The rate that is most likely to show a missing end, if its value is at the level; more trials at it do
+    /// not help then. Of the rates with enough trials, this is the lowest for the end that holds, and the
+    /// highest for the end that fails.
     pub at_level: Option<RateAnswer>,
 }
 
@@ -69,7 +71,7 @@ impl RateAnswer {
         self.found.measured() == Answer::Yes && self.with_lower == Answer::No
     }
 
-    /// Whether it is open because the value of a level is the level itself, and of none for another reason.
+    /// Whether the answer is open only because the value of a level equals the level.
     fn is_at_level(&self) -> bool {
         let levels = &self.found.levels;
         let settled = |level: &LevelAnswer| level.judged.answer == Answer::Yes;
@@ -197,7 +199,7 @@ impl SearchAnswer {
     }
 }
 
-/// What in the trials could reverse an answer at any rate, each kind once.
+/// Doubts that could reverse an answer at any rate, each kind once.
 fn doubts_of(rates: &[RateAnswer]) -> Vec<Reason> {
     let mut found: Vec<Reason> = Vec::new();
     let doubts = rates
@@ -211,7 +213,7 @@ fn doubts_of(rates: &[RateAnswer]) -> Vec<Reason> {
     found
 }
 
-/// What has kept an end of the answer from being shown, where that is that values are at the level; see [`SearchAnswer::at_level`].
+/// The rate whose value at the level keeps an end from being shown; see [`SearchAnswer::at_level`].
 fn at_level<'a>(
     rates: &'a [RateAnswer],
     holds: Option<&RateAnswer>,
@@ -243,7 +245,8 @@ fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {
         .collect()
 }
 
-/// Whether a rate fails below one that holds. A single trial shows that of a maximum, which no number of later ones takes back.
+/// Whether a rate fails below one that holds. A single trial shows this for a maximum, and no later trial can
+/// revoke it.
 fn is_out_of_order(rates: &[RateAnswer]) -> bool {
     let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
     let fails = rates.iter().find(is(Answer::No));

@@ -1,9 +1,10 @@
 //! Chooses the next rate of a search, and computes the limit.
 //!
-//! The limit is the rate at which half of the trials meet all levels. Rates are on a grid of [`STEPS`] per doubling. The search
-//! doubles or halves the rate until one trial meets the levels and one misses them, then visits rates in rounds: the estimate of
-//! the limit from all trials so far ([`Threshold`]), and the ends of its interval, each round in random order, so that drift of
-//! the machine is not taken for an effect of the rate.
+//! The limit is the rate at which half of the trials meet all levels. Rates are on a grid of [`STEPS`] per
+//! doubling. The search doubles or halves the rate until one trial meets the levels and one misses them. Then it
+//! visits rates in rounds: the estimate of the limit from all trials so far ([`Threshold`]), and the ends of its
+//! interval. The order within a round is random, so that drift of the machine is not taken for an effect of the
+//! rate.
 
 use super::Shown;
 use crate::fitness::Answer;
@@ -25,7 +26,7 @@ const OUTWARD: [i32; 5] = [0, 1, 2, 4, 8];
 /// Level of the tests for a contradiction between two rates.
 const ALPHA: f64 = 0.005;
 
-/// What to do next.
+/// Next action of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// A trial at this rate, requests per second.

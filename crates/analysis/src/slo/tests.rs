@@ -295,7 +295,7 @@ fn what_always_holds_or_never_does_ends() {
 }
 
 #[test]
-fn rates_so_small_that_the_grid_is_finer_than_they_are_come_once() {
+fn tiny_rates_on_the_grid_are_listed_once() {
     for limit in 1..40 {
         let mut search = Search::new(1000, 1, 10_000, limit);
         let mut visits = 0;
@@ -361,7 +361,7 @@ fn confirmed(search: &mut Search, show: impl Fn(u64) -> Answer) -> Vec<u64> {
 }
 
 #[test]
-fn a_rate_that_holds_and_one_that_fails_are_shown_to() {
+fn holding_and_failing_rates_are_both_shown() {
     let searched = || {
         let mut search = Search::new(1000, 10, 100_000, 1);
         while let Step::Visit(rate) = search.step() {

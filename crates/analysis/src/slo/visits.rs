@@ -8,8 +8,8 @@ use iolab_workload::service_level::ServiceLevels;
 
 use crate::fitness::{Answer, Evidence, Times, judge, keeps, merge_answers, times_of_samples};
 
-/// How far below a rate others show whether levels hold there too: storage that holds them keeps them at lower rates. Far below, other
-/// times may be longer, such as those of a CPU that wakes up.
+/// Factor down to which trials at lower rates count as evidence: storage that meets levels at a rate meets them
+/// at lower ones. Further down, times may be longer, for instance because a CPU has to wake up.
 const BELOW: u64 = 2;
 
 /// The measured trials of a search in the order of time, by rate.
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lower_rates_miss_at_times_is_not_shown_to_hold() {
+    fn rate_is_open_if_lower_rates_miss() {
         let answer = |at: u64, trials: usize, stalled: usize| {
             let mut visits = Visits::new(&"p99<1ms".parse().expect("a level"), 1);
             add(&mut visits, at, trials, stalled);

@@ -63,7 +63,7 @@ fn courses(record: &RunRecord, access: Access) -> BTreeMap<i64, Vec<Course<'_>>>
     courses
 }
 
-/// The last change inside a trial, as one of so many that are looked at.
+/// The last change inside a trial, corrected for `tested` series that are searched.
 fn inside<'a>(
     cell: i64,
     trials: &'a [Course<'a>],

@@ -23,7 +23,7 @@ const RANGE_SEPARATION: f64 = 8.0;
 pub enum Direction {
     /// The test of Mann and Kendall shows a fall, or the first tenth is the highest and the last one the lowest.
     Falls,
-    /// The same of a rise.
+    /// Throughput rises gradually.
     Rises,
     /// Neither holds.
     Neither,
@@ -32,9 +32,9 @@ pub enum Direction {
 /// Throughput that is not constant over a trial, though no step is found in it: medians of tenths.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Gradual {
-    /// That of the first tenth, MB/s.
+    /// Throughput of the first tenth, MB/s.
     pub first_mb_s: f64,
-    /// That of the last tenth, MB/s.
+    /// Throughput of the last tenth, MB/s.
     pub last_mb_s: f64,
     /// The lowest, MB/s.
     pub lowest_mb_s: f64,
@@ -45,16 +45,18 @@ pub struct Gradual {
 }
 
 impl Gradual {
-    /// Throughput of the last tenth over that of the first.
+    /// Ratio of the throughput of the last tenth to the first.
     pub fn factor(&self) -> f64 {
         self.last_mb_s / self.first_mb_s
     }
 }
 
-/// What the logarithms of the throughput of one of `trials` trials show; `None` where they show a constant level, or are fewer than 100.
+/// Gradual course of the logarithms of throughput in one of `trials` trials. `None` if they show a constant
+/// level, or are fewer than 100.
 ///
-/// By simulation (a test below: 1000 series each of 100 and 200 values, of standard deviation up to 0.4), 0.5 % or less of independent series and
-/// of first-order autoregressive ones with a coefficient of 0.6 show anything, 1 % or less with 0.8, and 4 % or less with 0.9.
+/// False positives by simulation (a test below, with 1000 series each of 100 and 200 values and of standard
+/// deviation up to 0.4): at most 0.5 % of independent series, and of first-order autoregressive ones with a
+/// coefficient of 0.6. With coefficients of 0.8 and 0.9 at most 1 % and 4 %.
 pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
     if values.len() < VALUES_MIN {
         return None;
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_with_slow_recoveries_is_no_constant_level() {
+    fn fall_with_slow_recoveries_is_not_constant() {
         // Fast for 6 to 16 % of the time, then 4 to 16 in each pass.
         for (fast, passes) in [(0.06, 5.0), (0.08, 3.0), (0.16, 1.5)] {
             let course = noisy(187, |at| match at < fast {

@@ -26,7 +26,7 @@ pub struct ThroughputPoint {
     pub length_ns: u64,
     /// Bytes transferred before it in a trial: median over the trials.
     pub moved_bytes: f64,
-    /// Those of them that were written, likewise.
+    /// The part of `moved_bytes` that was written, likewise.
     pub written_bytes: f64,
     /// Median over the trials, MB/s.
     pub throughput_mb_s: f64,
@@ -43,7 +43,7 @@ pub struct TrialShift {
     pub after_ns: u64,
     /// Bytes written before it in a trial, or read where nothing was written: median over the trials.
     pub moved_bytes: f64,
-    /// Which of them.
+    /// Kind of access that moved these bytes.
     pub of: Access,
     /// Throughput before, MB/s.
     pub before_mb_s: f64,
@@ -131,7 +131,7 @@ pub(super) fn only_trials(record: &RunRecord) -> BTreeMap<i64, Profile> {
 /// not only the median over them, which mixes trials before a change over the run with trials after it.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let own = record.cells.iter().filter(|cell| cell.program().is_none());
-    // Storage that falls behind a rate has its own throughput; one that catches up has not.
+    // Storage that falls behind a rate shows its own throughput; while catching up it does not.
     let at_a_rate: BTreeSet<i64> = own
         .clone()
         .filter(|cell| !is_free(cell))
@@ -155,7 +155,7 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
         if at_a_rate.contains(cell) && shift.factor() > 1.0 {
             return None;
         }
-        // The only trial is what the change was found in; its other levels are no doubt of it.
+        // A single trial cannot confirm the change that was found in it, nor contradict it.
         if trials.len() == 1 {
             return Some(shift);
         }
@@ -225,7 +225,7 @@ fn measured(record: &RunRecord) -> BTreeMap<i64, Vec<&Series>> {
     trials
 }
 
-/// The trials whose intervals are as long as those of the first.
+/// The trials whose intervals have the length of the first trial's.
 fn alike<'a>(trials: &[&'a Series]) -> Vec<&'a [Interval]> {
     let length = |series: &Series| series.intervals.first().map(|i| i.length_ns);
     let first = trials.first().and_then(|first| length(first));
@@ -281,7 +281,7 @@ fn total(intervals: &[Interval]) -> (f64, f64) {
     })
 }
 
-/// MB/s of neighbouring intervals, so many at a time; what is left over at the end is left out.
+/// Throughput of each `size` neighbouring intervals, MB/s; an incomplete group at the end is left out.
 pub(super) fn rates(intervals: &[Interval], size: usize) -> Vec<f64> {
     let rate = |group: &[Interval]| {
         let (bytes, ns) = total(group);
@@ -293,7 +293,8 @@ pub(super) fn rates(intervals: &[Interval], size: usize) -> Vec<f64> {
 /// Finds the places in a series at which its level changes.
 type FindChanges = fn(&[f64], &Lasting) -> Option<Vec<usize>>;
 
-/// The greatest of the changes that `find` finds in a profile, one of so many series.
+/// The greatest of the changes that `find` finds in a profile, corrected for `series` profiles that are
+/// searched.
 fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Option<TrialShift> {
     let points = &profile.points;
     let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();

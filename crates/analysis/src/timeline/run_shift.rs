@@ -29,7 +29,7 @@ pub struct RunShift {
     pub levels: Levels,
     /// Trials before it that were disturbed from outside, and all of them.
     pub disturbed_before: DisturbedTrials,
-    /// The same after it, with the trial that holds it.
+    /// Disturbed trials after the change, including the trial that holds it.
     pub disturbed_after: DisturbedTrials,
     /// The cell with the highest throughput that has trials of both.
     pub cell: i64,
@@ -42,9 +42,9 @@ pub struct RunShift {
 /// How many of some trials were disturbed from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DisturbedTrials {
-    /// Those that were.
+    /// Number of disturbed trials.
     pub disturbed: usize,
-    /// Those of them during which the machine or iolab was suspended.
+    /// Disturbed trials during which the machine or iolab was suspended.
     pub suspended: usize,
     /// All of them.
     pub all: usize,
@@ -70,7 +70,7 @@ impl DisturbedTrials {
         })
     }
 
-    /// The share that was disturbed; 0 of none.
+    /// Share of disturbed trials; 0 without trials.
     pub fn share(self) -> f64 {
         self.disturbed as f64 / self.all.max(1) as f64
     }
@@ -83,7 +83,7 @@ pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Levels {
-    /// In so many trials; the change lies between two of them, or in one.
+    /// Number of trials at each level; the change lies between two trials, or within one.
     Trials {
         /// Before it.
         before: usize,
@@ -99,7 +99,8 @@ pub enum Levels {
     },
 }
 
-/// Which cells change their level together. What is written changes a device for good; both can use up a credit.
+/// Kind of access whose cells change their level together. Writes change a device for good; reads and writes can
+/// both use up a credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {

@@ -1,5 +1,5 @@
-//! Levels at the beginning and at the end of a trial that are too short for the test of a lasting shift: a full cache, an exhausted
-//! credit, a slow start. The longer a trial is, the shorter they are beside it.
+//! Levels at the beginning and at the end of a trial that are too short for the test of a lasting shift: a full
+//! cache, an exhausted credit, a slow start. In a longer trial they are a smaller share.
 
 use iolab_stats::{Lasting, lasting_shifts, median};
 
@@ -7,7 +7,7 @@ use iolab_stats::{Lasting, lasting_shifts, median};
 const PIECE_MIN: usize = 100;
 /// Fewest values of such a level.
 const VALUES_MIN: usize = 2;
-/// It is one part of so many of its piece, at most.
+/// Greatest length of such a level, as the inverse of its share of the piece.
 const PARTS: usize = 5;
 /// Values on either side of a change that are not looked at: the change takes that long.
 const BETWEEN: usize = 2;
@@ -60,7 +60,7 @@ fn apart(piece: &[f64]) -> Option<usize> {
         begin.iter().all(|value| value - high >= far)
             || begin.iter().all(|value| low - value >= far)
     };
-    // The lowest and the highest of some values without so many at each end of their order.
+    // Range of some values without the `without` lowest and highest ones.
     let range = |values: &[f64], without: usize| {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_and_single_values_are_no_levels() {
+    fn recurring_and_single_values_are_not_levels() {
         assert!(changes(|at| if at % 20 < 4 { 20.0 } else { 100.0 }).is_empty());
         assert!(changes(|at| if at == 0 { 1.0 } else { 100.0 }).is_empty());
         assert_eq!(changes(|at| if at < 50 { 100.0 } else { 20.0 }), [50]);

@@ -38,7 +38,7 @@ pub struct Unchanged {
 /// The first interval of a trial, alone at another level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Beginning {
-    /// Its throughput over that of the rest.
+    /// Ratio of its throughput to the rest.
     pub ratio: f64,
     /// Its length, ns.
     pub length_ns: u64,
@@ -52,10 +52,10 @@ pub(super) fn without_step(
 ) -> (Vec<Unchanged>, BTreeMap<i64, Gradual>) {
     let only = only_trials(record);
     let asked = record.cells.iter();
-    // A group beside others can change its level while the sum of all keeps it, or the other way round.
+    // The level of one group may change although the sum of all groups does not, and the reverse.
     let asked = asked.filter(|cell| is_free(cell) && !cell.spec.has_groups());
     let asked = asked.filter(|cell| !changed(cell.id));
-    // Imported trials, and those of another tool, can have no course.
+    // Trials that are imported or made by another tool may have no course.
     let courses: Vec<(i64, Vec<f64>)> = asked
         .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
         .collect();
@@ -157,7 +157,7 @@ mod tests {
         assert!(began(&course).is_some_and(|ratio| (3.8..=5.0).contains(&ratio)));
         course[0] = -2.0;
         assert!(began(&course).is_some_and(|ratio| ratio < 0.2));
-        // One that comes again is no beginning.
+        // A dip that recurs is not a start-up effect.
         course[30] = -2.0;
         assert_eq!(began(&course), None);
         assert_eq!(began(&[1.0]), None);

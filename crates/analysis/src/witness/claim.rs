@@ -1,4 +1,5 @@
-//! What an observation shows, as claims in the order in which they are printed. `iolab-report` writes their sentences.
+//! Claims that an observation supports, in the order in which they are printed. `iolab-report` writes their
+//! sentences.
 
 use iolab_record::witness::Claimed;
 use iolab_record::{ServedBy, ServedVerdict};
@@ -10,7 +11,7 @@ use super::{Bounds, DeviceLoad, Direction, Evidence, Flushes, OtherCommand, Othe
 use crate::claim::Role;
 
 named! {
-    /// Which way bytes go.
+    /// Direction of a transfer.
     pub enum Transfer: "transfer" {
         /// From storage to the program.
         Read = "read",
@@ -20,7 +21,7 @@ named! {
 }
 
 impl Transfer {
-    /// What a device carried that way, bytes.
+    /// Bytes that a device carried in this direction.
     pub(super) fn of(self, stat: &DeviceStat) -> u64 {
         match self {
             Self::Read => stat.read_bytes,
@@ -34,11 +35,11 @@ impl Transfer {
 pub enum WitnessClaim<'a> {
     /// The program moved nothing of note.
     Nothing,
-    /// Where the bytes came from that the program read, or went to that it wrote.
+    /// Source of the bytes that the program read, or destination of those that it wrote.
     Served {
-        /// Which of them.
+        /// Direction of the bytes.
         transfer: Transfer,
-        /// What it asked for and what was carried.
+        /// Bytes that were asked for and carried.
         direction: &'a Direction,
         /// The verdict.
         verdict: &'a ServedVerdict,
@@ -47,27 +48,27 @@ pub enum WitnessClaim<'a> {
     Flushes(&'a Flushes),
     /// Its syncs, as the kernel traced them.
     Syncs(&'a TracedProgram),
-    /// What others did with the devices in question.
+    /// Traffic of other processes on the devices in question.
     OtherUse(OtherUse),
     /// The program says that it moved more than devices can have carried.
     Overstated {
         /// The tool whose report says so.
         tool: &'a str,
-        /// Of which direction.
+        /// Direction of the bytes.
         transfer: Transfer,
-        /// What it says.
+        /// Bytes and rate that the tool reports.
         claimed: Claimed,
-        /// What devices carried.
+        /// Bytes that devices carried.
         carried: Bounds,
     },
-    /// What a device that was watched alone did.
+    /// Load of a device that was observed without a program.
     Load(&'a ObservedDevice, Option<DeviceLoad>),
     /// The processes of one name that did most I/O meanwhile, on any disk.
     MostIo(OtherCommand<'a>),
 }
 
 impl Evidence {
-    /// All that it shows, in the order in which it is printed.
+    /// All claims that the evidence supports, in the order in which they are printed.
     pub fn claims(&self) -> Vec<WitnessClaim<'_>> {
         match self.observed.subject {
             Subject::Devices => self.of_devices(),
@@ -101,7 +102,7 @@ impl Evidence {
         let has_bytes = !claims.is_empty();
         let trace = self.observed.trace.as_ref();
         match trace.filter(|trace| trace.syncs.syncs > 0) {
-            // Flushes of the disk are those of all processes.
+            // The disk counts flushes of all processes, so traced syncs take precedence.
             Some(trace) => claims.push(WitnessClaim::Syncs(trace)),
             None if self.writes.verdict.is_some() => {
                 let flushes = self.flushes.as_ref();
@@ -166,7 +167,7 @@ impl WitnessClaim<'_> {
         }
     }
 
-    /// What it is to the reader.
+    /// Role of the claim in a conclusion.
     pub fn role(&self) -> Role {
         match self {
             Self::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => Role::Nothing,

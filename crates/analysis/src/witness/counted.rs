@@ -1,4 +1,5 @@
-//! What control groups and traces say of a program's part in what disks carried, whoever else used these.
+//! Bounds on the program's share of disk traffic from control groups and traces, which hold even if other
+//! processes use the disks.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use iolab_workload::witness::{DiskTraffic, GroupHolds, GroupTraffic, Times, Trac
 use super::{Bounds, CLOSE, OWN_DATA, Reading};
 use crate::analysis::TAIL_REQUESTS_MIN;
 
-/// The 99th percentile of the times of so many requests or syncs, ns; `None` where they are too few for it.
+/// The 99th percentile of times, ns; `None` if fewer than `TAIL_REQUESTS_MIN` requests or syncs were timed.
 pub fn p99_of(times: Times, of: u64) -> Option<u64> {
     (of >= TAIL_REQUESTS_MIN).then_some(times.p99_ns)
 }
@@ -27,10 +28,12 @@ impl Reading<'_> {
         (own, are_disks)
     }
 
-    /// Bytes of the program's reads that the disks in question carried, where its accounts say that it fetched so many from any. Traces
-    /// leave out what threads of the kernel fetched for it. The count of a control group is that of the program where all disks together
-    /// carried as much of the group as the accounts say: it leaves out processes that left the group, and has others that were in it for a
-    /// while.
+    /// Bytes of the program's reads that the disks in question carried, of the `fetched` bytes that its accounts
+    /// have for all disks.
+    ///
+    /// Traces miss what kernel threads fetched for the program. A control group misses processes that left it,
+    /// and counts others that were in it for a while. Its count is used only if its total over all disks agrees
+    /// with the accounts.
     pub(super) fn counted_reads(&self, fetched: u64) -> Bounds {
         let (least, group) = self.counted(
             fetched,
@@ -55,8 +58,8 @@ impl Reading<'_> {
         counted.0
     }
 
-    /// Bytes that the disks in question carried for the program at least, by its traced threads or its control group; and those of the
-    /// group where it counted the program alone.
+    /// The fewest bytes that the disks in question carried for the program, by its traced threads or its control
+    /// group. Second, the bytes of the group if it counted the program alone.
     fn counted(
         &self,
         by_accounts: u64,
@@ -75,7 +78,8 @@ impl Reading<'_> {
         (least, group)
     }
 
-    /// What disks carried for the control group, where that counted the program alone: over all disks what its accounts say.
+    /// Bytes that disks carried for the control group, if its total over all disks agrees with the program's
+    /// accounts.
     fn of_program(
         &self,
         own: &[&DiskTraffic],

@@ -1,4 +1,4 @@
-//! What answers for the bytes of a program: storage, memory, or a process or another machine.
+//! The medium that serves a program's bytes: storage, memory, another process or another machine.
 
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{NoStorage, ObservedFile};
@@ -6,7 +6,7 @@ use iolab_workload::witness::{NoStorage, ObservedFile};
 use super::{NOTEWORTHY, Reading, Transfer};
 
 impl Reading<'_> {
-    /// What answers for the bytes: of the target where there is one, else of the files that were seen, where it is the same.
+    /// The medium of the target, if one was named, else of the files that were seen. Storage if these disagree.
     pub fn medium(&self, transfer: Transfer) -> Medium {
         if let Some(target) = &self.observed.target {
             return target.medium;
@@ -76,7 +76,8 @@ impl Reading<'_> {
         }
     }
 
-    /// The files that it was seen to read, or write: those of note, where there are any.
+    /// The files that the program was seen to read or write. Small files are left out if any is larger than
+    /// [`NOTEWORTHY`].
     fn files_of(&self, transfer: Transfer) -> Vec<&ObservedFile> {
         let is_of = |file: &&ObservedFile| match transfer {
             Transfer::Read => file.is_read,

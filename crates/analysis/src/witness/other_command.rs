@@ -2,7 +2,7 @@
 
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
-/// What processes of one name did that do not belong to what was observed.
+/// I/O of unobserved processes that share one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCommand<'a> {
     /// The one that did most.

@@ -9,7 +9,7 @@ use super::{Evidence, Flushes, OWN_DATA, Reading, Transfer};
 use crate::disturbance::JOURNAL_PER_SYNC;
 
 impl Reading<'_> {
-    /// What the devices in question carried, of all processes: the sum of what each counted.
+    /// Sum of the traffic that each device in question counted, of all processes.
     pub fn traffic(&self) -> Option<DeviceStat> {
         let devices = &self.observed.devices;
         match devices.is_empty() {
@@ -34,7 +34,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What these carried, of all processes: the sum of what each counted.
+    /// Sum of the traffic of the devices that can serve this direction, of all processes.
     pub fn traffic_for(&self, transfer: Transfer) -> Option<DeviceStat> {
         let devices = self.devices_for(transfer);
         match devices.is_empty() {
@@ -55,8 +55,8 @@ impl Reading<'_> {
         of_devices.chain(of_disk).fold(InFlight::NONE, InFlight::or)
     }
 
-    /// What of that sum can have been counted twice, at most: of devices that share a disk below, all but what the busiest carried. One
-    /// of them may lie on another, through a file for instance; that both do not is not known.
+    /// Upper bound on bytes that the sum counts twice: for devices that share a disk, all but the busiest one's.
+    /// One of them may lie on another, through a file for instance.
     pub(super) fn counted_twice(&self, bytes: fn(&DeviceStat) -> u64) -> u64 {
         // The disks of each group, the sum of its devices, and the most of one.
         let mut groups: Vec<(BTreeSet<&str>, u64, u64)> = Vec::new();
@@ -82,8 +82,8 @@ impl Reading<'_> {
         twice.fold(0, u64::saturating_add)
     }
 
-    /// What the disks below those carried that it can have used so, each counted once; `None` where they are disks themselves. With it,
-    /// whether a file lies between.
+    /// Traffic of the disks below the devices that can serve this direction, each disk counted once, and whether
+    /// a file lies between. `None` if the devices are disks themselves.
     pub fn below(&self, transfer: Transfer) -> Option<(DeviceStat, bool)> {
         let devices = self.devices_for(transfer);
         let in_file = devices.iter().any(|one| one.in_file);
@@ -98,8 +98,9 @@ impl Reading<'_> {
         Some((again.fold(sum, DeviceStat::since), in_file))
     }
 
-    /// Bytes of its reads, or writes, that may have ended in the page cache of files behind loop devices, at most, where others can have
-    /// had the disks carry what these did: all that the devices carried, less what the disks below did for them at least.
+    /// Upper bound on the program's bytes that may have ended in the page cache of files that back loop devices.
+    /// Other processes may have caused the same disk traffic, so the bound is all that the devices carried, less
+    /// the least that the disks below did for them.
     pub fn kept_in_files(&self, transfer: Transfer) -> u64 {
         let devices = self.devices_for(transfer);
         let behind = devices.iter().filter(|one| one.in_file && !one.passes_on);
@@ -165,7 +166,7 @@ impl Reading<'_> {
         })
     }
 
-    /// What a device in question or a disk carried; `None` where nothing of it is known, or it carried nothing.
+    /// Traffic of a device in question or of a disk; `None` if it is unknown.
     fn of_disk(&self, name: &str) -> Option<DeviceStat> {
         let devices = self.observed.devices.iter();
         let mut devices = devices.filter(|one| one.name == name);
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_device_passes_to_another_is_no_use_by_others() {
+    fn bytes_passed_between_devices_are_not_other_use() {
         let observed = writer();
         let reading = Reading::of(&observed);
         assert_eq!(
@@ -288,7 +289,7 @@ mod tests {
 
     /// A loop device over a file on a logical volume names the disk below that, and so does the volume.
     #[test]
-    fn devices_that_share_a_disk_may_lie_on_each_other() {
+    fn devices_on_one_disk_may_be_stacked() {
         let mut observed = writer();
         let volume = device("dm-0", "vda", false, stat(0, 32 * MIB, 0));
         observed.devices[1] = volume;
@@ -336,7 +337,7 @@ mod tests {
         };
         let mut observed = writer();
         assert_eq!(of(&observed), named("vda", 7, true));
-        // A loop device counts its own: those of the disk below are of all files there.
+        // A loop device has its own count: flushes of the disk below serve all files there.
         observed.devices.truncate(1);
         assert_eq!(of(&observed).completed, 0);
         observed.devices[0].traffic = Some(stat(0, 32 * MIB, 3));
@@ -352,7 +353,7 @@ mod tests {
 
     /// The standard error of a program that writes to a loop device lies on vda, which others write to meanwhile.
     #[test]
-    fn a_direction_names_the_devices_that_it_can_have_used() {
+    fn direction_names_only_devices_used_for_it() {
         let of = |loop0: (bool, bool), vda: (bool, bool), carried: u64| {
             let mut observed = writer();
             for (device, used) in observed.devices.iter_mut().zip([loop0, vda]) {
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_read_below_a_loop_device_is_not_its_own() {
+    fn reads_by_others_below_loop_device_are_excluded() {
         let kept = |observed: &Observed| {
             let kept = Reading::of(observed).kept_in_files(Transfer::Read);
             kept / MIB
@@ -421,7 +422,7 @@ mod tests {
 
     /// The file system below writes its journal for each flush of a loop device.
     #[test]
-    fn a_journal_below_is_not_the_traffic_of_others() {
+    fn journal_below_is_not_other_traffic() {
         let of =
             |flushes, below| own_below(stat(0, MIB, flushes), stat(0, below, 0), Transfer::Write);
         assert_eq!(of(0, 2 * MIB), None);

@@ -77,7 +77,7 @@ fn what_one_disk_carried_alone_is_exact() {
 }
 
 #[test]
-fn a_second_disk_leaves_an_interval_that_accounts_of_others_close() {
+fn accounts_of_others_close_interval_of_second_disk() {
     let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
     by_another(&mut observed, 14 * MIB, 0);
     let carried = |observed: &Observed| Reading::of(observed).carried_reads();
@@ -94,7 +94,7 @@ fn a_second_disk_leaves_an_interval_that_accounts_of_others_close() {
 }
 
 #[test]
-fn the_count_of_a_control_group_or_a_trace_closes_what_another_disk_leaves_open() {
+fn group_or_trace_closes_interval_of_second_disk() {
     let of = |change: fn(&mut Observed)| {
         let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
         observed.others.unread = 1;
@@ -156,7 +156,7 @@ fn the_count_of_a_control_group_or_a_trace_closes_what_another_disk_leaves_open(
 }
 
 #[test]
-fn files_that_all_lie_on_the_device_close_what_another_disk_leaves_open() {
+fn files_all_on_device_close_the_interval() {
     let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 21 * MIB);
     observed.others.unread = 1;
     let carried = |observed: &Observed| Reading::of(observed).carried_reads();
@@ -196,7 +196,7 @@ fn files_that_all_lie_on_the_device_close_what_another_disk_leaves_open() {
 }
 
 #[test]
-fn no_share_is_made_up_of_what_no_account_counts() {
+fn uncounted_ways_of_io_leave_share_unknown() {
     let asked = |change: fn(&mut Observed)| {
         let mut observed = reader(64 * MIB, 16 * MIB, 16 * MIB, 0);
         change(&mut observed);
@@ -235,7 +235,7 @@ fn no_share_is_made_up_of_what_no_account_counts() {
 
 /// A ring that was not seen reads without calls: page faults that can have fetched as much do not make that nothing.
 #[test]
-fn what_page_faults_can_have_fetched_is_not_nothing() {
+fn page_fault_bytes_leave_reads_open() {
     let mut observed = reader(64 << 10, 73 * MIB, 73 * MIB, 0);
     let asked = |observed: &Observed| Reading::of(observed).asked_reads();
     observed.processes.fault_bytes = Some(80 * MIB);
@@ -270,7 +270,7 @@ fn faults_are_no_bound_where_data_is_mapped() {
 }
 
 #[test]
-fn writes_of_others_in_the_group_are_not_the_programs() {
+fn group_writes_beyond_accounts_are_not_counted() {
     let counted = |group: u64| {
         let mut observed = writer(0, 100 * MIB);
         observed.group = Some(GroupHolds::Program);
@@ -326,7 +326,7 @@ fn writer(owed: u64, device: u64) -> Observed {
 }
 
 #[test]
-fn what_left_the_page_cache_has_reached_the_device() {
+fn bytes_gone_from_page_cache_reached_device() {
     let mut observed = writer(0, 100 * MIB);
     by_another(&mut observed, 0, 36 * MIB);
     let reading = Reading::of(&observed);
@@ -342,7 +342,7 @@ fn what_left_the_page_cache_has_reached_the_device() {
 
 /// As in a file system that was unmounted, or of another mount namespace.
 #[test]
-fn a_file_that_was_out_of_reach_at_the_end_leaves_write_back_open() {
+fn file_unreachable_at_end_leaves_write_back_open() {
     let mut observed = writer(0, 64 * MIB);
     let unseen = ObservedFile {
         after: None,
@@ -363,7 +363,7 @@ fn a_file_that_was_out_of_reach_at_the_end_leaves_write_back_open() {
 }
 
 #[test]
-fn files_that_were_not_seen_leave_write_back_open() {
+fn unseen_files_leave_write_back_open() {
     let mut observed = writer(0, 100 * MIB);
     observed.files[0].bytes = MIB;
     observed.dirty_before_bytes = Some(30 * MIB);
@@ -398,7 +398,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_dirty_before_can_be_what_was_discarded() {
+fn discarded_pages_may_have_been_dirty_before() {
     let mut observed = writer(0, 64 * MIB);
     observed.processes.cancelled_write_bytes = 16 * MIB;
     let asked = |observed: &Observed, before| {
@@ -422,7 +422,7 @@ fn what_was_dirty_before_can_be_what_was_discarded() {
 }
 
 #[test]
-fn a_claim_is_held_against_the_most_that_devices_can_have_carried() {
+fn claim_is_compared_with_upper_bound_of_devices() {
     let claimed = Claimed {
         bytes: 64 * MIB,
         rate: Some((5712.0, 11_750_000)),
@@ -434,7 +434,7 @@ fn a_claim_is_held_against_the_most_that_devices_can_have_carried() {
     assert!(carried.is_exceeded_by(claimed));
     let mb_s = carried.mb_s_most_of(claimed).expect("a rate");
     assert!((mb_s - 89.2).abs() < 0.1, "{mb_s}");
-    // Bytes beside the workload, as for laying out files, are not in the claim.
+    // The claim excludes bytes outside the workload, such as those for laying out files.
     let more = Bounds::exact(256 * MIB);
     assert!(!more.is_exceeded_by(claimed));
     assert_eq!(more.most_of(claimed), 64 * MIB);
@@ -486,7 +486,7 @@ fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
 fn several_media_are_not_told_apart() {
     let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 0);
     let asked = |observed: &Observed| Reading::of(observed).asked_reads();
-    // A job file beside the data is no second place.
+    // A job file on storage does not count as a second medium.
     observed.files = vec![
         file_of(Medium::Elsewhere, 64 * MIB),
         file_of(Medium::Storage, 4096),
@@ -513,7 +513,7 @@ fn several_media_are_not_told_apart() {
 }
 
 #[test]
-fn what_a_file_server_sent_was_carried_by_no_disk() {
+fn bytes_from_file_server_are_on_no_disk() {
     // Another process read 10 MiB from the only disk.
     let mut observed = reader(64 * MIB, 64 * MIB, 10 * MIB, 0);
     observed.others.unread = 1;
@@ -537,9 +537,9 @@ fn what_a_file_server_sent_was_carried_by_no_disk() {
     assert_eq!(Reading::of(&observed).devices(), ["vda"]);
 }
 
-/// What file systems add to the bytes of write calls is not asked for.
+/// Bytes that file systems add to write calls do not count as asked for.
 #[test]
-fn writes_that_are_asked_for_are_those_of_calls() {
+fn asked_writes_are_the_bytes_of_calls() {
     let asked = |write_bytes: u64| {
         let mut observed = writer(0, 100 * MIB);
         if let Some(io) = &mut observed.processes.io {
@@ -554,9 +554,9 @@ fn writes_that_are_asked_for_are_those_of_calls() {
     assert_eq!(asked(32 * MIB), exact(32 * MIB));
 }
 
-/// Of what it wrote to a file server and to a pipe, its account has what the server gets.
+/// With writes to a file server and a pipe, the account counts only the server's.
 #[test]
-fn what_a_file_server_gets_counts_beside_a_pipe() {
+fn writes_to_server_and_pipe_count_server_only() {
     let asked = |account: u64| {
         let mut observed = writer(0, account);
         if let Some(io) = &mut observed.processes.io {

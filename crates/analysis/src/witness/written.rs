@@ -1,4 +1,4 @@
-//! What an observation shows of writes: what a program dirtied in the page cache, threads of the kernel write later.
+//! Evidence on writes: a program dirties pages in the page cache, and kernel threads write them back later.
 
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::medium::Medium;
@@ -90,7 +90,8 @@ impl Reading<'_> {
         })
     }
 
-    /// Whether calls alone, through the page cache, can have dirtied so many bytes of folios, and no other way of I/O was seen.
+    /// Whether calls through the page cache alone can have dirtied `dirtied` bytes in whole folios, with no
+    /// other way of I/O seen.
     fn dirties_folios(&self, dirtied: u64) -> bool {
         let io = self.observed.processes.io.unwrap_or_default();
         let ways = &self.observed.ways;
@@ -178,7 +179,7 @@ impl Reading<'_> {
         )
     }
 
-    /// What of the program's writes the devices in question carried by the end of the observation.
+    /// Bytes of the program's writes that the devices in question had carried by the end of the observation.
     pub fn carried_writes(&self) -> Option<Bounds> {
         let dirtied = self.dirtied()?;
         let device = self.traffic_for(Transfer::Write)?.write_bytes;

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A program that wrote 300 pages into a cached file of 60 MiB, each into a folio of 1 MiB that its account counts, and of which so much
-/// is still dirty.
+/// A program that wrote 300 pages into a cached file of 60 MiB. Its account counts `dirtied` bytes of whole 1
+/// MiB folios, of which `owed` bytes are still dirty.
 fn few_pages(dirtied: u64, owed: u64, device: u64) -> Observed {
     let mut observed = writer(owed, device);
     observed.processes.io = Some(ProcessIo {
@@ -24,7 +24,7 @@ fn bounds(least: u64, most: u64) -> Bounds {
 }
 
 #[test]
-fn what_calls_wrote_counts_where_the_account_has_whole_folios() {
+fn bytes_of_calls_count_if_account_has_folios() {
     let observed = few_pages(58 * MIB, 0, 300 << 12);
     let reading = Reading::of(&observed);
     let asked = Asked::Bytes(Bounds::exact(300 << 12));
@@ -41,7 +41,7 @@ fn what_calls_wrote_counts_where_the_account_has_whole_folios() {
 }
 
 #[test]
-fn dirty_folios_leave_open_how_much_was_written_back() {
+fn dirty_folios_leave_write_back_open() {
     let of = |owed: u64| {
         let observed = few_pages(58 * MIB, owed, 58 * MIB);
         Reading::of(&observed).carried_writes()
@@ -51,7 +51,7 @@ fn dirty_folios_leave_open_how_much_was_written_back() {
     assert_eq!(of(58 * MIB), Some(Bounds::exact(0)));
 }
 
-/// What went to a pipe is in the bytes of its calls too.
+/// The bytes of calls include those written to a pipe.
 #[test]
 fn calls_that_wrote_elsewhere_leave_an_interval() {
     let mut observed = few_pages(58 * MIB, 0, 300 << 12);
@@ -68,9 +68,9 @@ fn calls_that_wrote_elsewhere_leave_an_interval() {
     assert_eq!(asked(&few_pages(2000 * MIB, 0, 2000 * MIB)), exact);
 }
 
-/// Of a ring or a mapping no call tells how much it wrote, but the disks do.
+/// Calls do not show how much a ring or a mapping wrote, but the disks do.
 #[test]
-fn what_no_disk_carried_shows_folios_of_a_ring() {
+fn disk_traffic_reveals_folios_of_a_ring() {
     let of = |device: u64| {
         let mut observed = few_pages(58 * MIB, 0, device);
         observed.ways.uncounted.insert(UncountedWay::IoUring);

@@ -1,4 +1,4 @@
-//! What others did with the devices in question.
+//! Tests of the traffic that is attributed to other processes.
 
 use super::*;
 
@@ -10,9 +10,9 @@ fn written(observed: &Observed) -> (u64, u64) {
     }
 }
 
-/// What the page cache held to be written is written meanwhile, whoever dirtied it: that is no proof of others.
+/// Dirty pages are written back whoever dirtied them, so write-back alone does not prove use by others.
 #[test]
-fn pages_that_were_dirty_before_are_no_use_by_others_meanwhile() {
+fn earlier_dirty_pages_are_not_use_by_others() {
     let mut observed = reader(64 * MIB, 0, 0, 0);
     observed.subject = Subject::Process {
         pid: 7,
@@ -29,7 +29,7 @@ fn pages_that_were_dirty_before_are_no_use_by_others_meanwhile() {
 
 /// A program that was started here has dirtied nothing before: no more than it wrote can lie in pages that were dirty then.
 #[test]
-fn what_was_dirty_before_its_start_is_not_the_programs() {
+fn earlier_dirty_pages_are_not_the_programs() {
     let mut observed = reader(64 * MIB, 0, 0, 0);
     observed.devices[0].traffic = Some(traffic(0, 48 * MIB));
     observed.dirty_before_bytes = Some(40 * MIB);
@@ -65,7 +65,7 @@ fn a_little_use_is_told_from_none() {
 
 /// Synchronous writes make a file system write its journal: 4.38 MiB for 200 of 4 KiB on ext4.
 #[test]
-fn a_journal_is_not_the_traffic_of_other_processes() {
+fn journal_is_not_traffic_of_other_processes() {
     let of = |flushes: u64, others: u64| {
         let mut observed = writer(0, 80 * MIB);
         observed.others.unread = 1;
@@ -87,7 +87,7 @@ fn a_journal_is_not_the_traffic_of_other_processes() {
 /// The counters of a device count a request at its end, the account of a process at its beginning: what was in flight at the start can
 /// be another's that no account has.
 #[test]
-fn what_was_in_flight_at_the_start_is_not_the_programs() {
+fn requests_in_flight_at_start_are_excluded() {
     let mut observed = reader(3 * MIB, 3 * MIB, 4 * MIB, 9 * MIB);
     let least = |observed: &Observed| {
         let carried = Reading::of(observed).carried_reads();

@@ -1,10 +1,11 @@
-//! What no look saw, and what no account has.
+//! Tests of files that no look saw and of bytes that no account counts.
 
 use super::*;
 
-/// Whether a look saw `/dev/zero` open or not, storage carried nothing for its reads; a small file beside it was not their source.
+/// Storage carried none of the reads of `/dev/zero`, whether or not a look saw it open. A small file read as
+/// well was not their source.
 #[test]
-fn what_storage_did_not_carry_does_not_depend_on_what_was_seen() {
+fn uncarried_reads_do_not_depend_on_looks() {
     for sources in [&[][..], &[NoStorage::CharDevice]] {
         let mut observed = reader(64 * MIB, 0, 0, 0);
         observed.devices.clear();
@@ -30,7 +31,7 @@ fn small_files_can_be_what_was_read() {
     assert_eq!(asked(&observed), Asked::Nothing);
 }
 
-/// What some processes did may be missing: nothing is said of shares, and others are not blamed for it.
+/// Bytes of some processes may be missing: no share is stated, and the rest is not attributed to others.
 #[test]
 fn an_account_that_may_lack_processes_decides_nothing() {
     let mut observed = reader(64 * MIB, 64 * MIB, 96 * MIB, 0);
@@ -62,7 +63,7 @@ fn an_account_that_may_lack_processes_decides_nothing() {
 
 /// Nothing was seen that it reads: what no disk has carried, and what file servers sent meanwhile, may be what it read.
 #[test]
-fn what_was_not_seen_is_not_taken_for_storage() {
+fn unseen_source_is_not_taken_for_storage() {
     let asked = |vda, nfs: Option<u64>| {
         let mut observed = reader(64 * MIB, 64 * MIB, vda, 0);
         observed.devices.clear();
