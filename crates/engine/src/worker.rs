@@ -26,7 +26,7 @@ pub(crate) use loop_steps::Common;
 use loop_steps::Issued;
 pub(crate) use outcome::WorkerOutcome;
 use request_log::Log;
-pub(crate) use request_log::{NoLog, NotedRequest, NotedRequests};
+pub(crate) use request_log::{NoLog, NotedRequests};
 pub(crate) use requests::{Plain, Requests, Varied};
 pub(crate) use sync_interval::Following;
 pub(crate) use timing::{Closed, Timing};
@@ -139,7 +139,6 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         if T::TIMED && self.common.stamps {
             self.common.fresh.push(slot.index());
         }
-        self.timing.queued(slot.index());
         self.backend.queue(slot, request);
         request.action == Action::Write && self.common.stamps
     }

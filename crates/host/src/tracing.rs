@@ -6,11 +6,9 @@
 //! kernel states (`tracing/event_format.rs`, `tracing/decoder.rs`). `tracing/recorded_events.rs` lists the
 //! events.
 //!
-//! The analysis consists of pure functions. `tracing/device_requests.rs` turns events into requests of a device
-//! or a file server, `tracing/fuse_requests.rs` into requests of file systems in user space.
-//! `tracing/moved_blocks.rs` finds the places where btrfs put written data. `tracing/join.rs` joins these
-//! requests with the requests of a trial, `tracing/syncs.rs` with its syncs. `tracing/program.rs` finds the
-//! requests of an observed program.
+//! The analysis consists of pure functions. `tracing/device_requests.rs` turns events into requests of a
+//! device, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs.
+//! `tracing/program.rs` finds the requests of an observed program.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,11 +21,9 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 use decoder::Decoder;
-use iolab_storage::sectors::Carrier;
 use iolab_workload::{Error, Result};
 use recorded_events::{
-    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE,
-    SYNC_CALL_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES,
+    BEGAN_SOURCE, BLOCK_SOURCES, SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES,
 };
 use tracefs_instance::Instance;
 
@@ -35,19 +31,16 @@ mod decoder;
 mod device_requests;
 mod event;
 mod event_format;
-mod fuse_requests;
 pub mod join;
-pub mod moved_blocks;
 pub mod program;
 mod recorded_events;
 mod ring_buffer_pages;
 pub mod syncs;
-mod traced_request;
 mod tracefs_instance;
 
 pub use event::{DiskNumber, Edge, Event, Step, TraceEventKind, Transfer, kernel_number};
+pub use join::TracedRequest;
 pub use recorded_events::{TracedPlaces, TracedThreads};
-pub use traced_request::{Owner, TracedRequest, Way};
 
 /// Memory of the buffers of all CPUs, and of one CPU, bytes.
 const BUFFERS_BYTES: u64 = 256 << 20;
@@ -60,44 +53,22 @@ const READ_FROM_PERCENT: u32 = 50;
 /// Names of trial threads, before their number.
 pub const THREAD_NAMES: &str = "iolab-";
 
-/// Requirement of the disk events.
-const DISK_EVENTS: &str = "Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE";
-
 /// Whether this process can trace a program's use of disks.
 ///
 /// # Errors
 /// Of kind usage: why not.
 pub fn check_programs() -> Result<()> {
     let all = BLOCK_SOURCES.iter().chain([&BEGAN_SOURCE]);
-    Instance::check(all.map(|source| source.path), DISK_EVENTS)
+    Instance::check(all.map(|source| source.path))
 }
 
-/// Whether this process can trace requests to `carrier`.
+/// Whether this process can trace the requests of a trial.
 ///
 /// # Errors
 /// Of kind usage: why not.
-pub fn check(carrier: Carrier) -> Result<()> {
-    let (own, since): (&[Source], &str) = match carrier {
-        Carrier::Disk { .. } => (&BLOCK_SOURCES, DISK_EVENTS),
-        Carrier::Fuse(_) => (&FUSE_SOURCES, "Linux 6.12"),
-        Carrier::FileServer(_) => (
-            &FILE_SERVER_SOURCES,
-            "the trace events of the module nfs, as Linux 5.10 has them",
-        ),
-    };
-    let all = own.iter().chain(&THREAD_SOURCES);
-    Instance::check(all.map(|source| source.path), since)
-}
-
-/// Whether this process can trace the places of blocks that a file system moves (btrfs).
-///
-/// # Errors
-/// Of kind usage: why not.
-pub fn check_moved() -> Result<()> {
-    Instance::check(
-        [MOVED_SOURCE.path],
-        "the trace events of btrfs, as Linux 6.18 has them",
-    )
+pub fn check() -> Result<()> {
+    let all = BLOCK_SOURCES.iter().chain(&THREAD_SOURCES);
+    Instance::check(all.map(|source| source.path))
 }
 
 /// Recorder of one trial's events. Dropping it removes its tracefs instance.
@@ -163,11 +134,8 @@ impl Tracer {
         let mut decoder = Decoder::default();
         let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
         let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
-        let of_servers = FUSE_SOURCES.into_iter().chain(FILE_SERVER_SOURCES);
-        let of_requests = BLOCK_SOURCES.into_iter().chain(of_servers);
-        let of_requests = of_requests.chain([MOVED_SOURCE]);
         let of_threads = THREAD_SOURCES.into_iter().chain([BEGAN_SOURCE]);
-        for source in of_requests.chain(of_threads).chain(of_syncs) {
+        for source in BLOCK_SOURCES.into_iter().chain(of_threads).chain(of_syncs) {
             let Some(filter) = source.filter(places) else {
                 continue;
             };
@@ -323,11 +291,7 @@ mod tests {
 
     #[test]
     fn an_ordinary_user_is_refused_with_the_reason() {
-        let disk = Carrier::Disk {
-            number: (8, 0),
-            has_requests: true,
-        };
-        let Some(checked) = needs::ordinary_user(|_| check(disk)) else {
+        let Some(checked) = needs::ordinary_user(|_| check()) else {
             return;
         };
         let error = checked.expect_err("it needs root");

@@ -5,17 +5,14 @@ use std::path::Path;
 use iolab_host::device::Device;
 use iolab_plan::cells::PlannedCell;
 use iolab_storage::Target;
-use iolab_storage::sectors::Carrier;
 
 /// Warning about tracing requests on disks in memory (zram, brd), which are that fast; `None` if no such disk is traced.
 pub(crate) fn note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Option<String> {
     let is_traced = |cell: &PlannedCell| cell.spec.trials().into_iter().any(|trial| trial.trace);
-    let is_memory = |(_, target): &&(&Path, &Target)| match target.carrier() {
-        Ok(Carrier::Disk { number, .. }) => {
-            let device = Device::read(Path::new("/sys"), number);
-            device.is_some_and(|device| device.transport.is_memory())
-        }
-        Ok(Carrier::Fuse(_) | Carrier::FileServer(_)) | Err(_) => false,
+    let is_memory = |(_, target): &&(&Path, &Target)| {
+        let disk = target.traced_disk().ok();
+        let device = disk.and_then(|disk| Device::read(Path::new("/sys"), disk.number));
+        device.is_some_and(|device| device.transport.is_memory())
     };
     if !cells.iter().any(is_traced) {
         return None;

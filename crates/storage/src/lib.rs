@@ -20,7 +20,6 @@ use rustix::fs::FileType;
 use iolab_workload::medium::Medium;
 use iolab_workload::{Error, Result};
 
-mod btrfs_chunks;
 mod copy_on_write;
 mod device;
 mod device_links;

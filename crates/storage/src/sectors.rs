@@ -4,20 +4,18 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use rustix::fs::fstatvfs;
-
-use super::btrfs_chunks::{Chunk, data_chunks};
 use super::device::Number;
 use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
 use super::{Target, TargetKind, sysfs};
 
 /// Size of a sector, as the block layer counts, bytes.
 const SECTOR: u64 = 512;
-/// File system that writes each block to a new place. Its extents name places in an address space of its own,
-/// which chunks map to a device.
-const BTRFS: &str = "btrfs";
-/// File systems with addresses of their own whose map is unknown.
-const OWN_ADDRESSES: [(&str, &str); 2] = [
+/// File systems whose extents name places in an address space of their own.
+const OWN_ADDRESSES: [(&str, &str); 3] = [
+    (
+        "btrfs",
+        "btrfs writes each block to a new place, and does not number places as the device does",
+    ),
     (
         "bcachefs",
         "bcachefs writes each block to a new place, and does not number places as the device does",
@@ -27,38 +25,6 @@ const OWN_ADDRESSES: [(&str, &str); 2] = [
         "ZFS writes each block to a new place, and does not tell places on the device",
     ),
 ];
-
-/// Device or server that carries out a target's requests, as named in the kernel's trace events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
-    /// A disk.
-    Disk {
-        /// Number of the whole disk, not of a partition.
-        number: Number,
-        /// Whether the disk has a request queue; other devices take bios directly.
-        has_requests: bool,
-    },
-    /// A file system in user space, by the number of its mount.
-    Fuse(Number),
-    /// A file server (NFS), by the number of its mount.
-    FileServer(Number),
-}
-
-/// Position on the disk of the places named by a file system that writes each block to a new place (btrfs).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MovingPlaces {
-    /// Number of the whole disk, not of a partition: major, minor.
-    pub disk: Number,
-    /// Whether the disk has a request queue; other devices take bios directly.
-    pub has_requests: bool,
-    /// Whether the disk stands on other devices.
-    pub is_layer: bool,
-    /// Identity of the file system from `fstatfs`: for btrfs, made of its UUID and the number of the subvolume.
-    pub file_system: u64,
-    /// First byte of the file system's device on the disk.
-    start: u64,
-    chunks: Vec<Chunk>,
-}
 
 /// Position of a target's bytes on the disk below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +50,12 @@ struct Extent {
 
 /// Disk below a target, and the first byte there of the target, or of the partition with its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Disk {
-    pub(super) number: Number,
+pub struct Disk {
+    /// Number of the whole disk, not of a partition: major, minor.
+    pub number: Number,
     start: u64,
-    pub(super) has_requests: bool,
+    /// Whether the disk has a request queue; other devices take bios directly.
+    pub has_requests: bool,
     /// Whether the disk stands on other devices.
     is_layer: bool,
 }
@@ -123,47 +91,20 @@ impl SectorMap {
     }
 }
 
-impl MovingPlaces {
-    /// Sectors of `bytes` bytes from a place on.
-    pub fn sectors(&self, place: u64, bytes: u64) -> impl Iterator<Item = Sectors> {
-        let whole = Extent {
-            offset: 0,
-            bytes,
-            physical: place,
-        };
-        mapped(&[whole], &self.chunks)
-            .into_iter()
-            .map(|part| Sectors {
-                first: (part.physical + self.start) / SECTOR,
-                count: (part.bytes / SECTOR) as u32,
-            })
-    }
-}
-
 impl Target {
-    /// Carrier of the target's requests; for a disk, the one in [`Target::sectors`].
+    /// Disk that carries out the target's requests, as named in the kernel's trace events.
     ///
     /// # Errors
     /// The reason why there is none, in a few words.
-    pub fn carrier(&self) -> Result<Carrier, &'static str> {
+    pub fn traced_disk(&self) -> Result<Disk, &'static str> {
         let mount = self.mount();
-        let served = mount.and_then(|mount| match mount.is_fuse() {
-            true => Some(Carrier::Fuse(mount.device)),
-            false => mount.nfs().map(|nfs| Carrier::FileServer(nfs.file_system)),
-        });
-        match served {
-            Some(carrier) => Ok(carrier),
-            None => {
-                let disk = self.located()?;
-                if self.is_on_btrfs() {
-                    data_chunks(self.holder())?;
-                }
-                Ok(Carrier::Disk {
-                    number: disk.number,
-                    has_requests: disk.has_requests,
-                })
-            }
+        if mount.as_ref().is_some_and(|mount| mount.is_fuse()) {
+            return Err("a process serves its file system (FUSE)");
         }
+        if mount.is_some_and(|mount| mount.nfs().is_some()) {
+            return Err("a file server serves its file system (NFS)");
+        }
+        self.located()
     }
 
     /// Present position of a range of the target's bytes.
@@ -181,14 +122,12 @@ impl Target {
             _ => {
                 let all = extents(self.holder(), range)
                     .ok_or("the file system does not tell where the file lies (FIEMAP)")?;
-                let mut on_device = match self.is_on_btrfs() {
-                    true => mapped(&all, &data_chunks(self.holder())?),
-                    false => all,
-                };
-                for extent in &mut on_device {
-                    extent.physical += disk.start;
-                }
-                on_device
+                all.into_iter()
+                    .map(|extent| Extent {
+                        physical: extent.physical + disk.start,
+                        ..extent
+                    })
+                    .collect()
             }
         };
         Ok(SectorMap {
@@ -197,34 +136,6 @@ impl Target {
             is_layer: disk.is_layer,
             extents,
         })
-    }
-
-    /// Whether a written block gets a new place, so that extents do not show the places of past writes.
-    pub fn moves_written_blocks(&self) -> bool {
-        self.is_on_btrfs()
-    }
-
-    /// Present position of the places that the file system names, for a file system that moves written blocks.
-    ///
-    /// # Errors
-    /// The reason why that is unknown, in a few words.
-    pub fn moving_places(&self) -> Result<MovingPlaces, &'static str> {
-        let disk = self.located()?;
-        let told = fstatvfs(self.holder());
-        Ok(MovingPlaces {
-            disk: disk.number,
-            has_requests: disk.has_requests,
-            is_layer: disk.is_layer,
-            file_system: told
-                .map_err(|_| "the file system cannot be asked (fstatfs)")?
-                .f_fsid,
-            start: disk.start,
-            chunks: data_chunks(self.holder())?,
-        })
-    }
-
-    fn is_on_btrfs(&self) -> bool {
-        self.filesystem().is_some_and(|fs| fs.kind == BTRFS)
     }
 
     fn located(&self) -> Result<Disk, &'static str> {
@@ -277,22 +188,6 @@ pub(super) fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
         has_requests: sysfs::has_requests(&disk),
         is_layer: sysfs::linked_devices(&disk.join("slaves")).is_ok_and(|all| !all.is_empty()),
     })
-}
-
-/// Parts of extents that lie in chunks, with their places on the device.
-fn mapped(extents: &[Extent], chunks: &[Chunk]) -> Vec<Extent> {
-    let in_chunks = extents.iter().flat_map(|extent| {
-        chunks.iter().filter_map(move |chunk| {
-            let from = extent.physical.max(chunk.logical);
-            let to = (extent.physical + extent.bytes).min(chunk.logical + chunk.bytes);
-            (from < to).then(|| Extent {
-                offset: extent.offset + (from - extent.physical),
-                bytes: to - from,
-                physical: chunk.physical + (from - chunk.logical),
-            })
-        })
-    });
-    in_chunks.collect()
 }
 
 /// Extents of a range that have a place, in the file system's own addresses.
@@ -409,50 +304,5 @@ mod tests {
         };
         let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
         assert_eq!(bytes, 1 << 16);
-    }
-
-    #[test]
-    fn extent_over_two_chunks_has_two_places() {
-        let extent = Extent {
-            offset: 4096,
-            bytes: 12_288,
-            physical: 1 << 20,
-        };
-        let chunk = |logical, bytes, physical| Chunk {
-            logical,
-            bytes,
-            physical,
-        };
-        let chunks = [
-            chunk(0, (1 << 20) + 4096, 1 << 30),
-            chunk((1 << 20) + 4096, 1 << 20, 1 << 24),
-        ];
-        let places: Vec<(u64, u64, u64)> = mapped(&[extent], &chunks)
-            .iter()
-            .map(|part| (part.offset, part.bytes, part.physical))
-            .collect();
-        assert_eq!(
-            places,
-            [(4096, 4096, (1 << 30) + (1 << 20)), (8192, 8192, 1 << 24)]
-        );
-        assert_eq!(mapped(&[extent], &chunks[1..]).len(), 1);
-        let places = MovingPlaces {
-            disk: (8, 0),
-            has_requests: true,
-            is_layer: false,
-            file_system: 7,
-            start: 512,
-            chunks: chunks.to_vec(),
-        };
-        let of = |place, bytes| -> Vec<(u64, u32)> {
-            let sectors = places.sectors(place, bytes);
-            sectors.map(|one| (one.first, one.count)).collect()
-        };
-        let second = ((1 << 24) + 512) / SECTOR;
-        assert_eq!(
-            of(1 << 20, 12_288),
-            [(((1 << 30) + (1 << 20) + 512) / SECTOR, 8), (second, 16)]
-        );
-        assert_eq!(of(1 << 40, 4096), []);
     }
 }

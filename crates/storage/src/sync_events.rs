@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fs::fstat;
 
 use super::device::Number;
-use super::sectors::{Carrier, disk_of};
+use super::sectors::disk_of;
 use super::{Target, mounts};
 use iolab_workload::stages::Journal;
 
@@ -45,10 +45,9 @@ impl Target {
             file_system: device,
             inode,
             names_syncs: is_ext || file_system.kind == XFS,
-            journal: match self.carrier() {
-                Ok(Carrier::Fuse(_) | Carrier::FileServer(_)) => Journal::Hidden,
-                Ok(Carrier::Disk { .. }) | Err(_) if is_ext => of_ext(Path::new("/sys"), device),
-                Ok(Carrier::Disk { .. }) | Err(_) => Journal::MetadataWrites,
+            journal: match is_ext {
+                true => of_ext(Path::new("/sys"), device),
+                false => Journal::MetadataWrites,
             },
         }
     }

@@ -132,8 +132,6 @@ named! {
         Commits = "commits",
         /// Shown by the device's writes of metadata.
         MetadataWrites = "metadata-writes",
-        /// Not shown: a server has it, if there is one.
-        Hidden = "hidden",
     }
 }
 
@@ -147,11 +145,7 @@ named! {
         /// A device that is stacked on others (device mapper, md, multipath), from the request that it receives to its
         /// answer, including this machine's work in these layers.
         Layers = "layers",
-        /// The server of a file system in user space, from the request that the kernel sends it to its answer.
-        Server = "server",
-        /// A file server and the network before it (NFS), from the request that the kernel begins to send it to its answer.
-        FileServer = "file-server",
-        /// Several of these, for groups.
+        /// Both, of groups.
         Both = "both",
     }
 }
@@ -165,11 +159,11 @@ pub struct TraceCounts {
     pub unjoined: u64,
     /// Joined requests that reached the device in several pieces.
     pub split: u64,
-    /// Requests to devices or servers that carried the requests of the trial.
+    /// Requests to devices that carried the requests of the trial.
     pub carried: u64,
     /// Requests of other programs, or of the file system itself, to the same devices.
     pub others: u64,
-    /// Flushes of the devices' caches, or syncs that servers received, whoever caused them.
+    /// Flushes of the devices' caches, whoever caused them.
     pub flushes: u64,
     /// Requests of the devices that transfer nothing and wait for a flush.
     pub flush_waits: u64,

@@ -24,8 +24,7 @@ pub(crate) fn costs(clock: &Clock) {
         Err(why) => return println!("  skipped: no zram: {why}"),
     };
     let target = Target::open(zram.path(), &Need::reading(SMALL_FILE)).expect("the device opens");
-    let carrier = target.carrier().expect("a disk");
-    if let Err(why) = iolab_host::tracing::check(carrier) {
+    if let Err(why) = iolab_host::tracing::check() {
         return println!("  skipped: {why}");
     }
     let spec = |trace| TrialSpec {

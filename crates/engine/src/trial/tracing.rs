@@ -1,27 +1,22 @@
 //! Splits the time of each request of a trial by layer: joins the requests that workers noted with the kernel's trace.
 
-mod without_queue;
-
 use std::ops::Range;
 
 use super::Job;
 use super::files::{Files, TargetRange};
-use crate::worker::{NotedRequest, NotedRequests, WorkerOutcome};
+use crate::worker::{NotedRequests, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_host::tracing::join::{Joined, join};
-use iolab_host::tracing::moved_blocks::MovedBlocks;
 use iolab_host::tracing::syncs::{TracedSync, begun_within};
-use iolab_host::tracing::{
-    Event, Owner, Recording, TracedPlaces, TracedRequest, Tracer, Way, kernel_number,
-};
+use iolab_host::tracing::{Event, Recording, TracedPlaces, TracedRequest, Tracer, kernel_number};
 use iolab_storage::Target;
-use iolab_storage::sectors::{Carrier, MovingPlaces, SectorMap, Sectors};
+use iolab_storage::sectors::SectorMap;
 use iolab_storage::sync_events::SyncPlace;
 use iolab_workload::quantity::counted;
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,
 };
-use iolab_workload::trial::{Backend, TrialSpec};
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
 /// Checks that the requests of a trial on this target can be traced.
@@ -33,25 +28,13 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
         return Ok(());
     }
     let name = target.named().display();
-    let carrier = target.carrier().map_err(|why| {
+    target.traced_disk().map_err(|why| {
         Error::usage(format!(
             "trace=true: the requests of {name} cannot be found among the requests of a device: {why}"
         ))
-        .hint("leave trace out, or measure another target")
+        .hint("leave trace out, or measure a block device or a file on ext4 or XFS")
     })?;
-    iolab_host::tracing::check(carrier)?;
-    if matches!(carrier, Carrier::Fuse(_)) {
-        check_fuse(spec, &name.to_string())?;
-    }
-    if spec.writes() && target.moves_written_blocks() {
-        if spec.reads() {
-            return Err(Error::usage(format!(
-                "trace=true with reads and writes on {name}: btrfs writes each block to a new place, so that the place that a read found is not known"
-            ))
-            .hint("set read_percent=100 or read_percent=0"));
-        }
-        iolab_host::tracing::check_moved()?;
-    }
+    iolab_host::tracing::check()?;
     if spec.writes() && spec.sync.is_in_write() && !target.sync_place().names_syncs {
         return Err(Error::usage(format!(
             "trace=true with sync={} on {name}: only ext4 and XFS have events that show where the sync within a write begins",
@@ -62,68 +45,26 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the requests of a trial to a file system in user space can be distinguished. Its events name the thread that
-/// sends, and no offset.
-fn check_fuse(spec: &TrialSpec, name: &str) -> Result<()> {
-    let sends = match spec.backend {
-        Backend::Sync | Backend::Psync | Backend::Pvsync2 | Backend::Mmap | Backend::Null => None,
-        Backend::Libaio => spec
-            .sync
-            .follows_writes()
-            .then_some("syncs, which a thread of the kernel sends"),
-        Backend::IoUring => Some("requests, which threads of the kernel send"),
-        Backend::Pool => Some("requests, which threads of the pool send"),
-    };
-    sends.map_or(Ok(()), |what| {
-        Err(Error::usage(format!(
-            "trace=true with backend {} on {name}: the events of FUSE name no offset, but the thread that sends; so they cannot be joined with {what}",
-            spec.backend
-        ))
-        .hint("set backend=psync and depth=1, or backend=libaio without syncs"))
-    })
-}
-
 /// The tracer of the disks of all traced jobs, and of the syncs of their files; `None` if no job is traced.
 pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> {
     let mut places = TracedPlaces::default();
     for job in jobs.iter().filter(|job| job.spec.trace) {
         for part in job.files.iter().flat_map(|files| files.parts()) {
-            match part.target().carrier() {
-                Ok(Carrier::Disk {
-                    number,
-                    has_requests,
-                }) => places.disks.push((number, has_requests)),
-                Ok(Carrier::Fuse(number)) => places.connections.push(number),
-                Ok(Carrier::FileServer(number)) => places.servers.push(number),
-                Err(_) => {}
-            }
-            if job.spec.writes() && part.target().moves_written_blocks() {
-                places.moving.push(part.target().sync_place().inode);
-            }
+            let disk = part.target().traced_disk();
+            places
+                .disks
+                .extend(disk.map(|disk| (disk.number, disk.has_requests)));
             if job.spec.sync.is_per_write() {
                 let place = part.target().sync_place();
                 places.file_systems.extend(place.file_system);
             }
         }
     }
-    let TracedPlaces {
-        disks,
-        connections,
-        servers,
-        moving,
-        file_systems,
-        threads: _,
-        sync_calls: _,
-    } = &mut places;
-    disks.sort_unstable();
-    disks.dedup();
-    moving.sort_unstable();
-    moving.dedup();
-    for devices in [&mut *connections, &mut *servers, file_systems] {
-        devices.sort_unstable();
-        devices.dedup();
-    }
-    match disks.is_empty() && connections.is_empty() && servers.is_empty() {
+    places.disks.sort_unstable();
+    places.disks.dedup();
+    places.file_systems.sort_unstable();
+    places.file_systems.dedup();
+    match places.disks.is_empty() {
         true => Ok(None),
         false => Tracer::new(&places, clock).map(Some),
     }
@@ -171,16 +112,15 @@ pub(super) fn judge(
     recording.until = recording.until.into_iter().chain(left_out).min();
     let (mut requests, mut syncs) = (Vec::new(), Vec::new());
     let mut of_jobs = Vec::new();
-    let moved = MovedBlocks::of(&recording.events);
     for (job, noted) in jobs.iter().zip(&noted) {
         let Some(files) = job.files.filter(|_| job.spec.trace) else {
             of_jobs.push(None);
             continue;
         };
-        let files = TracedFiles::of(files, job.spec.writes());
+        let files = TracedFiles::of(files);
         let before = (requests.len(), syncs.len());
         for own in noted {
-            requests.extend(traced(own, &files, &moved));
+            requests.extend(traced(own, &files));
             syncs.extend(traced_syncs(own, &files));
         }
         if job.spec.sync.is_in_write() {
@@ -272,41 +212,17 @@ struct TracedFiles {
 }
 
 struct TracedFile {
-    way: FileWay,
+    /// Where its bytes lie on a disk; `None` where that is unknown.
+    map: Option<SectorMap>,
     sync: SyncPlace,
 }
 
-/// The way that requests of a file go.
-enum FileWay {
-    /// A disk that holds the bytes at these sectors.
-    Disk(SectorMap),
-    /// A disk on which each written block gets a new place.
-    Moving(MovingPlaces),
-    /// A file server, by the number of the mount.
-    FileServer(u32),
-    /// A file system in user space, by its number.
-    Fuse(u32),
-    /// Unknown destination.
-    Unknown,
-}
-
 impl TracedFiles {
-    /// The carriers of the files after a trial that `writes` them or not: writes may have given the files their place.
-    fn of(files: &Files<'_>, writes: bool) -> Self {
-        let of_part = |part: &TargetRange<'_>| {
-            let target = part.target();
-            let on_disk = || match writes && target.moves_written_blocks() {
-                true => target.moving_places().map(FileWay::Moving),
-                false => target.sectors(&part.range()).map(FileWay::Disk),
-            };
-            TracedFile {
-                way: match target.carrier() {
-                    Ok(Carrier::Fuse(number)) => FileWay::Fuse(kernel_number(number)),
-                    Ok(Carrier::FileServer(number)) => FileWay::FileServer(kernel_number(number)),
-                    Ok(Carrier::Disk { .. }) | Err(_) => on_disk().unwrap_or(FileWay::Unknown),
-                },
-                sync: target.sync_place(),
-            }
+    /// The places of the files after a trial: writes may have given the files their place.
+    fn of(files: &Files<'_>) -> Self {
+        let of_part = |part: &TargetRange<'_>| TracedFile {
+            map: part.target().sectors(&part.range()).ok(),
+            sync: part.target().sync_place(),
         };
         Self {
             each: files.parts().iter().map(of_part).collect(),
@@ -314,25 +230,14 @@ impl TracedFiles {
     }
 
     fn have_requests(&self) -> bool {
-        self.each.iter().all(|file| match &file.way {
-            FileWay::Disk(map) => map.has_requests,
-            FileWay::Moving(places) => places.has_requests,
-            FileWay::FileServer(_) | FileWay::Fuse(_) => false,
-            FileWay::Unknown => true,
-        })
+        let mut maps = self.each.iter().flat_map(|file| &file.map);
+        maps.all(|map| map.has_requests)
     }
 
     fn carried_by(&self) -> CarriedBy {
-        merge_carriers(self.each.iter().map(|file| match file.way {
-            FileWay::Disk(SectorMap { is_layer, .. })
-            | FileWay::Moving(MovingPlaces { is_layer, .. })
-                if is_layer =>
-            {
-                CarriedBy::Layers
-            }
-            FileWay::Disk(_) | FileWay::Moving(_) | FileWay::Unknown => CarriedBy::Disk,
-            FileWay::FileServer(_) => CarriedBy::FileServer,
-            FileWay::Fuse(_) => CarriedBy::Server,
+        merge_carriers(self.each.iter().map(|file| match &file.map {
+            Some(map) if map.is_layer => CarriedBy::Layers,
+            Some(_) | None => CarriedBy::Disk,
         }))
     }
 
@@ -343,46 +248,9 @@ impl TracedFiles {
 }
 
 impl TracedFile {
-    /// The way of a request to this offset.
-    fn way(&self, offset: u64, request: &NotedRequest, moved: &MovedBlocks) -> Way {
-        let bytes = request.len;
-        match &self.way {
-            FileWay::Disk(map) => Way::Disk {
-                disk: kernel_number(map.disk),
-                sectors: map.of_request(offset, bytes).collect(),
-            },
-            FileWay::Moving(places) => {
-                let file = (places.file_system, self.sync.inode);
-                let all = offset..offset + u64::from(bytes);
-                let parts = moved.of_write(file, all, (request.started, request.ended));
-                let found: u64 = parts.iter().map(|part| part.bytes).sum();
-                // A part without a place makes all of it unknown.
-                let parts = parts.iter().filter(|_| found == u64::from(bytes));
-                Way::Disk {
-                    disk: kernel_number(places.disk),
-                    sectors: parts
-                        .flat_map(|part| places.sectors(part.place, part.bytes))
-                        .collect(),
-                }
-            }
-            FileWay::FileServer(mount) => Way::FileServer {
-                mount: *mount,
-                inode: self.sync.inode,
-                bytes: Sectors {
-                    first: offset,
-                    count: bytes,
-                },
-            },
-            FileWay::Fuse(connection) => Way::Fuse {
-                connection: *connection,
-                bytes,
-                order: request.order,
-            },
-            FileWay::Unknown => Way::Disk {
-                disk: 0,
-                sectors: Vec::new(),
-            },
-        }
+    /// Kernel's number of the disk; 0 where the place is unknown.
+    fn disk(&self) -> u32 {
+        self.map.as_ref().map_or(0, |map| kernel_number(map.disk))
     }
 
     /// A sync of a thread between two stamps.
@@ -391,16 +259,7 @@ impl TracedFile {
             start,
             end,
             thread,
-            flusher: match &self.way {
-                FileWay::Disk(map) => Owner::Disk(kernel_number(map.disk)),
-                FileWay::Moving(places) => Owner::Disk(kernel_number(places.disk)),
-                FileWay::FileServer(mount) => Owner::ServedFile {
-                    mount: *mount,
-                    inode: self.sync.inode,
-                },
-                FileWay::Fuse(_) => Owner::Thread(thread),
-                FileWay::Unknown => Owner::Disk(0),
-            },
+            disk: self.disk(),
             file_system: self.sync.file_system.map(kernel_number),
             inode: self.sync.inode,
             journal: self.sync.journal,
@@ -408,11 +267,10 @@ impl TracedFile {
     }
 }
 
-/// The requests that a worker noted, each with its way.
+/// The requests that a worker noted, each with its sectors.
 fn traced<'a>(
     noted: &'a NotedRequests,
     files: &'a TracedFiles,
-    moved: &'a MovedBlocks,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
     noted.requests.iter().map(move |request| {
         let (file, offset) = files.place(noted.worker, request.offset);
@@ -421,7 +279,12 @@ fn traced<'a>(
             end: request.ended,
             writes: request.writes,
             thread: noted.thread,
-            way: file.way(offset, request, moved),
+            disk: file.disk(),
+            sectors: file
+                .map
+                .iter()
+                .flat_map(|map| map.of_request(offset, request.len))
+                .collect(),
         }
     })
 }
@@ -494,15 +357,14 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
     }
     let notes = [
         recording.until.map(|_| only_first(all)),
-        (!own.has_queue).then(|| without_queue::note(own.carried_by).to_owned()),
+        (!own.has_queue).then(|| without_queue(own.carried_by).to_owned()),
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     let entered = joined.syncs.are_entered(own.syncs.iter().copied());
     let is_seen = |stage| match stage {
         Stage::Queue => own.has_queue,
         Stage::SyncAdmission => entered,
-        Stage::SyncJournal => !matches!(own.journal, Some(Journal::Absent | Journal::Hidden)),
-        Stage::SyncWrite => own.journal != Some(Journal::Hidden),
+        Stage::SyncJournal => own.journal != Some(Journal::Absent),
         Stage::Admission
         | Stage::Device
         | Stage::Delivery
@@ -510,6 +372,7 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
         | Stage::CpuWait
         | Stage::Reaping
         | Stage::SyncHost
+        | Stage::SyncWrite
         | Stage::SyncFlush
         | Stage::SyncDelivery => true,
     };
@@ -519,6 +382,21 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
         carried_by: own.carried_by,
         journal: own.journal,
         stages: StageTimes::of(&times, &sync_times, is_seen),
+    }
+}
+
+/// Note on the meaning of device time where not all devices have a queue of requests.
+fn without_queue(carried_by: CarriedBy) -> &'static str {
+    match carried_by {
+        CarriedBy::Disk => {
+            "the device has no queue of requests: its time begins when it is given the request"
+        }
+        CarriedBy::Layers => {
+            "device time covers the layers of this machine (device mapper, md) and the disks below them; it begins when the uppermost layer is given the request"
+        }
+        CarriedBy::Both => {
+            "device time covers disks, and layers of this machine (device mapper, md) with the disks below them; not all have a queue of requests"
+        }
     }
 }
 

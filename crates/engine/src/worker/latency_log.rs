@@ -202,16 +202,8 @@ impl Log for Notes<'_> {
     }
 
     #[inline(always)]
-    fn issued(&mut self, slot: u32) {
-        if let Some(requests) = &mut self.requests {
-            requests.issued(slot);
-        }
-    }
-
-    #[inline(always)]
     fn note(
         &mut self,
-        slot: u32,
         request: Request,
         begun: u64,
         started: u64,
@@ -219,7 +211,7 @@ impl Log for Notes<'_> {
         synced: Option<u64>,
     ) {
         if let Some(requests) = &mut self.requests {
-            requests.note(slot, request, begun, started, ended, synced);
+            requests.note(request, begun, started, ended, synced);
         }
         if let Some(over_time) = &mut self.over_time {
             over_time.record(request.action.completes(), begun, ended);

@@ -231,7 +231,7 @@ impl<L: Log> Timing for Open<'_, L> {
     ) {
         self.record(slot, request.action, started, now);
         self.log
-            .note(slot, request, self.intended(slot), started, now, synced);
+            .note(request, self.intended(slot), started, now, synced);
     }
 }
 

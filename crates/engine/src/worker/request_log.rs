@@ -7,7 +7,7 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::pattern::quota;
 use iolab_workload::trial::TrialSpec;
 
-/// Requests of a trial that are noted, at most: 40 MiB of them, and up to 24 MiB of the syncs that follow them.
+/// Requests of a trial that are noted, at most: 32 MiB of them, and up to 24 MiB of the syncs that follow them.
 const NOTED_MAX: u64 = 1 << 20;
 
 /// Bytes of the request logs of all workers of a trial.
@@ -19,7 +19,6 @@ pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
         let room = Room::new(spec, quota(spec, worker));
         room.requests * size_of::<NotedRequest>() as u64
             + room.syncs * size_of::<NotedSync>() as u64
-            + u64::from(spec.depth) * size_of::<u32>() as u64
     };
     (0..spec.threads).map(of).sum()
 }
@@ -50,8 +49,6 @@ pub(crate) struct NotedRequest {
     pub(crate) ended: u64,
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Number of requests that the worker had issued before it; starts again at 0 after 2^32.
-    pub(crate) order: u32,
     pub(crate) writes: bool,
 }
 
@@ -73,21 +70,9 @@ pub(crate) trait Log {
     /// The worker begins at a stamp.
     fn begin(&mut self, _start: u64) {}
 
-    /// The next request is issued from this slot.
-    #[inline(always)]
-    fn issued(&mut self, _slot: u32) {}
-
-    /// Takes note of a completed request of a slot, whose latency counts from `begun`: the intended start at a rate, else `started`; and of the
+    /// Takes note of a completed request, whose latency counts from `begun`: the intended start at a rate, else `started`; and of the
     /// sync that followed it from the stamp `synced` on.
-    fn note(
-        &mut self,
-        slot: u32,
-        request: Request,
-        begun: u64,
-        started: u64,
-        ended: u64,
-        synced: Option<u64>,
-    );
+    fn note(&mut self, request: Request, begun: u64, started: u64, ended: u64, synced: Option<u64>);
 
     /// The log of single requests, if kept.
     fn take(&mut self) -> Option<NotedRequests>;
@@ -107,7 +92,6 @@ impl Log for NoLog {
     #[inline(always)]
     fn note(
         &mut self,
-        _slot: u32,
         _request: Request,
         _begun: u64,
         _started: u64,
@@ -133,9 +117,6 @@ pub(crate) struct NotedRequests {
     pub(crate) syncs: Vec<NotedSync>,
     /// Stamp of the start of the first request without room; all earlier ones are noted.
     pub(crate) left_out_from: Option<u64>,
-    /// Requests issued, and of each slot how many were before its own.
-    issued: u32,
-    orders: Vec<u32>,
 }
 
 impl NotedRequests {
@@ -148,7 +129,6 @@ impl NotedRequests {
             ended: 1,
             offset: 1,
             len: 1,
-            order: 1,
             writes: true,
         };
         let sync = NotedSync {
@@ -166,8 +146,6 @@ impl NotedRequests {
             requests,
             syncs,
             left_out_from: None,
-            issued: 0,
-            orders: vec![0; spec.depth as usize],
         }
     }
 }
@@ -176,15 +154,8 @@ impl Log for NotedRequests {
     const NOTES: bool = true;
 
     #[inline(always)]
-    fn issued(&mut self, slot: u32) {
-        self.orders[slot as usize] = self.issued;
-        self.issued = self.issued.wrapping_add(1);
-    }
-
-    #[inline(always)]
     fn note(
         &mut self,
-        slot: u32,
         request: Request,
         _begun: u64,
         started: u64,
@@ -203,7 +174,6 @@ impl Log for NotedRequests {
             ended: synced.unwrap_or(ended),
             offset: request.offset,
             len: request.len,
-            order: self.orders[slot as usize],
             writes: request.action != Action::Read,
         });
         if let Some(started) = synced {
@@ -219,7 +189,6 @@ impl Log for NotedRequests {
         Some(Self {
             requests: std::mem::take(&mut self.requests),
             syncs: std::mem::take(&mut self.syncs),
-            orders: std::mem::take(&mut self.orders),
             ..*self
         })
     }
@@ -238,8 +207,6 @@ mod tests {
             requests: Vec::with_capacity(2),
             syncs: Vec::with_capacity(2),
             left_out_from: None,
-            issued: 0,
-            orders: vec![0; 2],
         };
         let room = log.requests.capacity() as u64;
         let request = || Request {
@@ -249,13 +216,13 @@ mod tests {
             len: 4096,
         };
         for number in 0..room {
-            log.note(0, request(), number, number, 100 + number, None);
+            log.note(request(), number, number, 100 + number, None);
         }
         assert_eq!(log.left_out_from, None);
         // Completed in another order than they were started.
-        log.note(0, request(), 70, 70, 300, None);
-        log.note(0, request(), 60, 60, 310, None);
-        log.note(0, request(), 80, 80, 320, None);
+        log.note(request(), 70, 70, 300, None);
+        log.note(request(), 60, 60, 310, None);
+        log.note(request(), 80, 80, 320, None);
         let noted = log.take().expect("a log");
         assert_eq!(noted.requests.len() as u64, room);
         assert_eq!(noted.left_out_from, Some(60));
@@ -286,19 +253,14 @@ mod tests {
             action: Action::Fsync,
             ..write
         };
-        log.issued(1);
-        log.issued(0);
-        log.note(0, write, 10, 10, 20, None);
-        log.note(1, with_sync, 20, 20, 60, Some(35));
+        log.note(write, 10, 10, 20, None);
+        log.note(with_sync, 20, 20, 60, Some(35));
         let noted = log.take().expect("a log");
         let spans = noted
             .requests
             .iter()
-            .map(|one| (one.started, one.ended, one.order, one.writes));
-        assert_eq!(
-            spans.collect::<Vec<_>>(),
-            [(10, 20, 1, true), (20, 35, 0, true)]
-        );
+            .map(|one| (one.started, one.ended, one.writes));
+        assert_eq!(spans.collect::<Vec<_>>(), [(10, 20, true), (20, 35, true)]);
         let sync = NotedSync {
             started: 35,
             ended: 60,
@@ -307,7 +269,7 @@ mod tests {
         assert_eq!(noted.syncs, [sync]);
         // There is room for as many syncs as writes have.
         assert_eq!(NotedRequests::new(&spec, 0).syncs.capacity(), 2);
-        assert_eq!(bytes(&spec), 4 * 40 + 2 * 24 + 2 * 4);
+        assert_eq!(bytes(&spec), 4 * 32 + 2 * 24);
         // As much as there can be.
         let endless = TrialSpec {
             limit: TrialLimit {
@@ -318,7 +280,7 @@ mod tests {
             threads: 4,
             ..spec
         };
-        assert_eq!(bytes(&endless), ((40 + 24) << 20) + 4 * 2 * 4);
+        assert_eq!(bytes(&endless), (32 + 24) << 20);
         assert_eq!(
             bytes(&TrialSpec {
                 trace: false,

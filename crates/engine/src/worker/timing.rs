@@ -17,13 +17,7 @@ pub(crate) trait Timing {
     /// The worker begins at a stamp.
     fn begin(&mut self, start: u64);
 
-    /// The next request is queued from this slot.
-    #[inline(always)]
-    fn queued(&mut self, slot: u32) {
-        self.log().issued(slot);
-    }
-
-    /// Takes note of a completed request, and, if requests are noted, of the sync that followed it from the stamp `synced` on.
+    /// Takes note of the completed request of a slot, and, where requests are noted, of the sync that followed it from the stamp `synced` on.
     fn completed(
         &mut self,
         slot: u32,
@@ -54,12 +48,12 @@ impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     #[inline(always)]
     fn completed(
         &mut self,
-        slot: u32,
+        _slot: u32,
         request: Request,
         started: u64,
         now: u64,
         synced: Option<u64>,
     ) {
-        self.0.note(slot, request, started, started, now, synced);
+        self.0.note(request, started, started, now, synced);
     }
 }

@@ -91,11 +91,10 @@ fn variants() -> Vec<TrialSpec> {
 #[test]
 fn the_stages_of_every_request_are_its_time() {
     let (_folder, target) = scratch(SIZE);
-    let carrier = match target.carrier() {
-        Ok(carrier) => carrier,
-        Err(why) => return needs::skip(Need::BlockDevice, why),
-    };
-    if let Err(error) = iolab_host::tracing::check(carrier) {
+    if let Err(why) = target.traced_disk() {
+        return needs::skip(Need::BlockDevice, why);
+    }
+    if let Err(error) = iolab_host::tracing::check() {
         return needs::skip(Need::TraceEvents, error);
     }
     for spec in variants() {

@@ -6,11 +6,6 @@ use super::recorded_events::{Source, SourceKind};
 use super::ring_buffer_pages::Records;
 use iolab_workload::Result;
 
-/// `enum fuse_opcode` of linux/fuse.h.
-const FUSE_READ: u64 = 15;
-const FUSE_WRITE: u64 = 16;
-const FUSE_FSYNC: u64 = 20;
-
 /// Positions of the fields that are read from events, each with its name in the event's format.
 macro_rules! places {
     ($($event:ident { $($field:ident = $name:literal),+ })+) => {$(
@@ -35,13 +30,6 @@ places! {
     Commit { file_system = "dev" }
     Wakeup { thread = "pid" }
     Switch { next = "next_pid" }
-    FuseSend { connection = "connection", number = "unique", operation = "opcode", message = "len", thread = "common_pid" }
-    FuseEnd { connection = "connection", number = "unique", message = "len" }
-    FileServer { mount = "dev", inode = "fileid", first = "offset" }
-    Moved {
-        file_system = "fsid", subvolume = "root_objectid", inode = "ino", offset = "file_offset", bytes = "len", place = "start",
-        bytes_there = "disk_len"
-    }
 }
 
 /// An event with the positions of its fields.
@@ -54,11 +42,6 @@ enum Recorded {
     Commit(Edge, Commit),
     Wakeup(Wakeup),
     Switch(Switch),
-    FuseSend(FuseSend),
-    FuseEnd(FuseEnd),
-    /// A request to a file server, with the position of the byte count, which a flush lacks.
-    FileServer(Edge, Transfer, FileServer, Option<FieldPlace>),
-    Moved(Moved),
 }
 
 /// Reader of records by the formats of their events.
@@ -77,18 +60,6 @@ impl Decoder {
             SourceKind::Began => Recorded::Began(Began::of(format)?),
             SourceKind::Wakeup => Recorded::Wakeup(Wakeup::of(format)?),
             SourceKind::Switch => Recorded::Switch(Switch::of(format)?),
-            SourceKind::Fuse(Edge::Begin) => Recorded::FuseSend(FuseSend::of(format)?),
-            SourceKind::Fuse(Edge::End) => Recorded::FuseEnd(FuseEnd::of(format)?),
-            SourceKind::FileServer(edge, transfer) => {
-                let count = match (transfer, edge) {
-                    (Transfer::Flush | Transfer::Other, _) => None,
-                    (Transfer::Read | Transfer::Write, Edge::Begin) => Some("count"),
-                    (Transfer::Read | Transfer::Write, Edge::End) => Some("res_count"),
-                };
-                let count = count.map(|name| format.place(name)).transpose()?;
-                Recorded::FileServer(edge, transfer, FileServer::of(format)?, count)
-            }
-            SourceKind::Moved => Recorded::Moved(Moved::of(format)?),
             SourceKind::Sync(edge) => Recorded::Sync(edge, Sync::of(format)?),
             SourceKind::SyncCall(edge) => Recorded::SyncCall(edge, SyncCall::of(format)?),
             SourceKind::Commit(edge) => Recorded::Commit(edge, Commit::of(format)?),
@@ -154,40 +125,6 @@ impl Decoder {
             },
             Recorded::Wakeup(at) => TraceEventKind::Woken(short(at.thread)?),
             Recorded::Switch(at) => TraceEventKind::Runs(short(at.next)?),
-            Recorded::FuseSend(at) => TraceEventKind::FuseSend {
-                connection: short(at.connection)?,
-                number: long(at.number)?,
-                transfer: fuse_transfer(long(at.operation)?),
-                message: short(at.message)?,
-                thread: short(at.thread)?,
-            },
-            Recorded::FuseEnd(at) => TraceEventKind::FuseEnd {
-                connection: short(at.connection)?,
-                number: long(at.number)?,
-                message: short(at.message)?,
-            },
-            Recorded::FileServer(edge, transfer, at, count) => TraceEventKind::FileServer {
-                edge,
-                mount: short(at.mount)?,
-                inode: long(at.inode)?,
-                first: long(at.first)?,
-                count: match count {
-                    Some(count) => short(count)?,
-                    None => 0,
-                },
-                transfer,
-            },
-            Recorded::Moved(at) => {
-                let bytes = long(at.bytes)?;
-                let is_as_long = long(at.bytes_there)? == bytes;
-                TraceEventKind::Moved {
-                    file_system: btrfs_id(at.file_system.bytes(record)?, long(at.subvolume)?)?,
-                    inode: long(at.inode)?,
-                    offset: long(at.offset)?,
-                    bytes,
-                    place: is_as_long.then_some(long(at.place)?),
-                }
-            }
         })
     }
 }
@@ -209,27 +146,6 @@ fn transfer(flags: &[u8]) -> Transfer {
         b'F' => Transfer::Flush,
         _ => Transfer::Other,
     }
-}
-
-/// Transfer of an operation in linux/fuse.h.
-fn fuse_transfer(operation: u64) -> Transfer {
-    match operation {
-        FUSE_READ => Transfer::Read,
-        FUSE_WRITE => Transfer::Write,
-        FUSE_FSYNC => Transfer::Flush,
-        _ => Transfer::Other,
-    }
-}
-
-/// Identity that `fstatfs` returns for a subvolume of a btrfs with this UUID (`btrfs_statfs`).
-fn btrfs_id(uuid: &[u8], subvolume: u64) -> Option<u64> {
-    let word = |number: usize| {
-        let bytes = uuid.get(4 * number..4 * number + 4)?;
-        Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let first = word(0)? ^ word(2)? ^ (subvolume >> 32) as u32;
-    let second = word(1)? ^ word(3)? ^ subvolume as u32;
-    Some(u64::from(second) << 32 | u64::from(first))
 }
 
 /// Whether the letters of a request mark metadata.

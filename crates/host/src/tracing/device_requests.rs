@@ -1,16 +1,15 @@
-//! Requests of a device or to a file server, built from events.
+//! Requests of a device, built from events.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
+use super::event::{Event, Step, TraceEventKind, Transfer};
 use super::syncs::Span;
-use super::traced_request::{Owner, Passage};
 
-/// Sectors that a device completed as one request, and when; bytes for a file server.
+/// Sectors that a device completed as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
-    /// Device or served file that completed them.
-    pub(super) owner: Owner,
+    /// Kernel's number of the device.
+    pub(super) disk: u32,
     /// First sector.
     pub(super) first: u64,
     /// End of the sectors, exclusive.
@@ -32,20 +31,9 @@ pub(super) struct DeviceRequest {
     pub(super) thread: u32,
 }
 
-impl DeviceRequest {
-    /// Moments of the request's passage.
-    pub(super) fn passage(&self) -> Passage {
-        Passage {
-            start: self.start,
-            issue: self.issue,
-            complete: self.complete,
-        }
-    }
-}
-
-/// Key of a request: owner, whether it writes, first sector, and its number among requests of the same sectors
+/// Key of a request: disk, whether it writes, first sector, and its number among requests of the same sectors
 /// in flight at once.
-type Key = (Owner, bool, u64, u64);
+type Key = (u32, bool, u64, u64);
 
 /// Requests in flight, each with whether it was issued to the device.
 #[derive(Debug, Default)]
@@ -68,89 +56,22 @@ pub(super) struct Activity {
     pub(super) flush_waits: u64,
 }
 
-/// Step of a request by one event.
-#[derive(Debug, Clone, Copy)]
-struct RequestStep {
-    step: Step,
-    owner: Owner,
-    first: u64,
-    count: u32,
-    transfer: Transfer,
-    metadata: bool,
-    thread: u32,
-}
-
-impl RequestStep {
-    /// Step in an event; `None` for events that are not about requests.
-    fn of(kind: TraceEventKind) -> Option<Self> {
-        match kind {
-            TraceEventKind::Block {
-                step,
-                disk,
-                first,
-                count,
-                transfer,
-                metadata,
-                thread,
-            } => Some(Self {
-                step,
-                owner: Owner::Disk(disk),
-                first,
-                count,
-                transfer,
-                metadata,
-                thread,
-            }),
-            TraceEventKind::FileServer {
-                edge,
-                mount,
-                inode,
-                first,
-                count,
-                transfer,
-            } => Some(Self {
-                // File servers have no visible queue.
-                step: match edge {
-                    Edge::Begin => Step::BioQueue,
-                    Edge::End => Step::BioComplete,
-                },
-                owner: Owner::ServedFile { mount, inode },
-                first,
-                count,
-                transfer,
-                metadata: false,
-                // Kernel threads send on behalf of others.
-                thread: 0,
-            }),
-            TraceEventKind::Began { .. }
-            | TraceEventKind::Moved { .. }
-            | TraceEventKind::FuseSend { .. }
-            | TraceEventKind::FuseEnd { .. }
-            | TraceEventKind::Sync { .. }
-            | TraceEventKind::Commit { .. }
-            | TraceEventKind::Woken(_)
-            | TraceEventKind::SyncCall { .. }
-            | TraceEventKind::Runs(_) => None,
-        }
-    }
-}
-
 /// Activity of devices by events in time order.
 pub(super) fn of_events(events: &[Event]) -> Activity {
     let mut on_the_way = OnTheWay::default();
     let mut seen = Activity::default();
     // A queue completes flushes in the order in which they were issued.
-    let mut flushing: BTreeMap<Owner, VecDeque<u64>> = BTreeMap::new();
+    let mut flushing: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
     for event in events {
-        let Some(RequestStep {
+        let TraceEventKind::Block {
             step,
-            owner,
+            disk,
             first,
             count,
             transfer,
             metadata,
             thread,
-        }) = RequestStep::of(event.kind)
+        } = event.kind
         else {
             continue;
         };
@@ -160,13 +81,13 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
                 Step::Start => seen.flush_waits += u64::from(!is_flush),
                 Step::Issue if !is_flush => {}
                 Step::Issue | Step::BioQueue => {
-                    flushing.entry(owner).or_default().push_back(event.at);
+                    flushing.entry(disk).or_default().push_back(event.at);
                 }
                 Step::Complete if !is_flush => {}
                 Step::Complete | Step::BioComplete => {
-                    let start = flushing.entry(owner).or_default().pop_front();
+                    let start = flushing.entry(disk).or_default().pop_front();
                     seen.flushes.push(Span {
-                        owner,
+                        device: disk,
                         end: event.at,
                         start: start.unwrap_or(event.at),
                     });
@@ -175,7 +96,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
             continue;
         }
         let new = DeviceRequest {
-            owner,
+            disk,
             first,
             end: first + u64::from(count),
             transfer,
@@ -199,8 +120,8 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
 
 impl OnTheWay {
     fn begin(&mut self, request: DeviceRequest, is_issued: bool) {
-        let (owner, writes, first) = place(&request);
-        let key = (owner, writes, first, self.begun);
+        let (disk, writes, first) = place(&request);
+        let key = (disk, writes, first, self.begun);
         self.begun += 1;
         self.requests.insert(key, (request, is_issued));
     }
@@ -208,8 +129,8 @@ impl OnTheWay {
     /// Keys of requests that begin within the sectors of `whole`, in ascending order. For requests of the same
     /// sectors, the earliest with this `is_issued` state; in any state if none has it.
     fn within(&self, whole: &DeviceRequest, is_issued: bool) -> Vec<Key> {
-        let (owner, writes, first) = place(whole);
-        let range = (owner, writes, first, 0)..(owner, writes, whole.end, 0);
+        let (disk, writes, first) = place(whole);
+        let range = (disk, writes, first, 0)..(disk, writes, whole.end, 0);
         let all = self.requests.range(range);
         let has_any = all.clone().any(|(_, (_, issued))| *issued == is_issued);
         let mut keys = Vec::new();
@@ -262,11 +183,11 @@ impl OnTheWay {
 
     /// Completes these sectors, which may be a part of a request.
     fn complete(&mut self, whole: &DeviceRequest, seen: &mut Activity) {
-        let (owner, writes, first) = place(whole);
+        let (disk, writes, first) = place(whole);
         // A request completed in parts began before this part.
         let before = self
             .requests
-            .range((owner, writes, 0, 0)..(owner, writes, first, 0))
+            .range((disk, writes, 0, 0)..(disk, writes, first, 0))
             .next_back()
             .filter(|(_, (request, _))| request.end > first)
             .map(|(key, _)| *key);
@@ -291,10 +212,10 @@ impl OnTheWay {
     }
 }
 
-/// Owner, whether it writes, and first sector.
-fn place(request: &DeviceRequest) -> (Owner, bool, u64) {
+/// Disk, whether it writes, and first sector.
+fn place(request: &DeviceRequest) -> (u32, bool, u64) {
     let writes = request.transfer == Transfer::Write;
-    (request.owner, writes, request.first)
+    (request.disk, writes, request.first)
 }
 
 #[cfg(test)]
@@ -434,51 +355,10 @@ mod tests {
         );
         assert!(seen.parts.iter().all(|part| part.number == 0));
         let span = |start, end| Span {
-            owner: Owner::Disk(1),
+            device: 1,
             end,
             start,
         };
         assert_eq!(seen.flushes, [span(7, 9), span(8, 12)]);
-    }
-
-    /// A served file: its bytes, another file's bytes, an answer in two parts, and a COMMIT.
-    #[test]
-    fn file_server_requests_belong_to_their_files() {
-        let told = |at, edge, inode, first, count, transfer| Event {
-            at,
-            kind: TraceEventKind::FileServer {
-                edge,
-                mount: 39,
-                inode,
-                first,
-                count,
-                transfer,
-            },
-        };
-        let (read, flush) = (Transfer::Read, Transfer::Flush);
-        let events = [
-            told(1, Edge::Begin, 5, 8192, 8192, read),
-            told(2, Edge::Begin, 6, 8192, 8192, read),
-            told(4, Edge::End, 6, 8192, 8192, read),
-            // A short answer; the rest is asked for again.
-            told(5, Edge::End, 5, 8192, 4096, read),
-            told(9, Edge::End, 5, 12_288, 4096, read),
-            told(10, Edge::Begin, 5, 0, 0, flush),
-            told(13, Edge::End, 5, 0, 0, flush),
-        ];
-        let activity = of_events(&events);
-        let file = |inode| Owner::ServedFile { mount: 39, inode };
-        let parts = activity.parts.iter();
-        let parts: Vec<_> = parts
-            .map(|r| (r.owner, r.start, r.issue, r.complete))
-            .collect();
-        assert_eq!(parts, [(file(6), 2, 2, 4), (file(5), 1, 1, 9)]);
-        let commit = Span {
-            owner: file(5),
-            end: 13,
-            start: 10,
-        };
-        assert_eq!(activity.flushes, [commit]);
-        assert_eq!((activity.requests, activity.begun_before), (2, 0));
     }
 }

@@ -71,56 +71,6 @@ pub enum TraceEventKind {
     Woken(u32),
     /// A thread got a CPU.
     Runs(u32),
-    /// A request to a file server was sent, or answered.
-    FileServer {
-        /// Sending or answer.
-        edge: Edge,
-        /// Kernel's number of the mount's device.
-        mount: u32,
-        /// Inode of the file.
-        inode: u64,
-        /// First byte in the file.
-        first: u64,
-        /// Bytes; in an answer, the bytes transferred; 0 for a flush (COMMIT).
-        count: u32,
-        /// Kind of transfer.
-        transfer: Transfer,
-    },
-    /// A file system that writes each block to a new place has chosen the place (btrfs).
-    Moved {
-        /// File system and subvolume, as `fstatfs` identifies them.
-        file_system: u64,
-        /// Inode of the file.
-        inode: u64,
-        /// First byte in the file.
-        offset: u64,
-        /// Number of bytes.
-        bytes: u64,
-        /// Place of the first byte, in the file system's own addresses; `None` for compressed data.
-        place: Option<u64>,
-    },
-    /// A request was sent to a file system in user space.
-    FuseSend {
-        /// Kernel's number of the file system's device.
-        connection: u32,
-        /// Number of the request.
-        number: u64,
-        /// Kind of transfer.
-        transfer: Transfer,
-        /// Size of the message, bytes.
-        message: u32,
-        /// Thread that sent the request.
-        thread: u32,
-    },
-    /// A file system in user space answered a request.
-    FuseEnd {
-        /// Kernel's number of the file system's device.
-        connection: u32,
-        /// Number of the request.
-        number: u64,
-        /// Size of the message, bytes.
-        message: u32,
-    },
 }
 
 /// Change of a thread's state by the scheduler.
@@ -140,10 +90,6 @@ impl TraceEventKind {
             Self::Runs(thread) => Some((thread, ThreadMoment::Runs)),
             Self::Block { .. }
             | Self::Began { .. }
-            | Self::FileServer { .. }
-            | Self::Moved { .. }
-            | Self::FuseSend { .. }
-            | Self::FuseEnd { .. }
             | Self::Sync { .. }
             | Self::SyncCall { .. }
             | Self::Commit { .. } => None,

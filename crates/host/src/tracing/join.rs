@@ -1,15 +1,29 @@
-//! Join of a trial's requests with the requests of devices, by the sectors that both cover, and with those to
-//! file systems in user space.
+//! Join of a trial's requests with the requests of devices, by the sectors that both cover.
 
 use std::collections::BTreeMap;
 
 use super::device_requests::{Activity, DeviceRequest, of_events};
 use super::event::{Event, ThreadMoment, Transfer};
-use super::fuse_requests::FuseActivity;
 use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
-use super::traced_request::{Owner, Passage, TracedRequest, Way};
 use iolab_storage::sectors::Sectors;
 use iolab_workload::stages::{PerStage, TraceCounts};
+
+/// A request of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedRequest {
+    /// Stamp at which the request was issued.
+    pub start: u64,
+    /// Stamp at which its completion was seen.
+    pub end: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Thread that issued the request and waited for it.
+    pub thread: u32,
+    /// Kernel's number of the disk.
+    pub disk: u32,
+    /// Sectors of the disk that the request covers; none where they are unknown.
+    pub sectors: Vec<Sectors>,
+}
 
 /// Result of joining a trial's requests and syncs with trace events.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,9 +76,9 @@ struct Found {
     last: Option<DeviceRequest>,
 }
 
-/// Requests in flight, by owner, direction, first sector and number. A value holds the sectors, and how many of
+/// Requests in flight, by disk, direction, first sector and number. A value holds the sectors, and how many of
 /// them were found.
-type OnTheWay = BTreeMap<(Owner, bool, u64, usize), (Sectors, u64)>;
+type OnTheWay = BTreeMap<(u32, bool, u64, usize), (Sectors, u64)>;
 
 /// A moment in the sweep over time; moments with the same stamp are handled in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,8 +92,7 @@ enum Moment {
 /// first request that was in flight from the part's start to its completion. That request must cover the part's
 /// sectors, and must not have found them yet. Without such a request, the part belongs to one that covers it
 /// and was issued after the part's start. A request has the stages of the part completed last, so that they add
-/// up to the request's time. Requests to file systems in user space are joined by thread, in the order of
-/// issue.
+/// up to the request's time.
 pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) -> Joined {
     let activity = of_events(events);
     let parts = &activity.parts;
@@ -92,7 +105,7 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
     let completed = parts.iter().enumerate();
     moments.extend(completed.map(|(number, part)| (part.complete, Moment::Complete, number)));
     moments.sort_unstable();
-    let longest = requests.iter().flat_map(|request| request.placed().1);
+    let longest = requests.iter().flat_map(|request| &request.sectors);
     let longest = longest
         .map(|sectors| u64::from(sectors.count))
         .max()
@@ -104,17 +117,15 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
         match moment {
             Moment::Start => {
                 let request = &requests[number];
-                let (owner, all) = request.placed();
-                for sectors in all {
-                    let key = (owner, request.writes, sectors.first, number);
+                for sectors in &request.sectors {
+                    let key = (request.disk, request.writes, sectors.first, number);
                     on_the_way.insert(key, (*sectors, 0));
                 }
             }
             Moment::End => {
                 let request = &requests[number];
-                let (owner, all) = request.placed();
-                for sectors in all {
-                    on_the_way.remove(&(owner, request.writes, sectors.first, number));
+                for sectors in &request.sectors {
+                    on_the_way.remove(&(request.disk, request.writes, sectors.first, number));
                 }
             }
             Moment::Complete => {
@@ -125,57 +136,34 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
         }
     }
     let threads = Threads::of(events);
-    let fuse = FuseActivity::of(events);
-    let of_fuse = fuse.parts_of(requests);
-    let passed: Vec<Option<(Passage, u32)>> = requests
-        .iter()
-        .zip(&found)
-        .zip(&of_fuse)
-        .map(|((request, found), of_fuse)| match &request.way {
-            Way::Disk { .. } | Way::FileServer { .. } => {
-                let sectors = request.placed().1.iter();
-                let all: u64 = sectors.map(|sectors| u64::from(sectors.count)).sum();
-                let last = found.last.filter(|_| all > 0 && found.sectors == all)?;
-                Some((last.passage(), found.parts))
-            }
-            Way::Fuse { .. } => of_fuse.map(|own| (own.passage, own.parts)),
-        })
-        .collect();
+    let stages = requests.iter().zip(&found).map(|(request, found)| {
+        let sectors = request.sectors.iter();
+        let all: u64 = sectors.map(|sectors| u64::from(sectors.count)).sum();
+        let last = found.last.filter(|_| all > 0 && found.sectors == all)?;
+        Some(stages_of(request, &last, &threads))
+    });
     let mut carries = vec![false; activity.requests];
     for (part, is_own) in parts.iter().zip(&is_own) {
         carries[part.number] |= is_own;
     }
     let carried = carries.iter().filter(|carries| **carries).count() as u64;
-    let sent = requests.iter().zip(&passed);
-    let sent: u64 = sent
-        .filter(|(request, _)| matches!(request.way, Way::Fuse { .. }))
-        .filter_map(|(_, passed)| passed.map(|(_, parts)| u64::from(parts)))
-        .sum();
-    let stages = requests.iter().zip(&passed);
     Joined {
-        stages: stages
-            .map(|(request, passed)| Some(stages_of(request, passed.as_ref()?.0, &threads)))
-            .collect(),
-        is_split: passed
-            .iter()
-            .map(|passed| passed.is_some_and(|(_, parts)| parts > 1))
-            .collect(),
-        carried: carried + sent,
-        others: activity.requests as u64 - carried + activity.begun_before + fuse.requests - sent,
-        flushes: (activity.flushes.len() + fuse.syncs.len()) as u64,
+        stages: stages.collect(),
+        is_split: found.iter().map(|found| found.parts > 1).collect(),
+        carried,
+        others: activity.requests as u64 - carried + activity.begun_before,
+        flushes: activity.flushes.len() as u64,
         flush_waits: activity.flush_waits,
-        syncs: join_syncs(syncs, events, background(activity, fuse.syncs, &is_own)),
+        syncs: join_syncs(syncs, events, background(activity, &is_own)),
     }
 }
 
 /// Device activity besides the trial's requests.
-fn background(activity: Activity, fuse_syncs: Vec<Span>, is_own: &[bool]) -> Background {
+fn background(activity: Activity, is_own: &[bool]) -> Background {
     let mut seen = Background {
         flushes: activity.flushes,
         ..Background::default()
     };
-    // For a sync through a user-space file system, only the server's part is visible.
-    seen.flushes.extend(fuse_syncs);
     let others = activity.parts.iter().zip(is_own);
     for (part, _) in others.filter(|(part, own)| !**own && part.transfer == Transfer::Write) {
         let of_kind = match part.metadata {
@@ -183,7 +171,7 @@ fn background(activity: Activity, fuse_syncs: Vec<Span>, is_own: &[bool]) -> Bac
             false => &mut seen.data,
         };
         of_kind.push(Span {
-            owner: part.owner,
+            device: part.disk,
             end: part.complete,
             start: part.start,
         });
@@ -204,13 +192,9 @@ fn give_out(
         Transfer::Write => true,
         Transfer::Flush | Transfer::Other => return false,
     };
-    let from = (
-        part.owner,
-        writes,
-        (part.first + 1).saturating_sub(longest),
-        0,
-    );
-    let to = (part.owner, writes, part.end, 0);
+    let first = (part.first + 1).saturating_sub(longest);
+    let from = (part.disk, writes, first, 0);
+    let to = (part.disk, writes, part.end, 0);
     let mut give = |may_be_earlier: bool| {
         let mut next = part.first;
         for ((.., number), (sectors, seen)) in on_the_way.range_mut(from..to) {
@@ -234,17 +218,17 @@ fn give_out(
     give(false) || give(true)
 }
 
-/// Stages of a request with these moments, in ticks.
-fn stages_of(request: &TracedRequest, passed: Passage, threads: &Threads) -> PerStage<u64> {
-    let start = passed.start.max(request.start);
-    let issue = passed.issue.max(start);
-    let (woken, runs) = threads.after(request.thread, passed.complete, request.end);
+/// Stages of a request whose last part is this one, in ticks.
+fn stages_of(request: &TracedRequest, last: &DeviceRequest, threads: &Threads) -> PerStage<u64> {
+    let start = last.start.max(request.start);
+    let issue = last.issue.max(start);
+    let (woken, runs) = threads.after(request.thread, last.complete, request.end);
     PerStage {
         admission: start - request.start,
         queue: issue - start,
-        device: passed.complete - issue,
-        delivery: request.end - passed.complete,
-        completion: woken - passed.complete,
+        device: last.complete - issue,
+        delivery: request.end - last.complete,
+        completion: woken - last.complete,
         cpu_wait: runs - woken,
         reaping: request.end - runs,
         ..PerStage::default()

@@ -6,7 +6,6 @@ use super::device_requests::{DeviceRequest, of_events};
 use super::event::{Event, TraceEventKind, Transfer};
 use super::join::join;
 use super::syncs::{TracedSync, calls};
-use super::traced_request::Owner;
 use crate::clock::Clock;
 use iolab_workload::stages::{Journal, PerStage};
 use iolab_workload::witness::{SyncTimes, Times, TracedDisk, TracedRequests, TracedSyncs};
@@ -108,10 +107,7 @@ const SECTOR: u64 = 512;
 fn disks(events: &[Event], threads: &Threads, clock: &Clock) -> BTreeMap<u32, TracedDisk> {
     let mut found: BTreeMap<u32, (Found, Found, u64)> = BTreeMap::new();
     for part in &of_events(events).parts {
-        let Owner::Disk(disk) = part.owner else {
-            continue;
-        };
-        let (reads, writes, others) = found.entry(disk).or_default();
+        let (reads, writes, others) = found.entry(part.disk).or_default();
         match (threads.has(part.thread, part.start), part.transfer) {
             (true, Transfer::Read) => reads.add(part, clock),
             (true, Transfer::Write) => writes.add(part, clock),
@@ -152,7 +148,7 @@ fn syncs(
                 start: call.begin,
                 end,
                 thread: call.thread,
-                flusher: Owner::Disk(place.disk),
+                disk: place.disk,
                 file_system: Some(number),
                 inode,
                 journal: place.journal,

@@ -1,13 +1,10 @@
 //! Recorded events, and the filter that restricts each to a trial.
 
 use super::THREAD_NAMES;
-use super::event::{DiskNumber, Edge, Step, Transfer, kernel_number};
+use super::event::{DiskNumber, Edge, Step, kernel_number};
 
 /// Filter that lets every event through.
 pub(super) const NO_FILTER: &str = "0";
-
-/// Longest filter, bytes. The kernel takes less than a page in one write to `filter` (`event_filter_write`).
-const FILTER_MAX: usize = 4000;
 
 /// A recorded event.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +21,6 @@ pub(super) enum SourceKind {
     Wakeup,
     Switch,
     Began,
-    Fuse(Edge),
-    FileServer(Edge, Transfer),
-    Moved,
     Sync(Edge),
     SyncCall(Edge),
     Commit(Edge),
@@ -47,12 +41,6 @@ pub enum TracedThreads {
 pub struct TracedPlaces {
     /// Disks, each with whether it has a request queue.
     pub disks: Vec<(DiskNumber, bool)>,
-    /// Devices of file systems in user space.
-    pub connections: Vec<DiskNumber>,
-    /// Devices of file-server mounts.
-    pub servers: Vec<DiskNumber>,
-    /// Inodes of files whose written blocks get new places.
-    pub moving: Vec<u64>,
     /// Devices of file systems with traced syncs.
     pub file_systems: Vec<DiskNumber>,
     /// Choice of traced threads.
@@ -85,41 +73,6 @@ pub(super) const BLOCK_SOURCES: [Source; 5] = [
         kind: SourceKind::Block(Step::BioComplete),
     },
 ];
-
-/// Events needed to trace the requests of a file system in user space.
-pub(super) const FUSE_SOURCES: [Source; 2] = [
-    Source {
-        path: "fuse/fuse_request_send",
-        kind: SourceKind::Fuse(Edge::Begin),
-    },
-    Source {
-        path: "fuse/fuse_request_end",
-        kind: SourceKind::Fuse(Edge::End),
-    },
-];
-
-/// Events needed to trace the requests to a file server (NFS).
-pub(super) const FILE_SERVER_SOURCES: [Source; 6] = [
-    of_nfs("nfs/nfs_initiate_read", Edge::Begin, Transfer::Read),
-    of_nfs("nfs/nfs_readpage_done", Edge::End, Transfer::Read),
-    of_nfs("nfs/nfs_initiate_write", Edge::Begin, Transfer::Write),
-    of_nfs("nfs/nfs_writeback_done", Edge::End, Transfer::Write),
-    of_nfs("nfs/nfs_initiate_commit", Edge::Begin, Transfer::Flush),
-    of_nfs("nfs/nfs_commit_done", Edge::End, Transfer::Flush),
-];
-
-const fn of_nfs(path: &'static str, edge: Edge, transfer: Transfer) -> Source {
-    Source {
-        path,
-        kind: SourceKind::FileServer(edge, transfer),
-    }
-}
-
-/// Event needed to know the new places of written blocks (btrfs): the extents of writes.
-pub(super) const MOVED_SOURCE: Source = Source {
-    path: "btrfs/btrfs_ordered_extent_add",
-    kind: SourceKind::Moved,
-};
 
 /// Event needed to know the threads of an observed program.
 pub(super) const BEGAN_SOURCE: Source = Source {
@@ -205,9 +158,6 @@ impl Source {
             SourceKind::Wakeup
             | SourceKind::Switch
             | SourceKind::Began
-            | SourceKind::Fuse(_)
-            | SourceKind::FileServer(..)
-            | SourceKind::Moved
             | SourceKind::Sync(_)
             | SourceKind::SyncCall(_)
             | SourceKind::Commit(_) => true,
@@ -216,17 +166,11 @@ impl Source {
 
     /// Filter for some places and the threads of trials; `None` where none of the places has such events.
     pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
-        let of_any_number = |field: &str, numbers: &mut dyn Iterator<Item = u64>| {
-            let terms: Vec<String> = numbers
-                .map(|number| format!("{field} == {number}"))
+        let of_any = |devices: &mut dyn Iterator<Item = DiskNumber>| {
+            let terms: Vec<String> = devices
+                .map(|device| format!("dev == {}", kernel_number(device)))
                 .collect();
             (!terms.is_empty()).then(|| terms.join(" || "))
-        };
-        let of_any = |field: &str, devices: &mut dyn Iterator<Item = DiskNumber>| {
-            of_any_number(
-                field,
-                &mut devices.map(|device| kernel_number(device).into()),
-            )
         };
         let of_trials = match places.threads {
             TracedThreads::OfTrials => true,
@@ -238,20 +182,10 @@ impl Source {
                     .disks
                     .iter()
                     .filter(|(_, has_requests)| self.is_of(*has_requests));
-                of_any("dev", &mut own.map(|(disk, _)| *disk))
-            }
-            SourceKind::Fuse(_) => of_any("connection", &mut places.connections.iter().copied()),
-            SourceKind::FileServer(..) => of_any("dev", &mut places.servers.iter().copied()),
-            SourceKind::Moved => {
-                let filter = of_any_number("ino", &mut places.moving.iter().copied())?;
-                // The reader of the events filters by inode too.
-                Some(match filter.len() <= FILTER_MAX {
-                    true => filter,
-                    false => NO_FILTER.to_owned(),
-                })
+                of_any(&mut own.map(|(disk, _)| *disk))
             }
             SourceKind::Sync(_) | SourceKind::Commit(_) => {
-                of_any("dev", &mut places.file_systems.iter().copied())
+                of_any(&mut places.file_systems.iter().copied())
             }
             SourceKind::SyncCall(_) => places.sync_calls.then(|| NO_FILTER.to_owned()),
             SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),

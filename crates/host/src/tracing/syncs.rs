@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::event::{Edge, Event, TraceEventKind};
-use super::traced_request::Owner;
 use iolab_workload::stages::{Journal, PerStage, SyncCounts};
 
 /// A sync of a trial.
@@ -16,8 +15,8 @@ pub struct TracedSync {
     pub end: u64,
     /// Thread that issued the sync and waited for it.
     pub thread: u32,
-    /// Owner whose flush the sync waits for: the disk below, a server, or the thread's own request.
-    pub flusher: Owner,
+    /// Kernel's number of the disk whose flush the sync waits for.
+    pub disk: u32,
     /// Kernel's number of the file system's device; `None` without one.
     pub file_system: Option<u32>,
     /// Inode of the file.
@@ -26,10 +25,11 @@ pub struct TracedSync {
     pub journal: Journal,
 }
 
-/// Period of some activity of an owner; every sync on a disk waits for the disk's flush.
+/// Period of some activity of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
-    pub(super) owner: Owner,
+    /// Kernel's number of the device: of a disk, or of a file system for its journal.
+    pub(super) device: u32,
     /// End of the period, stamp.
     pub(super) end: u64,
     pub(super) start: u64,
@@ -134,18 +134,16 @@ pub(super) fn join_syncs(
     for (sync, call) in syncs.iter().zip(entered) {
         let begin = call.map_or(sync.start, |call| call.begin);
         let end = call.and_then(|call| call.end).unwrap_or(sync.end);
-        let owner = sync.flusher;
-        let flushes = completed(&background.flushes, owner, begin, end);
+        let disk = sync.disk;
+        let flushes = completed(&background.flushes, disk, begin, end);
         let commit = sync
             .file_system
             .filter(|_| sync.journal == Journal::Commits)
-            .map_or(0..0, |own| {
-                completed(&commits, Owner::Disk(own), begin, end)
-            });
-        let metadata = &background.metadata[completed(&background.metadata, owner, begin, end)];
-        let data = &background.data[completed(&background.data, owner, begin, end)];
+            .map_or(0..0, |own| completed(&commits, own, begin, end));
+        let metadata = &background.metadata[completed(&background.metadata, disk, begin, end)];
+        let data = &background.data[completed(&background.data, disk, begin, end)];
         let (journal, writes): (&[Span], [&[Span]; 2]) = match sync.journal {
-            Journal::Absent | Journal::Hidden => (&[], [metadata, data]),
+            Journal::Absent => (&[], [metadata, data]),
             Journal::Commits => (&commits[commit.clone()], [metadata, data]),
             Journal::MetadataWrites => (metadata, [&[], data]),
         };
@@ -171,10 +169,10 @@ pub(super) fn join_syncs(
     joined
 }
 
-/// Numbers of an owner's activities completed within a period; all are in ascending order.
-fn completed(all: &[Span], owner: Owner, from: u64, to: u64) -> Range<usize> {
-    let first = all.partition_point(|span| (span.owner, span.end) <= (owner, from));
-    let end = all.partition_point(|span| (span.owner, span.end) <= (owner, to));
+/// Numbers of a device's activities completed within a period; all are in ascending order.
+fn completed(all: &[Span], device: u32, from: u64, to: u64) -> Range<usize> {
+    let first = all.partition_point(|span| (span.device, span.end) <= (device, from));
+    let end = all.partition_point(|span| (span.device, span.end) <= (device, to));
     first..end.max(first)
 }
 
@@ -231,7 +229,7 @@ fn commits(events: &[Event]) -> Vec<Span> {
                 running.insert(file_system, event.at);
             }
             Edge::End => all.extend(running.remove(&file_system).map(|start| Span {
-                owner: Owner::Disk(file_system),
+                device: file_system,
                 end: event.at,
                 start,
             })),
@@ -322,11 +320,7 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
             | TraceEventKind::Began { .. }
             | TraceEventKind::Commit { .. }
             | TraceEventKind::Woken(_)
-            | TraceEventKind::Runs(_)
-            | TraceEventKind::FileServer { .. }
-            | TraceEventKind::Moved { .. }
-            | TraceEventKind::FuseSend { .. }
-            | TraceEventKind::FuseEnd { .. } => continue,
+            | TraceEventKind::Runs(_) => continue,
         };
         let calls = files.entry((file_system, inode)).or_default();
         let by = (file_system, inode, thread);

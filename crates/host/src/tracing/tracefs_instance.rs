@@ -32,10 +32,9 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Whether instances can be made, and the kernel has these events, as it does since version `since`. Events
-    /// name threads by their numbers in the first PID namespace; in another namespace those numbers mean other
-    /// programs.
-    pub(super) fn check<'a>(events: impl IntoIterator<Item = &'a str>, since: &str) -> Result<()> {
+    /// Whether instances can be made, and the kernel has these events. Events name threads by their numbers in the
+    /// first PID namespace; in another namespace those numbers mean other programs.
+    pub(super) fn check<'a>(events: impl IntoIterator<Item = &'a str>) -> Result<()> {
         if !has_first_pid_namespace(Path::new("/proc")) {
             return Err(Error::usage(
                 "cannot record trace events: in this PID namespace (a container) threads have other numbers than in the events",
@@ -61,7 +60,7 @@ impl Instance {
                 Error::usage(format!(
                     "cannot record trace events: this kernel has no {event}"
                 ))
-                .hint(format!("it needs {since}; measure without trace events"))
+                .hint("it needs Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE; measure without trace events")
             })?;
         }
         Ok(())

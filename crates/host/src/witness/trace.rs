@@ -44,9 +44,6 @@ impl ProgramTracer {
         let mut tracer = Tracer::new(
             &TracedPlaces {
                 disks: all.into_iter().collect(),
-                connections: Vec::new(),
-                servers: Vec::new(),
-                moving: Vec::new(),
                 file_systems: file_systems.iter().map(|one| one.number).collect(),
                 threads: TracedThreads::All,
                 sync_calls: file_systems.iter().any(|one| !one.times_syncs),

@@ -186,25 +186,3 @@ fn a_file_system_without_a_journal_is_said_to_have_none() {
     }));
     insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 µs) at trace=true is spent in flushes of the device's cache. Of the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in flushes of the device's cache. There is no journal.");
 }
-
-#[test]
-fn the_server_of_a_file_system_is_no_device() {
-    let of = |carried_by| {
-        let analysis = analyse(&run(|_, trace| {
-            with_syncs(trace);
-            trace.carried_by = carried_by;
-            trace.journal = Some(Journal::Hidden);
-            trace.stages.sync_journal = None;
-            trace.stages.sync_write = None;
-        }));
-        ["time-by-layer", "syncs-by-layer"].map(|name| text(&named(name, &analysis)))
-    };
-    insta::assert_snapshot!(of(CarriedBy::Server).join("\n"), @"
-    61 % (60 % to 61 %) of the mean service time without syncs (100 µs) at trace=true is spent in the server of the file system (FUSE). Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the server of the file system (FUSE) had answered.
-    71 % (71 % to 71 %) of the mean time of a sync (280 µs) at trace=true is spent in the server of the file system (FUSE). Of the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in the server of the file system (FUSE).
-    ");
-    insta::assert_snapshot!(of(CarriedBy::Both).join("\n"), @"
-    61 % (60 % to 61 %) of the mean service time without syncs (100 µs) at trace=true is spent in the device or the server of the file system. Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the device was done or the server of the file system had answered.
-    71 % (71 % to 71 %) of the mean time of a sync (280 µs) at trace=true is spent in flushes of the device's cache or in the server of the file system. Of the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in flushes of the device's cache or in the server of the file system.
-    ");
-}

@@ -200,7 +200,7 @@ fn traced() -> TraceSummary {
             },
         },
         note: "a note".to_owned(),
-        carried_by: CarriedBy::Server,
+        carried_by: CarriedBy::Layers,
         journal: Some(Journal::Commits),
         stages: PerStage::from_fn(|stage| {
             let from = 12_010 + 10 * stage as u64;

@@ -15,10 +15,8 @@ fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
         end,
         writes: false,
         thread: 7,
-        way: Way::Disk {
-            disk: DISK,
-            sectors: vec![Sectors { first, count }],
-        },
+        disk: DISK,
+        sectors: vec![Sectors { first, count }],
     }
 }
 
@@ -157,7 +155,7 @@ fn no_journal_is_an_answer() {
             start: 200,
             end: 300,
             thread: 7,
-            flusher: Owner::Disk(DISK),
+            disk: DISK,
             file_system: None,
             inode: 1,
             journal,

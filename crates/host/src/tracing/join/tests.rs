@@ -14,10 +14,8 @@ fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
         end,
         writes: false,
         thread: 7,
-        way: Way::Disk {
-            disk: DISK,
-            sectors: vec![Sectors { first, count }],
-        },
+        disk: DISK,
+        sectors: vec![Sectors { first, count }],
     }
 }
 
@@ -157,104 +155,6 @@ fn requests_of_others_are_counted_and_join_nothing() {
     assert_eq!((counts(&joined).joined, counts(&joined).others), (1, 3));
 }
 
-fn sent(at: u64, number: u64, transfer: Transfer, message: u32, thread: u32) -> Event {
-    let kind = TraceEventKind::FuseSend {
-        connection: 39,
-        number,
-        transfer,
-        message,
-        thread,
-    };
-    Event { at, kind }
-}
-
-fn answered(at: u64, number: u64, message: u32) -> Event {
-    let kind = TraceEventKind::FuseEnd {
-        connection: 39,
-        number,
-        message,
-    };
-    Event { at, kind }
-}
-
-fn to_fuse(start: u64, end: u64, writes: bool, bytes: u32) -> TracedRequest {
-    TracedRequest {
-        writes,
-        way: Way::Fuse {
-            connection: 39,
-            bytes,
-            order: start as u32,
-        },
-        ..request(start, end, 0, 0)
-    }
-}
-
-#[test]
-fn fuse_requests_match_by_thread_transfer_and_bytes() {
-    let events = [
-        sent(110, 2, Transfer::Read, 80, 7),
-        // Another program reads as much.
-        sent(112, 4, Transfer::Read, 80, 8),
-        answered(150, 4, 4112),
-        answered(180, 2, 4112),
-        Event {
-            at: 185,
-            kind: TraceEventKind::Woken(7),
-        },
-        Event {
-            at: 195,
-            kind: TraceEventKind::Runs(7),
-        },
-        // A write in two parts, with a look-up in between.
-        sent(210, 6, Transfer::Write, 80 + 4096, 7),
-        answered(240, 6, 24),
-        sent(245, 8, Transfer::Other, 48, 7),
-        answered(248, 8, 16),
-        sent(250, 10, Transfer::Write, 80 + 4096, 7),
-        answered(280, 10, 24),
-        // An answer without its request, and a sync.
-        answered(290, 1, 16),
-        // A sync of another thread, which this one does not wait for.
-        sent(305, 11, Transfer::Flush, 56, 8),
-        sent(310, 12, Transfer::Flush, 56, 7),
-        answered(380, 12, 16),
-        answered(390, 11, 16),
-        // A short answer.
-        sent(410, 14, Transfer::Read, 80, 7),
-        answered(480, 14, 16 + 512),
-    ];
-    let requests = [
-        to_fuse(100, 200, false, 4096),
-        to_fuse(200, 300, true, 8192),
-        to_fuse(400, 500, false, 4096),
-    ];
-    let sync = TracedSync {
-        start: 300,
-        end: 400,
-        thread: 7,
-        flusher: Owner::Thread(7),
-        file_system: None,
-        inode: 2,
-        journal: iolab_workload::stages::Journal::Hidden,
-    };
-    let joined = join(&requests, &[sync], &events);
-    let read = joined.stages[0].expect("joined");
-    let passed = Stage::PASSED.map(|stage| read[stage]);
-    assert_eq!(passed, [10, 0, 70, 5, 10, 5]);
-    let write = joined.stages[1].expect("joined");
-    assert_eq!(
-        (write.admission, write.device, write.delivery),
-        (10, 70, 20)
-    );
-    assert_eq!(joined.stages[2], None);
-    assert_eq!(joined.syncs.stages[0].sync_flush, 70);
-    assert_eq!(joined.syncs.counts([0]).flushes, 1);
-    let counts = joined.counts(0..3, [0]);
-    assert_eq!((counts.joined, counts.unjoined, counts.split), (2, 1, 1));
-    // Others: another thread's, a look-up, one whose sending was not seen, a short one.
-    assert_eq!((counts.carried, counts.others, counts.flushes), (3, 4, 2));
-}
-
 /// Concurrent requests of a trial, each split into parts at random moments.
 fn streams() -> impl Strategy<Value = (Vec<TracedRequest>, Vec<Event>)> {
     let one = (
@@ -313,64 +213,4 @@ proptest! {
         }
         prop_assert_eq!(counts(&joined).joined + counts(&joined).unjoined, requests.len() as u64);
     }
-}
-
-/// Concurrent requests: messages are in the order of issue, whatever the order of the answers.
-#[test]
-fn concurrent_fuse_requests_match_by_issue_order() {
-    let in_flight = |start, end, order, bytes| TracedRequest {
-        way: Way::Fuse {
-            connection: 39,
-            bytes,
-            order,
-        },
-        ..to_fuse(start, end, false, bytes)
-    };
-    // Listed in completion order.
-    let requests = [
-        in_flight(100, 200, 1, 4096),
-        in_flight(100, 200, 0, 8192),
-        in_flight(200, 260, 2, 4096),
-    ];
-    let events = vec![
-        sent(110, 2, Transfer::Read, 80, 7),
-        sent(120, 4, Transfer::Read, 80, 7),
-        sent(125, 5, Transfer::Other, 48, 7),
-        sent(130, 6, Transfer::Read, 80, 7),
-        answered(140, 6, 4112),
-        answered(150, 5, 16),
-        answered(160, 4, 4112),
-        answered(190, 2, 4112),
-        sent(210, 8, Transfer::Read, 80, 7),
-        answered(250, 8, 4112),
-    ];
-    let parts = |events: &[Event]| -> Vec<Option<(u64, u64)>> {
-        let joined = join(&requests, &[], events);
-        let stages = joined.stages.iter();
-        stages
-            .map(|stages| stages.map(|own| (own.admission, own.device)))
-            .collect()
-    };
-    assert_eq!(
-        parts(&events),
-        [Some((30, 10)), Some((10, 80)), Some((10, 40))]
-    );
-    // Without one message, no request's messages are known, except for a request that was alone in flight.
-    let without = |number: usize| {
-        let mut events = events.clone();
-        events.remove(number);
-        parts(&events)
-    };
-    assert_eq!(without(1), [None, None, Some((10, 40))]);
-    assert_eq!(without(6), [None, None, Some((10, 40))]);
-    assert_eq!(
-        without(9),
-        [Some((30, 10)), Some((10, 80)), None],
-        "not answered"
-    );
-    // One message too many has the same effect.
-    let mut more = events.clone();
-    more.insert(4, sent(135, 10, Transfer::Read, 80, 7));
-    more.insert(9, answered(195, 10, 4112));
-    assert_eq!(parts(&more), [None, None, Some((10, 40))]);
 }

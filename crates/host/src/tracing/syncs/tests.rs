@@ -13,7 +13,7 @@ fn sync(start: u64, end: u64, thread: u32) -> TracedSync {
         start,
         end,
         thread,
-        flusher: Owner::Disk(DISK),
+        disk: DISK,
         file_system: Some(FILE_SYSTEM),
         inode: 12,
         journal: Journal::Commits,
@@ -22,7 +22,7 @@ fn sync(start: u64, end: u64, thread: u32) -> TracedSync {
 
 fn span(start: u64, end: u64) -> Span {
     Span {
-        owner: Owner::Disk(DISK),
+        device: DISK,
         end,
         start,
     }

@@ -7,7 +7,7 @@ use iolab_workload::table;
 
 const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
 const SPLIT: &str = "joined requests that were several to the device";
-const CARRIED: &str = "requests of the disk (or to a server) that carried the trial's requests, requests of others (the file system's too), and flushes of its cache (or syncs and COMMITs that the server was asked for); `flush_waits` are requests that transfer nothing and wait for a flush. For a disk their sum equals the sum of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
+const CARRIED: &str = "requests of the disk that carried the trial's requests, requests of others (the file system's too), and flushes of its cache; `flush_waits` are requests that transfer nothing and wait for a flush. Their sum equals the sum of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
 const SYNCS: &str = "syncs that followed writes, or that writes carried out themselves; the journal commits that these waited for, and the ones that several waited for; likewise for flushes";
 const LOST: &str = "events that the kernel had no room for";
 const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. The columns `sync_...` describe a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
@@ -42,9 +42,9 @@ pub fn stages() -> Vec<Column<Sample>> {
         number!("sync_flushes", Sample, traced?.counts.syncs.flushes).doc(SYNCS);
         number!("shared_flushes", Sample, traced?.counts.syncs.shared_flushes).doc(SYNCS);
         word!("trace_journal", Sample, traced?.journal?, Journal)
-            .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: a server has it, if there is one");
+            .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, or by the device's `metadata-writes`");
         word!("trace_carrier", Sample, traced?.carried_by, CarriedBy)
-            .doc("what has a request in the stage `device`: a `disk`, `layers` that stand on others (device mapper, md) with the disks below, the `server` of a file system in user space, a `file-server` with its network (NFS), or `both`: several of these, of groups");
+            .doc("what has a request in the stage `device`: a `disk`, `layers` that stand on others (device mapper, md) with the disks below, or `both`, of groups");
     };
     let stages = [
         stage!(admission),

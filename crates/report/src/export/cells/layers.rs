@@ -89,7 +89,7 @@ pub(super) fn stages<'a>() -> Columns<'a> {
     columns.push(
         DataColumn::text(
             "trace_carrier",
-            "what has a request in the stage device: a disk, layers with the disks below them (device mapper, md), the server of a file system in user space (FUSE), a file server with its network (NFS), or several of these, of groups",
+            "what has a request in the stage device: a disk, layers with the disks below them (device mapper, md), or both, of groups",
             |row: &ExportedCell<'_>| Some(row.cell.stages.as_ref()?.carried_by.name().to_owned()),
         )
         .one_of(CarriedBy::NAMES),

@@ -44,7 +44,7 @@ fn journal_of(counts: JournalledSyncs) -> String {
             counted(counts.commits, "journal commit"),
             counts.shared_commits
         ),
-        Journal::MetadataWrites | Journal::Hidden => String::new(),
+        Journal::MetadataWrites => String::new(),
     }
 }
 
@@ -66,56 +66,30 @@ fn what(stage: Stage, carried_by: CarriedBy) -> String {
             "the layers of the target (device mapper, md) and the disks below them",
             "these layers were done",
         ),
-        CarriedBy::Server => (
-            "the server of the file system (FUSE)",
-            "the server of the file system (FUSE) had answered",
-        ),
-        CarriedBy::FileServer => (
-            "the file server and the network (NFS)",
-            "the file server (NFS) had answered",
-        ),
         CarriedBy::Both => (
-            "the device or the server of the file system",
-            "the device was done or the server of the file system had answered",
+            "the device or the layers of the target",
+            "the device or the layers of the target were done",
         ),
     };
     match stage {
-        Stage::Admission => match carried_by {
-            CarriedBy::Disk | CarriedBy::Layers => "before the block layer has the request (file system, I/O limits, waiting for a free tag)".to_owned(),
-            CarriedBy::Server => format!("before {carrier} is sent the request"),
-            CarriedBy::FileServer => "before the request is sent to the file server (NFS)".to_owned(),
-            CarriedBy::Both => format!("before the request is on its way to {carrier}"),
-        },
+        Stage::Admission => "before the block layer has the request (file system, I/O limits, waiting for a free tag)".to_owned(),
         Stage::Queue => "in the scheduler's queue".to_owned(),
         Stage::Device => format!("in {carrier}"),
         Stage::Delivery => format!("after {done}"),
         Stage::Completion => match carried_by {
             CarriedBy::Disk => "between the end of the device's work and the wake-up of the thread".to_owned(),
-            CarriedBy::Layers | CarriedBy::Server | CarriedBy::FileServer | CarriedBy::Both => format!("after {done} and before the wake-up of the thread"),
+            CarriedBy::Layers | CarriedBy::Both => format!("after {done} and before the wake-up of the thread"),
         },
         Stage::CpuWait => format!("waiting for a CPU after {done}"),
         Stage::Reaping => format!("in the thread after {done}"),
         Stage::SyncAdmission => "before the file system has the sync".to_owned(),
-        Stage::SyncHost => match carried_by {
-            CarriedBy::Disk | CarriedBy::Layers => "in the kernel while neither the journal nor the device is at work for it".to_owned(),
-            CarriedBy::Server => "in the kernel before the server of the file system (FUSE) is asked for it".to_owned(),
-            CarriedBy::FileServer => "in the kernel while the file server (NFS) does not commit data for it".to_owned(),
-            CarriedBy::Both => "in the kernel while none of journal, device and server is at work for it".to_owned(),
-        },
+        Stage::SyncHost => "in the kernel while neither the journal nor the device is at work for it".to_owned(),
         Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)".to_owned(),
         Stage::SyncJournal => "in the journal".to_owned(),
         Stage::SyncFlush => match carried_by {
             CarriedBy::Disk => "in flushes of the device's cache".to_owned(),
-            CarriedBy::Layers => "in flushes through the layers of the target, to the caches of the disks".to_owned(),
-            CarriedBy::Server => format!("in {carrier}"),
-            CarriedBy::FileServer => "while the file server (NFS) commits data".to_owned(),
-            CarriedBy::Both => "in flushes of the device's cache or in the server of the file system".to_owned(),
+            CarriedBy::Layers | CarriedBy::Both => "in flushes through the layers of the target, to the caches of the disks".to_owned(),
         },
-        Stage::SyncDelivery => match carried_by {
-            CarriedBy::Disk | CarriedBy::Layers => "between the end of the last flush, commit or write and the return to the thread".to_owned(),
-            CarriedBy::Server => format!("between the answer of {carrier} and the return to the thread"),
-            CarriedBy::FileServer => "between the answer of the file server (NFS) and the return to the thread".to_owned(),
-            CarriedBy::Both => "between the end of the last flush, commit, write or answer and the return to the thread".to_owned(),
-        },
+        Stage::SyncDelivery => "between the end of the last flush, commit or write and the return to the thread".to_owned(),
     }
 }

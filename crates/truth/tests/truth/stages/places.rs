@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use iolab_truth::device::{loop_over, mounted, zram};
 use iolab_truth::files::{MIB, hole, noise};
 use iolab_truth::iolab::told;
+use iolab_truth::served::ServedModel;
 use iolab_truth::system::{run as carry_out, unless_missing};
 use iolab_truth::{Made, Scene};
 
@@ -171,81 +172,36 @@ fn groups_on_disks_of_both_kinds() {
     }
 }
 
-fn on_btrfs(profile: &str) -> Made<(Scene, PathBuf)> {
-    let (scene, device) = over_loop(400 * MIB)?;
-    let make = ["mkfs.btrfs", "-q", "-f", "-d", profile];
-    let at = mounted(&scene, &device, &make, "noatime")?;
-    Ok((scene, at))
-}
-
+/// A file without a place on one disk is refused, with the reason and a remedy.
 #[test]
-fn a_file_on_btrfs() {
+fn other_file_systems_are_refused_with_a_reason() {
     let _alone = alone();
-    is_traced(on_btrfs("single"), true);
-}
-
-#[test]
-fn duplicated_btrfs_data_is_refused_with_a_reason() {
-    let _alone = alone();
-    let Some((scene, at)) = unless_missing(on_btrfs("dup")) else {
-        return;
-    };
-    let Some(seen) = traced(&scene, &at, &[]) else {
-        return;
-    };
-    assert_eq!(seen.code, Some(2), "{}", seen.text);
-    assert!(seen.says("more than once"), "{}", seen.text);
-}
-
-/// The place of a read among writes cannot be determined later.
-#[test]
-fn reads_among_writes_on_btrfs_are_refused() {
-    let _alone = alone();
-    let Some((scene, at)) = unless_missing(on_btrfs("single")) else {
-        return;
-    };
-    let Some(seen) = traced(&scene, &at, &["--set", "read_percent=50"]) else {
-        return;
-    };
-    assert_eq!(seen.code, Some(2), "{}", seen.text);
-    assert!(
-        seen.says("writes each block to a new place"),
-        "{}",
-        seen.text
-    );
-}
-
-/// Writes have the places that btrfs chose: with checksums, through the page cache, without these, and where
-/// blocks stay.
-#[test]
-fn writes_on_btrfs() {
-    let _alone = alone();
-    for options in ["noatime", "noatime,nodatasum", "noatime,nodatacow"] {
-        let made = over_loop(400 * MIB).and_then(|(scene, device)| {
-            let make = ["mkfs.btrfs", "-q", "-f", "-d", "single"];
-            let at = mounted(&scene, &device, &make, options)?;
-            Ok((scene, at))
-        });
-        let Some((scene, at)) = unless_missing(made) else {
+    let served = Scene::new().and_then(|scene| {
+        let at = scene.subfolder("model")?;
+        let memory = "title = \"fast\"\nsource = []\n[model]\nmemory = 67_108_864\n";
+        std::fs::write(scene.folder().join("model.toml"), memory).expect("a file");
+        let model = ServedModel::begin(&scene, "model.toml", &at, &[])?;
+        let file = model.file();
+        Ok((scene, Some(model), file))
+    });
+    let btrfs = over_loop(400 * MIB).and_then(|(scene, device)| {
+        let at = mounted(&scene, &device, &["mkfs.btrfs", "-q", "-f"], "noatime")?;
+        Ok((scene, None, at))
+    });
+    for (made, why) in [
+        (served, "a process serves its file system (FUSE)"),
+        (btrfs, "btrfs writes each block to a new place"),
+    ] {
+        let Some((scene, _model, at)) = unless_missing(made) else {
+            continue;
+        };
+        let Some(seen) = traced(&scene, &at, &[]) else {
             return;
         };
-        for more in [
-            ["--depth", "1", "--set", "backend=psync,io_uring"],
-            ["--depth", "16", "--set", "backend=libaio,pool"],
-        ] {
-            let writes = [&["--set", "read_percent=0"], &more[..]].concat();
-            let Some(seen) = traced(&scene, &at, &writes) else {
-                return;
-            };
-            let name = format!("{options} {more:?}: {}", seen.text);
-            assert_eq!(seen.code, Some(0), "{name}");
-            assert_eq!(seen.cells.len(), 2, "{name}");
-            for cell in &seen.cells {
-                assert_eq!(cell["unjoined_share_max"], 0.0, "{name}");
-                assert!(cell["stage_device_mean_ns"].as_f64() > Some(0.0), "{name}");
-            }
-            let run = scene.folder().join("read-size.iolab");
-            std::fs::remove_file(run).expect("the next run has the same name");
+        assert_eq!(seen.code, Some(2), "{}", seen.text);
+        for said in [why, "leave trace out"] {
+            assert!(seen.says(said), "{said}: {}", seen.text);
         }
+        assert!(seen.samples.is_empty(), "{}", seen.text);
     }
 }

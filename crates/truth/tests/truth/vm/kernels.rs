@@ -8,7 +8,7 @@ use iolab_truth::vm::image::Image;
 use serde_json::Value;
 
 use super::lab::disk;
-use super::nfs::{tells_sent_from_kept, traces_a_server};
+use super::nfs::tells_sent_from_kept;
 use super::pair::{VERSIONS, hosts_of};
 use super::witness::tells_what_a_server_sent;
 use crate::stage::in_guests;
@@ -107,8 +107,8 @@ fn tracing_kernel_reports_a_file_servers_traffic() {
     knows_file_servers("bookworm-backports", "6.12.");
 }
 
-/// A file server's traffic is distinguished from its client's cache, for trials and for programs. Direct reads
-/// are traced, and buffered ones refused.
+/// A file server's traffic is distinguished from its client's cache, for trials and for programs. A trace is
+/// refused.
 #[track_caller]
 fn knows_file_servers(suite: &str, kernel: &str) {
     let _one = one_kernel();
@@ -119,13 +119,14 @@ fn knows_file_servers(suite: &str, kernel: &str) {
     assert!(is.starts_with(kernel), "{is}");
     tells_sent_from_kept(&mut hosts);
     tells_what_a_server_sent(&mut hosts);
-    traces_a_server(&mut hosts);
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
-    let answer = hosts
-        .iolab("run read-random /mnt/n --size 4M --set cache=cold --set trace=true -o run.iolab");
+    let answer =
+        hosts.iolab("run read-random /mnt/n --size 4M --direct --set trace=true -o run.iolab");
     assert_eq!(answer.code, Some(2), "{}", answer.stdout);
     assert!(
-        answer.stderr.contains("set cache=direct"),
+        answer
+            .stderr
+            .contains("a file server serves its file system (NFS)"),
         "{}",
         answer.stderr
     );

@@ -59,51 +59,6 @@ pub(super) fn tells_sent_from_kept(hosts: &mut Hosts) {
     }
 }
 
-/// The client's requests are the trial's: each is joined, and the time of server and network is the device's
-/// stage. Requests larger than `rsize` and `wsize` become several.
-#[test]
-fn trace_on_a_mount_shows_the_servers_time() {
-    let Some(mut hosts) = servers() else { return };
-    traces_a_server(&mut hosts);
-}
-
-#[track_caller]
-pub(super) fn traces_a_server(hosts: &mut Hosts) {
-    for (version, what) in VERSIONS {
-        hosts.mount(2, "/mnt/n", &format!("-o rsize=65536,wsize=65536 {what}"));
-        for (settings, split) in [
-            ("--bs 4k --set backend=psync", false),
-            (
-                "--bs 4k --depth 8 --set backend=libaio,io_uring --set read_percent=50",
-                false,
-            ),
-            ("--bs 256k --set read_percent=0 --set sync=each", true),
-        ] {
-            let line = format!(
-                "run read-random /mnt/n --size 4M --direct --time .3 --budget 1 --set trace=true {settings} -o run.iolab"
-            );
-            let answer = hosts.iolab(&line);
-            let all = format!("{version} {settings}: {}{}", answer.stdout, answer.stderr);
-            assert_eq!(answer.code, Some(0), "{all}");
-            for sample in hosts.samples(2, "--stages") {
-                assert_eq!(sample["unjoined_requests"], 0, "{all}\n{sample:#}");
-                assert_eq!(sample["trace_carrier"], "file-server", "{all}\n{sample:#}");
-                let [joined, carrying] =
-                    ["joined_requests", "carrying_requests"].map(|name| number(&sample, name));
-                assert_eq!(
-                    carrying,
-                    joined * if split { 4 } else { 1 },
-                    "{all}\n{sample:#}"
-                );
-                let device = sample["stage_device_mean_ns"].as_f64();
-                assert!(device > Some(0.0), "{all}\n{sample:#}");
-                assert!(sample["stage_queue_mean_ns"].is_null(), "{all}\n{sample:#}");
-            }
-        }
-        hosts.shell(2, "umount /mnt/n");
-    }
-}
-
 /// A loop device over a served file: its bytes come over the network too, or from the client's cache.
 #[test]
 fn loop_device_over_a_served_file_uses_network() {
