@@ -33,7 +33,7 @@ pub struct Answers<'a> {
 enum Given<'a> {
     /// To a requirement, from the runs of its workloads.
     Fit(Fitness),
-    /// Of a single run.
+    /// Answer of a single run.
     Run(OfRun<'a>),
 }
 
@@ -199,7 +199,8 @@ impl Given<'_> {
 }
 
 impl OfRun<'_> {
-    /// A note that the run is incomplete; what follows, behind [`SO_FAR`], is not the answer. `None` where it is complete.
+    /// A note in front of [`SO_FAR`] that the run is incomplete, so that the sentence after it is not the
+    /// answer. `None` for a complete run.
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(

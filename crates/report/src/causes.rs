@@ -1,4 +1,4 @@
-//! What `iolab why` prints: the difference that is explained, what is tried, and what that showed.
+//! Text of `iolab why`: the difference to explain, what is tried, and the result.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::input::Input;
 use crate::layout::{cut, paragraph};
 use crate::ratio::{times, times_of};
 
-/// The least time of filling that is told, ns: less is a small part of any budget.
+/// Shortest time of filling that is reported, ns; less is a small part of any budget.
 const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
 /// A difference in words: `throughput at pattern=rand is 1/81 of that at pattern=seq (bs=4KiB)`.
@@ -90,7 +90,7 @@ fn of_tail(run: &Analysis, phenomenon: &Phenomenon, tail: &Tail) -> String {
     )
 }
 
-/// That the run itself names the cause: its two cells differ in a suspect and in nothing else.
+/// States that the two cells differ in one suspect and in nothing else, so that the run itself shows the cause.
 pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) -> String {
     format!(
         "{}. The two cells differ in {} and in nothing else: the run itself shows the cause.",
@@ -173,9 +173,12 @@ pub const CAUSE_LINES_MAX: usize = 10;
 /// The columns of a screen on which it has no more.
 const COLUMNS: u16 = 80;
 
-/// What a run shows that was made to explain a difference, on [`CAUSE_LINES_MAX`] lines at most: whether that is there again and what of it is not
-/// explained, causes with their shares, what is cleared, what was not tried. Where there are many suspects, their reasons and small shares are
-/// left out, then what the answer has said, and then all but their names.
+/// The answer of a run that was made to explain a difference, on at most [`CAUSE_LINES_MAX`] lines. It says
+/// whether the difference was reproduced, which share is not explained, and names causes with their shares,
+/// cleared suspects and untried ones.
+///
+/// With many suspects, details go in this order: reasons and small shares, then what the answer has already
+/// said, then everything but the names.
 pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
     let details = [
         Detail::Full,

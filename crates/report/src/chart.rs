@@ -18,7 +18,7 @@ pub struct Style {
 
 /// Shortest bar of full length, in columns.
 const BAR_MIN: usize = 8;
-/// Columns left of the bars where no label fits beside one.
+/// Width of the labels, in columns, if no label fits next to a bar.
 const LABEL_MIN: usize = 2;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
@@ -250,7 +250,7 @@ impl Layout {
     }
 }
 
-/// What stands for a value of the device, and for another one.
+/// Characters for a value from the device, and for any other value.
 fn marks(scale: Scale, ascii: bool) -> (char, char) {
     match (scale, ascii) {
         (Scale::Linear { .. }, true) => ('#', '.'),
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wide_range_is_drawn_on_a_log_scale() {
+    fn wide_range_is_drawn_on_a_log_scale() {
         let of = |values: &[f64]| Scale::of(values, Response::Throughput);
         assert_eq!(of(&[1.0, 100.0]), Scale::Linear { most: 100.0 });
         assert!(matches!(of(&[1.0, 101.0]), Scale::Log { .. }));

@@ -88,7 +88,7 @@ pub(crate) fn objects(cell: &CellAnalysis) -> Value {
     of(cell).iter().map(object).collect()
 }
 
-/// What JSON Schema says of such an object.
+/// JSON schema of such an object.
 pub(crate) fn schema() -> Value {
     row_schema(&data_columns(), &[])
 }

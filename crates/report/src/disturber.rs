@@ -1,4 +1,4 @@
-//! What disturbs trials, in words.
+//! Disturbances of trials, in words.
 
 use iolab_analysis::imbalance::{Disturber, Imbalance};
 use iolab_workload::quantity::{digits, format_percent};
@@ -25,8 +25,8 @@ pub(crate) fn extent(disturber: Disturber, value: f64) -> String {
     }
 }
 
-/// What differs between two sides, with the values of each: `other traffic on the device, 0 % with it, 20 % to 30 % without it`. `base` and
-/// `new` say which side it is.
+/// The difference between two sides with the values of each: `other traffic on the device, 0 % with it, 20 % to
+/// 30 % without it`. `base` and `new` name the sides.
 pub(crate) fn of_both(found: &Imbalance, base: &str, new: &str) -> String {
     let Imbalance {
         what,

@@ -1,4 +1,4 @@
-//! Which run and which cell a row of an export is of.
+//! Fields that identify the run and the cell of an exported row.
 
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::runs::RunName;
@@ -48,7 +48,7 @@ pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
     },
 ];
 
-/// Which run a row is of: `run`, `file`, `host` and `run_started_utc`.
+/// Fields that identify the run of a row: `run`, `file`, `host` and `run_started_utc`.
 pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
     RUN_COLUMNS.map(|column| optional_text(column.name, (column.value)(run)))
 }

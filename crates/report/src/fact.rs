@@ -7,7 +7,8 @@ use iolab_workload::quantity::{exact_size, significant};
 /// A unit at the end of a key, and a value with it.
 type Unit = (&'static str, fn(f64) -> String);
 
-/// The units. Limits in requests per second keep theirs in the name, which else would be that of a limit in bytes.
+/// Units by the ending of a name. Limits in requests per second keep their unit in the name, which distinguishes
+/// them from limits in bytes.
 const UNITS: [Unit; 7] = [
     ("_bytes", |bytes| exact_size(bytes as u64)),
     ("_kib", |kib| exact_size((kib * 1024.0) as u64)),
@@ -118,7 +119,7 @@ mod tests {
         ");
     }
 
-    /// Two facts of one name could not be told apart.
+    /// Two facts with one name could not be distinguished.
     #[test]
     fn each_fact_has_a_name_of_its_own() {
         let mut names: Vec<String> = ALL.iter().map(|entry| name(entry.name)).collect();

@@ -42,7 +42,7 @@ pub struct Asked {
     pub name: String,
     /// The question, one line.
     pub question: String,
-    /// What the answer does not cover.
+    /// Limits of the answer: aspects that it does not cover.
     pub not: String,
     /// How long each workload loads the storage.
     pub hold: Duration,
@@ -92,7 +92,7 @@ pub struct WorkloadResult {
 enum Rank {
     /// Without it the answer would be another one.
     Decides,
-    /// What was run.
+    /// Describes the load that was run.
     Described,
     /// Anything else.
     Other,
@@ -183,7 +183,8 @@ impl Fitness {
             .collect()
     }
 
-    /// What is missing of the measurement, and what the user does about it: without that there is no answer, so that no text leaves it out.
+    /// Steps that a user has to take for a complete measurement. They decide whether there is an answer, so no
+    /// text leaves them out.
     pub(crate) fn to_do(&self) -> Vec<ToDo> {
         let of = |measured: Measured| -> Vec<&str> {
             let own = self.found.iter().filter(|one| one.measured == measured);
@@ -218,7 +219,8 @@ impl Fitness {
         all
     }
 
-    /// What was run, why the answer is no or unknown, and what it does not cover: what decides the answer comes first.
+    /// Remarks on the load that was run, on why the answer is no or unknown, and on what it does not cover.
+    /// Those that decide the answer come first.
     pub(crate) fn remarks(&self) -> Vec<Remark> {
         let ran = self.ran().into_iter();
         let ran = ran.map(|text| Remark {
@@ -302,7 +304,7 @@ impl Fitness {
         ]
     }
 
-    /// Why the answer is no or unknown, and what would change it.
+    /// Reasons why the answer is no or unknown, and what would change it.
     fn reasons(&self) -> Vec<Remark> {
         let mut reasons = Vec::new();
         let whole = self.answer();
@@ -432,8 +434,8 @@ impl Fitness {
     }
 }
 
-/// How many of these paragraphs fit into this number of lines, beside one that counts the others: the first that decides the answer does in
-/// any case.
+/// Number of remarks that fit into `room` lines, including a line that counts the rest. The first always fits if
+/// it decides the answer.
 fn fitting(all: &[Remark], room: usize) -> usize {
     let mut used = 0;
     let fit = all.iter().enumerate().take_while(|(shown, remark)| {

@@ -2,7 +2,8 @@
 
 use iolab_analysis::analysis::Flag;
 
-/// What a flag means for the numbers of several runs, without a full stop. Flags that are shown with each cell only have their name.
+/// Meaning of a flag for the numbers of several runs, without a full stop. Flags that are shown with each cell
+/// have only their name.
 pub(crate) fn in_words(flag: Flag) -> &'static str {
     match flag {
         Flag::PageCache => "bytes from the page cache",

@@ -15,7 +15,7 @@ use crate::findings::sentences::foreseen;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
-/// What carries out trials.
+/// Executor of the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// Requests of iolab to storage.
@@ -26,7 +26,7 @@ pub enum By {
     Model,
 }
 
-/// What a row of the table says.
+/// A row of the table, before it is formatted.
 #[derive(Clone)]
 struct Row {
     name: String,
@@ -96,7 +96,7 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
         column(time, 0, &|row| match row.time.0 {
             Some(least) if least < row.time.1 => {
                 let (least, most) = (rough_duration(least), rough_duration(row.time.1));
-                // Each trial takes time beside its I/O, which bounds of rounds do not count.
+                // Each trial takes time in addition to its I/O, which bounds of rounds do not count.
                 match least == most {
                     true => format!("about {most}"),
                     false if row.has_rounds => format!("about {least} to {most}"),
@@ -130,7 +130,7 @@ pub fn written(forecast: &Forecast) -> String {
     in_words(forecast.writes_at(ASSUMED_RATE)) + trimmed(forecast.trims)
 }
 
-/// What is said of trims behind the bytes that are written.
+/// Clause on trims, to follow the bytes that are written.
 fn trimmed(trims: bool) -> &'static str {
     match trims {
         true => ", besides trims (discards) of blocks in their regions",
@@ -138,9 +138,9 @@ fn trimmed(trims: bool) -> &'static str {
     }
 }
 
-/// What preconditioning does to targets of this medium, `None` where they are not known or differ, of which none or some are NVMe
-/// namespaces (`has_namespace`):
-/// `trims (discards) 16 MiB and writes 32 MiB in 0.1 s at 3 GB/s (trim+seq:2)`; `None` where it does nothing.
+/// Description of the preconditioning of targets of this medium: `trims (discards) 16 MiB and writes 32 MiB in
+/// 0.1 s at 3 GB/s (trim+seq:2)`. `None` if it does nothing. `medium` is `None` if the media are unknown or
+/// differ; `has_namespace` says whether some target is an NVMe namespace.
 pub fn preconditioning(
     forecast: &Forecast,
     medium: Option<Medium>,
@@ -186,7 +186,8 @@ pub fn preconditioning(
     ))
 }
 
-/// What the trials and times of forecasts leave out: writing out what trials leave in caches; `None` where there is nothing to be left.
+/// Note that trials and times of the forecasts exclude writing out what trials leave in caches; `None` if no
+/// trial leaves writes there.
 pub fn write_out(forecasts: &[Forecast]) -> Option<&'static str> {
     let mut leaving = forecasts.iter().filter(|forecast| forecast.leaves_writes);
     let first = leaving.next()?;
@@ -200,8 +201,8 @@ pub fn write_out(forecasts: &[Forecast]) -> Option<&'static str> {
     })
 }
 
-/// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened, which is
-/// of this medium and has this many usable bytes, if known; `None` without a standard.
+/// The test of a standard that a plan follows, with its known deviations; `None` without a standard. The target
+/// is not open yet: `medium` and `bytes`, its usable size, are `None` if unknown.
 pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Option<String> {
     let experiment = plan.experiment();
     let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();

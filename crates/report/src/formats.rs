@@ -36,7 +36,7 @@ macro_rules! formats {
                 }
             }
 
-            /// What writes it.
+            /// The writer of the format.
             pub fn writer(self) -> Writer {
                 match self {
                     $(Self::$format => $writer,)+

@@ -34,7 +34,7 @@ pub(crate) struct FirstNumber<'a> {
     interval: Option<(f64, f64)>,
     /// Half-width of that over the median.
     precision: Option<f64>,
-    /// What bars of the same length are measured in: `MB/s`, `IOPS` or `ns`.
+    /// Unit of the bars, which are comparable if it is equal: `MB/s`, `IOPS` or `ns`.
     scale: &'static str,
 }
 
@@ -332,7 +332,7 @@ mod tests {
     use crate::input::Input;
 
     #[test]
-    fn targets_are_told_apart_by_what_they_do_not_share() {
+    fn targets_are_named_by_their_distinct_parts() {
         for (all, own) in [
             (["/mnt/disks/a", "/mnt/disks/b"], ["a", "b"]),
             (["/mnt/a", "/mnt/a/b"], ["a", "a/b"]),
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Sequential reads, of which those of this size are disturbed.
+    /// Sequential reads, of which this size is disturbed.
     fn reads(disturbed: Option<&str>) -> Input {
         let mut record: RunRecord = record("read-size", &["bs"]);
         for (size, mb_s) in [("4KiB", 100.0), ("64KiB", 400.0), ("1MiB", 900.0)] {
@@ -360,7 +360,7 @@ mod tests {
 
     /// The page is judged by its findings too, the picture by nothing but the numbers in it.
     #[test]
-    fn a_picture_is_trusted_as_far_as_its_own_numbers() {
+    fn trust_in_picture_covers_only_its_own_numbers() {
         let judged = |disturbed| {
             let inputs = [reads(disturbed)];
             let overview = Overview::new(&inputs);

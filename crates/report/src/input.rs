@@ -12,17 +12,17 @@ use iolab_workload::quantity::counted;
 /// A run file that was read.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// Where it lies.
+    /// Path of the run file.
     pub path: PathBuf,
     /// Its analysed content.
     pub run: AnalysedRun,
     /// Its interpretation.
     pub interpretation: Interpretation,
-    /// What its trials did over their time; empty unless [`Input::shows_inside`] holds and it was read.
+    /// Series within its trials; empty unless [`Input::shows_inside`] holds and they were read.
     pub inside: InsideTrials,
 }
 
-/// What trials did over their time.
+/// Throughput and latencies within trials.
 #[derive(Debug, Clone, Default)]
 pub struct InsideTrials {
     /// Their throughput.

@@ -124,7 +124,7 @@ impl Grid {
         }
     }
 
-    /// The same without a column.
+    /// Removes a column.
     pub(crate) fn remove(&mut self, column: usize) {
         self.headings.remove(column);
         self.dispensable.remove(column);
@@ -306,8 +306,8 @@ fn words_and_commands(text: &str) -> Vec<&str> {
     }
 }
 
-/// Where the command ends with which a text begins: after its closing quotation mark, or else at the first punctuation that nothing
-/// quotes.
+/// Position at which the command at the beginning of a text ends: after its closing quotation mark, or else at
+/// the first punctuation that nothing quotes.
 fn command_end(text: &str) -> Option<usize> {
     let command = text.trim_start_matches(['(', '\'', '`']);
     let mark = &text[..text.len() - command.len()];
@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_table_is_a_command_of_latex() {
+    fn table_escapes_commands_of_latex() {
         let columns = vec![
             Column::new("95 %", 0, ["a_b".to_owned(), "\\x{y}".to_owned()]).left(),
             Column::new("n", 0, ["1".to_owned(), "2 & 3".to_owned()]),
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_a_heading_is_broken_however_narrow_the_terminal_is() {
+    fn headings_are_not_broken_within_words() {
         let headings = ["experiment", "throughput", "concurrency", "95 % interval"];
         let columns = || {
             let column = |heading: &&str| Column::new(*heading, 0, ["4KiB of 128MiB".to_owned()]);
@@ -452,7 +452,7 @@ mod tests {
             wrap("with: iolab table FILE", 5),
             ["with:", "iolab table FILE"]
         );
-        // The program itself is no command.
+        // The name of the program alone is not a command.
         assert_eq!(
             wrap("iolab makes it smaller", 11),
             ["iolab makes", "it smaller"]

@@ -19,7 +19,7 @@ use crate::table::bare;
 /// The content of a live view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveView {
-    /// What was started: `iolab study /mnt/disk   quick`.
+    /// The command that was started: `iolab study /mnt/disk   quick`.
     pub title: String,
     /// The progress.
     pub time: RunTime,

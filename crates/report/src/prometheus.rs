@@ -1,7 +1,7 @@
 //! The text format of Prometheus, for the textfile collector of its node exporter or a push gateway.
 //!
-//! Source: "Exposition formats" and "Metric and label naming" of prometheus.io/docs: base units (seconds, bytes),
-//! ratios from 0 to 1. One series per cell; the quantiles of latencies are those of the median trial.
+//! Source: "Exposition formats" and "Metric and label naming" of prometheus.io/docs: base units (seconds,
+//! bytes), ratios from 0 to 1. One series per cell; quantiles of latencies are from the median trial.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -200,7 +200,7 @@ impl Labelling {
     }
 }
 
-/// The value of a setting that a run does not sweep; empty for that of a group.
+/// Value of a setting that a run does not sweep; empty if the setting belongs to a group.
 fn setting_of(name: &str, spec: &CellSpec) -> String {
     let setting = SETTINGS.iter().find(|setting| setting.name == name);
     setting.map_or(String::new(), |setting| setting.get(spec))
@@ -301,7 +301,7 @@ fn question(run: &GaugeRun) -> Option<Vec<Label>> {
     })
 }
 
-/// A label that a value needs besides those of its cell.
+/// A label of one value, in addition to the labels of its cell.
 type Extra = Option<(&'static str, String)>;
 type Values = fn(&CellAnalysis) -> Vec<(Extra, f64)>;
 

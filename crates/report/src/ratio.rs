@@ -21,12 +21,12 @@ pub(crate) struct RatioShown {
 }
 
 impl RatioShown {
-    /// The same as a bound, where it is only one.
+    /// The ratio as a bound, if it is only one.
     pub(crate) fn bounded(self, bound: Option<RatioBound>) -> Self {
         Self { bound, ..self }
     }
 
-    /// What it bounds the true ratio to, where it is only a bound: as words with the number.
+    /// The bound on the true ratio and its number; `None` if the ratio is more than a bound.
     pub(crate) fn bound(self) -> Option<(RatioBound, f64)> {
         let bound = self.bound?;
         Some((bound, bound.of(self.ratio, self.interval)))
@@ -59,7 +59,7 @@ pub(crate) fn times(shown: impl Into<RatioShown>) -> String {
     times_noted(shown.into(), "")
 }
 
-/// The same with a note behind the interval, where it has one.
+/// The ratio as [`times`] writes it, with a note after the interval if it has one.
 fn times_noted(shown: RatioShown, note: &str) -> String {
     if let Some((bound, ratio)) = shown.bound() {
         return format!("{} {}", result_names::bound(bound), alone(ratio));
@@ -99,7 +99,8 @@ fn times_noted(shown: RatioShown, note: &str) -> String {
     )
 }
 
-/// The same before what it is a multiple or a fraction of: `4.23 times (4.22 to 4.24)` the IOPS, `1/34.5 (1/35.9 to 1/32.1) of` the IOPS.
+/// The ratio in front of its reference: `4.23 times (4.22 to 4.24)` the IOPS, `1/34.5 (1/35.9 to 1/32.1) of` the
+/// IOPS.
 pub(crate) fn times_of(shown: impl Into<RatioShown>) -> String {
     let shown = shown.into();
     let of = match is_fraction(shown.shown()) {
@@ -109,7 +110,7 @@ pub(crate) fn times_of(shown: impl Into<RatioShown>) -> String {
     times(shown) + of
 }
 
-/// The same where what it is a multiple or a fraction of is only pointed to: `1/34.5 (1/35.9 to 1/32.1) of it`.
+/// The ratio with a pronoun as its reference: `1/34.5 (1/35.9 to 1/32.1) of it`.
 pub(crate) fn times_of_that(shown: impl Into<RatioShown>, note: &str, that: &str) -> String {
     let shown = shown.into();
     let of = match is_fraction(shown.shown()) {
@@ -119,7 +120,8 @@ pub(crate) fn times_of_that(shown: impl Into<RatioShown>, note: &str, that: &str
     times_noted(shown, note) + &of
 }
 
-/// The same before what takes that time: `4.23 times (4.22 to 4.24) as long as` it, `1/34.5 (1/35.9 to 1/32.1) of the time of` it.
+/// The ratio of two times, in front of the reference: `4.23 times (4.22 to 4.24) as long as` it, `1/34.5 (1/35.9
+/// to 1/32.1) of the time of` it.
 pub(crate) fn as_long_as(shown: impl Into<RatioShown>) -> String {
     let shown = shown.into();
     let of = match is_fraction(shown.shown()) {
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_one_never_looks_as_if_it_held_one() {
+    fn interval_without_one_never_appears_to_hold_it() {
         let of = [
             shown(4.23, 4.2203, 4.2399),
             shown(0.98, 0.97, 0.99963),
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_ratio_is_a_fraction_and_names_what_it_is_of() {
+    fn small_ratio_is_a_fraction_of_its_reference() {
         let of = [
             shown(0.029, 0.0285, 0.0295),
             shown(0.0183, 0.0092, 0.0598),

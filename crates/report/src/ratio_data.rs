@@ -22,7 +22,7 @@ pub(crate) struct Ratio {
 }
 
 impl Ratio {
-    /// That of an estimate.
+    /// Ratio of an estimate; all fields are `None` without one.
     pub(crate) fn of(estimate: Option<&Estimate>) -> Self {
         Self::new(
             estimate.map(|estimate| estimate.ratio),

@@ -55,7 +55,7 @@ documents! {
 }
 
 impl Document {
-    /// What its schema is identified by, with the version of the schemas.
+    /// Identifier of its schema, with the version of the schemas.
     fn id(self) -> String {
         format!("urn:iolab:schema:{}:{SCHEMA}", self.name())
     }

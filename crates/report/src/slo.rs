@@ -19,7 +19,7 @@ use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
 
-/// Most rates shown: those of the answer, and those nearest to the limit. Fewer where the remarks need the lines.
+/// Most rates shown: the answer's, and those nearest to the limit. Fewer if the remarks need the lines.
 const POINTS_MAX: usize = 8;
 /// Fewest rates shown.
 const POINTS_MIN: usize = 3;
@@ -29,7 +29,7 @@ const LINES_AROUND_POINTS: usize = 3;
 /// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchResult<'a> {
-    /// What was found.
+    /// Answer of the search.
     pub found: &'a SearchAnswer,
     /// Whether the run measured its whole plan.
     pub is_complete: bool,
@@ -255,7 +255,7 @@ fn turned_by(end: &RateAnswer) -> impl Iterator<Item = &Doubt> {
     end.found.levels.iter().flat_map(|level| &level.turned_by)
 }
 
-/// The same in words.
+/// Doubts that turn an end of the answer round, in words.
 fn turning(end: &RateAnswer) -> Vec<String> {
     let mut texts = Vec::new();
     for doubt in turned_by(end) {
@@ -303,8 +303,8 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
     escape_control(&text).into_owned()
 }
 
-/// Whether levels hold at the rates of a run, after the answer in one line: a row per cell and level, for a terminal of `width` columns. `answer` is
-/// that of the run.
+/// Verdicts on the rates of a run, for a terminal of `width` columns: the answer in one line, then a row per
+/// cell and level. `answer` belongs to the run.
 pub(crate) fn at_rates(found: &Verdicts, sentence: &str, answer: Answer, width: u16) -> String {
     let mut text = paragraph(sentence, "", width) + "\n";
     text += &layout::text(cell_columns(found), width);
@@ -333,7 +333,8 @@ pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
     ]
 }
 
-/// What leaves an answer open or makes it no, and what the answer of the run does not cover, without repetition.
+/// Remarks on what leaves an answer open or makes it no, and on what the run's answer does not cover, without
+/// repetition.
 pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     let mut add = |text: String| {
@@ -368,7 +369,7 @@ pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
     remarks
 }
 
-/// What a yes does not cover.
+/// Stalls that a yes does not exclude.
 fn not_covered(unseen: UnseenStalls) -> String {
     format!("Not covered: {}.", stalls(unseen))
 }

@@ -1,4 +1,5 @@
-//! What a run shows within its cells and `iolab why` cannot measure as two sides, in words, with what shows more of it.
+//! Effects within the cells of a run, in words, which `iolab why` cannot measure as two sides, with commands
+//! that show more of them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What an observation of a program shows: one line first, then what it rests on.
+//! Text of an observation of a program: the conclusion in one line, then the evidence.
 
 mod claims;
 pub(crate) mod data;
@@ -22,7 +22,7 @@ use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals,
 use crate::layout::{WIDTH_MIN, wrap};
 use iolab_workload::shell::shell_word;
 
-/// Columns of a label and the gap behind it.
+/// Columns of a label and the gap after it.
 const LABEL: usize = 11;
 /// Most files, and most names of other processes, that are listed.
 const LISTED_MAX: usize = 5;
@@ -144,7 +144,7 @@ fn subject(evidence: &Evidence) -> Vec<(&'static str, String)> {
     vec![who, ("end", end(evidence))]
 }
 
-/// What the processes read and wrote, by their calls and from storage.
+/// Rows on what the processes read and wrote, by their calls and from storage.
 fn calls(io: &ProcessIo, processes: &ProcessTotals) -> [(&'static str, String); 2] {
     let bytes = |bytes: u64| format_bytes(bytes as f64);
     // The account of a child that no parent waited for has its calls in steps of 1024 (xacct_add_tsk of kernel/tsacct.c).
@@ -198,7 +198,7 @@ fn largest_files(observed: &Observed) -> impl Iterator<Item = String> {
     })
 }
 
-/// What else did I/O, and what of that is unknown.
+/// Rows on other processes that did I/O, and on what is unknown of these.
 fn other_processes(observed: &Observed) -> Vec<String> {
     let others = &observed.others;
     let commands = OtherCommand::all(others).into_iter().take(LISTED_MAX);

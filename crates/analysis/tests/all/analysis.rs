@@ -67,7 +67,7 @@ fn the_response_is_the_one_the_experiment_names() {
 }
 
 #[test]
-fn latency_is_summarised_over_trials_and_the_greatest_is_kept() {
+fn latency_is_median_of_trials_and_greatest_maximum() {
     let mut record = one_cell(&around(100.0));
     let slow = add_trial(&mut record, 0, 100.0, false);
     slow.operations.read.latency.as_mut().unwrap().max_ns = 123_456_789;
@@ -87,7 +87,7 @@ fn few_trials_are_flagged() {
 }
 
 #[test]
-fn verdicts_that_agree_are_one_and_others_are_counted() {
+fn equal_verdicts_are_one_and_others_are_counted() {
     let mut record = one_cell(&around(100.0));
     let served = only_cell(&record).served.unwrap();
     assert_eq!(served.unanimous(), Some(ServedBy::Device));
@@ -109,7 +109,7 @@ fn verdicts_that_agree_are_one_and_others_are_counted() {
 }
 
 #[test]
-fn a_single_trial_from_the_page_cache_denies_the_device() {
+fn one_trial_from_page_cache_denies_the_device() {
     let mut record = one_cell(&around(100.0));
     record.samples[4].verdict.served_by = ServedBy::PageCache;
     assert!(!only_cell(&record).is_device());
@@ -134,7 +134,7 @@ fn a_cell_near_the_floor_is_tool_bound() {
 }
 
 #[test]
-fn a_clock_that_shows_in_the_latency_is_flagged() {
+fn clock_cost_above_one_percent_is_flagged() {
     // 68 us a request: one per cent are 680 ns.
     let mut record = one_cell(&around(60.0));
     record.run.clock_cost_ns = Some(600.0);
@@ -144,7 +144,7 @@ fn a_clock_that_shows_in_the_latency_is_flagged() {
 }
 
 #[test]
-fn a_clock_whose_steps_show_in_the_latency_is_flagged() {
+fn clock_step_above_one_percent_is_flagged() {
     let mut record = one_cell(&around(60.0));
     record.run.clock_resolution_ns = Some(600.0);
     assert_eq!(only_cell(&record).flags, []);
@@ -153,7 +153,7 @@ fn a_clock_whose_steps_show_in_the_latency_is_flagged() {
 }
 
 #[test]
-fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
+fn cell_short_of_cpu_is_tool_bound() {
     let mut record = one_cell(&around(100.0));
     for sample in &mut record.samples {
         sample.counters.usage.user_ns = sample.elapsed_ns * 95 / 100;
@@ -166,7 +166,7 @@ fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
 }
 
 #[test]
-fn many_threads_on_few_cpus_are_short_of_cpu() {
+fn many_threads_can_exhaust_few_cpus() {
     let mut record = record("read-size", &["threads"]);
     add_cell(&mut record, &["threads=48"], &around(100.0));
     for sample in &mut record.samples {
@@ -190,7 +190,7 @@ fn the_workers_of_all_ranks_count() {
     let cell = only_cell(&record);
     assert!(!cell.flags.contains(&Flag::ToolBound), "{:?}", cell.flags);
     assert_eq!(cell.concurrency.map(|own| own.asked), Some(4));
-    // Of each client those of its ranks.
+    // Each client has the concurrency of its own ranks.
     let clients = cell.ranks.expect("four").clients;
     let asked = |client: &ClientAnalysis| client.cell.concurrency.map(|own| own.asked);
     let asked: Vec<_> = clients.iter().map(asked).collect();
@@ -214,7 +214,7 @@ fn short_transfers_are_flagged() {
 }
 
 #[test]
-fn precision_is_the_relative_half_width_of_the_response() {
+fn precision_is_relative_half_width_of_response() {
     let cell = only_cell(&one_cell(&[98.0, 99.0, 100.0, 100.0, 101.0, 102.0]));
     assert!((cell.precision.unwrap() - 0.02).abs() < 1e-4);
     assert_eq!(only_cell(&one_cell(&[100.0; 5])).precision, None);
@@ -243,7 +243,7 @@ fn the_same_record_gives_the_same_analysis() {
 }
 
 #[test]
-fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
+fn reads_after_writes_need_a_volatile_cache() {
     // One cell of each target writes, one reads.
     let made = || {
         let mut record = record("disk-grid", &["bs"]);
@@ -323,9 +323,10 @@ fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
     }
 }
 
-/// A read beside writes that other cells have left looks slower than it is: it is neither called slower nor a base of what is faster.
+/// A read looks slower while the device still writes what other cells left. Such a read is neither called slower
+/// nor the base of a faster cell.
 #[test]
-fn reads_beside_writes_that_are_left_decide_nothing_that_these_explain() {
+fn reads_slowed_by_leftover_writes_stay_undecided() {
     let of = |owed: Option<u64>, reads: f64| {
         let mut record = record("disk-grid", &["workload"]);
         for (workload, read_percent, mb_s) in [("WS", 0, 100.0), ("RS", 100, reads)] {

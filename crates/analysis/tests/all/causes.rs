@@ -20,7 +20,7 @@ const CELLS: [(&str, f64); 4] = [
     ("16MiB", 990.0),
 ];
 
-/// The same, where the difference goes because the better side falls.
+/// Cells in which the difference goes because the better side falls.
 const BETTER_FALLS: [(&str, f64); 4] = [
     ("4KiB", 100.0),
     ("64KiB", 50.0),
@@ -71,7 +71,7 @@ fn suspected(analysis: &Analysis) -> (CauseVerdict, Suspected) {
     found.expect("a verdict")
 }
 
-/// Tasks wait for a CPU for nearly all of the time of this cell, and for little of that of the others.
+/// Tasks wait for a CPU for nearly all of the time of this cell, and for little of the other cells' time.
 fn waits(analysis: &mut Analysis, place: usize) {
     for (number, cell) in analysis.cells.iter_mut().enumerate() {
         cell.disturbance.cpu_stall = Some(if number == place { 0.9 } else { 0.02 });
@@ -84,7 +84,7 @@ fn without_doubts_the_cause_is_named() {
 }
 
 #[test]
-fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
+fn cpu_wait_of_worse_cell_leaves_verdict_open() {
     let mut analysis = explained();
     waits(&mut analysis, 1);
     assert_eq!(verdict(&analysis), (CauseVerdict::CannotTell, 1));
@@ -92,7 +92,7 @@ fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
 
 /// Waiting for a tenth of the time makes no cell half as fast.
 #[test]
-fn a_wait_that_is_too_short_for_the_change_is_no_doubt() {
+fn wait_too_short_for_the_change_is_ignored() {
     let with = |share: f64| {
         let mut analysis = explained();
         for (number, cell) in analysis.cells.iter_mut().enumerate() {
@@ -105,7 +105,7 @@ fn a_wait_that_is_too_short_for_the_change_is_no_doubt() {
 }
 
 #[test]
-fn what_turns_round_is_not_told_of_a_verdict_that_is_open() {
+fn open_verdict_does_not_report_a_reversal() {
     let mut analysis = explained_in(&[CELLS[0], CELLS[1], CELLS[2], ("16MiB", 1500.0)]);
     let (cause, found) = suspected(&analysis);
     assert_eq!((cause, found.is_reversed), (CauseVerdict::Cause, true));
@@ -115,7 +115,7 @@ fn what_turns_round_is_not_told_of_a_verdict_that_is_open() {
 }
 
 #[test]
-fn a_wait_of_the_better_cell_is_no_doubt() {
+fn wait_of_better_cell_is_ignored() {
     let mut analysis = explained();
     waits(&mut analysis, 3);
     assert_eq!(verdict(&analysis), (CauseVerdict::Cause, 0));
@@ -143,7 +143,7 @@ fn limited(ios: [Option<f64>; 4]) -> Analysis {
 }
 
 #[test]
-fn a_limit_of_requests_counts_as_taken_away_where_the_device_counts_fewer() {
+fn request_limit_is_removed_if_device_counts_fewer() {
     let of = |ios: [Option<f64>; 4]| verdict(&limited(ios)).0;
     let split = [Some(1.0), Some(2.0), Some(1.0)];
     let fewer = [split[0], split[1], split[2], Some(1.0)];
@@ -154,7 +154,7 @@ fn a_limit_of_requests_counts_as_taken_away_where_the_device_counts_fewer() {
 }
 
 #[test]
-fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
+fn cpu_waiting_is_removed_if_threads_wait_half() {
     let of = |left: f64| {
         let mut analysis = explained();
         let inquiry = analysis.inquiry.as_mut().expect("one");
@@ -171,7 +171,7 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
 
 /// The size of the region gives the worse side what it lacks: where the better one falls instead, that is the work of the intervention.
 #[test]
-fn what_changes_the_other_side_is_not_a_cause() {
+fn change_of_other_side_is_not_a_cause() {
     assert_eq!(verdict(&explained()).0, CauseVerdict::Cause);
     let of_other_side = explained_in(&BETTER_FALLS);
     assert_eq!(verdict(&of_other_side).0, CauseVerdict::CannotTell);
@@ -180,7 +180,7 @@ fn what_changes_the_other_side_is_not_a_cause() {
 /// Writes that the page cache takes as a suspect: without it the bytes come from storage, which is what the comparison is about, and with another
 /// suspect would be a doubt.
 #[test]
-fn writing_back_counts_as_taken_away_where_the_bytes_come_from_storage() {
+fn writeback_is_removed_if_bytes_come_from_storage() {
     let of = |suspect: &str, without: ServedBy| {
         let mut analysis = explained_in(&BETTER_FALLS);
         let inquiry = analysis.inquiry.as_mut().expect("one");
@@ -219,7 +219,7 @@ fn writing_back_counts_as_taken_away_where_the_bytes_come_from_storage() {
 
 /// Three threads on two CPUs wait for each other, however idle the machine is.
 #[test]
-fn what_threads_wait_for_each_other_is_no_wait_for_others() {
+fn waiting_among_own_threads_is_not_disturbance() {
     let of = |used: f64, waited: f64, cpus: Option<&str>| {
         let mut record = size_curve("read-size", &CELLS[..1]);
         record.environment.put(&KEYS.cpu_usable_count, 2);
@@ -270,7 +270,7 @@ fn shift(of: Access, factor: f64) -> RunShift {
 }
 
 #[test]
-fn a_level_that_changes_in_spite_of_idle_time_leaves_no_suspect_tried() {
+fn change_despite_idle_time_leaves_suspects_untried() {
     let mut analysis = explained();
     analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
     assert_ne!(verdict(&analysis).0, CauseVerdict::NotTried);
@@ -286,7 +286,7 @@ fn a_level_that_changes_in_spite_of_idle_time_leaves_no_suspect_tried() {
 
 /// All trials may have run at the lower level but the first ones.
 #[test]
-fn a_level_that_changes_in_spite_of_idle_time_leaves_open_what_is_not_there_again() {
+fn change_despite_idle_time_leaves_reproduction_open() {
     let mut analysis = explained_in(&CELLS.map(|(size, _)| (size, 500.0)));
     let again = |analysis: &Analysis| {
         let all = claims(&[analysis]);
@@ -348,7 +348,7 @@ fn credits_that_one_side_uses_up_are_seen() {
 }
 
 #[test]
-fn a_side_that_still_falls_leaves_no_suspect_tried() {
+fn falling_side_leaves_suspects_untried() {
     let mut analysis = drained();
     let falling = analysis.cells.remove(0);
     let mut explained = explained();
@@ -361,7 +361,7 @@ fn a_side_that_still_falls_leaves_no_suspect_tried() {
 
 /// Noise that takes single blocks beyond nothing, and beyond the whole.
 #[test]
-fn what_is_left_and_what_goes_are_the_whole_also_of_noisy_blocks() {
+fn left_and_gone_shares_add_up_with_noise() {
     let mut record = record("read-size", &["bs"]);
     let noisy = |mb_s: f64, turn: usize| -> Vec<f64> {
         let noise = |n: usize| 0.4 * ((n * turn % 11) as f64 / 5.0 - 1.0);
@@ -391,7 +391,7 @@ fn what_is_left_and_what_goes_are_the_whole_also_of_noisy_blocks() {
     assert!(most - least > 0.05, "{gone:?}");
 }
 
-/// A load of so many ns, by base and other, with the suspect and without it.
+/// Loads that take these times, ns: base and other with the suspect, then without it.
 fn loads(elapsed: [f64; 4]) -> Analysis {
     let mut analysis = explained();
     let inquiry = analysis.inquiry.as_mut().expect("one");
@@ -407,7 +407,7 @@ fn loads(elapsed: [f64; 4]) -> Analysis {
 
 /// The cells move 1000, 500, 1000 and 990 MB/s.
 #[test]
-fn loads_that_move_other_bytes_say_nothing_of_a_fall() {
+fn loads_of_different_bytes_decide_no_fall() {
     let of = |elapsed| verdict(&loads(elapsed)).0;
     assert_eq!(of([1e9, 8e9, 1e9, 8e9]), CauseVerdict::Cause);
     // The longer one moved less.

@@ -50,7 +50,7 @@ pub(crate) fn of(
 }
 
 #[test]
-fn cells_are_matched_by_their_levels_whatever_their_order() {
+fn cells_match_by_levels_in_any_order() {
     let base = size_curve(
         "read-size",
         &[("4KiB", 100.0), ("64KiB", 400.0), ("1MiB", 900.0)],
@@ -83,7 +83,7 @@ fn cells_are_matched_by_their_levels_whatever_their_order() {
 }
 
 #[test]
-fn a_factor_of_one_run_meets_the_fixed_setting_of_the_other() {
+fn factor_matches_fixed_setting_of_the_other_run() {
     let toml = |sets: &[&str]| {
         let mut experiment = Experiment::find("read-size").unwrap();
         sets.iter()
@@ -119,7 +119,7 @@ fn a_factor_of_one_run_meets_the_fixed_setting_of_the_other() {
 }
 
 #[test]
-fn two_levels_of_one_run_are_compared_at_equal_other_levels() {
+fn levels_of_one_run_compare_at_equal_others() {
     let mut run = record("buffer-size", &["bs", "buffer_init"]);
     for (bs, init, mb_s) in [
         ("4KiB", "zeroed", 100.0),
@@ -206,7 +206,7 @@ fn runs_that_cannot_be_compared_say_why() {
 
 /// Levels that [[only]] lists with other levels of a second factor have nothing to be compared in.
 #[test]
-fn levels_that_never_differ_alone_say_in_what_else() {
+fn coupled_levels_name_what_else_differs() {
     let mut pairs = record("pairs", &["threads", "depth"]);
     for (threads, depth) in [(1, 16), (4, 4), (16, 1)] {
         let levels = [format!("threads={threads}"), format!("depth={depth}")];
@@ -257,7 +257,7 @@ fn warm_ups_and_failed_trials_do_not_count() {
 }
 
 #[test]
-fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
+fn shared_drift_does_not_hide_a_difference() {
     // The machine gets slower by a third while both are measured, block by block.
     let drifting = |mb_s: f64| -> Vec<f64> {
         (0..20)
@@ -287,7 +287,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
 }
 
 #[test]
-fn all_cells_together_are_told_from_the_blocks_that_they_share() {
+fn all_cells_are_judged_by_shared_blocks() {
     // Both sides have the same drift; what one cell loses, the other gains.
     let drifting = |mb_s: f64, blocks: u32| -> Vec<f64> {
         (0..blocks)

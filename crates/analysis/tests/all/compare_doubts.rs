@@ -20,7 +20,7 @@ fn disturbed(mut record: RunRecord) -> RunRecord {
 }
 
 #[test]
-fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
+fn disturbed_side_doubts_what_it_may_have_caused() {
     let quiet = |mb_s| size_curve("read-size", &[("4KiB", mb_s)]);
     let verdict = |base: &RunRecord, new: &RunRecord| of(base, new, None).unwrap().cells[0].verdict;
     let (slow, fast) = (50.0, 100.0);
@@ -64,7 +64,7 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
 }
 
 #[test]
-fn latencies_that_differ_by_a_step_of_the_clock_are_not_told_apart() {
+fn latencies_within_a_clock_step_are_equal() {
     let verdict = |step_ns: f64| {
         let side = |mb_s: f64| {
             let mut one = size_curve("read-size", &[("4KiB", mb_s)]);
@@ -109,7 +109,7 @@ fn bytes_from_another_source_are_not_compared() {
 }
 
 #[test]
-fn a_busy_neighbour_is_named_and_nobody_is_accused() {
+fn busy_neighbour_is_named_without_blame() {
     let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);
     let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 200.0)]);
     for sample in new.samples.iter_mut().filter(|s| s.cell == 0) {

@@ -6,7 +6,7 @@ use iolab_synthetic::size_curve;
 use crate::compare::of;
 
 #[test]
-fn files_without_a_definition_that_can_be_read_are_named() {
+fn files_without_readable_definition_are_named() {
     let of_toml = |toml: &str| {
         let mut run = size_curve("read-size", &[("4KiB", 100.0)]);
         run.experiment.toml = toml.to_owned();

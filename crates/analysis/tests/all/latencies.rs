@@ -63,7 +63,7 @@ fn the_measured_trials_of_a_cell_are_together() {
 }
 
 #[test]
-fn what_ours_cannot_hold_counts_at_its_end_and_too_many_are_an_error() {
+fn foreign_latencies_are_clamped_and_overflow_is_error() {
     let record = size_curve("read-size", &[("4KiB", 100.0)]);
     let sample = record.samples.iter().find(|s| s.ok && !s.warmup).unwrap();
     let one = |histogram| {

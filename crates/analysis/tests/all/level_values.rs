@@ -5,7 +5,8 @@ use iolab_record::{LatencyOf, Operation, PartId, RequestTime, SampleLatency};
 use iolab_synthetic::{add_cell, around, rate_behind, record};
 use iolab_workload::histogram::new_latency_histogram;
 
-/// Requests that were due and never issued count as long as the trial: the value of such a cell is no time that was measured.
+/// Requests that were due and never issued count as long as the trial, so the value of such a cell is a bound
+/// and not a measured time.
 #[test]
 fn values_of_trials_that_fell_behind_are_bounds() {
     let mut run = record("load-latency", &["rate"]);

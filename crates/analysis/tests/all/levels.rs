@@ -10,7 +10,7 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::trial::SyncPolicy;
 
-/// A cell of reads and syncs at a rate, of whose 1000 requests in each trial so many were never made.
+/// A cell of reads and syncs at a rate. Each trial never issued `left` of its 1000 requests.
 fn at_rate(left: u64) -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
     let cell = add_cell(&mut record, &["rate=1000"], &around(1000.0));
@@ -60,7 +60,7 @@ fn judged(record: &RunRecord, level: &str, requests: u64) -> Judged {
 }
 
 #[test]
-fn what_is_due_at_the_end_and_made_up_for_has_no_time_beside_its_own() {
+fn requests_due_at_end_count_with_own_time() {
     // 1000 requests, of which the last 20 were due when the schedule ended, and issued after it.
     let kept = judged(&at_rate(20), "reads.max<50ms", 1000);
     assert_eq!(kept.answer, Answer::Yes, "{kept:?}");
@@ -70,7 +70,7 @@ fn what_is_due_at_the_end_and_made_up_for_has_no_time_beside_its_own() {
 }
 
 #[test]
-fn times_at_a_rate_count_from_the_intended_start_and_syncs_have_none() {
+fn response_times_cover_requests_but_not_syncs() {
     let all_made = at_rate(0);
     let answer = |level: &str| judged(&all_made, level, 1000).answer;
     assert_eq!(answer("reads.p50<4ms"), Answer::No);
@@ -78,9 +78,9 @@ fn times_at_a_rate_count_from_the_intended_start_and_syncs_have_none() {
     assert_eq!(answer("syncs.p50<4ms"), Answer::Yes);
 }
 
-/// The time of a trial includes the sync at its end, that of a request does not.
+/// The time of a trial includes the sync at its end; the time of a request does not.
 #[test]
-fn a_sync_at_the_end_makes_rates_durable_and_times_not() {
+fn final_sync_counts_for_rates_not_times() {
     let mut record = record("write-random", &["bs"]);
     let cell = add_cell(&mut record, &["bs=4KiB"], &around(1000.0));
     for sample in &mut record.samples {
@@ -100,9 +100,9 @@ fn a_sync_at_the_end_makes_rates_durable_and_times_not() {
     assert!(doubted(SyncPolicy::None, "throughput>10"));
 }
 
-/// They waited at least as long as the trial, whatever the others took.
+/// Requests that were never made waited at least as long as the trial.
 #[test]
-fn requests_that_were_never_made_are_longer_than_all_others() {
+fn unmade_requests_are_slower_than_all_others() {
     let answer = |left: u64, level: &str| judged(&at_rate(left), level, 1000).answer;
     assert_eq!(answer(0, "reads.p99<10ms"), Answer::Yes);
     assert_eq!(answer(100, "reads.p99<10ms"), Answer::No);
@@ -111,7 +111,7 @@ fn requests_that_were_never_made_are_longer_than_all_others() {
 }
 
 #[test]
-fn the_longest_time_of_few_requests_bounds_nothing_from_above() {
+fn longest_of_few_requests_is_no_upper_bound() {
     let all_made = at_rate(0);
     let found = |level: &str, requests: u64| {
         let mut few = all_made.clone();
@@ -127,9 +127,9 @@ fn the_longest_time_of_few_requests_bounds_nothing_from_above() {
     assert_eq!(found("reads.max<4ms", 10), (Answer::No, None));
 }
 
-/// Of fewer requests a quantile would be the longest time.
+/// With fewer requests, a quantile would be the longest time.
 #[test]
-fn trials_of_few_requests_have_no_value_of_a_quantile() {
+fn trials_of_few_requests_have_no_quantile() {
     let mut record = at_rate(0);
     let values = |record: &RunRecord, requests: u64| {
         let level = levels("reads.p99<10ms").all()[0];
@@ -146,7 +146,7 @@ fn trials_of_few_requests_have_no_value_of_a_quantile() {
 }
 
 #[test]
-fn a_search_visits_and_names_only_rates_that_it_may() {
+fn search_visits_and_names_only_allowed_rates() {
     for (start, kept) in [
         (1, true),
         (100, true),
@@ -179,7 +179,7 @@ fn a_search_visits_and_names_only_rates_that_it_may() {
     }
 }
 
-/// What no trial tried is no end, however the others suggest it.
+/// A rate without a trial is never an end, whatever other rates suggest.
 #[test]
 fn only_visited_rates_are_ends_of_the_limit() {
     let ends = |trials: &[(u64, bool)]| {
@@ -244,7 +244,8 @@ fn rates_outside_of_the_search_confirm_nothing() {
     }
 }
 
-/// What a search finds in trials at these rates, whose requests take so long, ms; some of them on a busy machine.
+/// Result of a search over trials at pairs of a rate and the time of its requests, ms; `busy` disturbs some of
+/// them.
 fn searched(rates: &[(u64, u64)], busy: bool) -> SearchAnswer {
     let mut record = record("load-latency", &["rate"]);
     for (rate, _) in rates {
@@ -286,9 +287,9 @@ fn a_rate_holds_below_all_that_fail() {
     assert_eq!(ends(&[(100, 20), (200, 2)]), (None, Some(100)));
 }
 
-/// Of values that are the level no number of trials says on which side of it they lie.
+/// If values equal the level, more trials do not show on which side of it they lie.
 #[test]
-fn the_rate_that_is_at_the_level_is_named_where_that_leaves_an_end_open() {
+fn rate_at_the_level_explains_missing_end() {
     let at_level = |rates: &[(u64, u64)]| {
         let found = searched(rates, false);
         found.at_level.map(|rate| rate.rate)
@@ -304,7 +305,7 @@ fn the_rate_that_is_at_the_level_is_named_where_that_leaves_an_end_open() {
 }
 
 #[test]
-fn what_may_hide_an_end_is_named_where_one_is_missing() {
+fn doubts_are_named_if_an_end_is_missing() {
     let doubts = |rates: &[(u64, u64)]| searched(rates, true).doubts.len();
     assert_eq!(doubts(&[(100, 2)]), 1);
     assert_eq!(doubts(&[(100, 2), (200, 20)]), 0);

@@ -1,4 +1,4 @@
-//! What guards claims about response times at requested rates.
+//! Conditions of claims about response times at requested rates.
 
 use iolab_analysis::analysis::{Flag, analyse};
 use iolab_analysis::claim::{Claim, Load, Rates, claims};
@@ -10,7 +10,7 @@ use iolab_workload::response::Response;
 
 use crate::compare;
 
-/// Cells at these rates that left so many of their 1000 requests unmade.
+/// Cells at pairs of a rate and the number of its 1000 requests that were never made.
 fn at_rates(factors: &[&str], rates: &[(u64, u64)]) -> RunRecord {
     let mut record = record("load-latency", factors);
     record.experiment.response = Response::Latency;
@@ -32,7 +32,8 @@ fn load(record: &RunRecord) -> Option<Load> {
     loads.next()
 }
 
-/// The lowest and the highest rate that was held, and whether all were; of none the lowest that was asked for.
+/// The lowest and the highest rate that was held, and whether all were. The lowest requested rate if none was
+/// held.
 fn held(rates: &[(u64, u64)]) -> (f64, Option<f64>, bool) {
     match load(&at_rates(&["rate"], rates)).expect("a load").rates {
         Rates::Held {
@@ -43,7 +44,7 @@ fn held(rates: &[(u64, u64)]) -> (f64, Option<f64>, bool) {
 }
 
 #[test]
-fn the_lowest_and_the_highest_rate_that_was_held_are_named() {
+fn lowest_and_highest_held_rates_are_named() {
     assert_eq!(
         held(&[(2000, 0), (1000, 0), (4000, 0)]),
         (1000.0, Some(4000.0), true)
@@ -57,7 +58,7 @@ fn the_lowest_and_the_highest_rate_that_was_held_are_named() {
 }
 
 #[test]
-fn a_load_is_told_where_the_rate_alone_varies_and_times_are_asked_for() {
+fn load_needs_a_rate_alone_and_times() {
     let rates = [(1000, 0), (2000, 0)];
     assert!(load(&at_rates(&["rate"], &rates)).is_some());
     assert_eq!(load(&at_rates(&["rate", "bs"], &rates)), None);
@@ -68,7 +69,7 @@ fn a_load_is_told_where_the_rate_alone_varies_and_times_are_asked_for() {
 
 /// The claim is about the storage: what others took from the trials of the rates that it names is a doubt.
 #[test]
-fn disturbed_trials_of_a_rate_that_is_named_are_a_doubt() {
+fn disturbed_trials_of_named_rate_are_a_doubt() {
     let is_doubted = |busy: Option<i64>| {
         let mut record = at_rates(&["rate"], &[(1000, 0), (2000, 0), (4000, 0)]);
         for sample in &mut record.samples {
@@ -84,9 +85,10 @@ fn disturbed_trials_of_a_rate_that_is_named_are_a_doubt() {
     );
 }
 
-/// One request that is due at the end is no shortfall, however large a share of few it is; the schedule ends before it.
+/// One request that is due at the end is not a shortfall, however large its share of few requests is. The
+/// schedule ends before it.
 #[test]
-fn a_request_that_is_due_at_the_end_is_made_up_for() {
+fn request_due_at_end_is_made_up() {
     let mut few = at_rates(&["rate"], &[(1000, 0)]);
     for sample in &mut few.samples {
         sample.operations.read.requests = 9;
@@ -129,9 +131,10 @@ fn absorbed(cells: &[(&str, u64, u64)], worked_ms: impl Fn(u64, usize) -> u64) -
         .collect()
 }
 
-/// What free slots took in time, the storage completed long after the end: longer than it takes where it is not loaded.
+/// Storage took requests into free slots in time, and completed them long after the end, slower than without
+/// load.
 #[test]
-fn storage_that_works_on_after_the_end_is_judged_by_its_lowest_rate() {
+fn storage_finishing_late_is_judged_by_lowest_rate() {
     let beyond = |rate: u64, _: usize| if rate > 50 { 900 } else { 510 };
     assert_eq!(
         absorbed(&[("4KiB", 20, 5), ("4KiB", 100, 5)], beyond),
@@ -163,7 +166,7 @@ fn at_rate(ms: u64, behind: impl Fn(usize) -> bool) -> RunRecord {
 
 /// Its times grow with the length of a trial: that side is worse, and by how much its trials do not say.
 #[test]
-fn where_one_side_fell_behind_its_ratio_is_a_bound() {
+fn side_behind_its_rate_makes_ratio_a_bound() {
     let compared = |base: &RunRecord, new: &RunRecord| {
         let found = compare::of(base, new, None).expect("alike");
         let cell = &found.cells[0];
@@ -185,7 +188,7 @@ fn where_one_side_fell_behind_its_ratio_is_a_bound() {
     // In longer trials it could be the worse one.
     assert_eq!(compared(&behind(1), &held(9)).0, open);
     assert_eq!(compared(&behind(1), &held(1)).0, open);
-    // The median is that of trials that held it.
+    // The median trial held the rate.
     let once = at_rate(9, |trial| trial == 3);
     assert_eq!(compared(&held(1), &once), (CellVerdict::Slower, None));
 }

@@ -25,7 +25,7 @@ fn pair(base: &str, other: &str) -> (String, String) {
 }
 
 #[test]
-fn each_side_of_the_best_size_is_a_difference_of_its_own() {
+fn each_side_of_best_size_is_a_difference() {
     let record = size_curve(
         "read-size",
         &[
@@ -42,7 +42,7 @@ fn each_side_of_the_best_size_is_a_difference_of_its_own() {
 }
 
 #[test]
-fn a_dip_is_compared_with_the_lower_of_its_shoulders() {
+fn dip_is_compared_with_its_lower_shoulder() {
     let record = size_curve(
         "read-size",
         &[
@@ -81,9 +81,10 @@ fn reads_against_writes(sync: &str) -> RunRecord {
     record
 }
 
-/// Sources that differ are no comparison of speeds, and something to explain where a suspect is the source.
+/// Cells with different sources of bytes are not compared in speed. They are something to explain if a suspect
+/// is the source.
 #[test]
-fn other_sources_of_the_bytes_are_explained_where_they_can_be_taken_away() {
+fn different_sources_are_explained_if_removable() {
     let found = |sync| phenomena(&analyse(&reads_against_writes(sync))).expect("plain trials");
     let unclaimed: Vec<_> = found("none").iter().map(|one| one.unclaimed).collect();
     assert_eq!(unclaimed, [Some(Unclaimed::OtherSource)]);
@@ -120,7 +121,7 @@ const MIB: f64 = 1_048_576.0;
 
 /// Half of the bytes before the fall against twice their time; what differs between cells comes first.
 #[test]
-fn a_fall_is_a_difference_between_a_shorter_and_a_longer_load() {
+fn fall_compares_a_shorter_and_longer_load() {
     let one = size_curve("read-size", &[("4KiB", 100.0)]);
     let analysis = changed(&one, 0.1);
     let found = phenomena(&analysis).expect("plain trials");
@@ -199,7 +200,7 @@ fn falling(cell: i64, cells: usize) -> RunShift {
 }
 
 #[test]
-fn trials_in_two_groups_are_named_unless_a_change_over_the_run_makes_them() {
+fn two_groups_are_named_unless_the_run_changed() {
     let mut record = record("read-size", &["bs"]);
     add_groups(&mut record, "bs=4KiB");
     let mut analysis = analyse(&record);
@@ -215,7 +216,7 @@ fn trials_in_two_groups_are_named_unless_a_change_over_the_run_makes_them() {
 
 /// All cells moved the bytes before a change over the run; the groups of a cell that did not change are its own.
 #[test]
-fn a_change_over_a_run_of_several_cells_is_not_taken_apart_and_hides_no_groups_of_others() {
+fn change_over_several_cells_hides_no_groups() {
     let mut record = record("read-size", &["bs"]);
     add_groups(&mut record, "bs=4KiB");
     add_groups(&mut record, "bs=64KiB");

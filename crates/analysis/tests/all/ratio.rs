@@ -8,7 +8,7 @@ use iolab_synthetic::{At, Noise, Outcome, Scenario, Truth, grade};
 /// From the blocks that both cells share, and as of runs that share none. The ratio of the medians with the interval of Price and Bonett
 /// misses the truth here in a fifth of the runs.
 #[test]
-fn the_ratio_that_is_claimed_holds_the_truth_between_two_groups_too() {
+fn ratio_interval_covers_truth_with_two_groups() {
     let scenario = Scenario {
         noise: Noise::TwoGroups {
             upper: 0.48,

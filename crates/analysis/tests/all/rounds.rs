@@ -1,4 +1,4 @@
-//! What guards the claim that rounds are steady: each run is steady but for one thing.
+//! Conditions of the claim that rounds are steady: each run is steady but for one thing.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ const NONE: RoundsDoubts = RoundsDoubts {
 };
 
 #[test]
-fn what_happened_to_tracked_cells_speaks_against_a_steady_state() {
+fn disturbance_of_tracked_cells_denies_steady_state() {
     let reads = of_cells("read-random", &["bs=4k,64k"]);
     assert_eq!(state(&run(&reads)), RoundsState::Steady);
     let track = |record: &mut RunRecord| {
@@ -108,7 +108,7 @@ fn what_happened_to_tracked_cells_speaks_against_a_steady_state() {
 }
 
 #[test]
-fn only_the_limits_and_cells_of_a_standard_make_a_steady_state_of_it() {
+fn standard_needs_its_limits_and_cells() {
     let by_standard = |sets: &[&str], tracked: &str| {
         let scenario = Scenario {
             trials: 6,
@@ -167,7 +167,7 @@ fn set(spec: &mut CellSpec, name: &str, value: &str) {
 }
 
 #[test]
-fn only_trials_of_the_same_writes_can_lie_outside_of_the_rounds() {
+fn only_trials_of_same_writes_lie_outside_rounds() {
     let far = after_writes(&[(None, 1e5); 5]);
     assert!(rounds(&far).outside.is_some());
     let near = after_writes(&[(None, 24_000.0); 5]);
@@ -212,7 +212,7 @@ fn only_trials_of_the_same_writes_can_lie_outside_of_the_rounds() {
 }
 
 #[test]
-fn rounds_of_writes_are_those_of_the_last_session_that_were_completed() {
+fn only_complete_rounds_of_last_session_count() {
     let steady = [(None, 1e5); 5];
     assert_eq!(state(&after_writes(&steady)), RoundsState::Steady);
     let mut resumed = after_writes(&steady[..3]);
@@ -232,7 +232,7 @@ fn rounds_of_writes_are_those_of_the_last_session_that_were_completed() {
 }
 
 #[test]
-fn a_window_needs_values_of_cells_that_get_trials() {
+fn window_needs_values_of_all_live_cells() {
     let reads = of_cells("read-random", &["bs=4k,64k"]);
     let mut closed = run(&reads);
     closed.samples.retain(|sample| sample.cell == 0);
@@ -262,7 +262,7 @@ fn a_window_needs_values_of_cells_that_get_trials() {
 }
 
 #[test]
-fn values_from_before_a_preparation_are_in_no_window() {
+fn values_before_a_preparation_are_in_no_window() {
     let mut record = run(&of_cells("read-random", &["bs=4k,64k"]));
     for cell in &mut record.cells {
         cell.ended_by = Some(EndedBy::TrialsMax);
@@ -281,9 +281,10 @@ fn values_from_before_a_preparation_are_in_no_window() {
     assert_eq!(found.worst, None);
 }
 
-/// What was written before the window, over what the cell can reach: by its own target, since that was prepared.
+/// Bytes written before the window count for their own target, since its last preparation, relative to what the
+/// cell can reach.
 #[test]
-fn writes_of_others_and_of_earlier_preparations_do_not_count() {
+fn writes_of_others_and_older_preparations_are_excluded() {
     let writes = of_cells("write-random", &["bs=4k,64k", "sync=none"]);
     let of_round = |record: &RunRecord, round: u32| {
         let own = record.samples.iter().filter(move |one| one.block == round);

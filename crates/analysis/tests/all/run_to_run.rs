@@ -133,7 +133,7 @@ fn a_change_by_three_deviations_is_found() {
 /// A change by three standard deviations in a single cell is found in 90 % where that is the only cell and values are normal;
 /// with more cells, and with the tails of real runs, the share follows from the stated power.
 #[test]
-fn a_change_in_one_cell_is_found_as_often_as_the_stated_power_says() {
+fn change_is_found_with_the_stated_power() {
     for experiment in ["read-size", "write-size"] {
         let runs = real_runs(experiment);
         for count in 1..=7 {
@@ -152,7 +152,7 @@ fn a_change_in_one_cell_is_found_as_often_as_the_stated_power_says() {
                 found += usize::from(judged.0[changed].verdict == CellVerdict::Slower);
             }
             let share = found as f64 / GATES as f64;
-            // The tails of real runs are heavier than those of the normal distribution, towards slow runs.
+            // Real runs have heavier tails than a normal distribution, towards slow runs.
             assert!(
                 (GATE_POWER - 0.04..=GATE_POWER + 0.08).contains(&share),
                 "{experiment}, cells {places:?}: {share}"

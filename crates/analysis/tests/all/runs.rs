@@ -103,7 +103,7 @@ fn later(mb_s: f64) -> RunRecord {
 }
 
 #[test]
-fn a_gate_that_could_not_have_found_a_change_says_so() {
+fn gate_states_if_it_cannot_find_a_change() {
     let narrow = runs(&[100.0, 100.5, 99.8, 100.3, 99.9, 100.1]);
     let wide = runs(&[70.0, 140.0, 95.0, 125.0, 80.0, 110.0]);
     let asked = |all: &[RunRecord], must_find: Option<f64>, new: f64| {
@@ -163,7 +163,7 @@ fn the_spread_of_the_runs_is_the_yardstick() {
 }
 
 #[test]
-fn a_run_is_on_one_side_only_and_counts_once() {
+fn run_is_on_one_side_and_counts_once() {
     let base = runs(&STEADY);
     assert_eq!(compared(&base, &base[..1]).unwrap_err().kind(), Kind::Usage);
     assert_eq!(compared(&base, &[]).unwrap_err().kind(), Kind::Usage);
@@ -182,7 +182,7 @@ fn two_runs_alone_say_nothing_of_runs() {
 }
 
 #[test]
-fn a_gate_alarms_for_a_slow_run_and_for_no_other() {
+fn gate_alarms_only_for_a_slow_run() {
     let history = runs(&STEADY);
     let slow = gate(&later(85.0), &history);
     assert_eq!(slow.conclusion(), Conclusion::Regression);
@@ -219,7 +219,7 @@ fn too_few_runs_are_counted() {
 }
 
 #[test]
-fn a_cell_that_is_not_measured_any_more_is_no_success() {
+fn cell_without_new_measurement_is_not_success() {
     let history = runs(&STEADY);
     let mut new = later(100.0);
     new.cells.truncate(1);
@@ -229,9 +229,9 @@ fn a_cell_that_is_not_measured_any_more_is_no_success() {
     assert_eq!(gate.compared.unwrap().only_base, ["bs=64KiB"]);
 }
 
-/// At a rate of 0 the group that is asked about does not run: that is no cell that lacks a value.
+/// At a rate of 0 the group in question does not run, so its cells do not lack a value.
 #[test]
-fn cells_without_requests_of_the_group_are_not_judged() {
+fn cells_without_requests_of_group_are_not_judged() {
     let of_writer = |mut run: RunRecord| {
         run.experiment.response_group = Some("writer".to_owned());
         for (place, cell) in run.cells.iter_mut().enumerate() {
@@ -266,7 +266,7 @@ fn cells_without_requests_of_the_group_are_not_judged() {
 
 /// As long as the limit lets it: no disk is slower then.
 #[test]
-fn trials_that_a_time_limit_ended_are_not_compared_by_their_time() {
+fn trials_ended_by_time_limit_skip_elapsed_comparison() {
     let of_time = |mut run: RunRecord, ended: Ended| {
         run.experiment.response = Response::Elapsed;
         for sample in &mut run.samples {
@@ -344,7 +344,7 @@ fn disturbed(mut runs: Vec<RunRecord>) -> Vec<RunRecord> {
 }
 
 #[test]
-fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
+fn disturbed_side_doubts_what_it_may_have_caused() {
     let verdict = |history: &[RunRecord], new: &RunRecord| {
         let gate = gate(new, history);
         gate.compared.expect("enough runs").cells[0].judged.verdict
@@ -379,7 +379,7 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
 }
 
 #[test]
-fn a_verdict_follows_from_the_interval_that_is_shown() {
+fn verdict_follows_from_the_shown_interval() {
     for mb_s in [60.0, 96.0, 98.0, 100.0, 102.0, 104.0, 160.0] {
         let gate = gate(&later(mb_s), &runs(&STEADY));
         for cell in &gate.compared.expect("enough runs").cells {
@@ -490,7 +490,7 @@ fn tails_are_compared_where_there_are_requests_enough() {
 }
 
 #[test]
-fn a_history_finds_where_a_level_shifts_and_what_changed_there() {
+fn history_finds_shift_and_what_changed_there() {
     let mut all = runs(&[&STEADY[..], &STEADY.map(|mb_s| 0.7 * mb_s)].concat());
     for run in &mut all[10..] {
         run.environment.put(&KEYS.kernel_release, "6.2".to_owned());

@@ -1,4 +1,4 @@
-//! What a run counted of the mechanisms that may cause one of its differences.
+//! Counts of a run that point to the mechanism behind one of its differences.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, analyse};
 use iolab_analysis::claim::{phenomena, signs};
@@ -6,7 +6,8 @@ use iolab_plan::suspect::{Sign, Signs};
 use iolab_synthetic::size_curve;
 use iolab_workload::stages::{CarriedBy, PerStage, Stage, SyncCounts};
 
-/// Throughput of 64 KiB is half of that of 1 MiB; the sides by `change`, the better one first.
+/// Signs of a difference between 64 KiB and 1 MiB, of twice the throughput. `change` sets the sides, the better
+/// one first.
 fn of_change(change: impl Fn(&mut [&mut CellAnalysis; 2])) -> Signs {
     let mut analysis: Analysis = analyse(&size_curve(
         "read-size",
@@ -75,7 +76,7 @@ fn faults_count_for_each_byte() {
 }
 
 #[test]
-fn pieces_waits_and_stages_of_the_worse_side_are_signs() {
+fn counts_of_worse_side_are_signs() {
     let of = |better: f64, worse: f64| {
         of_change(|[good, bad]| {
             for (cell, count) in [(good, better), (bad, worse)] {

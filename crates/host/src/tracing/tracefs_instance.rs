@@ -60,7 +60,9 @@ impl Instance {
                 Error::usage(format!(
                     "cannot record trace events: this kernel has no {event}"
                 ))
-                .hint("it needs Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE; measure without trace events")
+                .hint(
+                    "it needs Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE; measure without trace events",
+                )
             })?;
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::{AskedWorkload, Fitness, Measured, WorkloadResult, unit, why};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
-/// What `iolab fit --format json` prints.
+/// JSON document of `iolab fit --format json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FitDocument<'a> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -29,9 +29,9 @@ pub(crate) struct FitDocument<'a> {
     /// All levels of all workloads together.
     #[schemars(extend("enum" = Answer::NAMES))]
     answer: &'static str,
-    /// What the requirement leaves out, in words.
+    /// Aspects that the requirement leaves out, in words.
     not_covered: &'a str,
-    /// What the answer does not cover on this target, in words.
+    /// Aspects that the answer does not cover on this target, in words.
     limits: Vec<String>,
     /// The workloads, in the order of the requirement.
     workloads: Vec<Workload<'a>>,
@@ -44,13 +44,13 @@ struct Workload<'a> {
     workload: &'a str,
     /// Whether all of it was measured: its run is done, and loaded the storage for as long as asked.
     complete: bool,
-    /// What was run, in words.
+    /// The load that was run, in words.
     ran: &'a str,
     /// Time under load, ns.
     load_ns: u64,
     /// Bytes that its trials wrote; 0 on a model, which stores none.
     written_bytes: u64,
-    /// What the evidence says for and against its answers.
+    /// Doubts about its answers.
     doubts: Vec<DoubtData<'a>>,
     /// Its run file.
     run_file: &'a str,
@@ -75,7 +75,7 @@ struct DoubtData<'a> {
     of_trials: usize,
     /// The greatest value in any trial, a share; `null` where there is none.
     worst: Option<f64>,
-    /// What to do about it; `null` where nothing is known to help.
+    /// Advice on the doubt; `null` where nothing is known to help.
     remedy: Option<String>,
 }
 
@@ -110,29 +110,30 @@ struct Level<'a> {
     turned_by: Vec<&'a str>,
     /// Limit of control groups that the load reached, of a `no`; `null` otherwise.
     cause: Option<Cause>,
-    /// Of a `yes`, the greatest share of trials that can miss the level by what `trials` show, with 95 % confidence; `null` otherwise, and where
-    /// so few stalls cannot make the level fail.
+    /// The greatest share of trials that may miss the level although it holds, by what `trials` show, with 95 %
+    /// confidence. `null` unless the answer is `yes`, and where so few stalls cannot make the level fail.
     unseen_stalls: Option<f64>,
     /// Why `as_measured` is `cannot tell`; empty otherwise.
     why: String,
     /// The last lasting change in the course of the load; `null` without one.
     change: Option<ChangeData>,
-    /// Where the level is documented, or that it is not.
+    /// The document that states the level, or a note that there is none.
     source: &'a str,
     /// Quotation from `source`; empty without one.
     wording: &'a str,
-    /// What would make a `no` a `yes`.
+    /// Change that would make a `no` a `yes`.
     remedy: &'a str,
 }
 
 /// A limit of control groups.
 #[derive(Serialize, JsonSchema)]
 struct Cause {
-    /// What it bounds: `rbps`, `wbps` (bytes per second that are read, written), `riops`, `wiops` (requests per second).
+    /// The limited traffic: `rbps`, `wbps` (bytes per second that are read, written), `riops`, `wiops` (requests
+    /// per second).
     what: &'static str,
     /// The bound, per second.
     per_second: u64,
-    /// It in words.
+    /// The limit in words.
     text: String,
 }
 

@@ -102,7 +102,7 @@ mod tests {
     use iolab_analysis::doubt::ReasonKind;
 
     #[test]
-    fn each_doubt_that_opens_an_answer_has_words_of_its_own() {
+    fn each_doubt_has_its_own_words() {
         let of = |kind: &ReasonKind| {
             let line = in_line(&ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(*kind)]));
             let of_comparison = undecided(WhyUndecided::Doubted(*kind), None);

@@ -20,7 +20,7 @@ use crate::claims::{
 use crate::document::write;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 
-/// What `iolab witness` writes as JSON.
+/// JSON document of `iolab witness`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WitnessDocument<'a> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -33,7 +33,7 @@ pub(crate) struct WitnessDocument<'a> {
     joined_pid: Option<u32>,
     /// The result of the evidence, in one sentence.
     text: String,
-    /// What it shows, in the order in which it is printed: the parts of `text`, each with the numbers that it rests on.
+    /// Claims in the order in which they are printed: the parts of `text`, each with its numbers.
     claims: Vec<ClaimData<Observed>>,
     /// Its exit code; `null` where it did not end by itself, or iolab did not start it.
     exit_code: Option<i32>,
@@ -45,9 +45,9 @@ pub(crate) struct WitnessDocument<'a> {
     observed_ns: u64,
     /// CPU time that observing took, ns.
     observer_cpu_ns: u64,
-    /// What was read.
+    /// Evidence on reads.
     reads: DirectionData,
-    /// What was written.
+    /// Evidence on writes.
     writes: DirectionData,
     /// Flushes of a write cache that the devices completed; `null` where they are not counted.
     flushes: Option<u64>,
@@ -68,7 +68,7 @@ pub(crate) struct WitnessDocument<'a> {
     ways: WaysData,
     /// Its processes.
     processes: ProcessesData,
-    /// What others did.
+    /// I/O of other processes.
     others: OthersData,
     /// Time in which some task of the machine waited for a CPU, ns; `null` where it is not counted.
     cpu_stall_ns: Option<u64>,
@@ -80,15 +80,15 @@ pub(crate) struct WitnessDocument<'a> {
     throttled_ns: Option<u64>,
     /// Limits of the control groups that a program started by iolab ran in.
     limits: LimitsData,
-    /// What the program says itself, where it wrote a report that iolab reads.
+    /// Result that the program reports itself, if it wrote a report that iolab reads.
     claim: Option<ToolClaimData<'a>>,
-    /// What the control group of the program holds whose traffic `disks` have: `program` (it was made for it),
-    /// `program-and-observer`, `others` as well; `null` where none counts.
+    /// Processes in the control group whose traffic `disks` have: `program` (the group was made for it),
+    /// `program-and-observer`, or `others` as well; `null` where no group counts.
     #[schemars(extend("enum" = group_or_null()))]
     group_holds: Option<&'static str>,
-    /// What the kernel's trace events showed; `null` without `--trace`.
+    /// Trace events of the kernel; `null` without `--trace`.
     trace: Option<TraceData>,
-    /// What was carried over time.
+    /// Traffic over time.
     course: CourseData<'a>,
 }
 
@@ -97,7 +97,7 @@ fn group_or_null() -> Vec<Option<&'static str>> {
     names.chain([None]).collect()
 }
 
-/// What the kernel's trace events showed of a program.
+/// Trace events of the kernel for a program.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Trace")]
 struct TraceData {
@@ -111,7 +111,7 @@ struct TraceData {
     disks: Vec<TracedDiskData>,
 }
 
-/// What was traced of a disk.
+/// Traced requests of a disk.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TracedDisk")]
 struct TracedDiskData {
@@ -121,7 +121,7 @@ struct TracedDiskData {
     reads: TracedRequestsData,
     /// Writes that they sent.
     writes: TracedRequestsData,
-    /// Requests that other threads sent, those of the kernel among them.
+    /// Requests that other threads sent, including kernel threads.
     other_requests: u64,
 }
 
@@ -167,26 +167,26 @@ struct LimitsData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "IoLimit")]
 struct IoLimitData {
-    /// What is limited, as io.max names it.
+    /// The limited traffic, as io.max names it.
     #[schemars(extend("enum" = Traffic::NAMES))]
     what: &'static str,
     /// The limit: bytes or requests per second.
     per_second: u64,
 }
 
-/// What a program says of itself.
+/// Result that a program reports itself.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ToolClaim")]
 struct ToolClaimData<'a> {
     /// The tool.
     tool: &'a str,
-    /// What it says of reads; `null` where it made none.
+    /// Reads that it reports; `null` where it made none.
     reads: Option<ClaimedData>,
-    /// What it says of writes; `null` where it made none.
+    /// Writes that it reports; `null` where it made none.
     writes: Option<ClaimedData>,
 }
 
-/// What was carried over time.
+/// Traffic over time.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Course")]
 struct CourseData<'a> {
@@ -212,11 +212,11 @@ struct MomentData {
     read_bytes: Option<u64>,
     /// Bytes that it sent to storage or left in the page cache to be sent; `null` without an account.
     write_bytes: Option<u64>,
-    /// What each device carried, of all processes, in the order of the names.
+    /// Traffic of each device, of all processes, in the order of the names.
     devices: Vec<MomentDeviceData>,
 }
 
-/// What a device carried in a part of the time.
+/// Traffic of a device in a part of the time.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "MomentDevice")]
 struct MomentDeviceData {
@@ -260,7 +260,8 @@ struct DeviceData<'a> {
     write_await_ms: Option<f64>,
     /// Mean number of requests in flight; `null` where it is not counted.
     in_flight: Option<f64>,
-    /// Bytes read of the control group of the program; `null` where none counts, and of what is no disk.
+    /// Bytes that the control group of the program read; `null` where no group counts, and for devices other
+    /// than disks.
     group_read_bytes: Option<u64>,
     /// Bytes written of the control group of the program; `null` likewise.
     group_write_bytes: Option<u64>,
@@ -297,10 +298,10 @@ struct WaysData {
     /// Ways whose bytes the kernel does not count as calls.
     #[schemars(extend("items" = json!({"type": "string", "enum": UncountedWay::NAMES})))]
     uncounted: Vec<&'static str>,
-    /// What else it could read from.
+    /// Other sources that it could read from.
     #[schemars(extend("items" = json!({"type": "string", "enum": NoStorage::NAMES})))]
     sources: Vec<&'static str>,
-    /// What else it could write to, its standard output and standard error left out.
+    /// Other destinations that it could write to, except its standard output and standard error.
     #[schemars(extend("items" = json!({"type": "string", "enum": NoStorage::NAMES})))]
     sinks: Vec<&'static str>,
 }
@@ -337,11 +338,11 @@ struct ProcessesData {
     run_delay_ns: u64,
 }
 
-/// What others did.
+/// I/O of other processes.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Others")]
 struct OthersData {
-    /// What they did with the devices in question.
+    /// Traffic of other processes on the devices in question.
     #[serde(flatten)]
     of_devices: OtherUseData,
     /// Processes whose account could not be read.

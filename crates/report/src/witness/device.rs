@@ -1,4 +1,4 @@
-//! What devices did, and who had them do it: what `iostat -x` shows, with names.
+//! Load of devices and the processes that caused it: the numbers of `iostat -x`, with names.
 
 use iolab_analysis::witness::DeviceLoad;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
@@ -6,12 +6,12 @@ use iolab_workload::witness::ObservedDevice;
 
 /// Share of the time from which a device may be taken for one that cannot do more.
 const BUSY_FROM: f64 = 0.95;
-/// What is said of a device that had requests, of which the kernel saw none in flight at a tick of its clock: any number of short ones
-/// can lie between two ticks.
+/// Clause for a device that completed requests although the kernel saw none in flight at a tick of its clock.
+/// Any number of short requests can lie between two ticks.
 pub(super) const BUSY_UNSEEN: &str =
     "busy time unknown (requests shorter than a clock tick of the kernel)";
 
-/// What a device that was watched alone did in this time, ns.
+/// Load of a device that was observed without a program, over `span_ns`.
 pub(super) fn clause(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
     match load {
         Some(load) => {

@@ -1,4 +1,4 @@
-//! What other processes did during an observation, those of one name together.
+//! I/O of other processes during an observation, grouped by name.
 
 use iolab_analysis::witness::OtherCommand;
 use iolab_workload::quantity::{counted, format_bytes};

@@ -1,10 +1,11 @@
-//! What a program says of itself, beside what devices carried.
+//! Results that a program reports itself, compared with what devices carried.
 
 use iolab_analysis::witness::{Bounds, Evidence, Transfer};
 use iolab_record::witness::Claimed;
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// What devices cannot have carried: `fio says that it read at 5712 MB/s, of which vda carried at most 31 MB/s`.
+/// Claim that devices cannot have carried: `fio says that it read at 5712 MB/s, of which vda carried at most 31
+/// MB/s`.
 pub(super) fn contradiction(
     tool: &str,
     transfer: Transfer,
@@ -27,7 +28,7 @@ pub(super) fn contradiction(
     }
 }
 
-/// All that it says.
+/// Sentences on all that the program reports.
 pub(super) fn told(evidence: &Evidence) -> Vec<String> {
     let Some(claim) = &evidence.claim else {
         return Vec::new();

@@ -13,7 +13,7 @@ use crate::findings::capitalised;
 
 use super::{device as device_load, others, program_report, short, traced};
 
-/// What clauses are about; `None` of devices, which these name themselves.
+/// Subject of the clauses; `None` for devices, whose clauses name them.
 pub(super) fn subject(evidence: &Evidence) -> Option<String> {
     match &evidence.observed.subject {
         Subject::Devices => None,
@@ -93,7 +93,7 @@ fn device(evidence: &Evidence) -> String {
     named(&evidence.devices)
 }
 
-/// Those of them that carried bytes of this direction.
+/// Names of the devices that carried bytes of this direction.
 fn device_of(evidence: &Evidence, transfer: Transfer) -> String {
     named(&evidence.devices_of(transfer))
 }
@@ -293,8 +293,8 @@ fn discarded(evidence: &Evidence) -> Option<Bounds> {
     })
 }
 
-/// What of its bytes went over the network, where the page cache of this machine has the rest: what all used of the mount, and no more
-/// than its accounts say.
+/// Share of the program's bytes that went over the network, if the page cache of this machine served the rest.
+/// Bounded by what all processes used of the mount, and by the program's accounts.
 fn over_network(
     evidence: &Evidence,
     transfer: Transfer,
@@ -329,7 +329,7 @@ fn share(verdict: &ServedVerdict) -> String {
     }
 }
 
-/// The same of reads, where page faults can have fetched a part of what storage carried.
+/// Share of reads that storage carried, if page faults can have fetched a part of it.
 fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
     let Asked::Bytes(asked) = &reads.asked else {
         return share(verdict);
@@ -352,7 +352,8 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
     }
 }
 
-/// The same of writes, where others' can leave open what the device carried of these. It is not all where some is owed.
+/// Share of writes that the device carried, which others' writes can leave open. Never all if some bytes are
+/// still to be written.
 fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
     match (verdict.device_fraction, writes.carried) {
         (None, Some(Bounds { most: 0, .. })) => "none of".to_owned(),
@@ -368,8 +369,9 @@ fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>)
     }
 }
 
-/// Where reads that the page cache did not serve came from: the device, unless other disks can have served a part of them. What storage
-/// carried beyond them (read-ahead, program files) is no part of them, and may be what other disks carried.
+/// Source of the reads that the page cache did not serve: the device, unless other disks can have served a part
+/// of them. Read-ahead and program files, which storage carried as well, do not count and may come from other
+/// disks.
 fn source(reads: &Direction, device: &str) -> String {
     let asked = match &reads.asked {
         Asked::Bytes(bytes) => bytes.most,

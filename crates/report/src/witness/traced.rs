@@ -1,4 +1,4 @@
-//! What control groups and the kernel's trace events showed of a program.
+//! Traffic of a program by control groups and the kernel's trace events.
 
 use iolab_analysis::witness::{Evidence, p99_of};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent_of_whole};
@@ -53,7 +53,7 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
     format!("{first}its {all}{missing} took {took}{median}, {within}")
 }
 
-/// What was traced, a row each.
+/// One row for each traced quantity.
 pub(super) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let observed = &evidence.observed;
     let mut rows = Vec::new();
@@ -153,7 +153,7 @@ fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
     ))
 }
 
-/// Where the time of syncs went.
+/// Time of syncs by part.
 fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
     let SyncTimes {
         whole,
