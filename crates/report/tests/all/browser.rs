@@ -128,7 +128,7 @@ fn inputs() -> Vec<Input> {
     [strided(), hostile()].map(input).into()
 }
 
-/// What the driver saw of a page.
+/// Values that the driver reads from a page after using it.
 fn used(browser: &str, folder: &Path, page: &str) -> serde_json::Value {
     let driven = page
         .replacen("<body>", &format!("<body>{BEFORE}"), 1)
@@ -138,7 +138,7 @@ fn used(browser: &str, folder: &Path, page: &str) -> serde_json::Value {
     seen_in(&dom(browser, folder, &file, &["--window-size=1280,900"]))
 }
 
-/// What a driver wrote into a page.
+/// Values that a driver wrote into a page.
 fn seen_in(dom: &str) -> serde_json::Value {
     let start = dom
         .find("<pre id=\"seen\">")
@@ -287,8 +287,8 @@ fn dom(browser: &str, folder: &Path, file: &Path, options: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Where the parts of a page lie in a window of this size, and what its links do. A frame stands for the window, since no
-/// browser makes its own as narrow as a telephone.
+/// Positions of the parts of a page in a window of this size, and the effects of its links. A frame stands for
+/// the window, since no browser makes its own as narrow as a telephone.
 fn laid_out(browser: &str, page: &str, width: u32, height: u32) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("page.html"), page).unwrap();

@@ -1,4 +1,4 @@
-//! What `iolab why` prints, of made-up verdicts: ten lines, whatever it tried and however long its reasons are.
+//! Text of `iolab why` for made-up verdicts: ten lines, whatever it tried and however long its reasons are.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use iolab_report::input::Input;
 use iolab_synthetic::{add_cell, around, record};
 use proptest::prelude::*;
 
-/// Most suspects that the property has: those of two real cells are about ten.
+/// Most suspects that the property generates; two real cells have about ten.
 const SUSPECTS_MAX: usize = 14;
 /// Columns of the screen.
 const WIDTH: u16 = 80;
@@ -72,7 +72,7 @@ fn untried(number: usize) -> WhyUntried {
     }
 }
 
-/// What was made up of a run.
+/// Made-up results of a run.
 #[derive(Debug, Clone)]
 struct Found {
     phenomenon: String,
@@ -294,7 +294,7 @@ fn reasons_are_left_out_where_there_are_many() {
 }
 
 #[test]
-fn suspects_that_only_lack_time_are_not_called_irremovable() {
+fn suspects_that_lack_time_are_not_called_irremovable() {
     let no_time = || Obstacle::NoTime {
         budget_s: 60,
         idle_ns: 0,

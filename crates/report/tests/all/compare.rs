@@ -195,7 +195,7 @@ fn of_sides(base: &[AnalysedRun], new: &[AnalysedRun]) -> RunsComparison {
     RunsComparison::of(&side(base), &side(new), terms).expect("the same cells")
 }
 
-/// What is said of runs with the sides swapped is the same with each word turned round, and no part less.
+/// Swapping the sides reverses each word of the text and keeps all its parts.
 #[test]
 fn swapped_runs_are_told_with_the_same_parts() {
     let (slow, fast) = (runs_at(60.0, "/data", 1), runs_at(100.0, "/data", 11));
@@ -230,9 +230,9 @@ fn a_side_that_mixes_targets_is_named() {
     insta::assert_snapshot!(iolab_report::runs::text(&compared, 100));
 }
 
-/// A range is told only where its ends differ in what is printed.
+/// A range is printed only if its ends differ in the printed digits.
 #[test]
-fn a_change_that_every_cell_would_have_shown_is_one_number() {
+fn equal_detectable_changes_are_one_number() {
     let mut compared = of_sides(&runs_at(100.0, "a", 1), &runs_at(100.0, "a", 11));
     let mut told = |detectable: [f64; 2]| {
         for (cell, share) in compared.cells.iter_mut().zip(detectable) {

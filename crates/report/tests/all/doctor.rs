@@ -1,4 +1,4 @@
-//! What the doctor says of a made-up machine, looked at before it was accepted.
+//! Text of the doctor about a made-up machine, reviewed before it was accepted.
 
 use iolab_doctor::{
     Attempt, Diagnosis, Direct, Facts, ProcessLimits, Severity, Space, TargetContent, TargetFacts,

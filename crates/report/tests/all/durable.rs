@@ -1,4 +1,4 @@
-//! What a run of durable writes answers.
+//! Answers of runs of durable writes.
 
 use std::path::PathBuf;
 

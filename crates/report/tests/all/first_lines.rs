@@ -1,4 +1,4 @@
-//! What a document begins with: the answer to the question of a run, and how far to trust it.
+//! First lines of a document: the answer to the question of a run, and how far to trust it.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ fn fit(levels: &str) -> RunRecord {
     record
 }
 
-/// What Markdown and the page begin with.
+/// First paragraphs of the Markdown and of the page.
 fn first(inputs: &[Input]) -> [String; 2] {
     let report = StudyReport::new(inputs);
     let text = report.markdown("lab").expect("a document").text;
@@ -74,7 +74,7 @@ fn first(inputs: &[Input]) -> [String; 2] {
 }
 
 #[test]
-fn the_answer_to_the_question_of_a_run_comes_first() {
+fn answer_to_the_question_comes_first() {
     let mut stopped = asked("p99<1ms");
     stopped.run.status = RunStatus::Interrupted;
     let mut stopped_model = asked("p99<1ms");
@@ -94,13 +94,13 @@ fn the_answer_to_the_question_of_a_run_comes_first() {
 
 /// Without a question there is no answer, and the result of the run comes first.
 #[test]
-fn the_result_of_a_run_without_a_question_comes_first() {
+fn result_without_a_question_comes_first() {
     insta::assert_snapshot!(first(&[input(reads(&["4KiB"]))]).join("\n"));
 }
 
 /// A run of which nothing is claimed begins with its numbers, or says that it has none, and has no list of findings.
 #[test]
-fn a_run_without_a_claim_begins_with_its_numbers() {
+fn run_without_claims_begins_with_its_numbers() {
     let mut none = reads(&["4KiB"]);
     none.samples.retain(|sample| sample.warmup);
     none.run.status = RunStatus::Interrupted;
@@ -121,7 +121,7 @@ fn a_run_without_a_claim_begins_with_its_numbers() {
     insta::assert_snapshot!(told.join("\n----\n"));
 }
 
-/// What others took of the device in each measured trial of a cell.
+/// Adds traffic of others on the device to each measured trial of a cell.
 fn disturb(record: &mut RunRecord, cell: i64) {
     for sample in record.samples.iter_mut().filter(|one| one.cell == cell) {
         if let Some(device) = &mut sample.counters.device {
@@ -164,12 +164,12 @@ fn trust_line(record: RunRecord) -> String {
     trust.replace('\u{a0}', " ")
 }
 
-/// What speaks against a run, and a run of some sizes.
+/// A reason against a run, and a run of some sizes with it.
 type Flawed = (&'static str, fn(&[&str]) -> RunRecord);
 
 /// Each reason names as many cells as it is about: one of one, one of several, or all.
 #[test]
-fn trust_names_the_cells_that_its_reason_is_about() {
+fn trust_names_the_cells_of_its_reason() {
     let cases: [Flawed; 6] = [
         ("disturbed", |sizes| {
             let mut record = reads(sizes);
@@ -234,7 +234,7 @@ fn trust_names_the_cells_that_its_reason_is_about() {
 
 /// A machine that slept did nothing to the device: no format blames others for it.
 #[test]
-fn a_sleep_is_not_told_as_what_others_did() {
+fn sleep_is_not_called_traffic_of_others() {
     for sizes in [&["4KiB"][..], &["4KiB", "64KiB"]] {
         let mut record = reads(sizes);
         suspend(&mut record);

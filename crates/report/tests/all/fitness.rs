@@ -1,4 +1,4 @@
-//! What is said of a requirement: what the user can do is never left out, however much else there is to say.
+//! Text about a requirement: steps that the user can take are never left out, however long the rest is.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn unwrapped(text: &str) -> String {
 }
 
 #[test]
-fn how_to_finish_a_run_is_said_whatever_else_there_is_to_say() {
+fn steps_to_finish_a_run_are_always_shown() {
     let level = "reads.p99<10min";
     let whole = run("log", level, RunStatus::Done);
     let part = |workload| run(workload, level, RunStatus::Interrupted);
@@ -100,7 +100,7 @@ fn how_to_finish_a_run_is_said_whatever_else_there_is_to_say() {
 
 /// Trials that a region ends before their time load the storage for less than was asked.
 #[test]
-fn loads_that_are_not_covered_begin_where_the_trials_ended() {
+fn uncovered_loads_begin_at_the_longest_trial() {
     let limits = |ns: u64| {
         let happens: fn(&mut Sample) = match ns {
             1_000_000_000 => |sample| sample.elapsed_ns = 1_000_000_000,
@@ -118,9 +118,9 @@ fn loads_that_are_not_covered_begin_where_the_trials_ended() {
     insta::assert_snapshot!(limits(1_000_000), @"complete: false; for 8.00 ms. - log: 8.00 ms of load instead of 300 ms, because trials ended with their region before their time. A larger region in the requirement makes them longer. - Not covered: the rest; loads longer than 8.00 ms per workload, which use up burst credits and caches. - Sources of the levels: iolab show mine");
 }
 
-/// Documents have it beside the answer, and tables in Markdown and LaTeX have no other remark.
+/// Documents show this step with the answer, and tables in Markdown and LaTeX have no other remark.
 #[test]
-fn how_to_finish_a_run_is_in_every_format() {
+fn steps_to_finish_are_in_every_format() {
     let (file, run) = run("reads", "reads.p99<10min", RunStatus::Interrupted);
     let command = "iolab resume reads.iolab";
     let answers = Answers::of([(file.clone(), &run)]);
@@ -147,7 +147,7 @@ fn a_model_is_measured_again() {
 
 /// A longer load narrows an interval, which decides nothing where all of it lies at the level.
 #[test]
-fn a_value_at_the_level_asks_for_another_level() {
+fn value_at_the_level_suggests_another_level() {
     let remark = |levels: &str| {
         let one = run_while(|_| {}, "log", levels, RunStatus::Done);
         let shown = unwrapped(&text(&[one]));
@@ -161,7 +161,7 @@ fn a_value_at_the_level_asks_for_another_level() {
 
 /// The level that fails is worth more than what was run, and than doubts about other levels.
 #[test]
-fn what_decides_the_answer_is_said_before_anything_else() {
+fn deciding_remarks_come_first() {
     let mut runs: Vec<_> = WORKLOADS[..3]
         .iter()
         .map(|workload| run(workload, "reads.p99<10min", RunStatus::Done))

@@ -163,7 +163,7 @@ fn one_cell_has_an_axis_of_its_own() {
 }
 
 #[test]
-fn a_total_that_caches_may_exceed_is_no_bound() {
+fn total_that_may_be_exceeded_says_or_more() {
     let mut writes = strides();
     writes.time.may_exceed = true;
     let shown = drawn(&writes, 80, 24);
@@ -202,7 +202,7 @@ fn colours_change_no_text() {
 }
 
 #[test]
-fn equal_values_and_names_that_steer_do_no_harm() {
+fn equal_values_and_escape_sequences_are_harmless() {
     let mut view = view(
         &["bs"],
         vec![cell(&["4KiB"], &[5.0; 6]), cell(&["\u{1b}[2J"], &[5.0; 6])],
@@ -219,7 +219,7 @@ fn equal_values_and_names_that_steer_do_no_harm() {
 }
 
 #[test]
-fn an_experiment_that_is_done_is_told_in_a_few_words() {
+fn finished_experiment_is_summarised_in_few_words() {
     let sizes = size_curve(
         "read-size",
         &[("4KiB", 61.3), ("64KiB", 302.0), ("1MiB", 501.5)],

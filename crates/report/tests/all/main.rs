@@ -1,4 +1,4 @@
-//! What is written about made-up runs. One program, so that it is linked once.
+//! Texts and documents about made-up runs. One program, so that it is linked once.
 
 #![allow(clippy::disallowed_fields)] // records are made up
 

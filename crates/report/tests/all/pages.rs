@@ -74,7 +74,7 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 }
 
 #[test]
-fn the_glance_of_two_disks_has_a_column_of_each() {
+fn glance_of_two_disks_has_two_columns() {
     let inputs = two_disks();
     let page = StudyReport::new(&inputs).html().unwrap();
     let glance = between(&page, "<section id=\"glance\"", "</table>");
@@ -85,7 +85,7 @@ fn the_glance_of_two_disks_has_a_column_of_each() {
 }
 
 #[test]
-fn the_page_of_a_soak_shows_what_happened_inside_its_trials() {
+fn page_of_soak_shows_inside_of_trials() {
     let inputs = soak();
     let page = StudyReport::new(&inputs).html().unwrap();
     let section = between(&page, "<section id=\"e1\"", "<table");
@@ -122,7 +122,7 @@ fn the_page_of_traced_requests_shows_their_stages() {
 }
 
 #[test]
-fn two_disks_share_the_axes_of_each_small_figure() {
+fn small_figures_of_two_disks_share_axes() {
     let inputs = two_disks();
     let page = StudyReport::new(&inputs).html().unwrap();
     let overview = between(&page, "<nav id=\"overview\"", "</nav>");
@@ -147,7 +147,7 @@ fn two_disks_share_the_axes_of_each_small_figure() {
 }
 
 #[test]
-fn targets_stand_in_the_order_in_which_they_were_given() {
+fn targets_keep_the_order_of_the_arguments() {
     let mut inputs = two_disks();
     // The study of the second one first: by name, the first one would be.
     inputs.rotate_left(6);
@@ -162,7 +162,7 @@ fn targets_stand_in_the_order_in_which_they_were_given() {
     }
 }
 
-/// The numbers of a page are those of the latest run of each experiment.
+/// The numbers of a page come from the latest run of each experiment.
 #[test]
 fn earlier_runs_of_an_experiment_are_counted_apart() {
     let run = |started: &str| {
@@ -252,9 +252,9 @@ fn a_page_without_headlines_says_so() {
     assert!(page.contains(&format!("<details id=\"{link}\">")), "{link}");
 }
 
-/// Where the target is a factor, a run in a figure that is named by its targets would name a cell twice.
+/// With the target as a factor, naming a run by its targets would name cells twice.
 #[test]
-fn figures_of_runs_that_compare_targets_name_each_once() {
+fn runs_that_compare_targets_are_named_once() {
     let run = |file: &str, targets: [&str; 2]| {
         let mut record = record("read-random", &["bs", "target"]);
         let [first, second] = targets;
@@ -291,7 +291,7 @@ fn one_disk_has_no_key() {
 }
 
 #[test]
-fn each_traced_run_has_its_stages_in_a_chapter_of_its_own() {
+fn each_traced_run_has_its_chapter_of_stages() {
     let mut inputs = stages();
     let mut other = inputs[0].run.record().clone();
     other.run.target = "/mnt/other".to_owned();
@@ -364,7 +364,7 @@ fn named_alike(runs: &[(&str, Pattern, &str)]) -> Vec<Input> {
     runs.iter().map(run).collect()
 }
 
-/// Experiments that differ in a setting are no series, whatever their names.
+/// Experiments that differ in a setting do not form a series, whatever their names.
 #[test]
 fn runs_with_other_settings_are_other_experiments() {
     let runs = named_alike(&[
@@ -409,7 +409,7 @@ fn runs_with_other_settings_are_other_experiments() {
 
 /// Each command names a file that the document has, and no two write the same one.
 #[test]
-fn runs_of_one_experiment_are_repeated_from_files_of_their_own() {
+fn runs_of_one_experiment_have_separate_files() {
     let runs = named_alike(&[
         ("1", Pattern::Rand, "# first\nname = \"sizes\""),
         ("2", Pattern::Rand, "name = \"sizes\""),
@@ -434,7 +434,7 @@ fn runs_of_one_experiment_are_repeated_from_files_of_their_own() {
 
 /// A run on a model is repeated on the definition that the report has; what a run file lacks is said.
 #[test]
-fn a_model_of_the_user_is_shown_once_and_named_by_the_commands() {
+fn model_file_is_shown_once_and_in_commands() {
     let mut runs = named_alike(&[
         ("1", Pattern::Rand, "a"),
         ("2", Pattern::Rand, "a"),

@@ -99,7 +99,7 @@ fn page(records: Vec<RunRecord>) -> String {
     StudyReport::new(&inputs(records)).html().unwrap()
 }
 
-/// With a line break, and of bytes that are no text.
+/// Paths with a line break, and with bytes that are not UTF-8.
 #[test]
 fn commands_name_a_target_by_its_bytes() {
     let told = [&b"/mnt/a\nb"[..], b"/mnt/\xff\xfe", b"/mnt/it's"].map(|bytes| {
@@ -147,7 +147,7 @@ fn a_page_holds_other_tools_against_iolab() {
 }
 
 #[test]
-fn agreement_of_tools_is_told_per_cell_and_never_of_one_trial() {
+fn agreement_of_tools_needs_several_trials() {
     let table = |trials: usize, width: u16| {
         let mut beside = record("read-random", &["bs", "tool"]);
         for (bs, tool, mb_s) in [
@@ -231,7 +231,7 @@ fn text_from_outside_commands_no_text_processor() {
     assert!(latex.figures.iter().all(|(name, _)| !name.contains('/')));
 }
 
-/// What GitHub makes of Markdown.
+/// HTML that GitHub makes of Markdown.
 fn rendered(markdown: &str) -> String {
     let mut options = comrak::Options::default();
     options.extension.autolink = true;
@@ -241,7 +241,7 @@ fn rendered(markdown: &str) -> String {
 }
 
 #[test]
-fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
+fn markdown_has_no_markup_or_links_from_runs() {
     for text in [
         HOSTILE,
         "[x](http://192.0.2.1) ![y](//192.0.2.1) <http://192.0.2.1> https://192.0.2.1/ www.x.org a@x.org",
@@ -283,7 +283,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
 }
 
 #[test]
-fn rows_of_ranks_are_refused_where_no_run_has_any() {
+fn rows_of_ranks_are_refused_without_ranks() {
     let one = sizes();
     let error = export::check_ranks(std::slice::from_ref(&one)).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
@@ -297,7 +297,7 @@ fn rows_of_ranks_are_refused_where_no_run_has_any() {
 }
 
 #[test]
-fn no_csv_that_is_written_has_formulas_of_a_run() {
+fn csv_has_no_formulas_from_runs() {
     for text in [
         "=HYPERLINK(\"http://192.0.2.1\")",
         "+1-1",
@@ -334,7 +334,7 @@ fn no_csv_that_is_written_has_formulas_of_a_run() {
 }
 
 #[test]
-fn what_several_runs_tell_in_the_same_words_is_told_once() {
+fn equal_remarks_of_runs_are_merged() {
     let mut again = cached();
     again.experiment.name = "read-random-again".to_owned();
     let one = "from the page cache, not the device";

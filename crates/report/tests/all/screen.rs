@@ -17,7 +17,7 @@ const BELOW: usize = 2;
 
 type Change = fn(&mut RunRecord);
 
-/// What may be found against runs, and what adds notes.
+/// Changes to a run that lead to findings against it, or to notes.
 const CHANGES: [(&str, Change); 7] = [
     ("quiet", |_| ()),
     ("disturbed", |run| {

@@ -1,4 +1,4 @@
-//! What a search for the greatest rate answers.
+//! Answers of a search for the greatest rate.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn limit(up_to: u64) -> RateLimit {
     search.limit()
 }
 
-/// What was found at a rate, with doubts that turn it.
+/// Verdict at a rate, with doubts that turn it.
 fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>) -> RateAnswer {
     let level = |level| LevelAnswer {
         judged: Judged {
@@ -110,7 +110,7 @@ fn found(levels: &str) -> SearchAnswer {
 }
 
 #[test]
-fn what_holds_is_said_first_then_what_fails_and_the_limit_between() {
+fn holding_rate_comes_first_then_failing_and_limit() {
     let one = found("p99<1ms");
     assert_eq!(one.answer(), Answer::Yes);
     insta::assert_snapshot!(text(&one));
@@ -121,9 +121,9 @@ fn what_holds_is_said_first_then_what_fails_and_the_limit_between() {
     insta::assert_snapshot!(said);
 }
 
-/// Of a maximum a single trial shows that it fails, at rates at which most trials keep it.
+/// A single trial shows that a maximum fails, also at rates at which most trials keep it.
 #[test]
-fn a_limit_beyond_what_fails_is_not_said_to_be_one() {
+fn limit_above_a_failing_rate_is_not_shown() {
     let mut early = found("max<10ms");
     early.fails.as_mut().expect("a rate").rate = 2850;
     assert_eq!((early.answer(), early.limit_between()), (Answer::Yes, None));
@@ -153,9 +153,9 @@ fn the_level_that_sets_the_limit_is_named() {
     insta::assert_snapshot!(text(&several));
 }
 
-/// Of a stall that a trial had nothing says that it was missed; an answer that is none leaves none open.
+/// A stall in a trial is reported as a miss. An incomplete run has no answer, and no unseen stalls.
 #[test]
-fn stalls_that_a_yes_leaves_open_are_said_of_a_complete_run() {
+fn complete_yes_states_stalls_it_leaves_open() {
     let mut stalled = found("p99<1ms");
     let holds = stalled.holds.as_mut().expect("a rate");
     holds.found.levels[0].judged.missed = 1;
@@ -197,7 +197,7 @@ fn a_limit_of_the_container_is_the_cause() {
 }
 
 #[test]
-fn an_end_that_is_not_shown_leaves_the_answer_open() {
+fn missing_end_leaves_the_answer_open() {
     for (holds, fails) in [(true, false), (false, true), (false, false)] {
         let mut open = found("p99<1ms");
         open.holds = open.holds.filter(|_| holds);
@@ -205,7 +205,7 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
         assert_eq!(open.answer(), Answer::CannotTell);
         insta::assert_snapshot!(text(&open));
     }
-    // What may have kept an end from being shown is told with it, and what to do about it.
+    // Doubts that may have kept an end from being shown are printed with it, and so is advice.
     let told = [(true, false), (false, true), (false, false)].map(|(holds, fails)| {
         let mut open = found("p99<1ms");
         open.holds = open.holds.filter(|_| holds);
@@ -232,7 +232,7 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
 
 /// More trials do not help where the value is the level.
 #[test]
-fn a_value_at_the_level_asks_for_another_level() {
+fn value_at_the_level_suggests_another_level() {
     let mut open = found("p99<1ms");
     open.holds = None;
     let mut at_level = at(2800, &open.levels, Answer::CannotTell, Vec::new());
@@ -247,7 +247,7 @@ fn a_value_at_the_level_asks_for_another_level() {
 }
 
 #[test]
-fn a_limit_that_the_rates_contradict_is_left_open() {
+fn limit_that_rates_contradict_is_open() {
     let mut contradicted = found("p99<1ms");
     contradicted.limit.contradicts = true;
     let open = ReasonedAnswer::CannotTell(vec![WhyOpen::RatesContradict]);
@@ -256,7 +256,7 @@ fn a_limit_that_the_rates_contradict_is_left_open() {
 }
 
 #[test]
-fn the_rates_of_the_answer_are_shown_however_far_they_are_from_the_limit() {
+fn rates_of_the_answer_are_always_shown() {
     let mut far = found("p99<1ms");
     let rates: Vec<u64> = far.limit.points.iter().map(|point| point.rate).collect();
     let (least, most) = (rates[0], rates[rates.len() - 1]);

@@ -94,7 +94,7 @@ fn tables() {
 }
 
 #[test]
-fn settings_that_are_not_what_they_are_by_themselves_stand_above_the_table() {
+fn settings_changed_from_default_are_above_the_table() {
     let line = |levels: &[(&str, &str)]| {
         let mut record = sizes();
         for cell in &mut record.cells {
@@ -141,7 +141,7 @@ fn loaded() -> RunRecord {
     record
 }
 
-/// What the export of cells says of the open loop, a line for each value.
+/// Fields about the open loop in the export of cells, one line for each value.
 fn fields_of_the_open_loop(record: &RunRecord) -> String {
     let mut out = Vec::new();
     document::table(&[named(record)], &mut out).unwrap();
@@ -206,7 +206,7 @@ fn nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn every_column_is_shown_or_named_as_left_out() {
+fn every_column_is_shown_or_listed_as_omitted() {
     let wide = table_at(&sizes(), 200);
     let narrow = table_at(&sizes(), 40);
     for heading in [
@@ -247,7 +247,7 @@ fn an_empty_run_prints_something() {
 }
 
 #[test]
-fn escape_sequences_of_a_hostile_file_are_made_harmless() {
+fn escape_sequences_of_hostile_file_are_harmless() {
     let mut record = sizes();
     let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}".to_owned();
     record.experiment.name.clone_from(&evil);
@@ -324,7 +324,7 @@ fn gauges_of(record: RunRecord) -> GaugeRun {
 }
 
 #[test]
-fn prometheus_tells_the_cells_of_several_files_apart_and_keeps_the_newest_of_each() {
+fn prometheus_keeps_newest_value_of_each_cell() {
     let of = |day: u32, bs: u64, mb: f64| {
         let mut record = two_cells();
         record.run.started_utc = format!("2026-01-{day:02}T00:00:00Z");
@@ -380,7 +380,7 @@ fn prometheus_gets_its_own_format() {
 }
 
 #[test]
-fn the_row_of_all_groups_names_the_targets_of_those_that_run() {
+fn row_of_all_groups_names_active_targets() {
     let mut record = two_cells();
     record.run.target = "/a".to_owned();
     record.further_targets = vec![FurtherTarget {

@@ -61,7 +61,7 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 }
 
 #[test]
-fn the_first_line_says_what_the_evidence_comes_to() {
+fn first_line_states_the_conclusion() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
     insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. All of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes. Nothing else used vda.");
@@ -104,7 +104,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
 }
 
 #[test]
-fn reads_from_several_disks_name_the_one_for_what_it_must_have_carried() {
+fn reads_from_several_disks_bound_bytes_of_one() {
     let of = |served_by, share, carried| {
         let mut reads = direction(64 * MIB, served_by, Some(share));
         reads.carried = Some(carried);
@@ -122,7 +122,7 @@ fn reads_from_several_disks_name_the_one_for_what_it_must_have_carried() {
 }
 
 #[test]
-fn reads_beside_pipes_are_all_that_the_calls_read() {
+fn reads_with_pipes_cover_all_calls() {
     let of = |served_by, share| {
         let mut reads = direction(64 * MIB, served_by, share);
         reads.asked = Asked::Bytes(Bounds {
@@ -157,7 +157,7 @@ fn a_part_is_no_more_than_the_whole() {
 
 /// The verdict rests on what the disks below carried, the bounds on what the device did.
 #[test]
-fn the_share_is_no_more_than_what_the_disks_below_carried() {
+fn share_is_capped_by_the_disks_below() {
     let mut reads = direction(64 * MIB, ServedBy::Mixed, Some(0.38));
     reads.by_calls = Some(Bounds {
         least: 63 * MIB,
@@ -166,9 +166,9 @@ fn the_share_is_no_more_than_what_the_disks_below_carried() {
     insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: 38 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
 }
 
-/// What page faults fetch is more than the calls read: that is no part of it.
+/// Bytes that page faults fetch beyond the reads of calls do not count as a part of these reads.
 #[test]
-fn more_than_was_read_is_no_part_of_it() {
+fn bytes_beyond_the_reads_are_excluded() {
     let mut reads = direction(64 * MIB, ServedBy::Unknown, None);
     reads.asked = Asked::Bytes(Bounds {
         least: 63 * MIB,
@@ -179,7 +179,7 @@ fn more_than_was_read_is_no_part_of_it() {
 }
 
 #[test]
-fn what_page_faults_can_have_fetched_leaves_the_share_of_the_calls_open() {
+fn page_faults_leave_share_of_calls_open() {
     let of = |served_by, least, most| {
         let mut reads = direction(64 * MIB, served_by, None);
         (reads.moved, reads.by_calls) = (Some(most), Some(Bounds { least, most }));
@@ -192,7 +192,7 @@ fn what_page_faults_can_have_fetched_leaves_the_share_of_the_calls_open() {
 }
 
 #[test]
-fn what_a_file_server_sent_is_told_beside_the_page_cache() {
+fn bytes_from_file_server_are_listed_with_cache() {
     let of = |reads: bool| {
         let mut of_note = direction(64 * MIB, ServedBy::Mixed, None);
         of_note.carried = None;
@@ -278,7 +278,7 @@ fn nearly_all_is_not_all() {
 }
 
 #[test]
-fn writes_tell_what_reached_the_device_and_what_is_left() {
+fn writes_state_what_reached_device_and_is_owed() {
     let of = |share, carried, direct, buffered| {
         let mut writes = direction(80 * MIB, ServedBy::Mixed, share);
         writes.carried = Some(carried);
@@ -301,7 +301,7 @@ fn writes_tell_what_reached_the_device_and_what_is_left() {
 }
 
 #[test]
-fn a_claim_that_devices_cannot_have_carried_stands_in_the_first_line() {
+fn impossible_claim_is_in_the_first_line() {
     let claimed = |rate| ToolClaim {
         tool: "fio".to_owned(),
         reads: Some(Claimed {
@@ -336,7 +336,7 @@ fn a_claim_that_devices_cannot_have_carried_stands_in_the_first_line() {
 }
 
 #[test]
-fn syncs_that_were_traced_are_told_with_their_flushes() {
+fn traced_syncs_are_shown_with_their_flushes() {
     let of = |syncs, timed, flushed, uncached, until_ns, lost| {
         let mut written = evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)));
         written.observed.trace = Some(TracedProgram {
@@ -371,7 +371,7 @@ fn syncs_that_were_traced_are_told_with_their_flushes() {
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
 
-/// What is told of one disk, which was observed for 2 s.
+/// Text about one disk that was observed for 2 s.
 fn of_disk(traffic: DeviceStat, waits: Option<DeviceWaits>, others: OtherProcesses) -> String {
     let observed = Observed {
         subject: Subject::Devices,
@@ -500,7 +500,7 @@ pub(crate) fn kept() -> ProgramInput {
 }
 
 #[test]
-fn a_report_of_an_observation_has_its_line_its_course_and_who_else_was_there() {
+fn report_shows_line_course_and_other_processes() {
     let inputs = [kept()];
     let report = StudyReport::with_programs(&[], &inputs);
     let page = report.html().unwrap();
@@ -521,7 +521,7 @@ fn a_report_of_an_observation_has_its_line_its_course_and_who_else_was_there() {
 }
 
 #[test]
-fn the_command_that_observes_the_same_can_be_pasted() {
+fn command_that_observes_the_same_is_pasteable() {
     let of = |subject| {
         let observed = Observed {
             subject,

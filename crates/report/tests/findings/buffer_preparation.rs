@@ -10,7 +10,7 @@ use iolab_report::findings::Finding;
 use crate::all_findings;
 use iolab_synthetic::{add_cell, record};
 
-/// Values about a throughput, so many.
+/// `n` values around a throughput, MB/s.
 fn values(mb_s: f64, n: usize) -> Vec<f64> {
     (0..n)
         .map(|i| mb_s * (1.0 + 0.01 * ((i * 7 % 11) as f64 - 5.0) / 5.0))
@@ -78,9 +78,9 @@ fn the_faults_stand_before_what_they_cost() {
     assert_eq!(first.take(2).collect::<Vec<_>>(), ["preparation", "levels"]);
 }
 
-/// What is slower for another reason is left to the comparison of the levels.
+/// A difference for another reason is left to the comparison of the levels.
 #[test]
-fn slower_buffers_without_more_faults_are_not_said_to_fault() {
+fn slower_buffers_without_faults_do_not_blame_them() {
     let mut record = buffers(20);
     for sample in &mut record.samples {
         sample.counters.usage.minor_faults = 12;

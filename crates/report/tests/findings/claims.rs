@@ -28,7 +28,7 @@ fn said(record: &RunRecord) -> String {
 }
 
 #[test]
-fn effects_of_either_sign_are_told_with_both_sides() {
+fn effects_of_either_sign_show_both_sides() {
     let strided = |slow: f64, fast: f64| {
         run(
             &["skip"],
@@ -43,9 +43,9 @@ fn effects_of_either_sign_are_told_with_both_sides() {
     insta::assert_snapshot!("skips_without_an_effect", said(&strided(20.0, 20.0)));
 }
 
-/// A level that is left out beside others that are equivalent would seem to differ.
+/// A level that the sentence leaves out would seem to differ from the equivalent ones.
 #[test]
-fn all_levels_that_are_equivalent_to_one_are_named_together() {
+fn all_equivalent_levels_are_named_together() {
     let waits = |levels: &[(&str, f64)]| run(&["idle"], levels);
     let levels = |record: &RunRecord| text(&named("levels", &analyse(record)));
     let alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 20.1)]);
@@ -79,7 +79,7 @@ fn all_levels_that_are_equivalent_to_one_are_named_together() {
 
 /// On a noisy disk nothing is shown: that begins no page, and says within what the ratios lie.
 #[test]
-fn skips_of_a_noisy_disk_show_nothing_and_say_what_would_have_been_seen() {
+fn skips_of_noisy_disk_state_the_detectable_effect() {
     let scatter = [60.0, 140.0, 95.0, 120.0, 70.0, 110.0, 85.0, 130.0];
     let mut noisy = record("made-up", &["skip"]);
     for (turn, skip) in (0..).zip(["4KiB", "64KiB", "256KiB", "2MiB", "16MiB"]) {
@@ -92,7 +92,7 @@ fn skips_of_a_noisy_disk_show_nothing_and_say_what_would_have_been_seen() {
 }
 
 #[test]
-fn a_grid_is_told_by_direction_pattern_and_threads() {
+fn grid_is_described_by_direction_pattern_and_threads() {
     let mut cells = Vec::new();
     for (workload, mb_s) in [("WS", 170.0), ("RS", 138.0), ("WR", 170.0), ("RR", 41.0)] {
         for (bs, larger) in [("4KiB", 1.0), ("64KiB", 3.0)] {
@@ -124,7 +124,7 @@ fn a_grid_is_told_by_direction_pattern_and_threads() {
 }
 
 #[test]
-fn sizes_are_told_with_what_falls_below_and_what_is_near() {
+fn sizes_are_shown_with_falls_and_near_ones() {
     let bent = [
         ("4KiB", 60.0),
         ("64KiB", 300.0),
@@ -145,7 +145,7 @@ fn sizes_are_told_with_what_falls_below_and_what_is_near() {
 
 /// A run that has both patterns compares them itself; of runs with one each, both together do.
 #[test]
-fn what_a_run_compares_itself_is_not_compared_again_across_runs() {
+fn comparison_within_a_run_is_not_repeated() {
     let sequential = analyse(&run(&["pattern"], &[("pattern=seq", 100.0)]));
     let across = |random: &RunRecord| of_runs(&[&analyse(random), &sequential]).across.len();
     let both = [("pattern=seq", 100.0), ("pattern=rand", 50.0)];
@@ -155,7 +155,7 @@ fn what_a_run_compares_itself_is_not_compared_again_across_runs() {
 
 /// Several experiments have sequential accesses with the settings of the random ones: each random cell is compared with one of them.
 #[test]
-fn random_accesses_are_compared_with_one_baseline_whatever_other_experiments_have() {
+fn random_accesses_share_one_baseline_of_runs() {
     let sequential = |name: &str, mb_s: f64| {
         let mut record = run(&["pattern"], &[("pattern=seq", mb_s)]);
         record.experiment.name = name.to_owned();
@@ -197,7 +197,7 @@ fn random_accesses_are_compared_with_one_baseline_whatever_other_experiments_hav
 
 /// A size that is near may be shown to be worse all the same: it does not stand among those that are not.
 #[test]
-fn sizes_that_are_near_and_sizes_that_may_be_best_are_told_apart() {
+fn near_sizes_and_candidates_for_best_are_distinguished() {
     let mut sizes = record("read-size", &["bs"]);
     add_cell(&mut sizes, &["bs=64KiB"], &[300.0; 8]);
     add_cell(&mut sizes, &["bs=1MiB"], &[495.0; 8]);
@@ -223,7 +223,7 @@ fn sizes_that_are_near_and_sizes_that_may_be_best_are_told_apart() {
 
 /// One slow trial of the best size hides, in nine blocks, what each of them shows: that is said with the blocks that it takes.
 #[test]
-fn sizes_that_are_lower_in_every_block_are_told_with_the_blocks_that_show_it() {
+fn lower_sizes_state_the_blocks_that_show_it() {
     let curve = |least: f64, trials: usize| {
         let mut sizes = record("read-size", &["bs"]);
         add_cell(&mut sizes, &["bs=2KiB"], &vec![least; trials]);
@@ -264,7 +264,7 @@ fn few_trials_rank_nothing() {
 }
 
 #[test]
-fn a_disturbance_that_explains_a_difference_makes_it_unknown() {
+fn disturbance_that_explains_a_difference_leaves_it_open() {
     let mut threads = run(&["threads"], &[("threads=1", 100.0), ("threads=2", 70.0)]);
     let others = threads.samples.iter_mut().filter(|s| s.cell == 1);
     for sample in others {
@@ -305,7 +305,7 @@ fn of_both(first: &RunRecord, second: &RunRecord) -> Vec<Finding> {
 }
 
 #[test]
-fn runs_are_compared_where_they_differ_in_the_pattern_alone() {
+fn runs_that_differ_only_in_pattern_are_compared() {
     let curve = [("4KiB", 60.0), ("64KiB", 300.0), ("1MiB", 500.0)];
     let slow = [("4KiB", 15.0), ("64KiB", 299.0), ("1MiB", 501.0)];
     let both = of_both(&size_curve("read-size", &curve), &random(&slow));
@@ -325,7 +325,7 @@ fn runs_are_compared_where_they_differ_in_the_pattern_alone() {
 }
 
 #[test]
-fn a_simpler_setting_is_offered_only_where_it_is_shown_to_be_near() {
+fn simpler_setting_is_offered_only_if_near() {
     let near = [("4KiB", 60.0), ("256KiB", 498.0), ("4MiB", 502.0)];
     let far = [("4KiB", 60.0), ("256KiB", 134.0), ("4MiB", 502.0)];
     let said = |points: &[(&str, f64)]| {
@@ -359,7 +359,7 @@ fn a_tail_is_told_where_it_is_long() {
 }
 
 #[test]
-fn a_steady_state_needs_a_region_that_was_written_over() {
+fn steady_state_needs_an_overwritten_region() {
     let of = |region: u64| {
         let mut writes = record("write-size", &["bs"]);
         let cell = add_cell(&mut writes, &["bs=4KiB", "read_percent=0"], &around(100.0));

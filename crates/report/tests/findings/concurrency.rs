@@ -33,7 +33,7 @@ fn grid(cells: &[(&str, f64)]) -> RunRecord {
     record
 }
 
-/// So many requests in flight at the device in every trial of a cell.
+/// Sets the number of requests in flight at the device, in every trial of a cell.
 fn in_flight(record: &mut RunRecord, cell: i64, requests: f64) {
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell) {
         // Long enough for milliseconds to tell.
@@ -70,7 +70,7 @@ fn issued(record: &mut RunRecord, cell: i64, requests: f64) {
 
 /// The study: 8,543 IOPS with 1 thread and with 48. Without the device's counters a lock and a device at its limit look alike.
 #[test]
-fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
+fn flat_iops_alone_do_not_blame_a_lock() {
     let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
     let of = analysis.cells[2].concurrency.expect("direct");
     assert!(of.served.is_some_and(|n| (n - 1.0).abs() < 0.01), "{of:?}");
@@ -81,7 +81,7 @@ fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
 }
 
 #[test]
-fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
+fn gain_of_a_queue_is_shown_for_times() {
     let mut record = grid(&[("1", 35.0), ("4", 35.0)]);
     assert!(
         named("queued", &analyse(&record)).is_empty(),
@@ -95,10 +95,10 @@ fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
     assert!(named("queued", &analyse(&grown)).is_empty());
 }
 
-/// Half of what four requests could gain lies within the interval of eight trials, and above that of three times as many: only these show that
-/// requests queue.
+/// The interval of eight trials includes half of what four requests could gain. The interval of three times as
+/// many trials excludes it, and only then it is shown that requests queue.
 #[test]
-fn a_gain_that_is_not_known_to_be_small_is_not_told() {
+fn gain_not_known_to_be_small_is_omitted() {
     let told = |times: usize| {
         let mut record = record("grid", &["threads"]);
         let scattered = [40.0, 60.0, 45.0, 80.0, 50.0, 65.0, 55.0, 120.0].repeat(times);
@@ -120,7 +120,7 @@ fn iops_that_grow_are_not_short_of_requests() {
 
 /// 128 requests of 128 MiB were asked for over a region that holds eight.
 #[test]
-fn more_requests_than_the_region_holds_are_not_in_flight() {
+fn region_limits_the_requests_in_flight() {
     let mut record = grid(&[("1", 2000.0)]);
     let trial = &mut record.cells[0].spec.trial;
     (trial.depth, trial.bs, trial.region) = (128, 128 << 20, 1 << 30);
@@ -133,7 +133,7 @@ fn more_requests_than_the_region_holds_are_not_in_flight() {
 
 /// Eight threads with one request, with nine, with a time that ends before their many, and with time alone.
 #[test]
-fn the_remedy_for_few_requests_is_the_setting_that_limits_them() {
+fn remedy_for_few_requests_is_the_limiting_setting() {
     let told = |limit: TrialLimit| {
         let mut record = grid(&[("8", 100.0)]);
         record.cells[0].spec.trial.limit = limit;
@@ -194,7 +194,7 @@ fn the_device_tells_a_limit_from_a_lock() {
     let text = &named("serialised", &analyse(&limited))[0].text;
     insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. An I/O limit of the control group held them back (100 MB/s of reads).");
 
-    // What others take of the CPUs is no limit of these threads.
+    // CPU time of others is not a limit of these threads.
     let mut contended = lock;
     for sample in &mut contended.samples {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
@@ -239,7 +239,7 @@ fn what_explains_an_effect_stands_before_it() {
     );
 }
 
-/// A sibling whose trials reach down to those of the shared file shows no lock.
+/// A sibling whose trials overlap those of the shared file does not show a lock.
 #[test]
 fn a_sibling_that_scatters_accuses_no_lock() {
     let mut record = locked();
@@ -251,7 +251,7 @@ fn a_sibling_that_scatters_accuses_no_lock() {
 }
 
 #[test]
-fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
+fn efficiency_names_its_ceiling_also_above_one() {
     let mut record = grid(&[("1", 255.0), ("2", 709.0)]);
     let of = |record: &RunRecord| {
         let analysis = analyse(record);
@@ -293,7 +293,7 @@ fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
 }
 
 #[test]
-fn the_ceiling_is_that_of_the_one_target_that_the_active_groups_use() {
+fn ceiling_is_of_the_only_active_target() {
     let mut record = grid(&[("1", 255.0), ("2", 709.0), ("3", 709.0)]);
     record.run.target = "/sata".to_owned();
     record.further_targets = vec![FurtherTarget {

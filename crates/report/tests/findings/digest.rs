@@ -67,7 +67,7 @@ pub(crate) fn told<T>(runs: &[AnalysedRun], use_it: impl FnOnce(&Digest<'_>) -> 
 }
 
 #[test]
-fn the_glance_takes_large_sequential_and_small_random_blocks() {
+fn glance_takes_large_sequential_and_small_random_blocks() {
     let runs = study();
     let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
     let glance = HeadlineNumbers::of(&analyses);
@@ -112,7 +112,7 @@ fn the_glance_takes_large_sequential_and_small_random_blocks() {
 }
 
 #[test]
-fn of_many_depths_the_least_and_the_fastest_are_glanced_at() {
+fn glance_takes_least_and_fastest_depth() {
     let mut grid = record("grid", &["depth"]);
     for (depth, mb_s) in [(1, 10.0), (4, 35.0), (16, 90.0), (64, 80.0)] {
         let depth = format!("depth={depth}");
@@ -130,7 +130,7 @@ fn of_many_depths_the_least_and_the_fastest_are_glanced_at() {
 }
 
 #[test]
-fn what_the_device_served_comes_before_what_it_did_not() {
+fn values_served_by_device_come_first() {
     let mut cached = curve("again", &["pattern=rand"], &READS);
     for cell in 0..READS.len() {
         serve(
@@ -192,7 +192,7 @@ fn a_definition_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn the_page_cache_is_no_fault_where_it_was_asked_for() {
+fn requested_page_cache_does_not_reduce_trust() {
     let mut hot = curve("buffer-size", &["cache=hot"], &READS);
     for cell in 0..READS.len() {
         serve(&mut hot, cell, ServedBy::PageCache, "");
@@ -228,7 +228,7 @@ fn headlines_are_few_and_say_nothing_twice() {
 }
 
 #[test]
-fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
+fn disturbed_and_imprecise_run_is_not_trusted() {
     let wide = [80.0, 120.0, 70.0, 130.0, 100.0, 90.0, 110.0, 95.0];
     let disturbed = |cells: usize| {
         let mut all = record("read-size", &["bs"]);
@@ -253,8 +253,8 @@ fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
     );
 }
 
-/// Cells that no finding and no main number rests on do not count: here those of strided reads, which nothing is
-/// compared with.
+/// Cells that no finding and no main number uses do not count: here strided reads, which nothing is compared
+/// with.
 #[test]
 fn only_what_is_shown_is_judged() {
     let runs = |disturbed: usize| {
@@ -356,9 +356,9 @@ fn explanations_come_first() {
     ");
 }
 
-/// The same run given twice, as by a pattern of names that matches a copy.
+/// One run given twice, as by a pattern of names that matches a copy.
 #[test]
-fn a_run_that_is_given_twice_says_the_same_once() {
+fn run_given_twice_has_findings_once() {
     let run = || AnalysedRun::of(crate::concurrency::locked());
     let texts = |digest: &Digest<'_>| -> Vec<String> {
         let all = digest.headlines.iter();
@@ -371,7 +371,7 @@ fn a_run_that_is_given_twice_says_the_same_once() {
 }
 
 #[test]
-fn trust_names_the_worst_of_what_makes_trials_invalid() {
+fn trust_names_the_worst_invalidating_flag() {
     let with = |change: fn(&mut RunRecord)| {
         let mut all = curve("read-size", &["pattern=seq"], &READS);
         change(&mut all);

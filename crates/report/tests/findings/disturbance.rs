@@ -1,4 +1,4 @@
-//! What went on around the trials: every rule once where it speaks and once where it keeps silent.
+//! Disturbances around the trials: each rule once with a finding and once without.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn traffic_of_others_on_the_device_is_told() {
 }
 
 #[test]
-fn traffic_of_others_on_the_disks_below_is_told() {
+fn traffic_of_others_below_is_reported() {
     let share = |passes_on: bool, factor: f64| {
         let record = one_cell(|_, sample| {
             sample.counters.bottom = sample.counters.device.map(|device| Bottom {
@@ -120,7 +120,7 @@ fn traffic_of_others_on_the_disks_below_is_told() {
 }
 
 #[test]
-fn what_a_file_system_writes_beside_the_data_is_not_called_the_traffic_of_others() {
+fn file_system_overhead_is_not_traffic_of_others() {
     let others = |file_system: &str, options: &str, read: u64| {
         let mut record = one_cell(|_, _| {});
         buffered_writes(&mut record, "each", 0.0);
@@ -147,9 +147,10 @@ fn what_a_file_system_writes_beside_the_data_is_not_called_the_traffic_of_others
     );
 }
 
-/// The account counts each folio of the page cache as a whole: what it has beyond the requests is no room for others' traffic.
+/// An account counts each folio of the page cache as a whole. The bytes beyond the requests must not hide
+/// others' traffic.
 #[test]
-fn folios_that_an_account_counts_as_a_whole_hide_no_traffic_of_others() {
+fn whole_folios_hide_no_traffic_of_others() {
     let others = |others: f64| {
         let mut record = one_cell(|_, _| {});
         buffered_writes(&mut record, "end", 0.0);
@@ -199,7 +200,7 @@ fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
 }
 
 #[test]
-fn others_are_told_apart_from_our_own_write_back() {
+fn own_write_back_is_not_traffic_of_others() {
     let mut record = one_cell(|_, _| {});
     buffered_writes(&mut record, "none", 0.0);
     assert_eq!(only_cell(&record).disturbance.others, Some(0.0));
@@ -217,7 +218,7 @@ fn others_are_told_apart_from_our_own_write_back() {
 }
 
 #[test]
-fn the_journal_of_durable_writes_is_not_others_traffic() {
+fn journal_of_durable_writes_is_not_others_traffic() {
     for (sync, syncs) in [("each", 1000), ("osync", 0)] {
         let mut record = one_cell(|_, _| {});
         buffered_writes(&mut record, sync, 0.0);
@@ -256,7 +257,7 @@ fn reading_ahead_is_told() {
 }
 
 #[test]
-fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
+fn two_groups_by_pieces_show_both_values() {
     let mut record = record("read-size", &["bs"]);
     add_cell(
         &mut record,
@@ -280,7 +281,7 @@ fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
 }
 
 #[test]
-fn ios_beside_requests_that_did_not_reach_the_device_make_no_groups() {
+fn ios_of_holes_make_no_groups() {
     let record = one_cell(|i, sample| {
         sample.verdict.served_by = ServedBy::Hole;
         let pieces = if i % 2 == 0 { 1000 } else { 30 };
@@ -290,7 +291,7 @@ fn ios_beside_requests_that_did_not_reach_the_device_make_no_groups() {
 }
 
 #[test]
-fn groups_that_are_equally_fast_are_told_and_not_flagged() {
+fn equally_fast_groups_are_reported_not_flagged() {
     let record = one_cell(|i, sample| {
         sample.counters.device.as_mut().expect("there").read_ios *= 1 + (i % 2) as u64;
     });
@@ -300,7 +301,7 @@ fn groups_that_are_equally_fast_are_told_and_not_flagged() {
 }
 
 #[test]
-fn requests_that_are_always_in_pieces_are_told_and_not_flagged() {
+fn constant_splitting_is_reported_not_flagged() {
     let record = one_cell(|i, sample| {
         let device = sample.counters.device.as_mut().expect("there");
         device.read_ios = device.read_ios * (200 + i as u64) / 100;
@@ -311,7 +312,7 @@ fn requests_that_are_always_in_pieces_are_told_and_not_flagged() {
 }
 
 #[test]
-fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
+fn one_odd_trial_makes_no_group() {
     let odd = one_cell(|i, sample| {
         if i == 3 {
             sample.counters.device.as_mut().expect("there").read_ios *= 2;
@@ -324,7 +325,7 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
         device.read_bytes *= 2;
     });
     assert_eq!(only_cell(&disturbed).disturbance.ios_per_request, None);
-    // Large requests, and a little of a file system's own in small pieces, which are many beside them.
+    // Large requests, and a few small I/Os of the file system, which outnumber them.
     let mut large = one_cell(|_, sample| {
         let requests = sample.requests();
         let device = sample.counters.device.as_mut().expect("there");
@@ -346,7 +347,7 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
 }
 
 #[test]
-fn write_back_that_is_owed_is_told_with_its_time() {
+fn owed_write_back_is_reported_with_its_time() {
     let with = |share: f64, cache| {
         let mut record = one_cell(|_, sample| {
             sample.region.owed_sync_ns = Some((sample.elapsed_ns as f64 * share) as u64);
@@ -366,7 +367,7 @@ fn write_back_that_is_owed_is_told_with_its_time() {
     let told = text(&storage_cache(&analyse(&record)));
     insta::assert_snapshot!(told, @"The only cell left writes in a cache of the storage: making them durable took up to another 200 % of the timed span at bs=4KiB (81.9 ms), with which the throughput there is 33 % of what is shown. A load that outlasts the cache may be as slow; --set sync=end includes that time.");
     assert_eq!(only_cell(&with(0.2, CacheState::Direct)).flags, []);
-    // btrfs stores its trees then, and beside other programs a sync waits for them.
+    // btrfs stores its trees then, and a sync waits for those of other programs too.
     let mut amplified = with(2.0, CacheState::Direct);
     amplified
         .environment
@@ -382,7 +383,7 @@ fn write_back_that_is_owed_is_told_with_its_time() {
 }
 
 #[test]
-fn writing_out_is_told_from_a_tenth_of_the_budget_on() {
+fn writing_out_is_reported_from_tenth_of_budget() {
     let with = |owed_s: u64| {
         let mut record = one_cell(|_, sample| {
             sample.region.owed_sync_ns = Some(owed_s * 1_000_000_000);
@@ -485,7 +486,7 @@ fn a_quota_that_holds_back_is_told() {
 }
 
 #[test]
-fn a_limit_of_the_control_group_that_is_reached_is_told() {
+fn reached_limit_of_control_group_is_reported() {
     let with = |share: f64| {
         let mut record = one_cell(|_, _| {});
         let sample = &record.samples[1];
@@ -503,7 +504,7 @@ fn a_limit_of_the_control_group_that_is_reached_is_told() {
 }
 
 #[test]
-fn preemptions_count_where_there_is_no_pressure_to_read() {
+fn preemptions_count_if_pressure_is_not_readable() {
     let with = |per_second: u64, stall: Option<u64>| {
         one_cell(|_, sample| {
             let times = sample.elapsed_ns * per_second / 1_000_000_000;
@@ -520,7 +521,7 @@ fn preemptions_count_where_there_is_no_pressure_to_read() {
 }
 
 #[test]
-fn a_trial_that_the_machine_slept_through_is_told() {
+fn trial_during_a_suspend_is_reported() {
     let record = one_cell(|i, sample| {
         sample.counters.pressure.suspended_ns = Some(if i == 2 { 3_000_000_000 } else { 90 });
     });

@@ -69,7 +69,7 @@ fn only(analysis: &Analysis) -> ProgramPair {
 const MB: u64 = 1_000_000;
 
 #[test]
-fn the_crossing_is_where_the_fixed_cost_no_longer_matters() {
+fn crossing_is_where_fixed_cost_no_longer_matters() {
     // The ratio is 1 + 0.3 / (0.6 + size in MB): 5 % at 5.4 MB, 1 % at 29.4 MB.
     let sizes = [1, MB, 5 * MB, 6 * MB, 10 * MB, 29 * MB, 31 * MB, 100 * MB];
     let pair = only(&run(&sizes, 20));
@@ -96,7 +96,7 @@ fn the_crossing_is_where_the_fixed_cost_no_longer_matters() {
 }
 
 #[test]
-fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
+fn scattered_trials_are_not_equivalent() {
     let mut record = empty();
     for size in [MB, 2 * MB] {
         let wild = |centre: f64| -> Vec<f64> {
@@ -118,7 +118,7 @@ fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
 }
 
 #[test]
-fn a_larger_size_that_differs_again_moves_the_crossing_behind_it() {
+fn difference_at_larger_size_moves_the_crossing() {
     let mut record = empty();
     for (size, factor) in [(MB, 1.0), (2 * MB, 1.2), (4 * MB, 1.0), (8 * MB, 1.0)] {
         add(&mut record, size, "static", &around(1e6, 20));
@@ -131,7 +131,7 @@ fn a_larger_size_that_differs_again_moves_the_crossing_behind_it() {
 }
 
 #[test]
-fn too_few_trials_have_no_tests_and_missing_ones_no_crossing() {
+fn few_trials_have_no_tests_or_crossing() {
     let pair = only(&run(&[MB, 100 * MB], 12));
     assert!(pair.points[0].first_trials[0].is_some());
     assert!(pair.points[0].first_trials[1].is_none());
@@ -152,7 +152,7 @@ fn too_few_trials_have_no_tests_and_missing_ones_no_crossing() {
 }
 
 #[test]
-fn three_programs_are_compared_with_the_first_and_other_responses_not_at_all() {
+fn three_programs_are_compared_with_the_first() {
     let mut record = empty();
     for linkage in ["a", "b", "c"] {
         add(&mut record, MB, linkage, &around(1e6, 20));

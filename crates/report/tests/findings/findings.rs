@@ -24,7 +24,7 @@ fn bent() -> RunRecord {
 }
 
 #[test]
-fn cells_not_from_the_device_are_named_as_what_they_are() {
+fn cells_from_other_sources_name_their_source() {
     let mut record = bent();
     for cell in 0..5 {
         serve(
@@ -56,7 +56,7 @@ fn some_cells_from_the_page_cache() {
 }
 
 #[test]
-fn a_cell_with_two_sources_is_in_one_finding() {
+fn cell_with_two_sources_is_in_one_finding() {
     let mut record = bent();
     for cell in 0..5 {
         serve(&mut record, cell, ServedBy::PageCache, "");
@@ -70,7 +70,7 @@ fn a_cell_with_two_sources_is_in_one_finding() {
 }
 
 #[test]
-fn starting_rates_that_a_search_did_not_need_are_no_cells_without_a_result() {
+fn unneeded_starting_rates_do_not_lack_results() {
     let mut record = bent();
     record.samples.retain(|sample| sample.cell != 0);
     assert_eq!(analyse(&record).cells.len(), 5);
@@ -104,7 +104,7 @@ fn missing_intervals_are_told() {
 }
 
 #[test]
-fn requests_that_are_too_few_for_a_quantile_are_not_called_trials() {
+fn requests_too_few_for_quantile_are_not_trials() {
     let mut record = bent();
     record.experiment.response = Response::P99;
     for sample in &mut record.samples {
@@ -125,7 +125,7 @@ fn failed_trials_are_told() {
 }
 
 #[test]
-fn that_the_user_ended_a_run_is_a_doubt() {
+fn run_ended_by_the_user_is_a_doubt() {
     let mut record = bent();
     record.run.status = RunStatus::Interrupted;
     record.cells[0].ended_by = Some(EndedBy::User);
@@ -138,7 +138,7 @@ fn that_the_user_ended_a_run_is_a_doubt() {
 
 /// A distance to both sides of 16853 % of the median means nothing.
 #[test]
-fn an_interval_that_is_wider_than_its_median_is_shown_with_its_ends() {
+fn interval_wider_than_median_shows_its_ends() {
     let mut record = record("write-random", &[]);
     add_cell(&mut record, &[], &[0.025, 0.03, 0.04, 0.048, 0.09, 14.9]);
     let analysis = analyse(&record);
@@ -153,7 +153,7 @@ fn an_interval_that_is_wider_than_its_median_is_shown_with_its_ends() {
 }
 
 #[test]
-fn a_run_without_a_measured_trial_has_its_line_too() {
+fn run_without_measured_trial_has_a_line() {
     let line = |record: &RunRecord| conclusions(&analyse(record), &[])[0].text.clone();
     let mut record = record("read-size", &["bs"]);
     let first = add_cell(&mut record, &["bs=4KiB"], &[]);
@@ -195,7 +195,7 @@ fn a_finished_clean_run_has_only_results() {
 }
 
 #[test]
-fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
+fn drift_names_the_steepest_cell() {
     let mut drifting = record("x", &["bs"]);
     let rising = |by: f64| -> Vec<f64> { (0..12).map(|i| 100.0 + by * f64::from(i)).collect() };
     add_cell(&mut drifting, &["bs=4KiB"], &rising(0.1));
@@ -207,7 +207,7 @@ fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
 }
 
 #[test]
-fn two_groups_of_trials_are_told_with_their_places() {
+fn two_groups_of_trials_show_their_places() {
     let mut record = record("x", &["bs"]);
     let values: Vec<f64> = (0..40u8)
         .map(|i| {

@@ -1,4 +1,5 @@
-//! Groups of workers that differ: no finding takes the settings of one for those of all, and the order of groups changes none.
+//! Groups of workers that differ: findings do not take the settings of one group for all, and do not depend on
+//! the order of groups.
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::headline_numbers::HeadlineNumbers;
@@ -31,7 +32,7 @@ fn group((name, sets): &Group<'_>) -> GroupSpec {
     }
 }
 
-/// What is said of a run with one cell of these groups; the same in either order.
+/// Text about a run with one cell of these groups, which must not depend on their order.
 fn said(
     groups: &[Group<'_>],
     change: impl Fn(&mut Sample),
@@ -53,7 +54,7 @@ fn said(
 }
 
 #[test]
-fn only_the_groups_that_write_without_a_sync_are_told_of() {
+fn only_groups_without_sync_are_reported() {
     let of = |groups: &[Group<'_>]| said(groups, |_| (), not_durable);
     assert_eq!(of(&[SCAN, DURABLE_LOG]), "");
     let log = ("log", &["read_percent=0"] as &[&str]);
@@ -67,7 +68,7 @@ fn only_the_groups_that_write_without_a_sync_are_told_of() {
 }
 
 #[test]
-fn all_groups_that_write_without_a_sync_have_their_part_in_the_advice() {
+fn advice_covers_all_groups_without_sync() {
     let mut record = record("groups", &[]);
     add_cell(&mut record, &[], &around(100.0));
     let log = ("log", &["read_percent=0"] as &[&str]);
@@ -78,7 +79,7 @@ fn all_groups_that_write_without_a_sync_have_their_part_in_the_advice() {
 }
 
 #[test]
-fn writes_left_in_caches_are_those_of_the_groups_that_left_them() {
+fn writes_left_in_caches_name_their_groups() {
     let owed = |sample: &mut Sample| sample.region.owed_sync_ns = Some(2 * sample.elapsed_ns);
     let buffered = ("log", &["read_percent=0", "cache=cold"] as &[&str]);
     let text = said(&[SCAN, buffered], owed, write_back_owed);
@@ -95,7 +96,7 @@ fn writes_left_in_caches_are_those_of_the_groups_that_left_them() {
 }
 
 #[test]
-fn what_is_read_ahead_is_of_the_groups_that_read_through_the_page_cache() {
+fn read_ahead_names_groups_using_the_page_cache() {
     let fetched = |sample: &mut Sample| {
         sample.counters.process_io = Some(ProcessIo {
             read_bytes: 3 * sample.operations.read.bytes,
@@ -114,7 +115,7 @@ fn what_is_read_ahead_is_of_the_groups_that_read_through_the_page_cache() {
 }
 
 #[test]
-fn device_ios_beside_those_of_requests_are_the_journal_of_a_durable_log() {
+fn extra_device_ios_are_the_journals() {
     let journaled = |sample: &mut Sample| {
         let (reads, writes) = (&sample.operations.read, &mut sample.operations.write);
         writes.requests = reads.requests / 4;
@@ -145,7 +146,7 @@ fn device_ios_beside_those_of_requests_are_the_journal_of_a_durable_log() {
 }
 
 #[test]
-fn a_load_or_a_cache_state_of_one_group_is_measured() {
+fn load_or_cache_state_of_one_group_counts() {
     // Trials of one group alone have times here, as where the response is of one.
     let timed = analyse(&size_curve("x", &[("4KiB", 100.0)])).cells[0].latency;
     let load = |analysis: &Analysis| {
@@ -170,7 +171,7 @@ fn a_load_or_a_cache_state_of_one_group_is_measured() {
 }
 
 #[test]
-fn a_headline_number_is_of_groups_that_do_the_same() {
+fn headline_number_needs_groups_alike() {
     let rows = |groups: &[Group<'_>]| {
         let mut record = record("groups", &[]);
         add_cell(&mut record, &[], &around(100.0));
@@ -186,7 +187,7 @@ fn a_headline_number_is_of_groups_that_do_the_same() {
 }
 
 #[test]
-fn a_setting_in_which_groups_differ_is_that_of_none() {
+fn setting_that_differs_between_groups_is_omitted() {
     let mut record = record("groups", &[]);
     add_cell(&mut record, &[], &around(100.0));
     let cell = &mut record.cells[0];

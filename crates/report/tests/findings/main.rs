@@ -1,4 +1,4 @@
-//! What the laboratory concludes from made-up records. One program, so that it is linked once.
+//! Conclusions of the laboratory from made-up records. One program, so that it is linked once.
 
 #![allow(clippy::disallowed_fields)] // records are made up
 
@@ -25,19 +25,19 @@ mod verified;
 use iolab_analysis::analysis::Analysis;
 use iolab_report::findings::Finding;
 
-/// All that is said of one run.
+/// All findings of one run.
 fn all_findings(analysis: &Analysis) -> Vec<Finding> {
     iolab_report::findings::findings(analysis)
 }
 
-/// What is said of one run in claims of this name, or findings by the rule of this name.
+/// Findings of one run in claims of this name, or by the rule of this name.
 fn named(name: &str, analysis: &Analysis) -> Vec<Finding> {
     let mut found = all_findings(analysis);
     found.retain(|finding| finding.rule.name == name);
     found
 }
 
-/// What findings say, each of which must rest on something.
+/// Text of findings, each of which must name its basis.
 fn text(findings: &[Finding]) -> String {
     for finding in findings {
         assert!(

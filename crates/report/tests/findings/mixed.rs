@@ -9,7 +9,7 @@ use iolab_workload::response::Response;
 use crate::{all_findings, text};
 use iolab_synthetic::{add_cell, around, record};
 
-/// Of so many requests, each of which took so long.
+/// Summary of `requests` requests, each of which took `us` microseconds.
 fn requests(requests: u64, us: u64) -> OperationSummary {
     let ns = us * 1000;
     OperationSummary {
@@ -60,7 +60,7 @@ fn medians(analysis: &Analysis) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn all_trials_show_the_same_operation_whichever_has_more_requests() {
+fn all_trials_show_the_same_operation() {
     let analysis = analyse(&mixed(&[49, 50, 51]));
     assert_eq!(medians(&analysis), [Some(700e3); 3]);
     assert!(
@@ -99,14 +99,14 @@ fn a_cell_without_that_operation_shows_no_latency() {
 }
 
 #[test]
-fn without_a_mix_each_cell_shows_its_own_requests() {
+fn cells_without_a_mix_show_own_requests() {
     let analysis = analyse(&mixed(&[0, 100]));
     assert_eq!(medians(&analysis), [Some(900e3), Some(700e3)]);
     assert_eq!(analysis.response_name(), "99th percentile of latency");
 }
 
 #[test]
-fn the_line_of_a_run_names_the_cells_that_it_cannot_rank() {
+fn line_names_cells_that_cannot_be_ranked() {
     let mut record = mixed(&[49, 51]);
     for sample in record.samples.iter_mut().filter(|sample| sample.cell == 1) {
         sample.operations.read = requests(10, 700);
@@ -118,7 +118,7 @@ fn the_line_of_a_run_names_the_cells_that_it_cannot_rank() {
 }
 
 #[test]
-fn a_run_without_any_value_has_its_line_too() {
+fn run_without_any_value_has_a_line() {
     let mut record = mixed(&[49, 51]);
     for sample in &mut record.samples {
         sample.operations.read = requests(10, 700);

@@ -1,4 +1,4 @@
-//! What is said of other tools beside iolab: each rule once where it speaks and once where it keeps silent.
+//! Comparisons of other tools with iolab: each rule once with a finding and once without.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
@@ -39,7 +39,7 @@ fn how_far_tools_agree_is_told() {
 }
 
 #[test]
-fn the_line_of_a_run_says_whether_other_tools_agree() {
+fn line_of_run_states_agreement_of_tools() {
     let line = |record: RunRecord| {
         let said = Interpretation::of(&AnalysedRun::of(record));
         said.conclusions[0].text.clone()
@@ -53,7 +53,7 @@ fn the_line_of_a_run_says_whether_other_tools_agree() {
 }
 
 #[test]
-fn each_target_of_a_run_has_a_line_of_its_own() {
+fn each_target_has_a_line_of_its_own() {
     let mut run = record("disk-grid", &["target", "bs", "tool"]);
     run.run.target = "/a".to_owned();
     run.further_targets = vec![FurtherTarget {
@@ -90,9 +90,9 @@ fn each_target_of_a_run_has_a_line_of_its_own() {
     insta::assert_snapshot!("a_target_without_a_trial", lines(&run));
 }
 
-/// What the text says of all cells together stands in the JSON as well.
+/// The JSON has the text's statement on all cells together as well.
 #[test]
-fn json_says_what_is_claimed_of_all_cells_and_what_speaks_against_it() {
+fn json_has_claim_and_doubts_of_all_cells() {
     let overall = |record: RunRecord| {
         let mut bytes = Vec::new();
         compare::json(&with_peers(&AnalysedRun::of(record))[0], &mut bytes).expect("written");
@@ -125,7 +125,7 @@ fn commands_of_other_tools_are_told() {
 }
 
 #[test]
-fn cells_that_a_tool_left_out_are_named_with_the_reason() {
+fn cells_left_out_by_tool_name_the_reason() {
     // The cells of fio are 1 and 3; with these as gaps, in which it failed or never began.
     let told = |gaps_at: &[i64], failed: bool, why: fn(i64) -> &'static str| {
         let mut run = beside_fio(1.0);

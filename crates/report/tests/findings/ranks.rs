@@ -19,7 +19,7 @@ fn found(speeds: &[f64]) -> Vec<Finding> {
 }
 
 #[test]
-fn a_host_that_is_slower_in_every_trial_is_named_with_its_ratio() {
+fn host_slower_in_every_trial_is_named() {
     let said = text(&found(&[1.0, 1.0, 0.7, 1.0]));
     // While all were active the other three moved 1/0.7 of what the slow one did.
     insta::assert_snapshot!(said);
@@ -64,7 +64,7 @@ fn ranks_with_memory_are_compared_with_each_other() {
 }
 
 #[test]
-fn a_host_whose_cache_was_not_dropped_is_named() {
+fn host_with_undropped_cache_is_named() {
     for (cache, held, is_named) in [
         (CacheState::Cold, 60, true),
         (CacheState::Cold, 4, false),

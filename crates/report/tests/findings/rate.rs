@@ -1,4 +1,4 @@
-//! What is said of cells with a rate.
+//! Findings about cells with a rate.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_analysis::claim::{Difference, comparisons};
@@ -10,7 +10,7 @@ use iolab_workload::trial::Arrivals;
 use crate::named;
 use iolab_synthetic::{add_cell, around, rate_report, record};
 
-/// Cells at these rates that left so many of their 1000 requests unmade.
+/// Cells at pairs of a rate and the number of its 1000 requests that were never made.
 fn loaded(rates: &[(u64, u64)]) -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
     record.experiment.response = Response::Latency;
@@ -27,7 +27,7 @@ fn flagged(analysis: &Analysis) -> Vec<bool> {
 }
 
 #[test]
-fn latency_is_the_response_time_and_service_time_stands_beside_it() {
+fn latency_is_response_time_next_to_service_time() {
     let analysis = analyse(&loaded(&[(1000, 0)]));
     let cell = &analysis.cells[0];
     let response = cell.latency.expect("recorded");
@@ -52,7 +52,7 @@ fn the_closed_loop_has_no_pace() {
 }
 
 #[test]
-fn a_rate_that_was_not_held_is_flagged_and_told() {
+fn missed_rate_is_flagged_and_reported() {
     let analysis = analyse(&loaded(&[
         (1000, 0),
         (2000, 20),
@@ -87,7 +87,7 @@ fn one_trial_that_fell_behind_is_enough() {
 
 /// A machine that slept is not others' doing.
 #[test]
-fn a_rate_that_a_sleep_missed_is_not_called_disturbed() {
+fn rate_missed_during_sleep_is_not_disturbed() {
     let mut record = loaded(&[(8000, 1_000_000)]);
     let last = record.samples.last_mut().expect("a trial");
     last.counters.pressure.suspended_ns = Some(3_000_000_000);
@@ -96,7 +96,7 @@ fn a_rate_that_a_sleep_missed_is_not_called_disturbed() {
 }
 
 #[test]
-fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
+fn requests_due_at_end_are_not_a_shortfall() {
     let mut record = loaded(&[(100, 0)]);
     for sample in &mut record.samples {
         let made = sample.requests();
@@ -119,7 +119,7 @@ fn the_greatest_rate_that_was_held_is_named() {
 }
 
 #[test]
-fn waiting_for_an_intended_start_is_not_tool_bound() {
+fn waiting_for_intended_start_is_not_tool_bound() {
     for (left, bound) in [(0, false), (500, true)] {
         let mut record = loaded(&[(1000, left)]);
         for sample in &mut record.samples {
@@ -131,9 +131,10 @@ fn waiting_for_an_intended_start_is_not_tool_bound() {
     }
 }
 
-/// A side that fell behind is worse than one that held its rate, however long the trials were; of two that fell behind nothing is known.
+/// A side that fell behind is worse than one that held its rate, however long the trials were. Two sides that
+/// both fell behind are not compared.
 #[test]
-fn times_are_compared_where_a_side_held_its_rate() {
+fn times_are_compared_if_a_side_held() {
     let difference = |left: [u64; 2]| {
         let mut record = record("load", &["threads"]);
         record.experiment.response = Response::Latency;
@@ -186,7 +187,7 @@ fn requests_that_free_slots_absorb_are_not_held() {
 }
 
 #[test]
-fn a_trial_too_short_to_show_an_overload_holds_nothing() {
+fn trial_too_short_for_overload_holds_nothing() {
     // 32 requests in 500 ms: chance may double their number.
     let analysis = absorbed(&[20, 64], Arrivals::Poisson);
     assert_eq!(flagged(&analysis), [false, false]);

@@ -43,7 +43,7 @@ fn text(findings: &[Finding]) -> String {
 }
 
 #[test]
-fn a_knee_is_found_and_held_against_the_thresholds() {
+fn knee_is_found_and_compared_with_thresholds() {
     let analysis = analyse(&curve(knee));
     let all = Bends::of(&analysis);
     let found: Vec<&Bend> = all.iter().collect();
@@ -63,7 +63,7 @@ fn a_straight_curve_has_no_bend() {
 }
 
 #[test]
-fn bends_are_equal_only_where_the_curves_bend_alike() {
+fn bends_are_equal_only_for_equal_curves() {
     let of = |mb_s: fn(f64) -> f64| Bends::of(&analyse(&curve(mb_s)));
     assert_eq!(of(knee), of(knee));
     assert_ne!(of(knee), of(|size| (size / 128.0).min(1024.0)));
@@ -91,7 +91,7 @@ fn the_same_run_has_the_same_findings() {
 
 /// 400 ns and 10 GB/s; half of that at 4000 bytes.
 #[test]
-fn a_fixed_cost_and_a_rate_are_told_apart() {
+fn fixed_cost_and_rate_are_separated() {
     let model = |size: f64| size * 1e3 / (400.0 + size / 10.0);
     let analysis = analyse(&curve(model));
     let curves = bends::bendable(&analysis);
@@ -113,7 +113,7 @@ fn a_fixed_cost_and_a_rate_are_told_apart() {
 }
 
 #[test]
-fn sizes_that_cannot_be_told_apart_share_the_interval() {
+fn indistinguishable_sizes_share_the_interval() {
     let record = curve(|size| if size >= 65536.0 { 1000.0 } else { 100.0 });
     let analysis = analyse(&record);
     let best = optimum(
@@ -171,7 +171,7 @@ fn added_sizes_stand_between_their_neighbours() {
 
 proptest! {
     #[test]
-    fn a_best_size_is_one_of_the_sizes_and_scale_changes_nothing(
+    fn best_size_is_measured_and_independent_of_scale(
         values in proptest::collection::vec(proptest::collection::vec(1f64..1000.0, 6..9), 2..8),
         seed: u64,
         halve: bool,

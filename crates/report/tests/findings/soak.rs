@@ -8,7 +8,8 @@ use iolab_report::findings::conclusions;
 use crate::named;
 use crate::timeline::{noise, only, over_time, writing};
 
-/// A trial of so many intervals of 100 ms, with noise of 5 %; `mb` is written in each, at a share of the trial.
+/// A trial of `intervals` intervals of 100 ms, with noise of 5 %. `mb` gives the MB written in each, by its
+/// position in the trial from 0 to 1.
 fn soak(intervals: usize, mb: impl Fn(f64) -> f64) -> RunRecord {
     let mut record = writing(&["1MiB"], 1, |_, _| 500.0);
     let bytes: Vec<u64> = (0..intervals)
@@ -109,7 +110,7 @@ fn a_decline_without_a_step_is_told() {
 }
 
 #[test]
-fn what_is_no_change_says_what_would_have_been_one() {
+fn no_change_states_the_detectable_change() {
     let flat = soak(200, |_| 100.0);
     assert_eq!(names(&flat), ["no-level-change"]);
     let collected = soak(200, |at| 100.0 * (1.0 - 0.6 * (at * 25.0).fract()));

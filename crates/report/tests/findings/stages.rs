@@ -1,4 +1,4 @@
-//! Where the time of traced requests goes, from records made up for it.
+//! Findings about the time of traced requests by layer, from made-up records.
 
 use iolab_analysis::analysis::analyse;
 use iolab_record::RunRecord;
@@ -9,7 +9,7 @@ use iolab_workload::stages::{
 
 use crate::{named, text};
 
-/// What tracing showed of a trial of 1000 requests: a mean of 100 us, and 1 ms for the slowest of them.
+/// Trace of a trial of 1000 requests: 100 us in the mean, and 1 ms for the slowest of them.
 fn traced(shift: f64) -> TraceSummary {
     let stage = |mean_us: f64, tail_us: f64| {
         Some(StageSummary {
@@ -57,7 +57,7 @@ fn run(change: impl Fn(usize, &mut TraceSummary)) -> RunRecord {
 }
 
 #[test]
-fn the_layer_that_takes_the_time_is_named_for_all_and_for_the_slowest_requests() {
+fn slowest_layer_is_named_for_mean_and_tail() {
     let analysis = analyse(&run(|_, _| ()));
     insta::assert_snapshot!(
         text(&named("time-by-layer", &analysis)),
@@ -66,9 +66,9 @@ fn the_layer_that_takes_the_time_is_named_for_all_and_for_the_slowest_requests()
     assert!(named("not-joined", &analysis).is_empty());
 }
 
-/// The time that shares are of is that of trials: medians of the stages add up to another one where trials differ.
+/// Shares refer to the time of the trials: if trials differ, the medians of the stages add up to another time.
 #[test]
-fn the_mean_time_is_the_median_over_the_trials_of_their_own() {
+fn mean_time_is_median_over_the_trials() {
     let uneven = run(|number, trace| {
         let stages = &mut trace.stages;
         let parts = [&mut stages.admission, &mut stages.queue, &mut stages.device];
@@ -81,13 +81,13 @@ fn the_mean_time_is_the_median_over_the_trials_of_their_own() {
 }
 
 #[test]
-fn nothing_is_said_of_a_tail_of_few_requests() {
+fn tail_of_few_requests_is_omitted() {
     let few = run(|_, trace| trace.counts.joined = 100);
     insta::assert_snapshot!(text(&named("time-by-layer", &analyse(&few))), @"61 % (60 % to 61 %) of the mean service time (100 µs) at trace=true is spent in the device.");
 }
 
 #[test]
-fn trials_whose_requests_were_not_joined_have_no_stages_and_a_reason() {
+fn unjoined_trials_have_a_reason_for_missing_stages() {
     let lost = run(|number, trace| {
         if number > 3 {
             trace.stages = PerStage::default();
@@ -104,7 +104,7 @@ fn trials_whose_requests_were_not_joined_have_no_stages_and_a_reason() {
 
 /// The time of encryption is none of the device.
 #[test]
-fn the_time_in_layers_is_not_that_of_the_device() {
+fn time_in_layers_is_not_device_time() {
     let mapped = |carried_by| analyse(&run(|_, trace| trace.carried_by = carried_by));
     let layers = mapped(CarriedBy::Layers);
     insta::assert_snapshot!(text(&named("time-by-layer", &layers)), @"61 % (60 % to 61 %) of the mean service time (100 µs) at trace=true is spent in the layers of the target (device mapper, md) and the disks below them. Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after these layers were done.");
@@ -119,9 +119,9 @@ fn the_time_in_layers_is_not_that_of_the_device() {
     assert!(share(&mapped(CarriedBy::Disk)).is_some());
 }
 
-/// Notes of trials that have stages are no reason for those that have none.
+/// Notes of trials with stages do not explain why others have none.
 #[test]
-fn the_reason_for_missing_stages_is_that_of_a_trial_without_them() {
+fn reason_comes_from_a_trial_without_stages() {
     let mixed = run(|number, trace| {
         trace.note = match number % 2 {
             0 => "the trace holds only the first 1000 requests: it has no room for more".to_owned(),
@@ -143,8 +143,8 @@ fn the_reason_for_missing_stages_is_that_of_a_trial_without_them() {
     }
 }
 
-/// The same trials with syncs after their writes: 800 us in the mean, of which the journal has most, and most of the slowest ones the
-/// flush.
+/// Adds syncs after the writes: 800 us in the mean, mostly in the journal. The slowest ones spend most of their
+/// time in the flush.
 fn with_syncs(trace: &mut TraceSummary) {
     let stage = |mean_us: f64, tail_us: f64| {
         Some(StageSummary {
@@ -178,7 +178,7 @@ fn syncs_have_a_claim_of_their_own() {
 }
 
 #[test]
-fn a_file_system_without_a_journal_is_said_to_have_none() {
+fn file_system_without_journal_is_named_so() {
     let analysis = analyse(&run(|_, trace| {
         with_syncs(trace);
         trace.journal = Some(Journal::Absent);

@@ -74,7 +74,7 @@ pub(crate) fn only(findings: Vec<Finding>) -> String {
 }
 
 #[test]
-fn a_fall_over_the_run_is_told_with_what_was_written() {
+fn fall_over_run_states_bytes_written() {
     // Three sizes of different speed; from the seventh block on a third of it.
     let record = writing(&["64KiB", "256KiB", "1MiB"], 12, |block, size| {
         let speed = [300.0, 700.0, 1200.0][size] * noise(7 * block + size, 0.04);
@@ -194,7 +194,7 @@ fn ordinary_runs_are_silent() {
 }
 
 #[test]
-fn cells_that_read_are_told_as_such_and_those_with_a_rate_are_left_out() {
+fn reading_cells_are_named_rate_cells_left_out() {
     let falling = |block: usize, _| if block < 10 { 1000.0 } else { 100.0 };
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
@@ -223,7 +223,7 @@ fn a_level_within_trials_is_told() {
 }
 
 #[test]
-fn trials_that_are_steady_or_short_have_no_levels() {
+fn steady_or_short_trials_have_no_levels() {
     let within = |bytes: &dyn Fn(usize) -> f64, count: usize| {
         let mut record = writing(&["1MiB"], 3, |_, _| 500.0);
         for trial in 1..=3 {
@@ -246,7 +246,7 @@ fn trials_that_are_steady_or_short_have_no_levels() {
 }
 
 #[test]
-fn the_run_over_time_has_every_interval_in_its_place() {
+fn run_over_time_has_intervals_in_order() {
     let mut record = writing(&["1MiB"], 2, |_, _| 1000.0);
     over_time(&mut record, 1, &[30 << 20, 10 << 20]);
     let moments = moments(&record);
@@ -289,7 +289,8 @@ fn a_profile_is_the_median_of_the_trials() {
     assert_eq!(iolab_analysis::timeline::profile(&record, 5).points, []);
 }
 
-/// One trial that writes 100 MB per interval, and a tenth of that from the 12th on; `reads` times as many bytes are read beside them.
+/// One trial that writes 100 MB per interval, and a tenth of that from the 12th on. `reads` times as many bytes
+/// are read meanwhile.
 fn falling(reads: u64) -> RunRecord {
     let mut record = writing(&["1MiB"], 1, |_, _| 500.0);
     let bytes: Vec<u64> = (0..40)
@@ -306,7 +307,7 @@ fn falling(reads: u64) -> RunRecord {
 }
 
 #[test]
-fn what_a_mix_has_written_is_counted_until_the_change() {
+fn only_writes_of_mix_count_until_change() {
     let [writes, mix] =
         [0, 3].map(|reads| only(named("level-within-trials", &analyse(&falling(reads)))));
     insta::assert_snapshot!(writes, @"Within the only trial throughput fell to 9.9 %, from 1003 MB/s to 99.4 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
@@ -314,7 +315,7 @@ fn what_a_mix_has_written_is_counted_until_the_change() {
 }
 
 #[test]
-fn falling_behind_a_rate_is_a_change_and_catching_up_is_none() {
+fn falling_behind_rate_is_change_catching_up_not() {
     let mut record = falling(0);
     record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
     let text = only(named("level-within-trials", &analyse(&record)));
@@ -353,10 +354,10 @@ fn the_answer_names_a_change_over_the_run() {
 }
 
 #[test]
-fn the_answer_has_both_levels_of_an_only_trial() {
+fn answer_has_both_levels_of_only_trial() {
     let line = &conclusions(&analyse(&falling(0)), &[])[0].text;
     insta::assert_snapshot!(line, @"write-size on /data: throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (bs=1MiB), from the device; without an interval");
-    // Of several trials the median is that of alike trials, and the finding has the levels.
+    // With several trials the median describes similar trials, and the finding has the levels.
     let mut several = writing(&["1MiB"], 3, |_, _| 500.0);
     for trial in 1..=3 {
         let bytes: Vec<u64> = (0..40)

@@ -28,7 +28,7 @@ fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
     record
 }
 
-/// What is claimed of all groups at once.
+/// Limits that are claimed for all groups at once.
 fn limits(record: &RunRecord) -> Vec<SharedLimit> {
     let run = analyse(record);
     let limit = |claim| match claim {
@@ -39,7 +39,7 @@ fn limits(record: &RunRecord) -> Vec<SharedLimit> {
 }
 
 #[test]
-fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
+fn shared_and_separate_limits_are_distinguished() {
     let mut told = Vec::new();
     let pair = || SharedLimit::Shared(ReachedBy::Groups("a+b".to_owned()));
     for (all, of_pair, limit) in [
@@ -83,7 +83,7 @@ fn scattered(trials: usize, factors: [f64; 3]) -> RunRecord {
 }
 
 #[test]
-fn a_limit_that_cannot_be_told_is_not_called_absent() {
+fn undecidable_limit_is_not_called_absent() {
     let noisy = scattered(12, [0.7, 1.0, 1.5]);
     let short = scattered(5, [1.0; 3]);
     let mut disturbed = targets(&["a", "b"], &[("a", 100.0), ("b", 100.0), ("all", 140.0)]);
@@ -107,9 +107,9 @@ fn a_limit_that_cannot_be_told_is_not_called_absent() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// What others took may hide a limit: that none was found says nothing then.
+/// Disturbance may hide a limit, so finding none decides nothing.
 #[test]
-fn a_limit_that_a_disturbance_could_hide_is_left_open() {
+fn limit_hidden_by_disturbance_is_left_open() {
     let mut record = scattered(12, [0.7, 1.0, 1.5]);
     for sample in &mut record.samples {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
@@ -118,7 +118,7 @@ fn a_limit_that_a_disturbance_could_hide_is_left_open() {
 }
 
 #[test]
-fn which_of_the_sets_that_were_not_shown_reach_a_limit_is_left_open() {
+fn sets_not_shown_leave_limiting_one_open() {
     let cells = [
         ("a", 100.0),
         ("b", 100.0),
@@ -140,7 +140,7 @@ fn which_of_the_sets_that_were_not_shown_reach_a_limit_is_left_open() {
 }
 
 #[test]
-fn nothing_is_said_where_one_was_not_measured_alone() {
+fn limit_needs_each_group_measured_alone() {
     let cells = [("a", 100.0), ("all", 150.0)];
     assert_eq!(
         named("shared-limit", &analyse(&targets(&["a", "b"], &cells))),
@@ -224,7 +224,7 @@ fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
 }
 
 #[test]
-fn groups_are_compared_with_each_other_and_not_with_their_sum() {
+fn groups_are_compared_with_each_other() {
     let levels = ("a".to_owned(), "b".to_owned());
     let (found, curves) = compared(&two_groups(false));
     assert_eq!(found, [levels.clone(), levels]);

@@ -1,4 +1,4 @@
-//! What reading back has shown, in flags and findings.
+//! Flags and findings from reading data back.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Sample, Verified};
@@ -57,7 +57,7 @@ fn nothing_is_said_where_nothing_was_verified() {
 }
 
 #[test]
-fn data_that_was_kept_is_told_with_its_amount() {
+fn kept_data_is_reported_with_its_amount() {
     let record = verified_run();
     let (rule, text) = only(&record);
     assert_eq!(rule, "verified");
@@ -75,7 +75,7 @@ fn what_came_from_memory_is_no_proof() {
 }
 
 #[test]
-fn what_came_from_memory_is_bounded_only_where_it_is_known() {
+fn bytes_from_memory_are_bounded_if_known() {
     let mut record = verified_run();
     let last = record.samples.iter_mut().rev();
     for (sample, cached) in last.zip([Some(1 << 20), None]) {
@@ -86,7 +86,7 @@ fn what_came_from_memory_is_bounded_only_where_it_is_known() {
 }
 
 #[test]
-fn data_that_was_not_kept_is_flagged_and_told_first() {
+fn lost_data_is_flagged_and_reported_first() {
     let mut record = verified_run();
     record.run.status = RunStatus::Failed;
     let sample = add_trial(&mut record, 0, 100.0, false);
@@ -110,12 +110,12 @@ fn data_that_was_not_kept_is_flagged_and_told_first() {
     assert!(flags.contains(&Flag::VerifyFailed) && flags.contains(&Flag::Errors));
 }
 
-/// What happened to the data of a trial.
+/// Result of reading back the data of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// All of it was read back and is correct.
     Correct,
-    /// The same, but it is not known where it came from.
+    /// All data was read back and is correct, from an unknown origin.
     OfUnknownOrigin,
     /// A request failed before anything was read back.
     NotReadBack,
@@ -166,7 +166,7 @@ fn add_trials(record: &mut RunRecord, fates: &[Fate]) {
 
 /// All combinations of what can happen to the data of two cells, with a warm-up and two trials each.
 #[test]
-fn all_data_is_called_correct_only_where_all_of_it_is() {
+fn data_is_called_correct_only_if_all_is() {
     let combinations = (0..5_usize.pow(4)).map(|number| {
         let fate = |place: u32| Fate::ALL[number / 5_usize.pow(place) % 5];
         [fate(0), fate(1), fate(2), fate(3)]
@@ -177,7 +177,7 @@ fn all_data_is_called_correct_only_where_all_of_it_is() {
         for fates in &cells {
             add_trials(&mut record, fates);
         }
-        // A warm-up that did not fail is no trial of these.
+        // A warm-up counts only if its data is not shown to be correct.
         let counts = |fates: &[Fate; 3]| match fates[0].is_correct() {
             true => fates[1..].to_vec(),
             false => fates.to_vec(),
@@ -239,9 +239,9 @@ fn data_that_was_not_read_back_is_told() {
     insta::assert_snapshot!(text, @"The data of 7 trials that was read back is correct: 7 MiB. The data of 1 further trial was not read back.");
 }
 
-/// Of groups that write, each has to verify.
+/// Each group that writes has to verify.
 #[test]
-fn what_one_group_kept_is_not_said_of_another() {
+fn verification_of_one_group_covers_no_other() {
     let all_data = |verifies: [bool; 2]| {
         let mut record = verified_run();
         let spec = &mut record.cells[0].spec;
@@ -263,9 +263,9 @@ fn what_one_group_kept_is_not_said_of_another() {
     insta::assert_snapshot!(all_data([true, false]), @"The data of 8 trials that was read back is correct: 8 MiB. Only a part of what they wrote was read back.");
 }
 
-/// Cells that are not verified stand beside others that are.
+/// Some cells are verified and others are not.
 #[test]
-fn what_a_cell_without_verification_wrote_is_not_called_correct() {
+fn unverified_cell_is_not_called_correct() {
     let mut record = verified_run();
     add_cell(&mut record, &WRITES, &around(100.0));
     insta::assert_snapshot!(only(&record).1, @"The data of 8 trials that was read back is correct: 8 MiB. The data of 8 further trials was not read back.");
