@@ -10,8 +10,7 @@ use iolab_workload::trial::{
     Allocate, Backend, CacheState, FileLayout, SyncPolicy, TrialLimit, TrialSpec,
 };
 
-use crate::files::{clock, scratch};
-use crate::trial::{SIZE, variants};
+use crate::files::clock;
 
 /// The mean size of an entry in the log of etcd, and no multiple of anything.
 const ENTRY: u64 = 2300;
@@ -65,66 +64,6 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
 }
 
 #[test]
-fn any_size_can_be_written_through_the_cache() {
-    for sync in [
-        SyncPolicy::None,
-        SyncPolicy::Each,
-        SyncPolicy::Fdatasync,
-        SyncPolicy::Odsync,
-    ] {
-        let outcome = run(&log(sync)).expect("runs");
-        assert_eq!(
-            (
-                outcome.operations.write.requests,
-                outcome.operations.write.bytes
-            ),
-            (64, REGION)
-        );
-        assert_eq!(outcome.ended, Ended::Done);
-    }
-}
-
-#[test]
-fn a_sync_follows_every_so_many_writes() {
-    for (every, syncs) in [(1, 64), (2, 32), (10, 6), (64, 1), (65, 0)] {
-        for sync in [SyncPolicy::Each, SyncPolicy::Fdatasync] {
-            for latency in [true, false] {
-                let spec = TrialSpec {
-                    sync_every: every,
-                    latency,
-                    ..log(sync)
-                };
-                let outcome = run(&spec).expect("runs");
-                assert_eq!(
-                    (
-                        outcome.operations.sync.requests,
-                        outcome.operations.write.requests
-                    ),
-                    (syncs, 64)
-                );
-                assert_eq!(outcome.operations.write.bytes, REGION);
-                let timed = if latency { syncs } else { 0 };
-                assert_eq!(outcome.operations.sync.latency.len(), timed);
-                // Writes after the last sync are written out before the next trial.
-                let is_left = syncs * u64::from(every) < 64;
-                assert_eq!(outcome.region.owed_sync_ns.is_some(), is_left);
-            }
-        }
-    }
-}
-
-#[test]
-fn syncs_are_counted_per_thread() {
-    let spec = TrialSpec {
-        threads: 4,
-        sync_every: 5,
-        ..log(SyncPolicy::Fdatasync)
-    };
-    // Each of four threads has 16 writes.
-    assert_eq!(run(&spec).expect("runs").operations.sync.requests, 12);
-}
-
-#[test]
 fn a_write_takes_at_least_its_sync() {
     let outcome = run(&log(SyncPolicy::Fdatasync)).expect("runs");
     let (writes, syncs) = (
@@ -169,30 +108,6 @@ fn a_new_file_is_filled_once() {
                     (REGION, 64)
                 );
             }
-        }
-    }
-}
-
-/// Past the page cache too: the drive's cache is written out before another trial reads.
-#[test]
-fn unsynced_writes_are_written_out_after_the_trial() {
-    let (_directory, target) = scratch(SIZE);
-    for spec in variants(&target) {
-        for (sync, read_percent, is_left) in [
-            (SyncPolicy::None, 0, true),
-            (SyncPolicy::None, 100, false),
-            (SyncPolicy::End, 0, false),
-        ] {
-            let spec = TrialSpec {
-                read_percent,
-                sync,
-                ..spec.clone()
-            };
-            let region = trial::run(&spec, &target, clock(), &AtomicBool::new(false))
-                .expect("runs")
-                .region;
-            let what = format!("{} {} {sync} {read_percent}", spec.backend, spec.cache);
-            assert_eq!(region.owed_sync_ns.is_some(), is_left, "{what}");
         }
     }
 }

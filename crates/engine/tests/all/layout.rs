@@ -9,10 +9,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_storage::{ExtraFiles, Need, PrivateFiles, Size, Target};
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
-use iolab_workload::trial::{
-    Allocate, Backend, CacheState, Descriptors, FileLayout, Pattern, SyncPolicy, TrialLimit,
-    TrialSpec,
-};
+use iolab_workload::trial::{Allocate, CacheState, FileLayout, Pattern, SyncPolicy, TrialSpec};
 
 use crate::files::{folder, run};
 
@@ -119,64 +116,6 @@ fn workers_fill_their_own_files() {
             0u64.to_le_bytes(),
             "the shared file is left alone"
         );
-    }
-}
-
-#[test]
-fn every_layout_reads_each_block_once() {
-    let (_directory, target) = scratch();
-    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
-        for layout in [
-            FileLayout::Shared,
-            FileLayout::Interleaved,
-            FileLayout::Private,
-        ] {
-            for descriptors in [Descriptors::Private, Descriptors::Shared] {
-                let spec = TrialSpec {
-                    backend: name.parse().expect("a name of the list"),
-                    descriptors,
-                    pattern: Pattern::Rand,
-                    ..spec(layout)
-                };
-                let what = format!("{name} {layout} {descriptors}");
-                match run(&spec, &target) {
-                    Ok(outcome) => {
-                        assert_eq!(outcome.operations.read.bytes, SIZE, "{what}");
-                        assert_eq!(outcome.errors, 0, "{what}: {:?}", outcome.failure);
-                    }
-                    Err(error) => {
-                        assert_eq!(error.kind(), Kind::Usage, "{what}: {error}");
-                        let allowed =
-                            !spec.sharing_applies() || *name == "io_uring" || *name == "libaio";
-                        assert!(allowed, "{what}: {error}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// With one position for all, a read between another's `lseek` and `read` would write to the wrong block.
-#[test]
-fn a_shared_position_is_never_moved_by_another() {
-    let (_directory, target) = scratch();
-    let spec = TrialSpec {
-        backend: Backend::Sync,
-        descriptors: Descriptors::Shared,
-        pattern: Pattern::Rand,
-        read_percent: 0,
-        threads: 8,
-        limit: TrialLimit {
-            bytes: Some(8 * SIZE),
-            ..TrialLimit::default()
-        },
-        ..spec(FileLayout::Shared)
-    };
-    run(&spec, &target).expect("runs");
-    let content = fs::read(target.path()).expect("readable");
-    for (number, block) in content[..SIZE as usize].chunks(BLOCK as usize).enumerate() {
-        let stamp = u64::from_le_bytes(block[..8].try_into().expect("eight bytes"));
-        assert_eq!(stamp, number as u64 * BLOCK);
     }
 }
 

@@ -6,12 +6,11 @@ mod files;
 mod groups;
 mod layout;
 mod open_loop;
+mod reference;
 mod requests;
 mod several_files;
 mod traced;
 mod trial;
-mod untimed;
-mod verify;
 
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use needs::Need;

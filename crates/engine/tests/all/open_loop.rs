@@ -5,10 +5,8 @@ use std::time::Duration;
 use iolab_storage::Target;
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
-use iolab_workload::trial::{Arrivals, RATE_MAX, Rate};
-use iolab_workload::trial::{
-    Backend, Batch, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
-};
+use iolab_workload::trial::{Backend, Batch, CacheState, Pattern, TrialLimit, TrialSpec};
+use iolab_workload::trial::{RATE_MAX, Rate};
 
 use crate::files::{requests, run, scratch};
 
@@ -46,45 +44,6 @@ fn variants(target: &Target) -> Vec<TrialSpec> {
         "sync, psync, mmap and null work everywhere"
     );
     found
-}
-
-#[test]
-fn every_backend_makes_and_times_each_request() {
-    let (_directory, target) = scratch(SIZE);
-    for variant in variants(&target) {
-        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-            for (threads, read_percent) in [(1, 100), (3, 50)] {
-                let spec = TrialSpec {
-                    rate: Some(Rate::Requests(20_000)),
-                    arrivals,
-                    threads,
-                    read_percent,
-                    limit: requests(600),
-                    ..variant.clone()
-                };
-                let outcome = run(&spec, &target).expect("it ran before");
-                let what = format!("{} {} {arrivals} {threads}", spec.backend, spec.cache);
-                assert_eq!((outcome.requests(), outcome.errors), (600, 0), "{what}");
-                assert_eq!(outcome.ended, Ended::Done, "{what}");
-                for tally in [&outcome.operations.read, &outcome.operations.write] {
-                    let Some(waits) = &tally.waits else {
-                        assert_eq!((tally.requests, read_percent), (0, 100), "{what}");
-                        continue;
-                    };
-                    assert_eq!(tally.latency.len(), tally.requests, "{what}");
-                    assert_eq!(waits.response.len(), tally.requests, "{what}");
-                    assert_eq!(waits.lateness.len(), tally.requests, "{what}");
-                    // The response is the lateness and the service together; the histograms keep three digits.
-                    let sum = tally.latency.mean() + waits.lateness.mean();
-                    let ratio = waits.response.mean() / sum;
-                    assert!((ratio - 1.0).abs() < 0.01, "{what}: {ratio}");
-                }
-                let rate_report = outcome.rate_report.expect("a rate was asked for");
-                assert!((rate_report.rate_wanted - 20_000.0).abs() < 1e-6, "{what}");
-                assert!(rate_report.rate_achieved > 0.0, "{what}");
-            }
-        }
-    }
 }
 
 #[test]
@@ -134,51 +93,6 @@ fn no_storage_holds_the_greatest_rate() {
         assert!(rate_report.backlog_end > 10_000_000, "{what}");
         assert!(outcome.requests() > 0, "{what}");
     }
-}
-
-#[test]
-fn a_rate_does_not_change_the_requests() {
-    let (_directory, target) = scratch(SIZE);
-    let written = |rate| {
-        let spec = TrialSpec {
-            rate,
-            region: SIZE,
-            cache: CacheState::Cold,
-            pattern: Pattern::Rand,
-            read_percent: 30,
-            limit: requests(200),
-            ..TrialSpec::default()
-        };
-        let outcome = run(&spec, &target).expect("runs");
-        (
-            outcome.operations.read.requests,
-            outcome.operations.write.bytes,
-        )
-    };
-    assert_eq!(written(None), written(Some(Rate::Requests(100_000))));
-}
-
-#[test]
-fn the_final_sync_stays_part_of_the_trial() {
-    let (_directory, target) = scratch(SIZE);
-    let spec = TrialSpec {
-        rate: Some(Rate::Requests(10_000)),
-        region: SIZE,
-        cache: CacheState::Cold,
-        read_percent: 0,
-        sync: SyncPolicy::End,
-        limit: requests(50),
-        ..TrialSpec::default()
-    };
-    let outcome = run(&spec, &target).expect("runs");
-    assert_eq!(
-        (
-            outcome.operations.sync.requests,
-            outcome.operations.write.requests
-        ),
-        (1, 50)
-    );
-    assert!(outcome.end_sync_ns > 0);
 }
 
 #[test]

@@ -1,29 +1,28 @@
 //! Trials on a real file system: the counts match what happened.
 
-use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::trial;
+use iolab_engine::{KeptMemory, trial};
 use iolab_storage::{Need, Target};
 use iolab_workload::counters::{Hardware, NoHardware};
 use iolab_workload::operation::Moved;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::series::Interval;
 use iolab_workload::trial::{
-    Backend, Batch, BufferInit, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+    Backend, BufferInit, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::files::{self, clock, folder, requests, scratch};
 
-pub(crate) const SIZE: u64 = 4 << 20;
-pub(crate) const BLOCK: u64 = 4096;
+const SIZE: u64 = 4 << 20;
+const BLOCK: u64 = 4096;
 
-pub(crate) fn spec() -> TrialSpec {
+fn spec() -> TrialSpec {
     TrialSpec {
         region: SIZE,
         cache: CacheState::Cold,
@@ -48,130 +47,6 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Every backend that works here with each cache state it can have; the others are skips.
-pub(crate) fn variants(target: &Target) -> Vec<TrialSpec> {
-    let mut found = Vec::new();
-    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
-        for cache in [CacheState::Direct, CacheState::Cold, CacheState::Hot] {
-            let backend: Backend = name.parse().expect("a name of the list");
-            if backend == Backend::Mmap && cache == CacheState::Direct {
-                continue;
-            }
-            let depth = if backend.is_asynchronous() { 8 } else { 1 };
-            let spec = TrialSpec {
-                backend,
-                cache,
-                depth,
-                ..spec()
-            };
-            match run(&spec, target) {
-                Ok(outcome) => {
-                    assert_eq!(outcome.errors, 0, "{name} {cache}: {:?}", outcome.failure);
-                    found.push(spec);
-                }
-                Err(error) => {
-                    assert_eq!(error.kind(), Kind::Usage, "{name} {cache}: {error}");
-                    crate::skip(&spec, &error);
-                }
-            }
-        }
-    }
-    assert!(found.len() >= 5, "sync, psync and mmap work everywhere");
-    found
-}
-
-/// The beginnings of the blocks, each once; blocks with different beginnings differ.
-fn beginnings(target: &Target) -> HashSet<Vec<u8>> {
-    let blocks = blocks(target).into_iter();
-    blocks.map(|block| block[..64].to_vec()).collect()
-}
-
-fn blocks(target: &Target) -> Vec<Vec<u8>> {
-    fs::read(target.path()).expect("readable")[..SIZE as usize]
-        .chunks(BLOCK as usize)
-        .map(<[u8]>::to_vec)
-        .collect()
-}
-
-/// The byte offset that iolab stamps on every 4 KiB it writes.
-fn stamped_offset(block: &[u8]) -> u64 {
-    u64::from_le_bytes(block[..8].try_into().expect("eight bytes"))
-}
-
-#[test]
-fn one_pass_of_every_backend_is_counted_exactly() {
-    let (_directory, target) = scratch(SIZE);
-    for spec in variants(&target) {
-        for (pattern, threads) in [(Pattern::Seq, 1), (Pattern::Rand, 3)] {
-            let spec = TrialSpec {
-                pattern,
-                threads,
-                ..spec.clone()
-            };
-            let outcome = run(&spec, &target).expect("it ran before");
-            let what = format!("{} {} {pattern}", spec.backend, spec.cache);
-            assert_eq!(outcome.operations.read.requests, SIZE / BLOCK, "{what}");
-            assert_eq!(outcome.operations.read.bytes, SIZE, "{what}");
-            assert_eq!(
-                outcome.operations.read.latency.len(),
-                SIZE / BLOCK,
-                "{what}"
-            );
-            assert_eq!(
-                (outcome.operations.write.requests, outcome.errors),
-                (0, 0),
-                "{what}"
-            );
-            assert_eq!(outcome.ended, Ended::Done, "{what}");
-            assert!(outcome.all_active_ns <= outcome.elapsed_ns, "{what}");
-            // The histogram keeps three digits: its greatest value is up to 0.1 % above the true one.
-            assert!(
-                outcome.operations.read.latency.max() <= outcome.elapsed_ns / 999 * 1000 + 1000,
-                "{what}"
-            );
-        }
-    }
-}
-
-#[test]
-fn every_backend_writes_each_block_once_and_differently() {
-    let (_directory, target) = scratch(SIZE);
-    let mut seed = 0;
-    for spec in variants(&target) {
-        for (pattern, bs) in [
-            (Pattern::Rand, BLOCK),
-            (Pattern::Seq, 64 << 10),
-            (Pattern::Reverse, BLOCK),
-        ] {
-            seed += 1;
-            let spec = TrialSpec {
-                read_percent: 0,
-                threads: 2,
-                pattern,
-                bs,
-                seed,
-                // Both loops have to stamp what they write.
-                latency: seed % 2 == 0,
-                ..spec.clone()
-            };
-            let before = beginnings(&target);
-            let outcome = run(&spec, &target).expect("it ran before");
-            let what = format!("{} {} {pattern} {bs}", spec.backend, spec.cache);
-            assert_eq!(
-                (outcome.operations.write.bytes, outcome.errors),
-                (SIZE, 0),
-                "{what}"
-            );
-            for (index, block) in blocks(&target).iter().enumerate() {
-                assert_eq!(stamped_offset(block), index as u64 * BLOCK, "{what}");
-            }
-            let written = beginnings(&target);
-            assert_eq!(written.len() as u64, SIZE / BLOCK, "{what}: blocks repeat");
-            assert!(written.is_disjoint(&before), "{what}: a block is old");
-        }
-    }
-}
-
 #[test]
 fn data_that_shrinks_to_nothing_is_zeros() {
     let (_directory, target) = scratch(SIZE);
@@ -181,134 +56,33 @@ fn data_that_shrinks_to_nothing_is_zeros() {
         ..spec()
     };
     run(&zero, &target).expect("runs");
-    assert!(blocks(&target).iter().flatten().all(|byte| *byte == 0));
+    let written = &fs::read(target.path()).expect("readable")[..SIZE as usize];
+    assert!(written.iter().all(|byte| *byte == 0));
 }
 
 #[test]
 fn bounds_hold_over_all_threads() {
     let (_directory, target) = scratch(SIZE);
-    let limited = |limit| TrialSpec {
-        threads: 3,
-        limit,
-        ..spec()
-    };
-    let counted = run(&limited(requests(1000)), &target).expect("runs");
-    assert_eq!(counted.requests(), 1000);
-    let bytes = TrialLimit {
-        bytes: Some(3 * SIZE + 1),
-        ..TrialLimit::default()
-    };
-    let sized = run(&limited(bytes), &target).expect("runs");
-    assert_eq!(sized.bytes(), 3 * SIZE + BLOCK);
-    let time = TrialLimit {
-        time: Some(Duration::from_millis(50)),
-        ..TrialLimit::default()
-    };
-    let timed = run(&limited(time), &target).expect("runs");
-    assert_eq!(timed.ended, Ended::Time);
-    assert!(timed.elapsed_ns >= 50_000_000);
-}
-
-#[test]
-fn sync_policies_count_their_syncs() {
-    let (_directory, target) = scratch(SIZE);
-    for spec in variants(&target) {
-        let spec = TrialSpec {
-            read_percent: 0,
-            threads: 2,
-            limit: requests(40),
-            ..spec
+    for latency in [true, false] {
+        let limited = |limit| TrialSpec {
+            threads: 3,
+            latency,
+            limit,
+            ..spec()
         };
-        let with = |sync| {
-            let spec = TrialSpec {
-                sync,
-                ..spec.clone()
-            };
-            run(&spec, &target)
+        let bytes = TrialLimit {
+            bytes: Some(3 * SIZE + 1),
+            ..TrialLimit::default()
         };
-        for sync in [SyncPolicy::Each, SyncPolicy::Fdatasync] {
-            let each = with(sync).expect("runs");
-            assert_eq!(
-                (
-                    each.operations.sync.requests, each.operations.write.requests
-                ),
-                (40, 40)
-            );
-            assert_eq!(each.operations.write.bytes, 40 * BLOCK);
-            assert_eq!(each.operations.write.latency.len(), 40);
-            assert_eq!(each.operations.sync.latency.len(), 40);
-            // The time of a write includes its sync.
-            assert!(each.operations.sync.latency.max() <= each.operations.write.latency.max());
-        }
-        let end = with(SyncPolicy::End).expect("runs");
-        assert_eq!(end.operations.sync.requests, 2, "{}", spec.backend);
-        assert!(end.end_sync_ns > 0 && end.end_sync_ns <= end.elapsed_ns);
-        let none = with(SyncPolicy::None).expect("runs");
-        assert_eq!(
-            (
-                none.operations.sync.requests,
-                none.operations.sync.latency.len()
-            ),
-            (0, 0)
-        );
-        for sync in [SyncPolicy::Osync, SyncPolicy::Odsync, SyncPolicy::RwfDsync] {
-            let takes_flags = spec.backend.takes_write_flags();
-            match with(sync) {
-                Ok(outcome) => assert_eq!(
-                    (
-                        outcome.operations.write.requests,
-                        outcome.operations.sync.requests
-                    ),
-                    (40, 0)
-                ),
-                Err(error) => assert!(
-                    spec.backend == Backend::Mmap || sync == SyncPolicy::RwfDsync && !takes_flags,
-                    "{error}"
-                ),
-            }
-        }
-    }
-}
-
-#[test]
-fn mixed_trials_count_both_directions() {
-    let (_directory, target) = scratch(SIZE);
-    let spec = TrialSpec {
-        read_percent: 70,
-        limit: requests(2000),
-        ..spec()
-    };
-    let outcome = run(&spec, &target).expect("runs");
-    assert_eq!(outcome.requests(), 2000);
-    let reads = outcome.operations.read.requests;
-    assert!((1200..=1600).contains(&reads), "{reads}");
-    assert_eq!(outcome.operations.read.latency.len(), reads);
-    assert_eq!(
-        outcome.operations.write.bytes,
-        outcome.operations.write.requests * BLOCK
-    );
-}
-
-#[test]
-fn completion_strategies_and_depths_all_finish() {
-    let (_directory, target) = scratch(SIZE);
-    let asynchronous = |spec: &TrialSpec| spec.backend.is_asynchronous();
-    for spec in variants(&target).into_iter().filter(asynchronous) {
-        for depth in [1, 2, 33, 512] {
-            for batch in [Batch::One, Batch::Percent(50), Batch::All] {
-                // Twice as many requests as can be in flight, and some.
-                let region = (2 * u64::from(depth)).max(128) * BLOCK;
-                let spec = TrialSpec {
-                    region,
-                    pattern: Pattern::Rand,
-                    depth,
-                    batch,
-                    ..spec.clone()
-                };
-                let outcome = run(&spec, &target).expect("runs");
-                assert_eq!((outcome.bytes(), outcome.errors), (region, 0), "{spec:?}");
-            }
-        }
+        let sized = run(&limited(bytes), &target).expect("runs");
+        assert_eq!(sized.bytes(), 3 * SIZE + BLOCK);
+        let time = TrialLimit {
+            time: Some(Duration::from_millis(50)),
+            ..TrialLimit::default()
+        };
+        let timed = run(&limited(time), &target).expect("runs");
+        assert_eq!(timed.ended, Ended::Time);
+        assert!(timed.elapsed_ns >= 50_000_000);
     }
 }
 
@@ -433,6 +207,12 @@ fn the_stop_flag_ends_a_trial_early() {
     let outcome = trial::run(&spec, &target, clock(), &raised).expect("runs");
     assert_eq!(outcome.ended, Ended::Interrupted);
     assert_eq!(outcome.requests(), 2);
+    let untimed = TrialSpec {
+        latency: false,
+        ..spec
+    };
+    let outcome = trial::run(&untimed, &target, clock(), &raised).expect("runs");
+    assert_eq!(outcome.ended, Ended::Interrupted);
 }
 
 #[test]
@@ -498,24 +278,6 @@ fn accounts_show_whether_reads_reached_the_device() {
     }
 }
 
-#[test]
-fn an_unaligned_write_leaves_its_neighbours_alone() {
-    let (_directory, target) = scratch(SIZE);
-    let before = fs::read(target.path()).expect("readable");
-    let spec = TrialSpec {
-        offset: 5000,
-        region: 3000,
-        bs: 1000,
-        read_percent: 0,
-        ..spec()
-    };
-    run(&spec, &target).expect("runs");
-    let after = fs::read(target.path()).expect("readable");
-    assert_eq!(after[..5000], before[..5000]);
-    assert_eq!(after[8000..], before[8000..]);
-    assert_ne!(after[5000..6000], before[5000..6000]);
-}
-
 /// Machines differ in the events that they count, and in the users who may count them.
 #[test]
 fn hardware_events_are_counted_or_explained() {
@@ -540,5 +302,35 @@ fn hardware_events_are_counted_or_explained() {
             ];
             assert!(all.into_iter().flatten().any(|count| count > 0), "{all:?}");
         }
+    }
+}
+
+#[test]
+fn trials_with_reused_memory_write_the_right_data() {
+    let size = 16 << 20;
+    let (_folder, target) = scratch(size);
+    let mut kept = KeptMemory::default();
+    for (seed, read_percent) in [(1, 0), (2, 50), (3, 0), (4, 0)] {
+        // As many buffers as blocks: memory is kept from this size on.
+        let spec = TrialSpec {
+            backend: Backend::Libaio,
+            pattern: Pattern::Rand,
+            region: size,
+            threads: 64,
+            depth: 64,
+            read_percent,
+            seed,
+            verify: true,
+            ..spec()
+        };
+        let stop = AtomicBool::new(false);
+        let outcome = match trial::run_over(&spec, &target, clock(), &stop, &mut kept) {
+            Ok(outcome) => outcome,
+            Err(error) => return crate::skip(&spec, &error),
+        };
+        assert_eq!(outcome.failure, None, "trial {seed}");
+        let verified = outcome.verified.expect("it was read back");
+        assert_eq!(verified.faulty_blocks(), 0);
+        assert!(read_percent > 0 || verified.blocks == size / BLOCK);
     }
 }

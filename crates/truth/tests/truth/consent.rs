@@ -84,18 +84,3 @@ fn loop_device_with_other_bytes_ends_the_run() {
         Ok(())
     });
 }
-
-#[test]
-fn target_truncated_in_mid_run_is_an_error() {
-    perform(|scene| {
-        let file = noise(scene.folder().join("data"), 256 * MIB)?;
-        let (code, told) = written(scene, &file, |_| {
-            let data = std::fs::File::options().write(true).open(&file);
-            data.and_then(|data| data.set_len(0)).expect("cut");
-        });
-        assert_eq!(code, Some(1), "{told}");
-        assert!(told.contains("has truncated it"), "{told}");
-        assert!(told.contains(" kept in "), "{told}");
-        Ok(())
-    });
-}
