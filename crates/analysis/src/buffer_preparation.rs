@@ -19,16 +19,17 @@ pub struct PreparationPoint {
     pub held: Vec<String>,
     /// Median response with untouched, then with zeroed buffers.
     pub medians: (f64, f64),
-    /// Untouched over zeroed, within the blocks that both share; its interval is that of the claims about preparations.
+    /// Throughput with untouched buffers divided by that with zeroed ones, within the blocks that both share.
+    /// The interval is simultaneous with those of all claims about preparations.
     pub ratio: Estimate,
-    /// What that shows, against the evidence of both cells.
+    /// Conclusion from the ratio, after doubts about the evidence of both cells.
     pub difference: Difference,
     /// p of Welch's test with the first 10 and the first 20 trials of each; `None` with fewer trials.
     pub p: [Option<f64>; FIRST_TRIALS.len()],
     /// Page faults per trial with untouched, then with zeroed buffers.
     pub faults: (f64, f64),
-    /// Time of a page fault, ns: the difference of the median times of a trial over that of the faults; `None` where untouched
-    /// buffers do not have more faults, or are not slower.
+    /// Time of a page fault, ns: the difference of the median times of a trial divided by the difference of
+    /// their faults. `None` if untouched buffers do not have more faults, or are not slower.
     pub ns_per_fault: Option<f64>,
 }
 

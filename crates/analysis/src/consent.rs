@@ -44,12 +44,12 @@ pub fn command_to_finish<'a>(
     Some(consent.resume_command(&files, processes))
 }
 
-/// What the user has to allow again to have a run carried out again.
+/// Consent that a user has to give again to repeat or finish a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NeededConsent {
     /// The loss of what an existing target holds.
     pub destroys_data: bool,
-    /// What trials change for other programs: see [`CellSpec::needs_change_system`].
+    /// Changes to the system that affect other programs: see [`CellSpec::needs_change_system`].
     ///
     /// [`CellSpec::needs_change_system`]: iolab_workload::settings::CellSpec::needs_change_system
     pub changes_system: bool,
@@ -58,7 +58,7 @@ pub struct NeededConsent {
 }
 
 impl NeededConsent {
-    /// What a run needs.
+    /// Consent that a run needs.
     pub fn of(record: &RunRecord) -> Self {
         let any = |needs: fn(&Cell) -> bool| record.cells.iter().any(needs);
         Self {
@@ -84,7 +84,7 @@ impl NeededConsent {
         .concat()
     }
 
-    /// What this and another run need together.
+    /// Consent that two runs need together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl NeededConsent {
     }
 }
 
-/// As options of a command, each behind a space.
+/// Options of a command, with a space before each.
 impl fmt::Display for NeededConsent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_finishes_a_run_that_writes_to_a_disk_consents_again() {
+    fn finishing_writes_to_a_disk_needs_consent_again() {
         let mut record = RunRecord::default();
         record.cells.push(Cell::default());
         for (kind, read_percent, consents) in [
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_several_processes_is_finished_by_as_many() {
+    fn run_of_several_processes_is_finished_by_several() {
         let mut record = RunRecord::default();
         let command = |record: &RunRecord| command_to_finish([(record, "r.iolab")]);
         let told = command(&record);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finishes_a_run_that_changes_the_system_allows_it_again() {
+    fn finishing_system_changes_needs_consent_again() {
         let mut record = RunRecord::default();
         record.run.target_kind = TargetKind::BlockDevice;
         record.cells.push(Cell::default());

@@ -42,7 +42,8 @@ const CPU_STALL_MAX: f64 = 0.25;
 /// Limit of the share of the time in which workers wait for a CPU. Waking an idle CPU counts as such a wait, and takes a share of the
 /// time of small requests on any machine.
 const WORKER_WAIT_MAX: f64 = 0.25;
-/// The same where tasks of the machine waited for a CPU for longer than [`CPU_STALL_MAX`].
+/// Limit of the share of worker time spent waiting for a CPU, while tasks of the machine waited for longer than
+/// [`CPU_STALL_MAX`].
 const CONTENDED_WAIT_MAX: f64 = 0.05;
 /// Largest share of the bytes of requests that storage carried, of a trial that memory served.
 const CARRIED_MAX: f64 = 0.05;
@@ -54,7 +55,7 @@ const PREEMPTIONS_MAX: f64 = 100.0;
 const PREEMPTIONS_MIN: u64 = 100;
 /// Limit of the time of outstanding write-back, over the timed span.
 const OWED_MAX: f64 = 0.05;
-/// The same of direct writes: a file system needs some time for a sync itself.
+/// Limit of owed time for direct writes, as a share: a sync takes a file system some time by itself.
 const OWED_BY_STORAGE_MAX: f64 = 0.25;
 /// Smaller differences between the two clocks are jitter, ns.
 const SLEEP_MIN_NS: u64 = 1_000_000;
@@ -69,7 +70,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Of the environment that applies to a cell.
+    /// Surroundings in the environment that applies to a cell.
     pub(crate) fn of(environment: &Environment) -> Self {
         let count = environment.get(&KEYS.cpu_usable_count);
         let options = environment.get(&KEYS.mount_options).unwrap_or_default();
@@ -80,7 +81,7 @@ impl Surroundings {
         }
     }
 
-    /// Of a run with so many targets, for any of its cells.
+    /// Surroundings of any cell of a run with `targets` targets.
     pub fn of_run(environment: &Environment, targets: usize) -> Self {
         let of_target = |number| Self::of(&environment.of_target(number)).amplifies_writes;
         let first = Self::of(environment);
@@ -94,8 +95,8 @@ impl Surroundings {
 /// Conditions around the measured trials of a cell; `None` where they were not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CellDisturbance {
-    /// Bytes that the device, or the disks below it, transferred for others, over all that they transferred, or over the bytes of the
-    /// requests where these are more (memory served some).
+    /// Bytes that the device, or the disks below it, transferred for others, divided by all bytes transferred.
+    /// If memory served some requests, so that these have more bytes, divided by the bytes of the requests.
     pub others: Option<f64>,
     /// Bytes read from storage over the bytes requested, of all trials that read through the page cache.
     pub read_ahead: Option<f64>,
@@ -130,8 +131,9 @@ pub struct CellDisturbance {
     pub owed_sync_ns: Option<f64>,
     /// Median of that time over the timed span, of buffered writes.
     pub owed: Option<f64>,
-    /// The same of direct writes, which the kernel has passed on: what a cache of the storage still had to write. `None` where the file
-    /// system amplifies writes, which a sync stores too.
+    /// Owed time of direct writes, which the kernel has passed on: what a cache of the storage still had to
+    /// write, as a share of the timed span. `None` if the file system amplifies writes, since a sync stores
+    /// these too.
     pub owed_by_storage: Option<f64>,
     /// Median share of the region in holes and unwritten extents.
     pub empty: Option<f64>,
@@ -217,7 +219,8 @@ impl CellDisturbance {
         self.cpu_stall.filter(|_| self.worker_wait.is_none())
     }
 
-    /// The same, if it gets a flag.
+    /// Share of the time in which tasks waited for a CPU, if it gets a flag; `None` if the workers' own waiting
+    /// is known.
     pub fn cpu_wait(&self) -> Option<f64> {
         self.cpu_stall_of_unseen()
             .filter(|share| *share > CPU_STALL_MAX)
@@ -344,15 +347,16 @@ fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
         .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
 }
 
-/// The time in which workers waited for a CPU, over that of all workers.
+/// Time in which workers waited for a CPU, as a share of the time of all workers.
 fn worker_wait(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let workers = f64::from(cell.trial().threads);
     let waited = |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * workers));
     pooled(trials, waited).map(of_all_time)
 }
 
-/// The time in which workers waited for a CPU that others had, at most, over that of all workers: what they waited, and no more than the time of
-/// the CPUs that iolab did not use. Of workers that keep all CPUs busy, one always waits where they are more than the CPUs.
+/// Upper bound on the time in which workers waited for a CPU that other programs used, as a share of the time of
+/// all workers. Bounded by the workers' waiting, and by CPU time that iolab did not use: workers that outnumber
+/// the CPUs also wait for each other.
 fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Option<f64> {
     let cpus = f64::from(named_cpus(cell).into_iter().chain(usable).min()?);
     let workers = f64::from(cell.trial().threads);
@@ -366,7 +370,7 @@ fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Opti
     pooled(trials, waited).map(of_all_time)
 }
 
-/// The number of CPUs that workers may run on; `None` where those of some group may run on all that iolab has.
+/// The number of CPUs that workers may run on; `None` if some group may run on all that iolab has.
 fn named_cpus(cell: &Cell) -> Option<u32> {
     let mut named: BTreeSet<u32> = BTreeSet::new();
     for trial in cell.spec.trials() {
@@ -438,7 +442,7 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
     Some((beyond.saturating_add(below) as f64, carried as f64))
 }
 
-/// Whether memory served a trial, whose process read and wrote so many bytes of storage.
+/// Whether memory served a trial, whose process read and wrote `carried` bytes of storage.
 fn is_of_memory(sample: &Sample, carried: u64) -> bool {
     let served_by = sample.verdict.served_by;
     let is_memory = matches!(
@@ -459,8 +463,8 @@ fn pages_of_writes(cell: &Cell, sample: &Sample) -> u64 {
     writes.bytes.saturating_add(partial)
 }
 
-/// Bytes that the disks below a device carried for others than the device, at least: other partitions and volumes, other files beside the
-/// one of a loop device.
+/// Lower bound on bytes that the disks below a device carried for anything else: other partitions and volumes,
+/// and other files than that of a loop device.
 fn beyond_device(disks: Bottom, device: DeviceStat) -> u64 {
     let beyond = |disks: u64, device: u64| disks.saturating_sub(device);
     let carried = |stat: DeviceStat| stat.read_bytes.saturating_add(stat.write_bytes);

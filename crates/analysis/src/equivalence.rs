@@ -43,17 +43,19 @@ pub struct SizePoint {
     pub size: u64,
     /// Median times of the base and of the new program, ns.
     pub medians_ns: Option<(f64, f64)>,
-    /// New over base, within the blocks that both share; the intervals of all sizes hold together in 95 %.
+    /// New over base, within the blocks that both share; the intervals are simultaneous 95 % intervals over all
+    /// sizes.
     pub ratio: Option<Estimate>,
-    /// What that shows, however small the difference: never [`Difference::Equivalent`], unless both are the same in every block.
+    /// Conclusion from the ratio, however small the difference. Never [`Difference::Equivalent`], unless both
+    /// are equal in every block.
     pub difference: Difference,
-    /// What in the evidence keeps a difference from being claimed.
+    /// Doubts that keep a difference from being claimed.
     pub doubts: Vec<SideDoubt>,
     /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
     pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
     /// p-value of the equivalence test for each of [`MARGINS`], times the number of pairs of programs (Bonferroni).
     pub equivalence: [Option<f64>; MARGINS.len()],
-    /// What in the evidence could make two that are not equivalent look so, for each of [`MARGINS`].
+    /// Doubts that could make two unequal programs look equivalent, for each of [`MARGINS`].
     pub against_equivalence: [Vec<SideDoubt>; MARGINS.len()],
 }
 
@@ -72,7 +74,7 @@ pub struct ProgramPair {
     pub points: Vec<SizePoint>,
     /// Whether the run compares further programs.
     pub is_one_of_several: bool,
-    /// What gives its cells more trials.
+    /// Setting that gives its cells more trials.
     #[serde(skip)]
     pub more_trials: MoreTrials,
 }
@@ -105,7 +107,7 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     pairs.collect()
 }
 
-/// What is told together.
+/// Comparisons that share an error rate.
 #[derive(Debug, Clone, Copy)]
 struct Family {
     /// The confidence of each interval.

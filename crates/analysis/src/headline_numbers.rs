@@ -73,7 +73,7 @@ pub struct HeadlineRate {
 /// How the rate of an only trial went on after its beginning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RateCourse {
-    /// At one level, as far as shown; so does that of cells with several trials.
+    /// Constant, as far as shown; also for cells with several trials.
     Level,
     /// At a second level until its end.
     Then(f64),
@@ -211,7 +211,7 @@ impl HeadlineCell<'_> {
         }
     }
 
-    /// What is known of its operation by itself, in a run that mixes operations.
+    /// Numbers of its operation alone, in a run that mixes operations.
     fn of_operation(&self) -> Option<&OperationNumbers> {
         let operation = match self.operation {
             AccessOperation::Read => Operation::Read,
@@ -283,7 +283,7 @@ fn candidate<'a>(
     cell: &'a CellAnalysis,
 ) -> Option<HeadlineCell<'a>> {
     let spec = &cell.cell.spec;
-    // The access of a row is that of all its groups.
+    // All groups of the cell must have one access.
     let access = |trial: &TrialSpec| {
         let bypasses = trial.backend == Backend::Null || trial.rate.is_some();
         let access = (order(&trial.pattern)?, operation(trial)?);

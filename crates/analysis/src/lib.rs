@@ -1,12 +1,19 @@
 //! iolab-analysis: cells, curves, time and comparisons, as pure functions of a record.
 //!
-//! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each side, `gate.rs` a new run
-//! compared with earlier ones, `history.rs` runs over time, `bends.rs` bends of curves, `headline_numbers.rs` the most commonly
-//! compared numbers, `sparkline.rs` a run as a small curve, `snapshot.rs` a run in progress, `claim.rs` what runs show, as data,
-//! `disturbance.rs` what went on around trials, `io_limit.rs` the limits that they reached, `doubt.rs` evidence against a claim, `fitness.rs` whether service levels hold, `slo.rs` the search for the highest rate at
-//! which they do, `answer.rs` the answer of a run to its question, `trust.rs` how far what an output shows can be trusted.
+//! Files to begin with:
+//! - `analysis.rs`: the cells of a run, `bends.rs`: bends of curves, `disturbance.rs`: disturbances around
+//! trials, `io_limit.rs`: limits that were reached.
+//! - `compare.rs`: two sides, `runs.rs`: several runs of each side, `gate.rs`: a new run compared with earlier
+//! ones, `history.rs`: runs over time.
+//! - `claim.rs`: claims of runs as data, `doubt.rs`: evidence against a claim, `trust.rs`: how far an output can
+//! be trusted.
+//! - `answer.rs`: the answer of a run to its question, `fitness.rs`: whether service levels hold, `slo.rs`: the
+//! search for the highest rate at which they do.
+//! - `headline_numbers.rs`: the most commonly compared numbers, `sparkline.rs`: a run as a small curve,
+//! `snapshot.rs`: a run in progress.
 
-// Sentences are made in `report`: the macros that make them are denied here but in tests and in `refusal.rs`. See clippy.toml.
+// Sentences are made in `report`: the macros that make them are denied here, except in tests and in
+// `refusal.rs`. See clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_macros))]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_fields))]
 

@@ -1,10 +1,10 @@
-//! What gives cells more trials: that which ended their repetition, or the run.
+//! Ways to give cells more trials, by what ended their repetition or the run.
 
 use iolab_record::{EndedBy, RunStatus, TargetKind};
 
 use crate::analysis::{Analysis, CellAnalysis};
 
-/// What gives cells of a run more trials.
+/// Way to give cells of a run more trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoreTrials {
     /// More jobs in an imported file.
@@ -25,7 +25,7 @@ pub enum MoreTrials {
 }
 
 impl MoreTrials {
-    /// What gives these cells more trials.
+    /// The way that gives these cells more trials.
     pub fn of(analysis: &Analysis, cells: &[&CellAnalysis]) -> Self {
         if analysis.target_kind == TargetKind::Imported {
             return Self::Jobs;

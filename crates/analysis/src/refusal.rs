@@ -1,6 +1,6 @@
-//! Why something is not analysed: the only sentences of this room, those of its errors.
+//! Errors of analyses that are refused: the only sentences of this crate.
 
-// Elsewhere in this room sentences are denied.
+// Elsewhere in this crate sentences are denied.
 #![allow(clippy::disallowed_macros)]
 
 use iolab_workload::Error;

@@ -1,4 +1,5 @@
-//! A run in progress, between two trials: the results of each cell so far, computed like those of the table.
+//! State of a run in progress, between two trials: the results of each cell so far, computed like those of the
+//! table.
 
 use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
@@ -13,7 +14,7 @@ pub struct RunSnapshot {
     pub factors: Vec<String>,
     /// The response of the experiment.
     pub response: Response,
-    /// What ends the repetition of trials.
+    /// Condition that ends the repetition of trials.
     pub goal: RepetitionGoal,
     /// The cells in the order of the definition; cells that the run added come last.
     pub cells: Vec<CellSnapshot>,
@@ -21,11 +22,11 @@ pub struct RunSnapshot {
     pub now: usize,
     /// Whether that trial is a warm-up, which does not count.
     pub warms_up: bool,
-    /// What the last trial took from the machine, and what others did meanwhile; `None` before the first one.
+    /// Use of the machine by the last trial, and by others meanwhile; `None` before the first trial.
     pub last: Option<LastTrial>,
 }
 
-/// What ends the repetition of trials, beside a budget.
+/// Condition that ends the repetition of trials, apart from a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RepetitionGoal {
     /// A precision of each cell: half-width of the median's 95 % interval over the median.
@@ -39,7 +40,7 @@ pub enum RepetitionGoal {
     },
     /// A rate that is searched for.
     Rate,
-    /// None: each cell gets one trial.
+    /// Each cell gets one trial, without repetition.
     OneTrial,
 }
 
@@ -109,7 +110,7 @@ impl RunSnapshot {
 }
 
 impl LastTrial {
-    /// Of a trial of this cell.
+    /// Summary of a trial of this cell.
     pub fn of(cell: &Cell, sample: &Sample, around: Surroundings) -> Self {
         let usage = &sample.counters.usage;
         let cpu_ns = usage.user_ns.saturating_add(usage.system_ns);

@@ -1,4 +1,5 @@
-//! A run as a small picture: its response along its longest factor, as plain data; and those of several targets on shared axes.
+//! A run as a small curve: its response along its longest factor, as plain data. Curves of several targets can
+//! share axes.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use crate::level_value::level_value;
 pub struct Sparkline {
     /// The factor along the curves.
     pub factor: String,
-    /// Its levels: numbers in ascending order, names in that of the definition.
+    /// Its levels: numbers ascend, names keep the order of the definition.
     pub levels: Vec<String>,
     /// Whether these are names: there is nothing between them.
     pub is_names: bool,
@@ -24,7 +25,7 @@ pub struct Sparkline {
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparklineCurve {
-    /// What was measured, as readers know it.
+    /// Name of the target, as reports show it.
     pub target: String,
     /// The other factors but the target, with their levels: `bs=128KiB`; empty for none.
     pub name: String,
@@ -50,13 +51,13 @@ pub fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
     place("threads").or(place("depth"))
 }
 
-/// The factor along which a run is drawn: in a grid of workloads that of concurrency, otherwise the one with the most levels, the
-/// last of several.
+/// The factor along which a run is drawn: the concurrency in a grid of workloads, otherwise the factor with the
+/// most levels, the last of several.
 pub fn axis(analysis: &Analysis) -> Option<usize> {
     longest_axis(analysis, |_| true)
 }
 
-/// The same among some factors.
+/// The factor along which a run is drawn, chosen among some factors.
 fn longest_axis(analysis: &Analysis, is_one: impl Fn(&str) -> bool) -> Option<usize> {
     if let Some(at_once) = axis_of_workloads(&analysis.factors) {
         return Some(at_once);
@@ -124,7 +125,7 @@ impl Sparkline {
             if (&run.factor, run.response) != (&all.factor, all.response) {
                 return None;
             }
-            // A level that is new stands behind the one before it.
+            // A new level follows the one before it.
             let mut next = 0;
             for level in &run.levels {
                 match all.levels.iter().position(|known| known == level) {
@@ -162,7 +163,7 @@ impl Sparkline {
         }
     }
 
-    /// What was measured, in the order of the curves.
+    /// Names of the targets, in the order of the curves.
     pub fn targets(&self) -> Vec<&str> {
         let mut targets: Vec<&str> = Vec::new();
         for curve in &self.curves {
@@ -178,7 +179,7 @@ impl Sparkline {
         self.best_of(|_| true)
     }
 
-    /// The same of one target.
+    /// The best curve of one target.
     pub fn best_of_target(&self, target: &str) -> Option<&SparklineCurve> {
         self.best_of(|curve| curve.target == target)
     }
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_with_different_levels_share_an_axis_with_all_of_them() {
+    fn runs_with_different_levels_share_one_axis() {
         let runs = vec![
             run("a", &["4KiB", "1MiB", "64MiB"]),
             run("b", &["1MiB", "16MiB", "64MiB", "256MiB"]),

@@ -8,12 +8,12 @@ use crate::output::Log;
 /// The lists, with the rows of the core, of an instrument, or of all.
 #[derive(Default)]
 pub struct Lists {
-    /// What the program can be told to do.
+    /// Commands of the program.
     pub commands: Vec<Command>,
 }
 
 impl Lists {
-    /// These lists with the rows of others behind their own.
+    /// Appends the rows of others to these lists.
     pub fn with(mut self, others: Self) -> Self {
         self.commands.extend(others.commands);
         self
@@ -52,7 +52,7 @@ impl Command {
         };
         let arguments = A::augment_args(clap::Command::new(name));
         Self {
-            // After those of the arguments, which may be described on their own.
+            // Set last, because arguments may bring descriptions of their own.
             arguments: arguments.about(about).long_about(None),
             read: Box::new(read),
         }
@@ -68,7 +68,7 @@ impl Command {
         &self.arguments
     }
 
-    /// What to carry out, from its parsed arguments.
+    /// The task that the parsed arguments describe.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Command {
 
 /// A command with its arguments.
 pub struct Task {
-    /// What is printed on stderr meanwhile.
+    /// Output on stderr while the task runs.
     pub log: Log,
     work: Box<dyn FnOnce(&Lists) -> Outcome>,
 }

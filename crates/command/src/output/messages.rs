@@ -32,9 +32,9 @@ static LOG: OnceLock<Log> = OnceLock::new();
 type TellAbove = fn(&str) -> bool;
 static VIEW: OnceLock<TellAbove> = OnceLock::new();
 
-/// Has a live view print the lines that are told while it is shown.
+/// Has a live view print the lines that arrive while it is shown.
 pub fn set_view(tell: TellAbove) {
-    // Every view is told by the same function.
+    // Later views pass the same function, so a second call may be ignored.
     let _ = VIEW.set(tell);
 }
 
