@@ -2,15 +2,15 @@
 //!
 //! Files to begin with:
 //! - `analysis.rs`: the cells of a run, `bends.rs`: bends of curves, `disturbance.rs`: disturbances around
-//! trials, `io_limit.rs`: limits that were reached.
+//!   trials, `io_limit.rs`: limits that were reached.
 //! - `compare.rs`: two sides, `runs.rs`: several runs of each side, `gate.rs`: a new run compared with earlier
-//! ones, `history.rs`: runs over time.
+//!   ones, `history.rs`: runs over time.
 //! - `claim.rs`: claims of runs as data, `doubt.rs`: evidence against a claim, `trust.rs`: how far an output can
-//! be trusted.
+//!   be trusted.
 //! - `answer.rs`: the answer of a run to its question, `fitness.rs`: whether service levels hold, `slo.rs`: the
-//! search for the highest rate at which they do.
+//!   search for the highest rate at which they do.
 //! - `headline_numbers.rs`: the most commonly compared numbers, `sparkline.rs`: a run as a small curve,
-//! `snapshot.rs`: a run in progress.
+//!   `snapshot.rs`: a run in progress.
 
 // Sentences are made in `report`: the macros that make them are denied here, except in tests and in
 // `refusal.rs`. See clippy.toml.
