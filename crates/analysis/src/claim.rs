@@ -85,10 +85,9 @@ pub enum Claim {
     Preparation(Preparation),
     /// Comparison of two levels of a factor.
     Comparison(Comparison),
-    /// The best I/O sizes: of all curves of one run, or of the only curve of each of several runs.
+    /// The best I/O sizes: of all curves of one run, or of the only curve of each of several runs. Or the best of the ways that an experiment
+    /// names.
     Best(Vec<Best>),
-    /// Which of the ways that an experiment names is fastest.
-    Ways(Best),
     /// Throughput that changes its level for good.
     Change(Change),
     /// A trial from its beginning that is not constant, without such a change.
@@ -129,7 +128,6 @@ impl Claim {
                 let all = curves.iter().flat_map(|best| &best.candidates);
                 all.map(|candidate| candidate.cell).collect()
             }
-            Self::Ways(best) => best.candidates.iter().map(|one| one.cell).collect(),
             Self::TooFew(few) => few.cells.clone(),
             Self::NoChange(kept) => kept.cells.clone(),
             Self::Steady(steady) => steady.cells.clone(),
@@ -214,7 +212,7 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let mut all = Vec::new();
     for claim in each.into_iter().flatten() {
         match claim {
-            Claim::Best(mut own) if own.len() == 1 => curves.append(&mut own),
+            Claim::Best(mut own) if own.len() == 1 && !own[0].is_of_ways => curves.append(&mut own),
             other => all.push(other),
         }
     }
@@ -238,7 +236,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));
     all.extend(answers::load(run, place).map(Claim::Load));
-    all.extend(ways(run, place).map(Claim::Ways));
+    all.extend(ways(run, place).map(|ways| Claim::Best(vec![ways])));
     let too_few = concurrency::too_few(run, place).into_iter();
     all.extend(too_few.map(Claim::TooFew));
     all.extend(answers::untouched(run, place).map(Claim::Preparation));

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::findings::FindingKind;
-use crate::findings::sentences::{self, WrittenClaims};
+use crate::findings::sentences;
 use crate::notation::in_text;
 
 mod observation;
@@ -24,8 +24,7 @@ pub(crate) use remarks::{RemarkData, remarks};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimData<E> {
-    /// What is claimed: `random-against-sequential`, `writes-against-reads`, `scaling` (each level of a count or size with the
-    /// least), `levels` (one level of a factor with another), `best-size` (where curves over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best), `long-tail`
+    /// What is claimed: `effect` (the other levels of a factor with one of them, random accesses with sequential ones, or writes with reads), `best-size` (where curves over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best), `long-tail`
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `no-level-change` (no trial of a soak changes its level),
@@ -92,31 +91,24 @@ fn analyses<'a>(runs: &[IdentifiedRun<'a>]) -> Vec<&'a Analysis> {
 fn in_order(claims: &[Claim], runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim>> {
     let mut headlines = claim::headlines(claims);
     headlines.truncate(claim::HEADLINES_MAX);
-    let (shown, not) = sentences::written(claims, &analyses(runs));
-    let of_one = |written: &WrittenClaims<'_>| -> Vec<ClaimData<Claim>> {
-        let is_first = written.claims.iter().any(|one| headlines.contains(one));
-        let data = |claim: &&Claim| of(claim, runs, written, is_first);
-        written.claims.iter().map(data).collect()
-    };
-    shown.iter().chain(&not).flat_map(of_one).collect()
+    let (shown, not) = claim::ordered(claims);
+    let all = shown.into_iter().chain(not);
+    all.map(|claim| of(claim, runs, headlines.contains(&claim)))
+        .collect()
 }
 
-fn of(
-    claim: &Claim,
-    runs: &[IdentifiedRun<'_>],
-    written: &WrittenClaims<'_>,
-    headline: bool,
-) -> ClaimData<Claim> {
+fn of(claim: &Claim, runs: &[IdentifiedRun<'_>], headline: bool) -> ClaimData<Claim> {
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
+    let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {
         kind: claim.kind().0.to_owned(),
-        purpose: written.finding.rule.kind,
+        purpose: finding.rule.kind,
         role: claim.role(),
         headline,
         runs: about().map(|run| run.id.clone()).collect(),
         quantity: about().next().map(|run| QuantityData::of(run.analysis)),
-        sentence: clean(&in_text(&written.finding.text)),
-        basis: written.finding.rule.basis.to_owned(),
+        sentence: clean(&in_text(&finding.text)),
+        basis: finding.rule.basis.to_owned(),
         evidence: claim.clone(),
     }
 }

@@ -4,9 +4,8 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
 use iolab_figure::result_names;
 use iolab_workload::quantity::significant;
-use iolab_workload::trial::Pattern;
 
-use crate::findings::sentences::{accesses, margin};
+use crate::findings::sentences::margin;
 use crate::ratio;
 
 use crate::layout::{self, Column, none, wrapped};
@@ -48,22 +47,12 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
     )
 }
 
-/// `random over sequential reads`, `threads`.
+/// `random over sequential`, `depth over depth=1`.
 fn subject(contrast: &Contrast) -> String {
     match contrast {
-        Contrast::Pattern { read_percent } => {
-            format!("random over sequential {}", accesses(*read_percent))
-        }
-        Contrast::Direction { pattern } => match pattern {
-            Pattern::Seq => "sequential writes over reads".to_owned(),
-            _ => "random writes over reads".to_owned(),
-        },
-        Contrast::Ordered { factor } => format!("each {factor} over the least"),
-        Contrast::Levels {
-            factor,
-            base,
-            other,
-        } => format!("{factor}={other} over {factor}={base}"),
+        Contrast::Pattern => "random over sequential".to_owned(),
+        Contrast::Direction => "writes over reads".to_owned(),
+        Contrast::Levels { factor, base } => format!("{factor} over {factor}={base}"),
     }
 }
 
@@ -85,10 +74,8 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
             })
         })
         .collect();
-    if let Contrast::Ordered { factor } = &comparison.contrast {
-        columns.push(column(factor, 0, &|one| {
-            format!("{} over {}", one.levels.1, one.levels.0)
-        }));
+    if let Contrast::Levels { factor, .. } = &comparison.contrast {
+        columns.push(column(factor, 0, &|one| one.levels.1.clone()));
     }
     columns.extend([
         column("new", 1, &|one| value(one.medians.1)),

@@ -38,11 +38,10 @@ pub use rate::rate_not_held;
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run_status::{a_model, failed_trials, not_the_device, unfinished};
-use sentences::WrittenClaims;
 pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{self, Estimate};
+use iolab_analysis::claim::{self, Claim, Estimate};
 use iolab_figure::result_names;
 use iolab_record::ServedBy;
 
@@ -91,10 +90,12 @@ pub fn of_runs(analyses: &[&Analysis]) -> OfRuns {
     let claims = claim::of_runs(analyses);
     let own = claims.each.iter().zip(analyses);
     let each = own.map(|(claims, analysis)| {
-        let (shown, not) = sentences::written(claims, analyses);
-        let said = |written: Vec<WrittenClaims<'_>>| {
-            let findings = written.into_iter().map(|one| one.finding);
-            findings.collect::<Vec<Finding>>()
+        let (shown, not) = claim::ordered(claims);
+        let said = |claims: Vec<&Claim>| -> Vec<Finding> {
+            let findings = claims.into_iter();
+            findings
+                .map(|claim| sentences::finding(claim, analyses))
+                .collect()
         };
         [said(shown), of_rules(analysis), said(not)].concat()
     });

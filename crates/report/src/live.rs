@@ -436,11 +436,15 @@ pub fn result(analysis: &Analysis) -> String {
 /// The ratio of the responses for the two levels of a named factor, over all settings.
 fn ratio(analysis: &Analysis) -> Option<String> {
     let compared = comparisons(analysis, 0);
-    let mut by_name = compared.iter().filter_map(|one| match &one.contrast {
-        Contrast::Levels { other, .. } => Some((one, other)),
-        Contrast::Pattern { .. } | Contrast::Direction { .. } | Contrast::Ordered { .. } => None,
+    let mut by_name = compared.iter().filter(|one| match &one.contrast {
+        Contrast::Levels { factor, .. } => !matches!(factor.as_str(), "threads" | "depth" | "skip"),
+        Contrast::Pattern | Contrast::Direction => false,
     });
-    let (comparison, other) = by_name.next()?;
+    let comparison = by_name.next()?;
+    let others = comparison.others();
+    let [other] = others.as_slice() else {
+        return None;
+    };
     if by_name.next().is_some() {
         return None;
     }

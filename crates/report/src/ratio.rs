@@ -37,6 +37,67 @@ impl RatioShown {
         self.bound().map_or(self.ratio, |(_, ratio)| ratio)
     }
 
+    /// The ratio of two medians, with the interval of its estimate: a ratio beside two numbers is theirs.
+    pub(crate) fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
+        let ratio = Some(other / base).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+        let ratio = ratio.unwrap_or(estimate.ratio);
+        let interval = estimate.interval;
+        Self {
+            ratio,
+            interval: interval.map(|(low, high)| (low.min(ratio), high.max(ratio))),
+            bound: estimate.bound,
+        }
+    }
+
+    /// `27.5× higher`, `34.5× lower`, `at most 1.20× higher` where it is a bound: the larger number first.
+    pub(crate) fn factor(self) -> String {
+        match self.bound() {
+            None => one_way(self.ratio),
+            Some((bound, ratio)) => {
+                // At most a tenth of something is at least ten times lower.
+                let bound = match (bound, ratio < 1.0) {
+                    (RatioBound::AtMost, true) => RatioBound::AtLeast,
+                    (RatioBound::AtLeast, true) => RatioBound::AtMost,
+                    (bound, false) => bound,
+                };
+                format!("{} {}", result_names::bound(bound), one_way(ratio))
+            }
+        }
+    }
+
+    /// `27.4 to 27.6×` in the direction of the ratio, `1.05× lower to 1.10× higher` where the interval holds 1; `None` for a bound, and where
+    /// both ends have the digits of the ratio.
+    pub(crate) fn range(self) -> Option<String> {
+        let (low, high) = self.interval.filter(|_| self.bound.is_none())?;
+        if low < 1.0 && high > 1.0 {
+            return Some(format!("{} to {}", one_way(low), one_way(high)));
+        }
+        let (near, far) = match self.ratio < 1.0 {
+            true => (1.0 / high, 1.0 / low),
+            false => (low, high),
+        };
+        let end = |value: f64| match significant(value) {
+            hidden if value > 1.0 && hidden == "1.00" => "above 1".to_owned(),
+            text => text,
+        };
+        let ratio = significant(self.ratio.max(1.0 / self.ratio));
+        let ends = (end(near), end(far));
+        (ends.0 != ratio || ends.1 != ratio).then(|| format!("{} to {}×", ends.0, ends.1))
+    }
+
+    /// The width of its interval, on the logarithm.
+    pub(crate) fn width(self) -> f64 {
+        self.interval.map_or(0.0, |(low, high)| (high / low).ln())
+    }
+
+    /// `27.5× higher (27.4 to 27.6×)`.
+    pub(crate) fn in_words(self) -> String {
+        match self.range() {
+            None => self.factor(),
+            Some(range) => format!("{} ({range})", self.factor()),
+        }
+    }
+
     /// How far it lies from 1, on the logarithm.
     pub(crate) fn size(self) -> f64 {
         self.shown().ln().abs()
@@ -134,6 +195,14 @@ pub(crate) fn as_long_as(shown: impl Into<RatioShown>) -> String {
 /// The ratio of an estimate.
 pub(crate) fn of(estimate: &Estimate) -> RatioShown {
     RatioShown::from((estimate.ratio, estimate.interval)).bounded(estimate.bound)
+}
+
+/// `27.5× higher`, `34.5× lower`.
+fn one_way(ratio: f64) -> String {
+    match ratio < 1.0 {
+        true => format!("{}× lower", significant(1.0 / ratio)),
+        false => format!("{}× higher", significant(ratio)),
+    }
 }
 
 /// `4.23 times`, `1/34.5`.

@@ -73,7 +73,9 @@ pub struct Best {
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
-    /// Its sizes in ascending order.
+    /// Whether it compares ways that an experiment names one by one to do the same, instead of sizes.
+    pub is_of_ways: bool,
+    /// Its sizes in ascending order, or the ways.
     pub candidates: Vec<Candidate>,
     /// Index in `candidates` of the size with the best median.
     pub best: usize,
@@ -138,6 +140,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, family: usize) -> Op
             .filter(|(factor, _)| *factor != "bs")
             .map(|(factor, level)| (factor.clone(), level.clone()))
             .collect(),
+        is_of_ways: false,
         candidates: candidates(&cells, best, (analysis, run), family),
         best,
         blocks_needed: blocks_needed(family),
@@ -162,6 +165,7 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
         response,
         held: Vec::new(),
+        is_of_ways: true,
         candidates: candidates(&cells, best, (analysis, run), pairs(cells.len())),
         best,
         blocks_needed: blocks_needed(pairs(cells.len())),

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use iolab_workload::response::Response;
@@ -36,34 +37,19 @@ const POLICIES: [SyncPolicy; 7] = [
 ];
 
 /// What is compared.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Contrast {
-    /// Random accesses compared with sequential ones.
-    Pattern {
-        /// Share of reads, %.
-        read_percent: u8,
-    },
-    /// Writes compared with reads.
-    Direction {
-        /// Their pattern.
-        #[serde(serialize_with = "json::name")]
-        #[schemars(with = "String")]
-        pattern: Pattern,
-    },
-    /// Each level of an ordered factor compared with its lowest level.
-    Ordered {
-        /// The factor.
-        factor: String,
-    },
-    /// One level of a factor compared with another.
+    /// Random accesses with sequential ones.
+    Pattern,
+    /// Writes with reads.
+    Direction,
+    /// The other levels of a factor with a base: of counts and sizes with the least.
     Levels {
         /// The factor.
         factor: String,
         /// The level that serves as the base.
         base: String,
-        /// The other level.
-        other: String,
     },
 }
 
@@ -80,7 +66,7 @@ pub struct Comparison {
     pub leads: bool,
     /// Factors whose levels distinguish the effects.
     pub held: Vec<String>,
-    /// One effect per setting and, for ordered factors, per level above the lowest; in the order of the definition.
+    /// One effect per setting and level; in the order of the definition.
     pub effects: Vec<Effect>,
 }
 
@@ -101,10 +87,10 @@ pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
     let of_factor = |(place, factor): (usize, &String)| match factor.as_str() {
         name if OTHERWISE.contains(&name) || is_own_rate(analysis, name) => Vec::new(),
         "workload" => of_workload(analysis, run, place),
-        name if ORDERED.contains(&name) => ordered(analysis, run, place).into_iter().collect(),
-        _ => nominal(analysis, run, place),
+        name if ORDERED.contains(&name) => vec![ordered(analysis, run, place)],
+        _ => vec![nominal(analysis, run, place)],
     };
-    factors.flat_map(of_factor).collect()
+    factors.flat_map(of_factor).flatten().collect()
 }
 
 /// Whether a factor is the rate of a group whose requests are among those that the response counts: it sets what the response measures.
@@ -150,33 +136,35 @@ fn reads_of(cell: Cell<'_>) -> Option<u8> {
 }
 
 /// Compares random with sequential for each direction, and writes with reads for each pattern.
-fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
+fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Comparison>> {
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
     // Of groups with different patterns neither is known.
     let is_random = |cell: Cell<'_>| Some(pattern_of(cell)? == Pattern::Rand);
     let reads: BTreeSet<u8> = measured().filter_map(reads_of).collect();
-    let by_pattern = reads.into_iter().rev().map(|read_percent| {
+    let by_pattern = reads.into_iter().rev().flat_map(|read_percent| {
         let of = |random: bool| {
             let own = measured().filter(move |c| reads_of(c) == Some(read_percent));
             own.filter(move |c| is_random(c) == Some(random))
         };
-        let pairs = pairs(analysis, of(false), of(true), |name| name == "workload");
-        (Contrast::Pattern { read_percent }, pairs)
+        pairs(analysis, of(false), of(true), |name| name == "workload")
     });
-    let by_direction = [Pattern::Seq, Pattern::Rand].into_iter().map(|pattern| {
-        let of = |reads: u8| {
-            let own = measured().filter(move |c| reads_of(c) == Some(reads));
-            own.filter(move |c| is_random(c) == Some(pattern == Pattern::Rand))
-        };
-        // The sync policy does not affect reads, which are measured with one policy only.
-        let free = |name: &str| name == "workload" || name == "sync";
-        let pairs = pairs(analysis, of(100), of(0), free);
-        (Contrast::Direction { pattern }, pairs)
-    });
-    let (by_pattern, by_direction) = (by_pattern.collect(), by_direction.collect());
-    let mut all = family(analysis, run, factor, by_pattern);
-    all.extend(family(analysis, run, factor, by_direction));
-    all
+    let by_direction = [Pattern::Seq, Pattern::Rand]
+        .into_iter()
+        .flat_map(|pattern| {
+            let of = |reads: u8| {
+                let own = measured().filter(move |c| reads_of(c) == Some(reads));
+                own.filter(move |c| is_random(c) == Some(pattern == Pattern::Rand))
+            };
+            // The sync policy does not affect reads, which are measured with one policy only.
+            let free = |name: &str| name == "workload" || name == "sync";
+            pairs(analysis, of(100), of(0), free)
+        });
+    let all: [(Contrast, Pairs<'_>); 2] = [
+        (Contrast::Pattern, by_pattern.collect()),
+        (Contrast::Direction, by_direction.collect()),
+    ];
+    let compare = |(contrast, pairs)| comparison(analysis, (run, factor), contrast, pairs);
+    all.into_iter().map(compare).collect()
 }
 
 fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
@@ -187,10 +175,14 @@ fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison>
     let base = measured().filter(|cell| size(cell) == least);
     let others = measured().filter(|cell| size(cell) > least);
     let pairs = pairs(analysis, base, others, |other| other == name);
-    let contrast = Contrast::Ordered {
+    let base = pairs
+        .first()
+        .and_then(|(base, _)| base.cell.levels.get(factor));
+    let contrast = Contrast::Levels {
         factor: name.clone(),
+        base: base.cloned()?,
     };
-    family(analysis, run, factor, vec![(contrast, pairs)]).pop()
+    comparison(analysis, (run, factor), contrast, pairs)
 }
 
 /// The level of an ordered factor, as a number.
@@ -205,8 +197,8 @@ fn count(cell: &CellAnalysis, factor: &str) -> u64 {
     }
 }
 
-/// Compares each level of a factor with a base level; one comparison for each.
-fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
+/// Compares the other levels of a factor with a base level.
+fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
     let name = &analysis.factors[factor];
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
     let mut levels: Vec<&String> = Vec::new();
@@ -229,24 +221,19 @@ fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     {
         levels[..=place].rotate_right(1);
     }
-    let (base, others) = levels
-        .split_first()
-        .map_or((None, &[][..]), |(base, others)| (Some(*base), others));
-    let compared = others.iter().filter_map(|other| Some((base?, *other)));
+    let (base, others) = levels.split_first()?;
     let of = |level: &String| {
         let level = level.clone();
         measured().filter(move |cell| cell.cell.levels.get(factor) == Some(&level))
     };
-    let compare = |(base, other): (&String, &String)| {
-        let contrast = Contrast::Levels {
-            factor: name.clone(),
-            base: base.clone(),
-            other: other.clone(),
-        };
-        let pairs = pairs(analysis, of(base), of(other), |own| own == name);
-        (contrast, pairs)
+    let pairs = others
+        .iter()
+        .flat_map(|other| pairs(analysis, of(base), of(other), |own| own == name));
+    let contrast = Contrast::Levels {
+        factor: name.clone(),
+        base: (*base).clone(),
     };
-    family(analysis, run, factor, compared.map(compare).collect())
+    comparison(analysis, (run, factor), contrast, pairs.collect())
 }
 
 /// Pairs each of `others` with the cell of `base` that has the same levels of all factors except those in `free`.
@@ -273,28 +260,12 @@ fn pairs<'a>(
 /// Pairs of cells: the base and the other.
 type Pairs<'a> = Vec<(Cell<'a>, Cell<'a>)>;
 
-/// Comparisons of one kind, with simultaneous intervals. Contrasts without a pair of cells are left out.
-fn family(
-    analysis: &Analysis,
-    run: usize,
-    factor: usize,
-    all: Vec<(Contrast, Pairs<'_>)>,
-) -> Vec<Comparison> {
-    let pairs = all.iter().flat_map(|(_, pairs)| pairs);
-    let compared = pairs.filter(|(base, other)| is_comparable(analysis, base, other));
-    let confidence = confidence(compared.count());
-    let compare =
-        |(contrast, pairs)| comparison(analysis, (run, factor), contrast, pairs, confidence);
-    all.into_iter().filter_map(compare).collect()
-}
-
-/// `None` where there is no pair.
+/// The comparison of these pairs, with simultaneous intervals; `None` where none is comparable.
 fn comparison(
     analysis: &Analysis,
     (run, factor): (usize, usize),
     contrast: Contrast,
     pairs: Pairs<'_>,
-    confidence: f64,
 ) -> Option<Comparison> {
     let level = |cell: Cell<'_>| cell.cell.levels.get(factor).cloned().unwrap_or_default();
     let others = analysis
@@ -312,6 +283,10 @@ fn comparison(
         .iter()
         .filter(|(base, other)| is_comparable(analysis, base, other));
     let comparable: Vec<(Cell<'_>, Cell<'_>)> = comparable.copied().collect();
+    let confidence = confidence(comparable.len());
+    let others = comparable.iter().map(|(_, other)| contrast.access(other));
+    let accesses: BTreeSet<Option<(String, String)>> = others.collect();
+    let is_told = accesses.len() > 1;
     let sides = comparable.iter().flat_map(|(base, other)| [base, other]);
     let values = sides.map(|cell| cell.values.len()).sum();
     let effects = in_threads::map(&comparable, values, |(base, other)| {
@@ -324,12 +299,13 @@ fn comparison(
             let level = other.cell.levels.get(*i).cloned();
             ((*factor).clone(), level.unwrap_or_default())
         });
+        let access = contrast.access(other).filter(|_| is_told);
         effect(
             analysis.response,
             (base, other),
             (id(base), id(other)),
             (level(base), level(other)),
-            at.collect(),
+            access.into_iter().chain(at).collect(),
             estimate,
         )
     });
@@ -338,9 +314,26 @@ fn comparison(
         contrast,
         response: analysis.response,
         leads: leading_factor(analysis) == Some(factor),
-        held: held.into_iter().map(|(_, factor)| factor.clone()).collect(),
+        held: names(&effects),
         effects,
     })
+}
+
+/// What tells the effects of a comparison apart.
+fn names(effects: &[Effect]) -> Vec<String> {
+    let held = effects.first().map_or(&[][..], |effect| &effect.held);
+    held.iter().map(|(factor, _)| factor.clone()).collect()
+}
+
+impl Contrast {
+    /// What else the accesses of a cell are that are compared by their pattern, or by their direction.
+    fn access(&self, cell: Cell<'_>) -> Option<(String, String)> {
+        match self {
+            Self::Pattern => Some(("read_percent".to_owned(), reads_of(cell)?.to_string())),
+            Self::Direction => Some(("pattern".to_owned(), pattern_of(cell)?.to_string())),
+            Self::Levels { .. } => None,
+        }
+    }
 }
 
 /// The factor that an experiment asks about first: the target, where the user gave several, else the first that is compared.
@@ -373,7 +366,7 @@ fn effect(
 }
 
 /// Random with sequential accesses where each was measured by a run of its own on the same target, with the same settings in all
-/// else: a comparison for each share of reads.
+/// else.
 pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     // The variants of a run that looks for a cause are compared by itself.
     let shown = runs.iter().enumerate();
@@ -409,27 +402,14 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         }
     }
     let confidence = confidence(all.len());
-    let kind = |(_, (_, run, cell)): &Found<'_>| Some((run.target.clone(), reads_of(cell)?));
-    let mut kinds: Vec<(String, u8)> = Vec::new();
-    for one in all.iter().filter_map(kind) {
-        if !kinds.contains(&one) {
-            kinds.push(one);
-        }
-    }
-    kinds.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
-    let of = |(target, read_percent): &(String, u8)| {
-        let own = all
-            .iter()
-            .filter(|pair| kind(pair) == Some((target.clone(), *read_percent)));
-        let contrast = Contrast::Pattern {
-            read_percent: *read_percent,
-        };
-        of_pairs(contrast, &own.copied().collect::<Vec<_>>(), confidence)
-    };
-    kinds.iter().filter_map(of).collect()
+    all.sort_by_key(|(_, (_, run, cell))| (run.target.as_str(), Reverse(reads_of(cell))));
+    let of_targets = all.chunk_by(|a, b| a.1.1.target == b.1.1.target);
+    of_targets
+        .filter_map(|own| of_pairs(Contrast::Pattern, own, confidence))
+        .collect()
 }
 
-/// The same experiments on other targets, each measured by a run of its own: a comparison of the first target with each other one. Of
+/// The same experiments on other targets, each measured by a run of its own: a comparison of the first target with all others. Of
 /// several runs on a target the last counts; a run that has both targets compares them itself.
 pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     let mut kinds: Vec<(&str, Response)> = Vec::new();
@@ -446,9 +426,7 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
                 && run.response_group.is_none()
                 && run.inquiry.is_none()
         });
-        if alike.clone().nth(1).is_none() {
-            return Vec::new();
-        }
+        alike.clone().nth(1)?;
         let mut last: Vec<((&str, &str), String, OfRun<'_>)> = Vec::new();
         for (place, run) in alike {
             for cell in run.cells.iter().filter(|cell| is_plain(cell)) {
@@ -464,9 +442,7 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
                 targets.push(*target);
             }
         }
-        let Some((first, others)) = targets.split_first() else {
-            return Vec::new();
-        };
+        let (first, others) = targets.split_first()?;
         let pairs_with = |other: &(&str, &str)| {
             let mut pairs = Vec::new();
             for (_, settings, one) in last.iter().filter(|(its, ..)| its == other) {
@@ -480,22 +456,14 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
             }
             pairs
         };
-        let pairs: Vec<Vec<Found<'_>>> = others.iter().map(pairs_with).collect();
-        let confidence = confidence(pairs.iter().map(Vec::len).sum());
-        let compare = |pairs: &Vec<Found<'_>>| {
-            let ((_, base_run, base), (_, run, other)) = pairs.first()?;
-            let contrast = Contrast::Levels {
-                factor: TARGET.to_owned(),
-                base: base_run
-                    .target_of(base.cell.spec.target.as_ref())
-                    .to_owned(),
-                other: run.target_of(other.cell.spec.target.as_ref()).to_owned(),
-            };
-            of_pairs(contrast, pairs, confidence)
+        let pairs: Vec<Found<'_>> = others.iter().flat_map(pairs_with).collect();
+        let contrast = Contrast::Levels {
+            factor: TARGET.to_owned(),
+            base: first.0.to_owned(),
         };
-        pairs.iter().filter_map(compare).collect()
+        of_pairs(contrast, &pairs, confidence(pairs.len()))
     };
-    kinds.iter().flat_map(of_kind).collect()
+    kinds.iter().filter_map(of_kind).collect()
 }
 
 /// Whether a cell was measured, without groups or programs.
@@ -516,9 +484,13 @@ type Found<'a> = (OfRun<'a>, OfRun<'a>);
 
 fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<Comparison> {
     let response = pairs.first()?.0.1.response;
-    let (compared, levels): (&[&str], _) = match &contrast {
-        Contrast::Levels { base, other, .. } => (&[TARGET], (base.clone(), other.clone())),
-        _ => (&PATTERN, ("seq".to_owned(), "rand".to_owned())),
+    let compared: &[&str] = match &contrast {
+        Contrast::Levels { .. } => &[TARGET],
+        Contrast::Pattern | Contrast::Direction => &PATTERN,
+    };
+    let level = |(_, run, cell): &OfRun<'_>, pattern: &str| match &contrast {
+        Contrast::Levels { .. } => run.target_of(cell.cell.spec.target.as_ref()).to_owned(),
+        Contrast::Pattern | Contrast::Direction => pattern.to_owned(),
     };
     // What tells the pairs apart, in the order of the settings.
     let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();
@@ -547,7 +519,7 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
             response,
             (base, other),
             (id(base_run, base), id(run, other)),
-            levels.clone(),
+            (level(&pair.0, "seq"), level(&pair.1, "rand")),
             held.collect(),
             estimate,
         )
@@ -557,10 +529,7 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
         contrast,
         response,
         leads: true,
-        held: varying
-            .iter()
-            .map(|setting| setting.name.to_owned())
-            .collect(),
+        held: names(&effects),
         effects,
     })
 }

@@ -32,7 +32,6 @@ impl Claim {
             | Self::Suspects(Suspects { run, .. }) => of_run(run, &|_| true),
             Self::Comparison(_)
             | Self::Best(_)
-            | Self::Ways(_)
             | Self::TooFew(_)
             | Self::Gradual(_)
             | Self::NoChange(_)
@@ -53,7 +52,6 @@ impl Claim {
                 effects.flat_map(|effect| &effect.doubts).collect()
             }
             Self::Best(curves) => curves.iter().flat_map(of_best).collect(),
-            Self::Ways(ways) => of_best(ways).collect(),
             Self::Load(load) => load.doubts.iter().collect(),
             Self::Together(together) => together.doubts.iter().collect(),
             Self::Reproduced(found) => found.doubts.iter().collect(),
@@ -94,7 +92,6 @@ impl Claim {
             },
             Self::Comparison(_)
             | Self::Best(_)
-            | Self::Ways(_)
             | Self::Load(_)
             | Self::Together(_)
             | Self::Reproduced(_)

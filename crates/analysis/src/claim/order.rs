@@ -52,12 +52,11 @@ impl Claim {
         match self {
             Self::Comparison(comparison) => comparison.role(),
             Self::Best(curves) if curves.iter().any(Best::shows) => match self.runs().len() {
+                _ if is_of_ways(curves) => Role::Answer,
                 1 if curves.len() > 1 => Role::BestInSettings,
                 _ => Role::Effect,
             },
             Self::Best(_) => Role::Nothing,
-            Self::Ways(ways) if ways.shows() => Role::Answer,
-            Self::Ways(_) => Role::Nothing,
             Self::Load(load) if !load.doubts.is_empty() => Role::Nothing,
             Self::Verified(_) | Self::Load(_) => Role::Answer,
             Self::Programs(programs) => match programs.aspect {
@@ -139,7 +138,6 @@ impl Claim {
                 comparison.shown().map(Effect::size).fold(0.0, f64::max)
             }
             Self::Best(curves) => curves.iter().map(spread).fold(0.0, f64::max),
-            Self::Ways(ways) => spread(ways),
             Self::LongTail(tail) => tail.interval.0.ln(),
             Self::Verified(_)
             | Self::Programs(_)
@@ -166,6 +164,17 @@ impl Comparison {
     pub fn shown(&self) -> impl Iterator<Item = &Effect> {
         let all = self.effects.iter();
         all.filter(|one| matches!(one.difference, Difference::Higher | Difference::Lower))
+    }
+
+    /// The levels that are compared with the base, in the order of the definition.
+    pub fn others(&self) -> Vec<&str> {
+        let mut levels: Vec<&str> = Vec::new();
+        for effect in &self.effects {
+            if !levels.contains(&effect.levels.1.as_str()) {
+                levels.push(&effect.levels.1);
+            }
+        }
+        levels
     }
 
     /// Effects with this conclusion.
@@ -199,6 +208,11 @@ impl Effect {
     }
 }
 
+/// Whether a claim is about ways that an experiment names.
+fn is_of_ways(curves: &[Best]) -> bool {
+    curves.iter().any(|best| best.is_of_ways)
+}
+
 /// The logarithm of the smallest ratio between the best and the worst size.
 fn spread(best: &Best) -> f64 {
     let worse = best
@@ -227,7 +241,9 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
     let answers = |claim: &Claim, runs: &[usize]| {
-        matches!(claim, Claim::Ways(_)) && claim.role() == Role::Answer && claim.runs() == runs
+        matches!(claim, Claim::Best(curves) if is_of_ways(curves))
+            && claim.role() == Role::Answer
+            && claim.runs() == runs
     };
     let is_of_ways = |claim: &Claim| {
         let runs = claim.runs();
@@ -258,13 +274,12 @@ impl Claim {
     pub fn kind(&self) -> (&'static str, &str) {
         match self {
             Self::Comparison(Comparison { contrast, .. }) => match contrast {
-                Contrast::Pattern { .. } => ("random-against-sequential", ""),
-                Contrast::Direction { .. } => ("writes-against-reads", ""),
-                Contrast::Ordered { factor } => ("scaling", factor),
-                Contrast::Levels { factor, .. } => ("levels", factor),
+                Contrast::Pattern => ("effect", "pattern"),
+                Contrast::Direction => ("effect", "direction"),
+                Contrast::Levels { factor, .. } => ("effect", factor),
             },
+            Self::Best(curves) if is_of_ways(curves) => ("fastest-way", ""),
             Self::Best(_) => ("best-size", ""),
-            Self::Ways(_) => ("fastest-way", ""),
             Self::LongTail(_) => ("long-tail", ""),
             Self::TimeByLayer(time) => match time.timed {
                 Timed::Requests => ("time-by-layer", ""),

@@ -161,7 +161,7 @@ fn are_disturbances(doubts: &[SideDoubt]) -> bool {
 
 /// How many times as many requests are in flight, where that could raise the response as much.
 fn gained(comparison: &Comparison, effect: &Effect) -> Option<f64> {
-    let Contrast::Ordered { factor } = &comparison.contrast else {
+    let Contrast::Levels { factor, .. } = &comparison.contrast else {
         return None;
     };
     let is_rate = matches!(comparison.response, Response::Throughput | Response::Iops);

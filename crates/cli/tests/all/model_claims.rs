@@ -47,26 +47,23 @@ fn reads_of_a_grid_are_not_reported_as_writes() {
     let sets = words!("disk-grid model:sata-ssd --set bs=4k,64k --threads 1,2");
     let grid = measured(folder.path(), &sets);
     let all = claims(&[grid.analysis()]);
-    let random = |reads: u8| {
-        let of = move |one: &&Comparison| {
-            one.contrast
-                == Contrast::Pattern {
-                    read_percent: reads,
-                }
-        };
-        comparisons(&all).find(of).expect("both were measured")
+    let of_pattern = comparisons(&all).find(|one| one.contrast == Contrast::Pattern);
+    let of_pattern = of_pattern.expect("both were measured");
+    let random = |reads: &'static str| {
+        let own = of_pattern.effects.iter();
+        own.filter(move |one| one.held[0].1 == reads)
     };
     // The model reads at random more slowly where one request waits for another, and writes into a cache alike.
-    let reads = random(100);
     for place in ["bs=4KiB threads=1", "bs=64KiB threads=1"] {
-        let effect = reads.effects.iter().find(|one| at(one) == place);
+        let place = format!("read_percent=100 {place}");
+        let effect = random("100").find(|one| at(one) == place);
         assert_eq!(
-            effect.expect(place).difference,
+            effect.expect("measured").difference,
             Difference::Lower,
             "{place}"
         );
     }
-    let writes = random(0).effects.iter();
+    let writes = random("0");
     assert!(
         writes.clone().count() == 4
             && writes
@@ -74,7 +71,7 @@ fn reads_of_a_grid_are_not_reported_as_writes() {
                 .all(|e| e.difference == Difference::Equivalent)
     );
     // Threads help in most settings and cost in one: both stand in one claim.
-    let threads = comparisons(&all).find(|one| matches!(one.contrast, Contrast::Ordered { .. }));
+    let threads = comparisons(&all).find(|one| matches!(one.contrast, Contrast::Levels { .. }));
     let threads = threads.expect("two levels");
     assert!(threads.of(Difference::Higher).count() >= 5);
     assert_eq!(threads.of(Difference::Lower).count(), 1);
@@ -125,9 +122,13 @@ fn ways_of_keeping_requests_in_flight_are_compared_with_each_other() {
     let four = measured(folder.path(), &words!("in-flight model:sata-ssd"));
     let all = claims(&[four.analysis()]);
     let first = headlines(&all);
-    let [Claim::Ways(ways), rest @ ..] = first.as_slice() else {
+    let [Claim::Best(ways), rest @ ..] = first.as_slice() else {
         panic!("{first:?}");
     };
+    let [ways] = ways.as_slice() else {
+        panic!("{ways:?}");
+    };
+    assert!(ways.is_of_ways);
     assert!(
         !rest
             .iter()

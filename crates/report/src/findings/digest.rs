@@ -110,20 +110,17 @@ fn headlines<'c>(
         let found = found.into_iter();
         found.map(move |finding| of_run(run, finding))
     });
-    let every: Vec<&Claim> = claims.iter().collect();
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
-        let written = sentences::written_out(one, &every, analyses);
         let (runs, names_targets) = (one.runs(), sentences::names_targets(one, analyses));
-        let cells = written.claims.iter().flat_map(|claim| claim.cells());
         let headline = Headline {
             names_runs: runs.len() > 1 && !one.compares_targets(),
             names_targets,
             runs,
-            cells: cells.collect(),
-            text: written.finding.text,
+            cells: one.cells(),
+            text: sentences::finding(one, analyses).text,
         };
-        (headline, written.claims)
+        (headline, vec![one])
     });
     let mut all: Vec<(Headline, Vec<&Claim>)> = Vec::new();
     for (headline, claims) in of_stragglers.chain(of_tools).chain(of_claims) {

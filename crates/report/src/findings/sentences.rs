@@ -9,19 +9,18 @@ mod causes_in_lines;
 mod change;
 mod comparison;
 mod concurrency;
-mod equivalent_levels;
 mod layers;
 pub(crate) mod limit;
 mod more_blocks;
 mod programs;
 mod rounds;
+mod sentence;
 mod series;
 mod standard;
-mod undecided;
 mod why_untried;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
+use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State};
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_workload::quantity::{counted, format_ns, significant};
 use iolab_workload::settings::{cell_label, level_label};
@@ -35,12 +34,9 @@ pub(crate) use cause_in_short::cause_in_short;
 pub(crate) use causes::{Detail, by_reason};
 pub(crate) use causes_in_lines::causes_in_lines;
 pub(super) use change::done;
-pub(crate) use comparison::accesses;
-pub(crate) use equivalent_levels::written_out;
 pub(crate) use rounds::state_in_short;
 pub(crate) use series::{median_of_groups, of_trials};
 pub(crate) use standard::{foreseen, in_words_of_standard};
-use undecided::nothings;
 pub(crate) use why_untried::obstacle;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
@@ -99,7 +95,6 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Preparation(untouched) => (answers::of_preparation(untouched, first), PREPARATION),
         Claim::Comparison(comparison) => (comparison::of_comparison(comparison, runs), COMPARISON),
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
-        Claim::Ways(ways) => (best::of_ways(ways, first, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
         Claim::Gradual(found) => (change::of_gradual(found, first), change::GRADUAL),
         Claim::NoChange(kept) => (change::of_no_change(kept, first), change::KEPT),
@@ -138,32 +133,6 @@ fn kind(claim: &Claim) -> FindingKind {
     }
 }
 
-/// A sentence, or two, with the claims that it writes out.
-#[derive(Debug, Clone)]
-pub struct WrittenClaims<'c> {
-    /// One; of levels that are equivalent to the same one, and of claims that show nothing, there may be several.
-    pub claims: Vec<&'c Claim>,
-    /// The sentence.
-    pub finding: Finding,
-}
-
-/// Claims in words, in the order in which they are shown: those that show something, the weightiest first, and those that show
-/// nothing. `runs` are those that the claims were made of.
-pub fn written<'c>(
-    claims: &'c [Claim],
-    runs: &[&Analysis],
-) -> (Vec<WrittenClaims<'c>>, Vec<WrittenClaims<'c>>) {
-    let (shown, not) = ordered(claims);
-    let mut told: Vec<WrittenClaims<'_>> = Vec::new();
-    for claim in &shown {
-        let mut before = told.iter().flat_map(|written| &written.claims);
-        if !before.any(|other| std::ptr::eq(*other, *claim)) {
-            told.push(written_out(claim, &shown, runs));
-        }
-    }
-    (told, nothings(&not, runs))
-}
-
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {
     runs.get(id.run)?.cell(id.cell)
 }
@@ -192,16 +161,21 @@ pub(crate) fn at_cell(run: &Analysis, id: CellId) -> String {
     }
 }
 
-/// ` at bs=4KiB, threads=2`; nothing where nothing varies.
-fn at(held: &[(String, String)]) -> String {
-    if held.is_empty() {
-        return String::new();
-    }
-    let levels: Vec<String> = held
-        .iter()
+/// `bs=4KiB, threads=2`.
+fn levels_label(held: &[(String, String)]) -> String {
+    let levels = held.iter();
+    let levels: Vec<String> = levels
         .map(|(factor, level)| level_label(factor, level))
         .collect();
-    format!(" at {}", levels.join(", "))
+    levels.join(", ")
+}
+
+/// ` at bs=4KiB, threads=2`; nothing where nothing varies.
+fn at(held: &[(String, String)]) -> String {
+    match held.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", levels_label(held)),
+    }
 }
 
 /// A ratio with its interval: see [`ratio::times`].
@@ -235,47 +209,6 @@ fn doubt_words(all: &[SideDoubt]) -> Vec<String> {
         }
     }
     kinds.iter().flat_map(|kind| of_sides(kind)).collect()
-}
-
-/// The reasons for 'cannot tell': ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`
-/// `place` names those that have a reason in common with the first, whose reasons these are; `None` without any.
-fn untold<'a, T>(
-    all: &[&'a T],
-    doubts_of: fn(&T) -> &[SideDoubt],
-    place: impl FnOnce(&'a T, &[&'a T]) -> String,
-) -> Option<String> {
-    let first = all.first().copied()?;
-    let is_alike = |one: &&T| share_a_reason(doubts_of(one), doubts_of(first));
-    let (alike, others): (Vec<&T>, Vec<&T>) = all.iter().copied().partition(is_alike);
-    Some(format!(
-        "{}: {}.{}",
-        place(first, &alike),
-        doubts(doubts_of(first)),
-        otherwise(others.len())
-    ))
-}
-
-/// Whether two lists of doubts have a reason in common, whatever its extent.
-fn share_a_reason(one: &[SideDoubt], other: &[SideDoubt]) -> bool {
-    let mut own = one.iter();
-    own.any(|own| other.iter().any(|its| own.reason.is_alike(&its.reason)))
-}
-
-/// ` (and in 2 more)` of 3; nothing where there are none.
-fn and_more<T>(all: &[T]) -> String {
-    match all.len() {
-        0 | 1 => String::new(),
-        n => format!(" (and in {} more)", n - 1),
-    }
-}
-
-/// ` In 2 more for other reasons.`; nothing where there are none.
-fn otherwise(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => " In 1 more for another reason.".to_owned(),
-        n => format!(" In {n} more for other reasons."),
-    }
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {

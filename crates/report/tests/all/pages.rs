@@ -229,7 +229,7 @@ fn a_disk_without_a_curve_has_no_key() {
     assert!(!keys.contains("/mnt/other"), "{keys}");
     let found = between(&page, "<ol class=\"findings\">", "</ol>");
     assert!(
-        found.contains("<li>/mnt/other: read_percent=0 gives"),
+        found.contains("<li>/mnt/other: read_percent=0 has"),
         "{found}"
     );
 }

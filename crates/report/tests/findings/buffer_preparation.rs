@@ -75,7 +75,7 @@ fn the_finding_names_both_sides_and_the_price() {
 fn the_faults_stand_before_what_they_cost() {
     let all = claims(&[&analyse(&buffers(20))]);
     let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
-    assert_eq!(first.take(2).collect::<Vec<_>>(), ["preparation", "levels"]);
+    assert_eq!(first.take(2).collect::<Vec<_>>(), ["preparation", "effect"]);
 }
 
 /// A difference for another reason is left to the comparison of the levels.
@@ -87,5 +87,5 @@ fn slower_buffers_without_faults_do_not_blame_them() {
     }
     let found = all_findings(&analyse(&record));
     let has = |name: &str| found.iter().any(|finding| finding.rule.name == name);
-    assert!(has("levels") && !has("preparation"), "{found:?}");
+    assert!(has("effect") && !has("preparation"), "{found:?}");
 }

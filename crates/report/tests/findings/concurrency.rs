@@ -235,7 +235,7 @@ fn what_explains_an_effect_stands_before_it() {
     let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
     assert_eq!(
         first.collect::<Vec<_>>(),
-        ["serialised", "levels", "scaling"]
+        ["serialised", "effect", "effect"]
     );
 }
 

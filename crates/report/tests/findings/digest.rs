@@ -415,11 +415,11 @@ fn headlines_of_several_targets_name_theirs() {
             all.collect::<Vec<_>>().join("\n")
         })
     };
-    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"true Highest throughput on /a: sequential reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB). Highest throughput on /b: random reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB).");
+    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.");
     insta::assert_snapshot!(texts(vec![seq("/a"), seq("/b"), on("/b", rand)]), @r"
-    true Sequential reads of /b and /a are equivalent in throughput within 5 % in all 4 comparisons.
-    true Highest throughput on /a: sequential reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB). Highest throughput on /b: sequential reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB); random reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB).
-    true /b: Random reads and sequential reads are equivalent in throughput within 5 % in all 4 comparisons.
+    true Throughput of /b against /a. Equivalent within 5 %: bs=4KiB; bs=64KiB; bs=1MiB; and 1 more.
+    true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of sequential reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.
+    true /b: Throughput of random reads against sequential reads. Equivalent within 5 %: random reads, bs=4KiB; random reads, bs=64KiB; random reads, bs=1MiB; and 1 more.
     ");
     // One headline of one run: the page says where.
     let mut other = record("other", &["sync"]);
@@ -429,7 +429,7 @@ fn headlines_of_several_targets_name_theirs() {
         add_cell(&mut other, &levels, &around(mb_s));
     }
     insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", other)]), @r"
-    false Highest throughput: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Lower: 0.396 times (0.396 to 0.396) at 64KiB, and at 1 more.
-    false sync=each gives 1/10.0 (1/10.0 to 1/10.0) of the throughput of sync=none (10.0 MB/s against 100 MB/s).
+    false Highest throughput: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; 25.2× lower at 4KiB.
+    false sync=each has 10.0× lower throughput than sync=none: 10.0 MB/s against 100 MB/s.
     ");
 }

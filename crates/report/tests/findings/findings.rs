@@ -51,7 +51,7 @@ fn some_cells_from_the_page_cache() {
         text(&not_the_device(&analyse(&record))),
         "1 of 5 cells came from the page cache, not the device (nothing was read from the device)."
     );
-    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell at 4KiB to 1MiB: one side was served by: page-cache.");
+    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell (one side was served by: page-cache): 4KiB to 1MiB.");
     assert_eq!(not_the_device(&analyse(&bent())), []);
 }
 

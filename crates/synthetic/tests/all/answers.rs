@@ -382,7 +382,9 @@ fn the_fastest_way_is_never_ruled_out() {
                         let analysis = analyse(&record);
                         let all = claims(&[&analysis]);
                         Outcome::of_all(all.iter().map(|claim| match claim {
-                            Claim::Ways(ways) => of_best(ways, &truth),
+                            Claim::Best(ways) => {
+                                Outcome::of_all(ways.iter().map(|ways| of_best(ways, &truth)))
+                            }
                             _ => Outcome::NotClaimed,
                         }))
                     },

@@ -292,8 +292,8 @@ fn comparisons_without_a_difference_are_rarely_false() {
                 )
             };
             let contrasts: [fn(&Contrast) -> bool; 2] = [
-                |contrast| matches!(contrast, Contrast::Ordered { .. }),
-                |contrast| matches!(contrast, Contrast::Pattern { .. }),
+                |contrast| matches!(contrast, Contrast::Levels { .. }),
+                |contrast| matches!(contrast, Contrast::Pattern),
             ];
             let kinds = ["scaling, none", "random, none"];
             let limits = (runs(), FALSE_MAX);
@@ -315,7 +315,7 @@ fn large_differences_of_either_sign_are_said() {
                 trials,
                 ..Scenario::of("disk-grid", &["workload=RS", "bs=4k,64k", "threads=1,2,8"])
             };
-            let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
+            let is = |contrast: &Contrast| matches!(contrast, Contrast::Levels { .. });
             let name = format!("lognormal 3 %, ratio {ratio}");
             let score = hold("scaling", &grid, &name, |run| compared(run, is));
             assert!(score.is_true_at_least(SAID_MIN), "{score}");
@@ -454,7 +454,7 @@ fn what_only_a_disturbance_makes_is_not_claimed() {
             )],
             ..Scenario::of("disk-grid", &["workload=RR", "bs=4k,64k", "threads=1,8"])
         };
-        let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
+        let is = |contrast: &Contrast| matches!(contrast, Contrast::Levels { .. });
         hold_runs(
             "scaling, disturbed",
             &disturbed,

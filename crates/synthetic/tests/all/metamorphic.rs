@@ -165,7 +165,7 @@ fn the_order_of_runs_changes_no_claim() {
         let own = decided(&runs);
         let is_of = |what: &str| own.iter().any(|one| one.of.contains(what));
         assert!(
-            own.len() > 10 && is_of("targets") && is_of("read_percent"),
+            own.len() > 10 && is_of("targets") && is_of("Pattern"),
             "seed {seed}: {own:?}"
         );
         for _ in 1..runs.len() {

@@ -13,7 +13,7 @@ use super::claims::{
 const TRIALS: [u32; 2] = [6, 16];
 
 fn is_direction(contrast: &Contrast) -> bool {
-    matches!(contrast, Contrast::Direction { .. })
+    matches!(contrast, Contrast::Direction)
 }
 
 fn is_share_of_reads(contrast: &Contrast) -> bool {
@@ -21,7 +21,7 @@ fn is_share_of_reads(contrast: &Contrast) -> bool {
 }
 
 fn is_scaling(contrast: &Contrast) -> bool {
-    matches!(contrast, Contrast::Ordered { .. })
+    matches!(contrast, Contrast::Levels { factor, .. } if factor == "threads")
 }
 
 /// Random reads and writes in one grid.

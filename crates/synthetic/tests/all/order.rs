@@ -28,9 +28,7 @@ fn scaling(at_4k: f64, at_64k: f64) -> Scenario {
 
 fn comparison(claim: &Claim) -> Option<&Comparison> {
     match claim {
-        Claim::Comparison(comparison)
-            if matches!(comparison.contrast, Contrast::Ordered { .. }) =>
-        {
+        Claim::Comparison(comparison) if matches!(comparison.contrast, Contrast::Levels { .. }) => {
             Some(comparison)
         }
         _ => None,

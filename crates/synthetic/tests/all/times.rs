@@ -17,7 +17,7 @@ const TRIALS: [u32; 2] = [6, 16];
 const TIMES: [(Response, &str); 2] = [(Response::Latency, "median"), (Response::P99, "p99")];
 
 fn is_depth(contrast: &Contrast) -> bool {
-    matches!(contrast, Contrast::Ordered { factor } if factor == "depth")
+    matches!(contrast, Contrast::Levels { factor, .. } if factor == "depth")
 }
 
 /// Sizes and depths, with a time as response. Requests in flight wait for each other, so without an effect the
