@@ -31,8 +31,8 @@ impl AnalysedRun {
         }
     }
 
-    /// Analyses a record by another quantity than the response of its experiment, where one is given: of the group that it names,
-    /// otherwise of the experiment's group.
+    /// Analyses a record by `metric` in place of its own response, for the group that the metric names,
+    /// otherwise for the experiment's group. Without a metric, as [`AnalysedRun::of`].
     pub fn by(mut record: RunRecord, metric: Option<&Metric>) -> Self {
         if let Some(metric) = metric {
             record.experiment.response = metric.response;

@@ -104,39 +104,39 @@ pub struct CellAnalysis {
     pub n: usize,
     /// Number of failed trials.
     pub failed: usize,
-    /// Number of successful warm-up trials, which no value counts; 0 of a group.
+    /// Number of successful warm-up trials, which no value includes; 0 for a group.
     pub warm_ups: usize,
     /// MB/s.
     pub throughput: Option<Summary>,
     /// Requests per second.
     pub iops: Option<Summary>,
-    /// Median in each trial of the times of [`Response::Latency`], ns.
+    /// Median latency of each trial, by the times of [`Response::Latency`], ns.
     pub latency_p50: Option<Summary>,
     /// Time of each trial from its first start to its last end, ns.
     pub elapsed: Option<Summary>,
     /// The response of the experiment.
     pub response: Option<Summary>,
-    /// Its value in each measured trial, in the order of time.
+    /// Value of the response in each measured trial, in the order of time.
     pub values: Vec<f64>,
-    /// The block of each of these trials.
+    /// Block of each trial in `values`.
     pub blocks: Vec<u32>,
     /// Requests per second in each measured trial, in the order of time.
     pub iops_values: Vec<f64>,
-    /// The block of each of these trials.
+    /// Block of each trial in `iops_values`.
     pub iops_blocks: Vec<u32>,
     /// Tests of the order of the response's values.
     pub series_tests: SeriesTests,
-    /// Quantiles of the same times, of the operation with more requests.
+    /// Latency quantiles of the operation with more requests.
     pub latency: Option<Latency>,
     /// Quantiles of the syncs that followed writes; `None` where none did.
     pub sync: Option<Latency>,
-    /// Each operation, where a cell has several.
+    /// Numbers of each operation, if the cell has several.
     pub mix: Option<Mix>,
-    /// p99 over p50, of the trials with enough requests for it.
+    /// Ratio of p99 to p50, over the trials with enough requests for p99.
     pub tail: Option<Summary>,
-    /// Its values, in the order of time.
+    /// Ratio of p99 to p50 in each of these trials, in the order of time.
     pub tail_ratios: Vec<f64>,
-    /// The block of each of these trials.
+    /// Block of each trial in `tail_ratios`.
     pub tail_blocks: Vec<u32>,
     /// Further quantities that can be the response.
     pub tails: Tails,
@@ -150,7 +150,7 @@ pub struct CellAnalysis {
     pub cpu_ns_per_request: Option<f64>,
     /// Median over the trials of the page faults without I/O.
     pub minor_faults: Option<f64>,
-    /// Whether the time limit ended any of its trials, whose length is then a setting.
+    /// Whether a time limit ended any of its trials, so that their length is a setting.
     pub ended_by_time: bool,
     /// Origin of the bytes; `None` without trials.
     pub served: Option<CellServed>,
@@ -162,15 +162,16 @@ pub struct CellAnalysis {
     pub disturbance: CellDisturbance,
     /// The I/O limit of control groups that the cell reached, which then decides its rate.
     pub io_limit: Option<ReachedLimit>,
-    /// Whether it only reads, and the storage may still have been writing what other cells had left in its volatile cache.
+    /// Whether the cell only reads, and the storage may still have been writing what other cells had left in its
+    /// volatile cache.
     pub reads_after_writes: bool,
     /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
     pub overwritten: Option<f64>,
-    /// Step of the clock that timed its requests, ns; `None` where that is not known, and of another tool's trials.
+    /// Step of the clock that timed its requests, ns; `None` if it is unknown, and for trials of another tool.
     pub clock_resolution_ns: Option<f64>,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
-    /// Why it has no trial, or none after some point; `None` for most cells.
+    /// Reason why the cell has no trial, or none after some point; `None` for most cells.
     pub gap: Option<String>,
     /// The version and the command line of another tool's last trial.
     pub peer_command: Option<String>,
@@ -188,7 +189,7 @@ impl CellAnalysis {
         self.n >= TRIALS_MIN && self.values.len() < TRIALS_MIN
     }
 
-    /// Whether a rate decides its throughput and IOPS: all of its workers have one, and no trial missed it.
+    /// Whether a requested rate decides throughput and IOPS: all workers have one, and no trial missed it.
     pub fn is_paced(&self) -> bool {
         let paced = |cell: &Self| {
             cell.rate_report
@@ -213,7 +214,7 @@ impl CellAnalysis {
         self.served.as_ref().is_some_and(CellServed::is_target)
     }
 
-    /// The origin of its bytes where that is known of them alone: not of one of several groups.
+    /// The origin of its bytes, if it is known for these bytes alone; `None` for one of several groups.
     pub fn served_alone(&self) -> Option<&CellServed> {
         self.served.as_ref().filter(|served| !served.is_shared)
     }
@@ -223,7 +224,7 @@ impl CellAnalysis {
         self.disturbing_flags().next().is_some()
     }
 
-    /// Whether something other than a suspended machine did so.
+    /// Whether its trials were disturbed by anything other than a suspended machine.
     pub fn is_disturbed_awake(&self) -> bool {
         self.disturbing_flags().any(|flag| flag != Flag::Suspended)
     }
@@ -244,8 +245,8 @@ impl CellAnalysis {
         (&self.values, &self.blocks)
     }
 
-    /// Whether every measured trial was served as requested: by the page cache where it was filled on purpose, by nothing for
-    /// programs and null I/O, otherwise by the device, the model or the file server.
+    /// Whether every measured trial was served as requested: by the page cache if it was filled on purpose, by
+    /// nothing for programs and null I/O, otherwise by the device, the model or the file server.
     pub fn is_as_asked(&self) -> bool {
         let Some(verdict) = self.served.as_ref().and_then(CellServed::unanimous) else {
             return false;
@@ -258,7 +259,7 @@ impl CellAnalysis {
         trials.all(|trial| match (trial.backend, trial.cache) {
             (Backend::Null, _) => verdict == ServedBy::NotStorage,
             (_, CacheState::Hot) => verdict == ServedBy::PageCache,
-            // What the client can see of a file server: its own page cache had no part.
+            // The client sees only that its own page cache had no part.
             _ => matches!(
                 verdict,
                 ServedBy::Device | ServedBy::Model | ServedBy::Network
@@ -274,22 +275,24 @@ pub struct Analysis {
     pub experiment: String,
     /// Its question.
     pub question: String,
-    /// Its measured quantity.
+    /// Measured quantity.
     pub response: Response,
-    /// The group whose response it is; `None` for whole trials.
+    /// The group that the response covers; `None` for whole trials.
     pub response_group: Option<String>,
-    /// Whose latency it shows.
+    /// The operation whose latency is shown.
     pub timed: ShownLatency,
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
-    /// Whether its definition could be read. Else what only that says is not known: how trials follow each other, what was repeated until it was
-    /// steady, the test of a standard, what a cause was looked for; then trials are taken for blocks in random order.
+    /// Whether the definition could be read. If not, it is unknown how trials follow each other, what was
+    /// repeated until steady, and which standard or cause was asked for. Trials then count as blocks in random
+    /// order.
     pub has_definition: bool,
-    /// Whether its cells are combinations that the experiment names one by one: ways to do the same, and no grid.
+    /// Whether the experiment lists its cells one by one, as ways to do one task, instead of sweeping a grid.
     pub is_listed: bool,
-    /// Precision goal.
+    /// Precision goal: half-width of the median's 95 % interval over the median.
     pub precision_goal: f64,
-    /// Whether trials are repeated for it: not where steady rounds end them, nor where one trial of each cell is asked for.
+    /// Whether trials are repeated for the precision goal: not if steady rounds end them, or if each cell gets
+    /// one trial.
     pub seeks_precision: bool,
     /// Its state.
     pub status: RunStatus,
@@ -327,7 +330,7 @@ pub struct Analysis {
     /// Time spent on writing out what trials left in caches; `None` if it is short or the definition cannot be
     /// read.
     pub write_out: Option<WriteOut>,
-    /// How its trials follow each other; `None` where that is not known.
+    /// How its trials follow each other; `None` if that is not known.
     pub trial_order: Option<TrialOrder>,
 }
 
@@ -359,7 +362,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     analyse_timed(record, |number| record.timed(number))
 }
 
-/// Analyses a run; `timed` is whose latency whole trials show (0), and a group of this number.
+/// Analyses a run. `timed` chooses the latency to show by group number; 0 stands for whole trials.
 pub(crate) fn analyse_timed(
     record: &RunRecord,
     timed: impl Fn(u32) -> ShownLatency + Sync,
@@ -423,7 +426,7 @@ pub(crate) fn analyse_timed(
             .is_some_and(|experiment| experiment.design.precondition.writes()),
         depends_on_order,
         write_out: experiment.and_then(|experiment| WriteOut::of(record, experiment)),
-        // Trials that iolab did not make are in an order of their own.
+        // Trials of other tools are not in blocks.
         trial_order: experiment
             .filter(|_| record.run.target_kind != TargetKind::Imported)
             .map(TrialOrder::of),
@@ -434,7 +437,7 @@ pub(crate) fn analyse_timed(
 struct Context<'a> {
     record: &'a RunRecord,
     response: Response,
-    /// Whose latency whole trials show; groups have their own.
+    /// The latency that whole trials show; groups have their own.
     timed: ShownLatency,
     trials_min: usize,
     seeks_precision: bool,

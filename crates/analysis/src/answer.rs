@@ -20,11 +20,11 @@ pub struct RunAnswer {
 /// The result for the service levels of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerBasis {
-    /// For each cell.
+    /// Verdicts on each cell.
     Cells(Verdicts),
-    /// The highest rate at which they hold.
+    /// The highest rate at which the levels hold.
     Limit(Box<SearchAnswer>),
-    /// For a workload of a requirement.
+    /// Answer for a workload of a requirement.
     Workload(CellAnswer),
 }
 
@@ -60,7 +60,7 @@ impl RunAnswer {
         self.status == RunStatus::Done
     }
 
-    /// The answer; for a search, yes where it found the limit.
+    /// The answer; a search answers yes if it found the limit.
     pub fn answer(&self) -> Answer {
         match &self.found {
             _ if !self.is_complete() => Answer::CannotTell,

@@ -27,7 +27,8 @@ const CARRIED_BELOW: u64 = 8;
 const PIECES_TOLD_FROM: f64 = 1.1;
 /// Lowest ratio between two groups of trials in their device I/Os per request.
 const GROUPS_APART: f64 = 1.2;
-/// Above this number of other I/Os per request, nothing is concluded about ours: well below what separates two groups.
+/// Number of other I/Os per request above which nothing is concluded about iolab's own: well below what
+/// separates two groups.
 const STRAY_IOS_MAX: f64 = 0.1;
 /// The smallest usual I/O of a file system itself, bytes.
 const STRAY_IO: f64 = 4096.0;
@@ -39,13 +40,13 @@ const GROUP_MIN: usize = 2;
 const STEAL_MAX: f64 = 0.05;
 /// Limit of the share of the time in which tasks wait for a CPU.
 const CPU_STALL_MAX: f64 = 0.25;
-/// Limit of the share of the time in which workers wait for a CPU. Waking an idle CPU counts as such a wait, and takes a share of the
-/// time of small requests on any machine.
+/// Limit of the share of worker time spent waiting for a CPU. Waking an idle CPU counts as such a wait, and
+/// takes a share of the time of small requests on any machine.
 const WORKER_WAIT_MAX: f64 = 0.25;
 /// Limit of the share of worker time spent waiting for a CPU, while tasks of the machine waited for longer than
 /// [`CPU_STALL_MAX`].
 const CONTENDED_WAIT_MAX: f64 = 0.05;
-/// Largest share of the bytes of requests that storage carried, of a trial that memory served.
+/// Largest share of a trial's bytes that storage may have carried if memory served the trial.
 const CARRIED_MAX: f64 = 0.05;
 /// Limit of the share of the CPU time spent waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
@@ -60,12 +61,13 @@ const OWED_BY_STORAGE_MAX: f64 = 0.25;
 /// Smaller differences between the two clocks are jitter, ns.
 const SLEEP_MIN_NS: u64 = 1_000_000;
 
-/// Properties of a machine and of a cell's target that decide what its counters can tell of others.
+/// Properties of a machine and of a cell's target that decide which counters show the use by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Surroundings {
     /// CPUs that the process may use; `None` where unknown.
     pub cpus: Option<u32>,
-    /// Whether the target's file system writes a multiple of the data: how much of that others caused is unknown.
+    /// Whether the target's file system writes a multiple of the data, so that it is unknown how much of it
+    /// others caused.
     pub amplifies_writes: bool,
 }
 
@@ -120,8 +122,8 @@ pub struct CellDisturbance {
     pub quota_wait: Option<f64>,
     /// Time in which workers were ready to run and waited for a CPU, over the time of all workers.
     pub worker_wait: Option<f64>,
-    /// The part of that in which others had a CPU that workers wanted: without the time that workers wait for each other because they are
-    /// more than the CPUs.
+    /// The part of `worker_wait` in which others had a CPU that workers wanted. Excludes the time in which
+    /// workers wait for each other because they outnumber the CPUs.
     pub wait_for_others: Option<f64>,
     /// Preemptions per second and worker; `None` for very few.
     pub preemptions: Option<f64>,
@@ -129,7 +131,7 @@ pub struct CellDisturbance {
     pub suspended_ns: u64,
     /// Median time of the `fdatasync` that followed writes without a sync, ns.
     pub owed_sync_ns: Option<f64>,
-    /// Median of that time over the timed span, of buffered writes.
+    /// Median of `owed_sync_ns` as a share of the timed span, for buffered writes.
     pub owed: Option<f64>,
     /// Owed time of direct writes, which the kernel has passed on: what a cache of the storage still had to
     /// write, as a share of the timed span. `None` if the file system amplifies writes, since a sync stores
@@ -144,7 +146,7 @@ pub struct CellDisturbance {
 pub struct Split {
     /// The group with fewer device I/Os per request.
     pub whole: TrialGroup,
-    /// The group with more.
+    /// The group with more device I/Os per request.
     pub pieces: TrialGroup,
 }
 
@@ -159,7 +161,7 @@ pub struct TrialGroup {
     pub response: f64,
 }
 
-/// Says of a trial of this run whether it was disturbed from outside. A model computes its times, whatever the machine does.
+/// Whether a trial of this run was disturbed from outside. A model computes its times, so nothing disturbs it.
 pub(crate) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
     let around = |cell: &Cell| Surroundings::of(&record.environment_of(cell));
     let cells = record.cells.iter();
@@ -202,7 +204,7 @@ impl CellDisturbance {
 
     /// Whether writes left in a cache of the storage get a flag.
     pub fn fills_storage_cache(&self) -> bool {
-        // Where others used the device, the sync may have waited for them.
+        // The sync may have waited for others that used the device.
         !self.has_other_traffic()
             && self
                 .owed_by_storage
@@ -214,7 +216,7 @@ impl CellDisturbance {
         self.owed.is_some_and(|share| share > OWED_MAX)
     }
 
-    /// The share of the time in which tasks waited for a CPU; `None` where it is known how long workers did.
+    /// The share of the time in which tasks waited for a CPU; `None` if the workers' own waiting is known.
     pub(crate) fn cpu_stall_of_unseen(&self) -> Option<f64> {
         self.cpu_stall.filter(|_| self.worker_wait.is_none())
     }
@@ -322,7 +324,7 @@ fn of_all_time(share: f64) -> f64 {
     share.min(1.0)
 }
 
-/// The sum of all parts over the sum of all totals, of the trials that have both.
+/// Ratio of two sums over the trials that have both parts.
 fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
     let (part, whole) = trials
         .iter()
@@ -390,9 +392,11 @@ pub(crate) fn others_of(cell: &Cell, sample: &Sample, around: Surroundings) -> O
     pooled(&[sample], |sample| others(cell, sample, around))
 }
 
-/// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the bytes of the requests. A
-/// program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant. A trial that memory served did not
-/// wait for it.
+/// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the
+/// bytes of the requests.
+///
+/// Not for programs, which read few bytes for their time, so that other traffic is always a multiple of these.
+/// Not for trials that memory served, which did not wait for the device.
 fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f64)> {
     if cell.spec.runs_program() {
         return None;
@@ -407,15 +411,15 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
     let written = if sample.operations.write.bytes == 0 || is_direct {
         ours.write_bytes
     } else {
-        // Bytes made dirty, minus those still to be written. The account counts whole folios, of which no more is written than was
-        // dirty before and the pages of the requests.
+        // Bytes made dirty, minus those still to be written. The account counts whole folios; of these, no more
+        // is written than was dirty before and the pages of the requests.
         let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
         let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
         let dirtied = ours.write_bytes.saturating_add(before);
         let of_requests = pages_of_writes(cell, sample).saturating_add(before);
         dirtied.saturating_sub(after).min(of_requests)
     };
-    // Of groups that differ, what any of them may have made durable.
+    // If groups differ, counts the bytes that any of them may have made durable.
     let in_writes = match writing.iter().any(|one| one.sync.is_in_write()) {
         true => sample.operations.write.requests,
         false => 0,
@@ -452,7 +456,8 @@ fn is_of_memory(sample: &Sample, carried: u64) -> bool {
     is_memory && carried as f64 <= CARRIED_MAX * sample.bytes() as f64
 }
 
-/// Bytes of the pages that the writes of a trial touch, at most: each can begin and end within one.
+/// Upper bound on the bytes of pages that the writes of a trial touch: each write can begin and end within a
+/// page.
 fn pages_of_writes(cell: &Cell, sample: &Sample) -> u64 {
     let writes = &sample.operations.write;
     let is_aligned = cell.spec.trials().iter().all(|one| one.bs % PAGE == 0);
@@ -505,9 +510,9 @@ pub(crate) fn ios_per_request(cell: &Cell, sample: &Sample, around: Surroundings
     (of_device && ours && requests > 0.0).then(|| ios / requests)
 }
 
-/// The mean time of a device I/O, ns: the times that I/Os were in flight, added up, over their number
-/// (Documentation/block/stat.rst of Linux: time_in_queue). `None` where others' traffic contributes, and for times near the step of
-/// the counter.
+/// The mean time of a device I/O, ns: the sum of the times in flight divided by the number of I/Os
+/// (Documentation/block/stat.rst of Linux: time_in_queue). `None` if others' traffic contributes, and for times
+/// near the step of the counter.
 fn device_mean_ns(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
     ios_per_request(cell, sample, around)?;
     let device = sample.counters.device?;
@@ -527,7 +532,7 @@ fn buffer_pieces(cell: &Cell, sample: &Sample) -> Option<f64> {
         .counters
         .buffer_piece_bytes
         .filter(|bytes| *bytes > 0)?;
-    // Of groups with several sizes it is not known whose buffers have such pieces.
+    // With several sizes of requests it is unknown whose buffers have such pieces.
     let bs = cell.spec.shared(|trial| trial.bs)?;
     is_direct(cell).then(|| (bs as f64 / piece as f64).max(1.0))
 }

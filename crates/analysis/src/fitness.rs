@@ -23,7 +23,7 @@ pub(crate) struct TrialValue {
     pub(crate) value: f64,
     /// Number of requests that the estimate is based on.
     pub(crate) requests: f64,
-    /// Whether it is at least as great: requests that were due and never issued count as long as the trial.
+    /// Whether the value is a lower bound: requests that were due and never issued count as long as the trial.
     pub(crate) is_bound: bool,
 }
 

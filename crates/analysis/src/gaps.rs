@@ -15,7 +15,7 @@ pub struct Gap<'a> {
     pub cells: Vec<&'a CellAnalysis>,
     /// The other cells of the tool.
     pub others: Vec<&'a CellAnalysis>,
-    /// Whether the tool failed there, instead of being unable to do what is asked.
+    /// Whether the tool failed, rather than being unable to do what is asked.
     pub failed: bool,
 }
 

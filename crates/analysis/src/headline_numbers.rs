@@ -40,7 +40,7 @@ pub struct HeadlineCell<'a> {
     pub cell: &'a CellAnalysis,
     /// The change of the level of throughput within its only trial; `None` for most cells.
     pub shift: Option<&'a TrialShift>,
-    /// A change of it without a step; `None` for most cells.
+    /// The change of its throughput without a step; `None` for most cells.
     pub gradual: Option<&'a Gradual>,
     /// Its target.
     pub target: &'a str,
@@ -58,7 +58,7 @@ pub struct HeadlineNumbers<'a> {
 /// A rate with its unit and the half-width of its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadlineRate {
-    /// Median; where the only trial is not at one level, its rate at first.
+    /// Median; for an only trial with several levels, its rate at first.
     pub value: f64,
     /// How the rate went on in the only trial.
     pub course: RateCourse,
@@ -66,7 +66,7 @@ pub struct HeadlineRate {
     pub unit: &'static str,
     /// Half-width of the median's interval over the median; `None` below 6 trials.
     pub precision: Option<f64>,
-    /// The ends of that interval.
+    /// Ends of the median's 95 % interval.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -159,7 +159,8 @@ impl HeadlineCell<'_> {
         })
     }
 
-    /// Throughput of the only trial at first, MB/s, and how its rate went on, which is this many times the throughput.
+    /// Throughput of the only trial at first, MB/s, and how its rate went on. `per_mb_s` converts MB/s into the
+    /// unit of the rate.
     fn course(&self, per_mb_s: f64) -> (Option<f64>, RateCourse) {
         let rate = |mb_s: f64| mb_s * per_mb_s;
         if let Some(shift) = self.shift {
@@ -222,9 +223,9 @@ impl HeadlineCell<'_> {
 }
 
 impl<'a> HeadlineNumbers<'a> {
-    /// Selects the rows from these runs. Prefers cells served by the device, then the latest run. For more than two levels of
-    /// concurrency, keeps the lowest and the fastest. Runs that look for a cause measure variants of what other runs show: they have rows
-    /// only where there are no others.
+    /// Selects the rows from these runs. Prefers cells served by the device, then the latest run. For more than
+    /// two levels of concurrency, keeps the lowest and the fastest. Runs that look for a cause measure variants
+    /// of other runs, and have rows only if there are no others.
     pub fn of(runs: &[&'a Analysis]) -> Self {
         let explains = |run: &&Analysis| run.inquiry.is_some();
         let only_causes = runs.iter().all(explains);

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 iolab_workload::named! {
-    /// Something outside that disturbs trials.
+    /// Disturbance of trials from outside.
     pub enum Disturber: "disturber" {
         /// CPU time used by other guests of the hypervisor.
         Steal = "steal",
@@ -17,7 +17,7 @@ iolab_workload::named! {
         WorkerWait = "worker_wait",
         /// Tasks that waited for memory.
         MemoryPressure = "memory_stall",
-        /// Bytes that the device transferred for others.
+        /// Traffic of others on the device.
         OtherTraffic = "other_traffic",
         /// Time in which the CPU quota of the control group was used up.
         Quota = "cpu_quota_wait",

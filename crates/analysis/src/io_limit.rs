@@ -12,8 +12,8 @@ use iolab_workload::trial::{CacheState, TrialSpec};
 use crate::disturbance::{CellDisturbance, Surroundings};
 use crate::json;
 
-/// From this share of a limit of control groups on, the limit determines a trial's rate. Below 1, because they count in steps of
-/// time, and some requests at the edges of the timed span are outside.
+/// Share of a limit of control groups from which it determines a trial's rate. Below 1, because limits count in
+/// steps of time, and some requests lie outside the timed span.
 const LIMIT_REACHED: f64 = 0.7;
 
 /// A limit of control groups that the trials reached.
@@ -43,7 +43,7 @@ pub(crate) fn reached_limit(
     limit(&[(cell, ok, record.environment_of(cell))])
 }
 
-/// The limit of control groups to which the trials came closest, where they reached it.
+/// The limit of control groups to which the trials came closest; `None` if they did not reach it.
 pub(crate) fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
     let reached = |what: Traffic| {
         let mut bound = None;
@@ -66,8 +66,8 @@ pub(crate) fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
     most.map(|(_, limit)| limit)
 }
 
-/// iolab's part of a kind of traffic with the device in a trial: the counters of the device where nothing else used it, otherwise
-/// what certainly reached it; `None` where neither is known.
+/// iolab's part of a kind of traffic with the device in a trial, per second. Uses the counters of the device if
+/// nothing else used it, otherwise what certainly reached it; `None` if neither is known.
 fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
     let around = CellDisturbance::of(cell, &[sample], around, |_| None);
     let own = |counted: fn(&DeviceStat) -> u64| {

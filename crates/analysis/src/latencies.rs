@@ -32,11 +32,11 @@ pub fn of_cells(
     sums(record, latencies, |cell, latency| (cell, latency.of))
 }
 
-/// As [`of_cells`], of each group apart.
+/// Sums the latencies of a run's measured trials for each group.
 ///
 /// # Errors
 ///
-/// Those of [`of_cells`].
+/// As for [`of_cells`].
 pub fn of_groups(
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,

@@ -4,7 +4,7 @@ use iolab_record::environment::{Cache, Environment, Holds, KEYS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One such size.
+/// A size at which a machine changes its behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MachineThreshold {
     /// Its name in sentences: `L2 cache`.

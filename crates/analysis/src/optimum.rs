@@ -21,10 +21,11 @@ pub struct Optimum {
     pub interval: Option<(u64, u64)>,
 }
 
-/// The best size of a curve, with the percentile bootstrap interval of the position of the maximum: 1000 times, the trials of
-/// each size are resampled with replacement, and the size with the best median is recorded; the interval contains the 2.5th to
-/// the 97.5th percentile of these sizes. It can only contain measured sizes. Source: Efron and Tibshirani, An Introduction to the
-/// Bootstrap (1993), ch. 13.
+/// The best size of a curve, with the percentile bootstrap interval of the position of the maximum. 1000 times,
+/// the trials of each size are resampled with replacement, and the size with the best median is recorded. The
+/// interval contains the 2.5th to the 97.5th percentile of these sizes, and only measured sizes.
+///
+/// Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), ch. 13.
 ///
 /// Equal seeds give equal intervals. `None` for a curve without points.
 pub fn optimum(curve: &Curve<'_>, response: Response, seed: u64) -> Option<Optimum> {

@@ -14,11 +14,12 @@ thread_local! {
     static LAST: RefCell<Option<Read>> = const { RefCell::new(None) };
 }
 
-/// The definition of a run. The last one is kept: a run is analysed for each of its operations, and the runs of a series have the same.
+/// The definition of a run. Keeps the last one, because a run is analysed for each of its operations, and the
+/// runs of a series share it.
 ///
 /// # Errors
 ///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) where it cannot be read.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) if it cannot be read.
 pub(crate) fn definition(record: &RunRecord) -> Result<Rc<Experiment>> {
     let text = &record.experiment.toml;
     let kept = LAST.with_borrow(|last| {

@@ -1,8 +1,9 @@
 //! The highest rate at which service levels hold: a search that accounts for noise.
 //!
-//! Pure: the search gives the next rate, receives the result of a trial at it, and finally gives the bounds of the limit. Other
-//! code carries out the trials; the tests simulate them. `answer.rs` has the result of a run's trials: a rate at which the levels
-//! are shown to hold, and one at which they fail, judged like rates that a user names.
+//! The search is pure: it gives the next rate, receives the result of a trial at it, and finally gives the
+//! bounds of the limit. Other code carries out the trials; the tests simulate them. `answer.rs` judges the
+//! trials of a run as if a user had named the rates. It finds a rate at which the levels are shown to hold, and
+//! one at which they fail.
 
 mod answer;
 mod search;

@@ -42,7 +42,7 @@ pub struct Timeline {
     pub is_of_beginning: bool,
     /// The cells whose only trial keeps its level, if nothing changed over the run.
     pub unchanged: Vec<Unchanged>,
-    /// Likewise, the cells whose only trial has no step, and is not constant either.
+    /// The cells whose only trial changes without a step, if nothing changed over the run.
     pub gradual: BTreeMap<i64, Gradual>,
 }
 
@@ -53,7 +53,7 @@ impl Timeline {
         shifts.find(|shift| shift.cell == cell && shift.trials == 1)
     }
 
-    /// The course of the only trial of a cell that is not constant, though it has no such change.
+    /// The gradual course of a cell's only trial, if it has no step and is not constant.
     pub fn gradual_of(&self, cell: i64) -> Option<&Gradual> {
         self.gradual.get(&cell)
     }

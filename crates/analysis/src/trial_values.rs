@@ -3,7 +3,7 @@
 use iolab_record::Sample;
 use iolab_stats::{Summary, median, summary};
 
-/// The values of those trials that have one.
+/// The values of the trials that have one.
 pub(crate) fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
     trials.iter().filter_map(|s| value(s)).collect()
 }
@@ -19,7 +19,7 @@ pub(crate) fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f6
     median(&values(trials, value))
 }
 
-/// A total of a trial by its requests; `None` without any.
+/// A total of a trial divided by its requests; `None` without requests.
 pub(crate) fn per_request(total: f64, sample: &Sample) -> Option<f64> {
     (sample.requests() > 0).then(|| total / sample.requests() as f64)
 }

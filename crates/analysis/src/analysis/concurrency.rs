@@ -28,7 +28,8 @@ pub struct Concurrency {
     pub at_device: Option<f64>,
     /// Requests served in parallel by the utilisation law: the rate divided by that with one request at a time.
     pub served: Option<f64>,
-    /// Id of that cell, which differs in threads and depth alone; `None` where there is none.
+    /// Id of the cell with one request at a time, which differs in threads and depth alone; `None` if there is
+    /// none.
     pub alone: Option<i64>,
     /// A setting with which the threads do not wait for each other; `None` where the run shows none.
     pub relief: Option<FasterCell>,
@@ -138,8 +139,8 @@ pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
     }
 }
 
-/// A much faster cell that differs only in what the threads share: its median is higher by [`RELIEF_MIN`], and the intervals of both medians lie
-/// apart.
+/// A much faster cell that differs only in a resource that the threads share. Its median is higher by
+/// [`RELIEF_MIN`], and the intervals of both medians do not overlap.
 fn relief(
     cells: &HashMap<&[String], &CellAnalysis>,
     of: &CellAnalysis,

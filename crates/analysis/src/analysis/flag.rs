@@ -248,7 +248,7 @@ impl Seen<'_> {
 
     fn has_few_requests(&self) -> bool {
         let Self { cell, context, .. } = self;
-        // One that was asked for none of the operation whose latency it is lacks nothing.
+        // A cell without requests of the operation whose latency is shown does not lack anything.
         let is_asked = !context.response.is_latency() || {
             let only = cell.cell.spec.only_trial();
             only.is_none_or(|trial| context.timed.is_asked(trial))
@@ -279,8 +279,8 @@ impl Seen<'_> {
             .is_some_and(|(part, whole)| part > CLOCK_SHOWS * whole)
     }
 
-    /// CPUs that the workers of all processes may use, as far as known. Each of several processes may be bound to other ones: at least those
-    /// count that they used, on each host.
+    /// CPUs that the workers of all processes may use, as far as known. Several processes may be bound to
+    /// different CPUs, so that at least those that they used count, on each host.
     fn cpus(&self) -> Option<u32> {
         let usable = self.context.cpus?;
         let trial = self.cell.cell.trial();

@@ -30,7 +30,7 @@ impl Analysis {
         self.quantity_of(self.response)
     }
 
-    /// Any response, likewise.
+    /// Any response, with the operation where latencies are of one of several.
     pub fn quantity_of(&self, response: Response) -> String {
         match response.is_latency() {
             true => self.timed.subject(&response.to_string()),
@@ -38,7 +38,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the group that the response is of has requests in a cell, and those have the operation whose latency it is.
+    /// Whether the group of the response has requests in a cell, of the operation whose latency is shown.
     pub fn has_response(&self, cell: &CellAnalysis) -> bool {
         let spec = &cell.cell.spec;
         let is_asked = || {
@@ -48,7 +48,7 @@ impl Analysis {
         spec.runs_group(self.response_group.as_deref()) && is_asked()
     }
 
-    /// Whether the requests of a cell that the response is of have this operation.
+    /// Whether the requests of a cell that the response covers have this operation.
     pub(crate) fn asks(&self, cell: &CellAnalysis, operation: Operation) -> bool {
         let spec = &cell.cell.spec;
         let asks = match &self.response_group {
@@ -117,7 +117,7 @@ impl Context<'_> {
                 gap: whole.gap.clone(),
                 ..own.clone()
             },
-            // It is idle in this cell.
+            // The group is idle in this cell.
             None if asked.is_some() => CellAnalysis {
                 response: None,
                 values: Vec::new(),

@@ -8,7 +8,7 @@ use iolab_record::{Cell, RunRecord, TargetKind};
 /// A target of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredTarget {
-    /// Its path, from the root on; `model:NAME` of a model.
+    /// Its absolute path; `model:NAME` for a model.
     pub path: String,
     /// Name that the user gave, else the path.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct MeasuredTarget {
     pub device: Option<String>,
     /// The whole disk.
     pub disk: Option<String>,
-    /// The model of the disk, as it reports it; of a model what its definition says.
+    /// The model name that the disk reports, or the title of a modelled disk.
     pub model: Option<String>,
     /// Size of the disk, or of a modelled target, bytes.
     pub bytes: Option<u64>,
@@ -64,7 +64,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
     named.enumerate().map(of).collect()
 }
 
-/// Calls the targets in the levels of a cell by the names that the user gave.
+/// Replaces targets in the levels of a cell by the names that the user gave.
 pub(super) fn in_levels(record: &RunRecord) -> impl Fn(&Cell) -> Cow<'_, Cell> {
     let factors = &record.experiment.factors;
     let has_names = !record.targets().eq(record.target_names());
@@ -80,7 +80,7 @@ pub(super) fn in_levels(record: &RunRecord) -> impl Fn(&Cell) -> Cow<'_, Cell> {
     }
 }
 
-/// Identifies the storage of a run, where paths have the same name.
+/// Identity of the storage of a run, which distinguishes equal paths on different storage.
 pub(super) fn storage(record: &RunRecord) -> String {
     [record.run.target_kind.name(), " ", &record.storage_of(0)].concat()
 }

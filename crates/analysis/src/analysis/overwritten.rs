@@ -1,4 +1,4 @@
-//! How much of what a cell writes to was written before.
+//! How often a cell's region was written before.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
         .collect();
     let number = |name: &str| record.targets().position(|target| target == name);
     let mut steps = writing(record).peekable();
-    // By target: those that are written together share what their trials write, and are prepared one by one.
+    // By target: targets that are written together share the bytes of their trials, and are prepared one by one.
     let mut prepared: BTreeMap<usize, f64> = BTreeMap::new();
     let mut written: BTreeMap<&[usize], f64> = BTreeMap::new();
     let samples = record.samples.iter();

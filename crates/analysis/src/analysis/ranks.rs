@@ -25,7 +25,7 @@ pub struct CellRanks {
     pub start_skew_ns: u64,
     /// Each rank, in order.
     pub by_rank: Vec<RankThroughput>,
-    /// Each client, in the order of their first ranks; empty in files from before clients were stored.
+    /// Each client, in the order of their first ranks; empty for files that do not store clients.
     pub clients: Vec<ClientAnalysis>,
 }
 
@@ -42,7 +42,7 @@ pub struct ClientAnalysis {
     pub cell: CellAnalysis,
     /// Share of its ranks' range that its page cache held before each trial, as far as known.
     pub cached: Vec<f64>,
-    /// The block of each trial, with the times waited of the operation with more requests.
+    /// The block of each trial, with the waiting times of the operation with more requests.
     pub latencies: Vec<(u32, LatencySummary)>,
 }
 

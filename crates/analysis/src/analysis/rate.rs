@@ -8,8 +8,8 @@ use iolab_workload::trial::{Arrivals, TrialSpec};
 use super::{CellAnalysis, Latency, quantiles};
 use iolab_record::{Sample, ShownLatency};
 
-/// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
-/// requests those that happen to be due at the very end are a large share.
+/// Share of the requested rate, or of the requests due, from which a rate counts as held. If requests are few,
+/// those that happen to be due at the very end are a large share.
 pub const HELD_FROM: f64 = 0.98;
 /// Overload from which it is reported that trials are too short to show it.
 pub const OVERLOAD_TOLD: f64 = 0.03;
@@ -19,30 +19,31 @@ pub const OVERLOAD_TOLD: f64 = 0.03;
 pub struct CellRate {
     /// Requested rate, requests per second.
     pub rate_wanted: f64,
-    /// Requests per second submitted: median over the trials. Where the storage still worked on them when the schedule had long
-    /// ended, completed.
+    /// Requests per second submitted: median over the trials. Completed ones if the storage still worked on them
+    /// long after the schedule had ended.
     pub rate_achieved: f64,
     /// Most requests due but not submitted, over all trials.
     pub backlog_max: u64,
-    /// Most of them at the end of a trial, over all trials.
+    /// Most requests due but not submitted at the end of a trial, over all trials.
     pub backlog_end: u64,
     /// Number of trials that missed the rate.
     pub not_held: usize,
-    /// The share of requests beyond the capacity that trials of this length may hide: the time for which the storage still worked
-    /// after the schedule's end, over the schedule's length; median over the trials.
+    /// The share of requests beyond the capacity that trials of this length may hide. It is the time for which
+    /// the storage still worked after the schedule's end, divided by the schedule's length; median over the
+    /// trials.
     pub hidden: f64,
     /// Length of the schedule, ns: median over the trials.
     pub span_ns: f64,
-    /// Each trial's.
+    /// Schedule of each trial.
     schedules: Vec<Schedule>,
     /// Service time (completion minus submission) of the requests whose latency is shown.
     pub service: Option<Latency>,
-    /// Submission minus intended start, of the same requests.
+    /// Submission minus intended start, of the requests whose latency is shown.
     pub lateness: Option<Latency>,
 }
 
 impl CellRate {
-    /// From the trials of one cell; `None` in the closed loop.
+    /// Rate over the trials of one cell; `None` in the closed loop.
     pub(super) fn of(trials: &[&Sample], spec: &TrialSpec, timed: ShownLatency) -> Option<Self> {
         let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
         let achieved: Vec<f64> = reports.iter().map(|p| p.rate_achieved).collect();
@@ -78,19 +79,19 @@ struct Schedule {
     drain_ns: f64,
     /// Completed requests per second, until the last completion.
     completed: f64,
-    /// By how much chance may make a trial's rate exceed the one asked for, as a share: two standard deviations.
+    /// Share by which chance may raise a trial's rate above the requested one: two standard deviations.
     chance: f64,
     /// Whether the requests due were made in time.
     held: bool,
 }
 
 impl Schedule {
-    /// `None` in the closed loop.
+    /// Schedule of a trial; `None` in the closed loop.
     fn of(sample: &Sample, spec: &TrialSpec) -> Option<Self> {
         let report = sample.rate_report?;
         let (made, left) = (sample.requests(), report.backlog_end);
         let is_made = is_held(made, left, spec.workers());
-        // What was due at the end was made up for, unless it was too much.
+        // Requests due at the end were made up for, unless there were too many.
         let in_time = if is_made {
             made.saturating_sub(left)
         } else {
@@ -115,7 +116,7 @@ impl Schedule {
         })
     }
 
-    /// The storage worked longer by at most this share because the rate was beyond its capacity.
+    /// Upper bound on the share of requests beyond the capacity: the storage worked longer by this share.
     fn hidden(&self) -> f64 {
         match self.span_ns > 0.0 {
             true => self.drain_ns / self.span_ns,
@@ -123,15 +124,15 @@ impl Schedule {
         }
     }
 
-    /// Whether the storage worked longer than its latency, a rate that counts as held, and chance explain.
+    /// Whether the storage worked longer than explained by its latency, a rate that counts as held, and chance.
     fn outlasts(&self, latency_ns: f64) -> bool {
         self.drain_ns > latency_ns + (1.0 - HELD_FROM).max(self.chance) * self.span_ns
     }
 }
 
-/// Finds rates that only seem to be held: free slots took all requests in time, and the storage completed them long after the
-/// schedule's end. The latency of a storage that is not loaded is the service time at the lowest rate that differs in nothing else.
-/// A single trial may end with a slow request: most trials of a cell decide.
+/// Finds rates that only seem to be held: free slots took all requests in time, and the storage completed them
+/// long after the schedule's end. The unloaded latency is the service time at the lowest rate that differs in
+/// nothing else. A single trial may end with a slow request, so most trials of a cell decide.
 pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
     let others = |cell: &CellAnalysis| -> Vec<String> {
         let levels = factors.iter().zip(&cell.cell.levels);

@@ -14,7 +14,7 @@ pub struct CellServed {
     pub device_fraction: Option<f64>,
     /// The most frequent reason.
     pub reason: String,
-    /// Whether it is known of several groups together only, and this is one of them.
+    /// Whether this is one of several groups, and the origin is known only for all together.
     pub is_shared: bool,
 }
 

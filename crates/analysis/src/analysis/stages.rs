@@ -51,7 +51,7 @@ impl Timed {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Requests, Self::Syncs];
 
-    /// The parts of its time, in the order in which it passes them where there is one.
+    /// Stages of its time, in the order in which it passes them if there is one.
     pub fn parts(self) -> &'static [Stage] {
         match self {
             Self::Requests => &Stage::PASSED,
@@ -63,20 +63,20 @@ impl Timed {
 /// A stage over the trials of a cell.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StageNumbers {
-    /// Medians over the trials of the mean, the median and the 99th percentile, ns.
+    /// Median over the trials of the mean, ns.
     pub mean_ns: f64,
-    /// The median.
+    /// Median over the trials of the median, ns.
     pub p50_ns: f64,
-    /// The 99th percentile.
+    /// Median over the trials of the 99th percentile, ns.
     pub p99_ns: f64,
-    /// Its share of the mean time of a request, or of a sync, by trial.
+    /// Share of the mean time of a request, or of a sync, by trial.
     pub shares: Vec<f64>,
-    /// Its share of the mean time of the slowest 1 % of them, by trial.
+    /// Share of the mean time of the slowest 1 % of the requests or syncs, by trial.
     pub tail_shares: Vec<f64>,
 }
 
 impl StageNumbers {
-    /// The median over the trials of its share of the mean.
+    /// Median over the trials of the stage's share of the mean time.
     pub fn share(&self) -> Option<f64> {
         median(&self.shares)
     }
@@ -92,7 +92,7 @@ impl StageNumbers {
         mean(&self.tail_shares)
     }
 
-    /// The median over the trials of its share of the slowest ones.
+    /// Median over the trials of the stage's share of the slowest requests.
     pub fn tail_share(&self) -> Option<f64> {
         median(&self.tail_shares)
     }
@@ -140,7 +140,8 @@ impl CellStages {
         })
     }
 
-    /// Median over the trials of their mean time, all stages together, ns: the medians of the stages do not add up to it.
+    /// Median over the trials of their mean time over all stages, ns. The medians of the stages do not add up to
+    /// it.
     pub fn mean_ns(&self, timed: Timed) -> Option<f64> {
         match timed {
             Timed::Requests => self.request_ns,
@@ -148,7 +149,7 @@ impl CellStages {
         }
     }
 
-    /// Fewest of them in a trial whose stages are known.
+    /// Fewest requests, or syncs, of a trial whose stages are known.
     pub fn least(&self, timed: Timed) -> u64 {
         match timed {
             Timed::Requests => self.requests_min,
@@ -156,7 +157,8 @@ impl CellStages {
         }
     }
 
-    /// The share of a request's mean time that the host takes: all but the device; the median over the trials.
+    /// Median over the trials of the share of a request's mean time that the host takes: all stages but the
+    /// device.
     pub fn host_share(&self) -> Option<f64> {
         // Layers belong to this machine, and their time is known only together with the disks' time.
         if self.carried_by == CarriedBy::Layers {

@@ -28,7 +28,7 @@ pub struct StandardFollowed {
 }
 
 impl StandardFollowed {
-    /// The test that an experiment follows, and what is known to deviate from it; `None` where it follows none.
+    /// The test that an experiment follows, with its known deviations; `None` if it follows none.
     pub fn of(experiment: &Experiment, cells: &[&CellSpec], target: TargetFacts) -> Option<Self> {
         experiment.standard.map(|test| Self {
             test,
@@ -36,7 +36,7 @@ impl StandardFollowed {
         })
     }
 
-    /// The test that a run followed, whose rounds came to this.
+    /// The test that a run followed, with deviations that its rounds show.
     pub(super) fn of_run(
         record: &RunRecord,
         experiment: &Experiment,
@@ -73,14 +73,14 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     let write_cache = record.environment.get(&KEYS.device_write_cache);
     let passes = record.preparation.iter();
     let passes = passes.filter(|step| step.kind == PreparationKind::Sequential);
-    // Of each target the last one: a resumed run prepares its targets again.
+    // The last preparation of each target counts: a resumed run prepares its targets again.
     let all_took = |kind: PreparationKind| {
         let steps = record.preparation.iter();
         let steps = steps.filter(|step| step.kind == kind);
         let last: BTreeMap<_, bool> = steps.map(|step| (&step.target, step.ok)).collect();
         (!last.is_empty()).then(|| last.into_values().all(|ok| ok))
     };
-    // Of a device all of it counts, whatever part of it the run was given.
+    // The whole device counts, whatever part of it the run was given.
     let of_disk = record.environment.get(&KEYS.device_bytes);
     let of_disk = of_disk.filter(|_| medium == Medium::Device);
     let bytes = of_disk.unwrap_or(record.run.target_bytes);

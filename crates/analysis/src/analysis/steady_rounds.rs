@@ -17,16 +17,16 @@ use super::overwritten;
 pub struct SteadyAnalysis {
     /// The requested rounds: their kind, window and limits.
     pub asked: SteadyRounds,
-    /// Rounds that were completed; of cells in each that gets trials.
+    /// Number of completed rounds. A round of cells is complete if every cell that gets trials has one in it.
     pub rounds: usize,
-    /// How many of them are judged, the last ones: those since the targets were last prepared.
+    /// Number of judged rounds: those since the targets were last prepared.
     pub judged: usize,
     /// Result of the rounds.
     pub end: RoundsEnd,
     /// Reason why the rounds of cells ended; `None` for rounds of writes, whose number is fixed.
     pub ended_by: Option<EndedBy>,
-    /// How often what a cell that writes can reach was written before the last window, by the preparation and by the rounds since: the
-    /// least; `None` where no cell writes, and of rounds of writes.
+    /// How often the reachable range of a writing cell was written before the last window, by the preparation
+    /// and the rounds since; the least over the cells. `None` if no cell writes, and for rounds of writes.
     pub overwritten: Option<f64>,
     /// Series that are tracked over the rounds.
     pub tracked: Vec<Tracked>,
@@ -35,13 +35,13 @@ pub struct SteadyAnalysis {
 /// Result of rounds that were to become steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundsEnd {
-    /// The last window is steady in all that is tracked.
+    /// The last window is steady in all tracked series.
     Steady,
     /// The last window is not steady, and no rounds remain.
     NotSteady,
-    /// There are no more, and too few for a window.
+    /// No rounds remain, and they are too few for a window.
     TooFew,
-    /// There are no more, and what is tracked lacks values.
+    /// No rounds remain, and a tracked series lacks values.
     LacksValues,
     /// The run did not end by its rounds, so that no window was chosen.
     Unended,
@@ -50,7 +50,7 @@ pub enum RoundsEnd {
 /// A quantity over the rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tracked {
-    /// Whose it is.
+    /// Subject of the series.
     pub of: TrackedOf,
     /// Its value in each round, in the order of time: the response of a cell, or requests per second.
     pub values: Vec<f64>,
@@ -59,7 +59,8 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// The order by what is less steady: outside of the limits, then by the range; what is not judged comes first.
+    /// Ascending order of unsteadiness: series that are not judged, those within the limits, those outside; each
+    /// by range.
     pub fn by_unsteadiness(&self, other: &Self) -> Ordering {
         let key = |one: &Self| {
             let found = one.steadiness;
@@ -69,7 +70,7 @@ impl Tracked {
         own.0.cmp(&other.0).then(own.1.total_cmp(&other.1))
     }
 
-    /// Its values in the last window; all of them where there are fewer rounds.
+    /// Values in the last window; all values if there are fewer rounds.
     pub fn last_window(&self, asked: &SteadyRounds) -> &[f64] {
         let first = self.values.len().saturating_sub(asked.window as usize);
         &self.values[first..]
@@ -81,7 +82,7 @@ impl Tracked {
     }
 }
 
-/// Whose quantity is tracked.
+/// Subject of a tracked series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrackedOf {
     /// The response of the cell of this id.
@@ -100,7 +101,7 @@ pub fn limits(asked: &SteadyRounds) -> SteadyLimits {
 }
 
 impl SteadyAnalysis {
-    /// Whether the last window is steady in all that is tracked.
+    /// Whether the last window is steady in all tracked series.
     pub fn is_reached(&self) -> bool {
         self.end == RoundsEnd::Steady
     }
@@ -115,7 +116,7 @@ impl SteadyAnalysis {
         self.asked.round == Round::Cells
     }
 
-    /// The least steady of what is tracked: the widest range; `None` where no window is complete.
+    /// The least steady series, with the widest range; `None` if no window is complete.
     pub fn worst(&self) -> Option<&Tracked> {
         let judged = self.tracked.iter().filter(|one| one.steadiness.is_some());
         judged.max_by(|a, b| a.by_unsteadiness(b))
@@ -238,7 +239,7 @@ fn end_without_steady_state(judged: usize, tracked: &[Tracked], limits: SteadyLi
     }
 }
 
-/// The cells that get trials: a round is one of each.
+/// The cells that get trials; a round is one trial of each.
 fn open_cells(record: &RunRecord) -> BTreeSet<i64> {
     let events = record.events.iter();
     let gaps = events.filter(|event| event.kind == EventKind::Gap);
@@ -270,8 +271,8 @@ pub(super) fn since_prepared(
     (steps, trials)
 }
 
-/// How often what each of these cells that writes can reach was written since its target was prepared, by the preparation too, before the
-/// round `first`: the least.
+/// How often the reachable range of each of these writing cells was written before the round `first`, since its
+/// target was prepared and by the preparation; the least over the cells.
 fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f64> {
     let (steps, trials) = since_prepared(record);
     let target: BTreeMap<i64, Option<usize>> = record
@@ -301,7 +302,7 @@ fn of_writes(record: &RunRecord) -> Vec<(TrackedOf, Vec<f64>)> {
     let steps = record.preparation.iter();
     for step in steps.filter(|step| step.kind == PreparationKind::Round && step.ok) {
         let own = rounds.entry(step.target.as_deref()).or_default();
-        // A resumed run begins anew.
+        // A resumed run counts its rounds anew.
         if step.number <= 1 {
             own.clear();
         }

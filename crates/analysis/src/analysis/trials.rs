@@ -1,4 +1,4 @@
-//! The trials of a run, by what they are of, and the cells that are made of them.
+//! The trials of a run by cell and group, and the analyses made from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(super) struct Trials<'a> {
 impl<'a> Trials<'a> {
     pub(super) fn of(record: &'a RunRecord) -> Self {
         let mut all = Self::default();
-        // Failed ones are failures of their cell.
+        // Failed warm-ups count as failures of their cell.
         let is_warm_up = |sample: &Sample| sample.warmup && sample.ok;
         for sample in &record.samples {
             match is_warm_up(sample) {
@@ -128,10 +128,10 @@ fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
         && record.samples.iter().all(|sample| sample.cell != cell.id)
 }
 
-/// Marks the cells that only read from storage while its volatile cache may still hold what other cells left there: what is written out
-/// between trials is not left.
+/// Marks the cells that only read from storage while its volatile cache may still hold writes of other cells.
+/// Writes that are written out between trials do not count.
 pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnalysis]) {
-    // Of what memory or a file server served nothing is known to be left in a disk.
+    // Reads from memory or a file server do not involve the disk's cache.
     let is_elsewhere = |served: &ServedBy| {
         matches!(
             served,
@@ -148,7 +148,7 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
         cache.is_none_or(|state| state.trim() != "write through")
     };
     let own = record.samples.iter();
-    // A failed trial is none of a run file without these syncs: it ended before its own.
+    // A failed trial lacks this sync because it ended early, not because its run file has none.
     let unsynced = own.filter(|sample| sample.ok && sample.region.owed_sync_ns.is_none());
     let unsynced: Vec<&Sample> = unsynced.collect();
     let leaves_or_reads: BTreeSet<i64> = unsynced.iter().map(|sample| sample.cell).collect();
@@ -181,7 +181,7 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
     }
 }
 
-/// The first of these samples that wrote to each target, of these cells.
+/// The first sample of these cells that wrote to each target.
 fn first_writes<'a>(
     samples: &[&Sample],
     cells: &[&'a CellAnalysis],

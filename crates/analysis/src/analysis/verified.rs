@@ -18,9 +18,9 @@ pub struct CellVerified {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that may have come from the page cache instead of storage, where that is known.
+    /// Bytes that may have come from the page cache instead of storage, as far as known.
     pub cached_bytes: u64,
-    /// Number of trials of which that is not known.
+    /// Number of trials with an unknown number of such bytes.
     pub cache_unknown: u64,
     /// Number of faulty blocks, in the order of [`FaultKind::ALL`].
     #[serde(serialize_with = "by_kind")]
@@ -62,7 +62,7 @@ impl CellVerified {
         verified.reduce(|sum, one| sum.plus(&one))
     }
 
-    /// The sum of two.
+    /// The sum of two results.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         let faults = FaultKind::ALL.map(|kind| {

@@ -3,7 +3,7 @@
 use iolab_plan::experiment::Experiment;
 use iolab_record::{EndedBy, RunRecord, Sample};
 
-/// From this share of the budget on the time is worth telling.
+/// Share of the budget from which the time is reported.
 const SHARE: f64 = 0.1;
 
 /// Time that a run spent on writing out what trials had left in caches without a sync. Present only if it
@@ -16,7 +16,7 @@ pub struct WriteOut {
     pub trials_ns: u64,
     /// Whether the budget ended the repetition of a cell.
     pub cut_short: bool,
-    /// Whether the number of trials ended the run: no budget paid for either.
+    /// Whether the number of trials ended the run, so that no budget accounts for the time.
     pub is_unpaid: bool,
 }
 
@@ -33,7 +33,7 @@ impl WriteOut {
             true => 0.0,
             false => experiment.design.budget.as_nanos() as f64,
         };
-        // The trials that each cell gets may take more than the budget.
+        // The trials that each cell gets anyway may take longer than the budget.
         let paid = budget.max(trials_ns as f64);
         let most = paid * SHARE;
         let mut cells = record.cells.iter();

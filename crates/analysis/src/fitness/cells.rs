@@ -17,7 +17,7 @@ use crate::io_limit::ReachedLimit;
 pub struct LevelAnswer {
     /// The result before doubts.
     pub judged: Judged,
-    /// The doubts that turn yes or no into "cannot tell"; empty where it stands.
+    /// The doubts that turn yes or no into "cannot tell"; empty if the answer stands.
     pub turned_by: Vec<Doubt>,
 }
 
@@ -37,7 +37,7 @@ pub struct CellAnswer {
 /// The answers for every level in every cell of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdicts {
-    /// In the order of the cells; without unmeasured cells.
+    /// Answers in the order of the cells; without unmeasured cells.
     pub cells: Vec<CellAnswer>,
 }
 
@@ -57,7 +57,7 @@ impl LevelAnswer {
         self.reasoned().answer()
     }
 
-    /// The stalls that it does not exclude, of a yes.
+    /// Stalls that an answer of yes does not exclude; `None` for other answers.
     pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
         let stalls = self.judged.unseen_stalls();
         stalls.filter(|_| self.answer() == Answer::Yes)
@@ -103,7 +103,7 @@ impl CellAnswer {
         (level.answer() == Answer::No).then_some(self.doubts.limit)?
     }
 
-    /// The doubts to report: those that change an answer, and, where a level is open anyway, those that could.
+    /// The doubts to report: those that change an answer, and those that could if a level is open anyway.
     pub fn reasons(&self) -> Vec<&Doubt> {
         let mut open = self.levels.iter().map(|level| level.judged.answer);
         let of_open = match open.any(|answer| answer == Answer::CannotTell) {

@@ -24,8 +24,8 @@ const CHANGE: Lasting = Lasting {
     alpha: 0.01,
 };
 
-/// This many trials suffice for a level of its own: a cache or a credit that lasted for a minute is used up, however long the
-/// load continues.
+/// Number of trials that always suffice for a level of their own. A cache or a credit that lasted for a minute
+/// is used up, however long the load continues.
 const LEVEL_MAX: usize = 60;
 
 /// The measured trials of a cell in the order of time, with their times.
@@ -41,7 +41,8 @@ struct Trial<'a> {
     times: Times,
 }
 
-/// The frequency of each time in a trial, by operation and kind of time; ns ascending. Much smaller than the histograms.
+/// The frequency of each time in a trial, by operation and kind of time; ns ascending. Takes much less memory
+/// than histograms.
 pub type Times = Vec<(LatencyOf, Vec<(u64, u64)>)>;
 
 impl<'a> Evidence<'a> {
@@ -69,7 +70,7 @@ impl<'a> Evidence<'a> {
         Ok(cells.collect())
     }
 
-    /// From these trials, in the order of time; `seed` is for resampling.
+    /// Evidence of these trials, in the order of time; `seed` is for resampling.
     pub(crate) fn of_trials(trials: &'a [(Sample, Times)], seed: u64) -> Self {
         let trials = trials.iter().map(|(sample, times)| Trial {
             sample,
@@ -103,7 +104,7 @@ impl<'a> Evidence<'a> {
         self.trials.iter().map(|trial| (trial.sample, &trial.times))
     }
 
-    /// Without some trials, given by the ids of their samples.
+    /// The evidence without some trials, given by the ids of their samples.
     #[must_use]
     pub fn without(&self, samples: &BTreeSet<i64>) -> Self {
         let trials = self.trials.iter();
@@ -234,7 +235,7 @@ impl Trial<'_> {
     }
 }
 
-/// Whether a single trial meets all levels, before doubts. One without requests meets none.
+/// Whether a single trial meets all levels, before doubts. A trial without requests meets none.
 pub fn keeps(levels: &[ServiceLevel], sample: &Sample, times: Times) -> bool {
     let trial = Trial { sample, times };
     levels
@@ -250,7 +251,8 @@ fn is_within(level: &ServiceLevel, value: f64) -> bool {
     }
 }
 
-/// Judges a level by the trials of a cell. Where the limited quantity changes permanently, the level must hold before and after.
+/// Judges a level by the trials of a cell. If the limited quantity changes permanently, the level must hold
+/// before and after.
 pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
     let counts: Vec<Vec<(f64, u64)>> = evidence
         .trials
@@ -284,7 +286,7 @@ pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
         _ => {
             let worst = parts.into_iter().max_by_key(|part| severity(part.answer));
             match worst {
-                // Reports all trials together where every part holds, otherwise the part that does not.
+                // Reports all trials together if every part holds, otherwise the part that does not.
                 Some(part) if part.answer != Answer::Yes => part,
                 _ => all,
             }

@@ -27,7 +27,7 @@ pub struct Judged {
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end; also `None` with too few requests for one.
+    /// Upper end of the interval; also `None` with too few requests for one.
     pub high: Option<f64>,
     /// Number of requests.
     pub requests: u64,
@@ -37,7 +37,7 @@ pub struct Judged {
     pub missed: usize,
     /// Whether the level holds, before doubts.
     pub answer: Answer,
-    /// Why that is unknown; `None` where it is known.
+    /// Reason why the answer is unknown; `None` if it is known.
     pub open: Option<Open>,
     /// The last lasting change over the trials.
     pub change: Option<Change>,
@@ -74,13 +74,14 @@ impl Judged {
         }
     }
 
-    /// Whether the value is the level itself, as far as that matters: its whole interval lies within [`MARGIN`](super::MARGIN) of the level, so
-    /// that further trials do not decide it.
+    /// Whether the value equals the level, as far as that matters: its whole interval lies within
+    /// [`MARGIN`](super::MARGIN) of the level, so that more trials do not decide it.
     pub fn is_at_level(&self) -> bool {
         self.open == Some(Open::WithinMargin)
     }
 
-    /// The stalls that an answer of yes does not exclude; `None` where so few of them cannot make the level fail, however long they are.
+    /// The stalls that an answer of yes does not exclude; `None` if stalls that rare cannot make the level fail,
+    /// however long they are.
     pub(super) fn unseen_stalls(&self) -> Option<UnseenStalls> {
         let (missed, trials) = (self.missed, self.trials);
         let (_, share) = share_bounds(missed as f64, trials as f64, 1.0 - CONFIDENCE)?;
@@ -102,12 +103,12 @@ impl Judged {
     }
 }
 
-/// Why the answer to a level is unknown, before doubts.
+/// Reason why the answer to a level is unknown, before doubts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
     /// No request of the limited kind was measured.
     NoRequest,
-    /// Fewer trials than an interval takes.
+    /// Fewer trials than an interval needs.
     FewTrials {
         /// Number of trials.
         trials: usize,
@@ -118,10 +119,10 @@ pub enum Open {
     FewRequests {
         /// Number of requests.
         requests: u64,
-        /// Number of trials that they are from.
+        /// Number of trials with these requests.
         trials: usize,
     },
-    /// All are below the level, but too few to bound the longest time.
+    /// All requests are below the level, but too few to bound the longest time.
     FewForMaximum {
         /// Number of requests.
         requests: u64,

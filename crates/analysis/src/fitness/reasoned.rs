@@ -1,20 +1,20 @@
-//! Answers that cannot lose their reasons.
+//! Answers that always carry their reasons.
 
 use super::{Answer, Open};
 use crate::doubt::ReasonKind;
 
-/// An answer; of "cannot tell" with its reasons, at least one.
+/// An answer; "cannot tell" has at least one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReasonedAnswer {
     /// Shown to hold.
     Yes,
     /// Shown not to hold.
     No,
-    /// Neither is shown, for these reasons, each of them once.
+    /// Neither is shown, for these distinct reasons.
     CannotTell(Vec<WhyOpen>),
 }
 
-/// Why an answer is "cannot tell".
+/// Reason why an answer is "cannot tell".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyOpen {
     /// The run has not measured its whole plan.
@@ -29,9 +29,9 @@ pub enum WhyOpen {
     NoRateFails,
     /// A rate is shown to fail, and a higher one to hold.
     RatesContradict,
-    /// The measurements do not show it, before doubts.
+    /// The measurements, before doubts, do not show an answer.
     NotShown(Open),
-    /// A doubt could reverse what they show.
+    /// A doubt could reverse the answer of the measurements.
     Doubted(ReasonKind),
 }
 
@@ -45,7 +45,7 @@ impl ReasonedAnswer {
         }
     }
 
-    /// The combined answer: no if any is no, otherwise "cannot tell" if any is, for the reasons of all of these.
+    /// The combined answer: no if any is no, otherwise "cannot tell" if any is, with all reasons.
     pub fn merge(answers: impl IntoIterator<Item = Self>) -> Self {
         let nothing = Self::CannotTell(vec![WhyOpen::NoTrial]);
         answers.into_iter().reduce(Self::and).unwrap_or(nothing)

@@ -6,11 +6,11 @@ use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX};
 use super::Answer;
 use super::judged::{Judged, Open};
 
-/// Within this distance of its bound, a level is undecided, since another day may differ as much. The same as the smallest change
-/// that matters in a comparison.
+/// Distance from its bound within which a level is undecided, as a share, since another day may differ as much.
+/// Equal to the smallest change that matters in a comparison.
 pub const MARGIN: f64 = 0.05;
 
-/// The answer; where it is unknown, with the reason.
+/// The answer, with the reason if it is unknown.
 pub(super) fn verdict(judged: &Judged) -> (Answer, Option<Open>) {
     let level = &judged.level;
     let limit = level.limit();

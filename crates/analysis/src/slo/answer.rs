@@ -22,7 +22,7 @@ pub struct RateAnswer {
     pub rate: u64,
     /// The answers for the levels.
     pub found: CellAnswer,
-    /// Whether all levels hold, before doubts, by its trials and those at rates not far below together.
+    /// Whether all levels hold, before doubts, by the trials at this rate and at rates not far below together.
     pub with_lower: Answer,
 }
 
@@ -37,12 +37,12 @@ pub struct SearchAnswer {
     pub levels: ServiceLevels,
     /// The limit from all trials: the rate at which half of the trials meet the levels.
     pub limit: RateLimit,
-    /// The highest rate at which all levels are shown to hold, like a rate that a user names; preferably one without a doubt that
-    /// changes that.
+    /// The highest rate at which all levels are shown to hold, judged like a rate that a user names. Prefers
+    /// rates without a doubt that changes the answer.
     pub holds: Option<RateAnswer>,
     /// The lowest higher rate at which a level is shown to fail.
     pub fails: Option<RateAnswer>,
-    /// The levels that most trials missed, which determine the limit; several where they were missed equally often.
+    /// The levels that most trials missed, which determine the limit; several on a tie.
     pub binding: Vec<ServiceLevel>,
     /// Shortest and longest trial; `None` without trials.
     pub times: Option<(Duration, Duration)>,
@@ -61,12 +61,12 @@ impl RateAnswer {
         self.found.answer() != Answer::CannotTell
     }
 
-    /// The answer before doubts: that levels hold the rates below have to show too.
+    /// The answer before doubts. A yes needs the trials at lower rates too.
     fn measured(&self) -> Answer {
         with_lower_rates(self.found.measured(), || self.with_lower)
     }
 
-    /// Whether its own trials keep the levels, and those at rates not far below miss them.
+    /// Whether the trials at this rate keep the levels, and those at rates not far below miss them.
     fn is_contradicted(&self) -> bool {
         self.found.measured() == Answer::Yes && self.with_lower == Answer::No
     }
@@ -157,8 +157,9 @@ impl SearchAnswer {
         })
     }
 
-    /// The limit with its interval, where it lies between the rates that hold and fail. These count the requests of all trials: where few
-    /// are late, most trials keep levels at rates at which these fail.
+    /// The limit with its interval, if it lies between the rates that hold and fail. The limit counts trials,
+    /// and these rates count requests: if few requests are late, most trials may keep levels at a rate that
+    /// fails.
     pub fn limit_between(&self) -> Option<(f64, u64, u64)> {
         let (low, high) = self.limit.holds.zip(self.limit.fails)?;
         let estimate = self.limit.estimate?;
@@ -168,7 +169,7 @@ impl SearchAnswer {
         is_between.then_some((estimate, low, high))
     }
 
-    /// The answer: yes where both ends are shown; otherwise with the reasons.
+    /// The answer: yes if both ends are shown; otherwise with the reasons.
     pub fn reasoned(&self) -> ReasonedAnswer {
         let open = |why| ReasonedAnswer::CannotTell(vec![why]);
         let of_end = |end: &Option<RateAnswer>, none| match end {
@@ -187,7 +188,7 @@ impl SearchAnswer {
         ReasonedAnswer::merge(ends.into_iter().chain(contradicts).chain(doubts))
     }
 
-    /// The answer: yes where both ends are shown.
+    /// The answer: yes if both ends are shown.
     pub fn answer(&self) -> Answer {
         self.reasoned().answer()
     }
@@ -256,7 +257,7 @@ fn is_out_of_order(rates: &[RateAnswer]) -> bool {
         .is_some_and(|(fails, holds)| fails.rate < holds.rate)
 }
 
-/// The highest rate that holds below all that fail; preferably without a doubt.
+/// The highest rate that holds below all that fail; prefers rates without a doubt.
 fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
     let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
     let fails = rates.iter().find(is(Answer::No)).map(|rate| rate.rate);
@@ -268,7 +269,7 @@ fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
         .or_else(|| holds.next_back())
 }
 
-/// The lowest rate that fails, above [`last_that_holds`]; preferably without a doubt.
+/// The lowest rate that fails, above [`last_that_holds`]; prefers rates without a doubt.
 fn first_that_fails(rates: &[RateAnswer]) -> Option<&RateAnswer> {
     let fails = rates.iter();
     let mut fails = fails.filter(|rate| rate.measured() == Answer::No);

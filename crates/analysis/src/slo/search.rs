@@ -51,14 +51,14 @@ pub struct RatePoint {
 pub struct RateLimit {
     /// Lower end; `None` where the limit may be below every visited rate.
     pub holds: Option<u64>,
-    /// Upper end; `None` where it may be above.
+    /// Upper end; `None` if the limit may be above every visited rate.
     pub fails: Option<u64>,
     /// The estimate; `None` where an end is missing.
     pub estimate: Option<f64>,
     /// The results at each rate, in ascending order.
     pub points: Vec<RatePoint>,
-    /// Whether the trials show that some rate fails and a higher one holds: the target changed during the search, or it fails at times at
-    /// any rate.
+    /// Whether the trials show that some rate fails and a higher one holds. Then the target changed during the
+    /// search, or fails at times at any rate.
     pub contradicts: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Search {
     next: Vec<i32>,
     seed: u64,
     rounds: u32,
-    /// The positions for the confirmation that levels hold, and that they fail.
+    /// Grid positions at which to confirm that the levels hold, and that they fail.
     confirms: Option<(Option<i32>, Option<i32>)>,
 }
 
@@ -174,7 +174,8 @@ impl Search {
         ceiling(high) <= floor(low) + 1
     }
 
-    /// An exact binomial test of one half over the trials at this position and all higher, or all lower ones.
+    /// Whether the levels hold at this position, by an exact binomial test of one half over its own trials;
+    /// `None` if undecided.
     fn shown(&self, place: i32) -> Option<bool> {
         let (kept, trials) = self.visits[&place];
         let (low, high) = share_bounds(f64::from(kept), f64::from(trials), ALPHA)?;
@@ -195,9 +196,9 @@ impl Search {
         (fails < holds).then_some((fails, holds))
     }
 
-    /// The rate of the next trial to confirm that the levels hold, then that they fail, where `shown` does not yet say so: first
-    /// the ends of the interval at the time of the first call, then rates farther out. `None` when both are confirmed, or cannot
-    /// be.
+    /// The rate of the next trial to confirm that the levels hold, then that they fail. Tries the ends of the
+    /// interval at the time of the first call, then rates farther out, as long as `shown` does not decide.
+    /// `None` if both are confirmed, or cannot be.
     pub fn confirm(&mut self, shown: &dyn Fn(u64) -> Shown) -> Option<u64> {
         let (holds, fails) = match self.confirms {
             Some(ends) => ends,

@@ -30,7 +30,7 @@ pub struct Shown {
 }
 
 impl Visits {
-    /// Without trials, for these levels and the seed of the run.
+    /// No trials yet; for these levels and the seed of the run.
     pub fn new(levels: &ServiceLevels, seed: u64) -> Self {
         Self {
             levels: levels.clone(),
@@ -39,7 +39,8 @@ impl Visits {
         }
     }
 
-    /// From the trials of a run. Calls `visited` for each in the order of time, with its rate and whether it met all levels.
+    /// The trials of a run. Calls `visited` for each in the order of time, with its rate and whether it met all
+    /// levels.
     ///
     /// # Errors
     ///
@@ -73,8 +74,8 @@ impl Visits {
         kept
     }
 
-    /// The result of the trials at a rate. They show that levels hold only where the trials at rates not far below do not speak against it:
-    /// of many rates, one keeps levels by chance that are missed at times at any.
+    /// The result of the trials at a rate. Levels hold only if the trials at rates not far below agree: among
+    /// many rates, one keeps by chance a level that is missed at times at any rate.
     pub fn shown(&self, rate: u64) -> Shown {
         let trials = self.by_rate.get(&rate).map_or(&[][..], Vec::as_slice);
         let own = Evidence::of_trials(trials, self.seed);
@@ -92,7 +93,7 @@ impl Visits {
     }
 }
 
-/// The answer of the trials at a rate, where one of them together with those at lower rates has to be yes too.
+/// The answer of the trials at a rate. A yes also needs a yes of these and the trials at lower rates together.
 pub(super) fn with_lower_rates(own: Answer, together: impl FnOnce() -> Answer) -> Answer {
     match own {
         Answer::Yes if together() != Answer::Yes => Answer::CannotTell,
@@ -100,7 +101,7 @@ pub(super) fn with_lower_rates(own: Answer, together: impl FnOnce() -> Answer) -
     }
 }
 
-/// The lowest rate whose trials count for this one too.
+/// The lowest rate whose trials count as evidence for `rate`.
 pub(super) fn lowest_near(rate: u64) -> u64 {
     rate / BELOW + 1
 }

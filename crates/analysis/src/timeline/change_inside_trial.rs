@@ -1,5 +1,5 @@
-//! A change of the level for good that a run of few long trials holds inside one of them: the course of that trial shows the change,
-//! and the trials before and after it show that it is none that each trial runs into.
+//! A permanent change that lies inside one of few long trials. The course of that trial shows the change, and
+//! the trials before and after it show that it does not happen in each trial.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,13 +19,13 @@ struct Inside<'a> {
     /// The trials of the cell in the order of time, warm-ups included, and the place of the one that changes.
     trials: &'a [Course<'a>],
     place: usize,
-    /// Number of its first interval after the change.
+    /// Index of its first interval after the change.
     change: usize,
     before_mb_s: f64,
     after_mb_s: f64,
 }
 
-/// The greatest change for good that lies inside a measured trial of one of these cells.
+/// The greatest permanent change that lies inside a measured trial of one of these cells.
 pub(super) fn inside_trials(
     record: &RunRecord,
     access: Access,
@@ -45,7 +45,7 @@ pub(super) fn inside_trials(
     greatest.shift(record, access, is_disturbed)
 }
 
-/// The trials of these cells of which the course is known, cell by cell.
+/// The trials of these cells whose course is known, cell by cell.
 fn courses(record: &RunRecord, access: Access) -> BTreeMap<i64, Vec<Course<'_>>> {
     let series = record.series.iter();
     let by_sample: HashMap<i64, &[Interval]> = series
@@ -73,7 +73,7 @@ fn inside<'a>(
     let (_, intervals) = trials[place];
     let size = group_size(intervals.len(), VALUES_MAX);
     let rates = rates(intervals, size);
-    // Where nothing at all was done the logarithm has no value; a hundredth of the median says as much.
+    // The logarithm of no throughput is undefined; a hundredth of the median stands for it.
     let least = 0.01 * median(&rates)?;
     let values: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
     let changes = lasting_shifts(&values, &lasting(values.len(), tested))?;
@@ -90,13 +90,14 @@ fn inside<'a>(
 }
 
 impl Inside<'_> {
-    /// The logarithm of the factor, without its sign.
+    /// The absolute logarithm of the factor.
     fn size(&self) -> f64 {
         (self.after_mb_s / self.before_mb_s).ln().abs()
     }
 
-    /// Whether all trials before are at the level before, and all after it at the level after it: at their ends where each would run
-    /// into the change, at their beginnings where each would begin anew. One trial alone shows neither.
+    /// Whether all trials before are at the level before, and all later ones at the level after. Compares their
+    /// ends if each trial would run into the change, and their beginnings if each would begin anew. One trial
+    /// alone shows neither.
     fn is_for_good(&self) -> bool {
         let is_at = |part: &[Interval], level: f64| {
             let own = median(&rates(part, 1));
@@ -131,7 +132,7 @@ impl Inside<'_> {
         let before_ns = with(offset_ns, &self.trials[..self.place]);
         let rest_ns = sample.elapsed_ns.saturating_sub(offset_ns);
         let after_ns = with(rest_ns, &self.trials[self.place + 1..]);
-        // The trial has both levels. It counts at the lower one, which a disturbance of it may have made.
+        // A trial with both levels counts at the lower one, which a disturbance of it may have made.
         let (before, after) = match self.after_mb_s < self.before_mb_s {
             true => self.trials.split_at(self.place),
             false => self.trials.split_at(self.place + 1),

@@ -9,7 +9,7 @@ use super::run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, V
 use super::{Moment, VALUES_MIN, group_size, lasting, moments};
 use iolab_record::{RunRecord, Sample};
 
-/// Rounds of the median polish; more change nothing where blocks are complete.
+/// Rounds of the median polish; more rounds change nothing if blocks are complete.
 const POLISHES: usize = 3;
 
 /// A trial of a cell.
@@ -18,15 +18,16 @@ struct Trial<'a> {
     cell: i64,
     block: u32,
     throughput: f64,
-    /// The logarithm of its throughput over what is usual in its cell.
+    /// The logarithm of its throughput relative to the usual one of its cell.
     value: f64,
 }
 
-/// The lasting changes of the throughput: of cells that write, then of those that only read, each in the order of time.
+/// The lasting changes of the throughput: for cells that write, then for those that only read, each in the order
+/// of time.
 ///
-/// The value of a trial is the logarithm of its throughput over what is usual in its cell, so that the cells can be
-/// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written. Where trials are too few or
-/// too long to tell levels by, the course inside them is looked at (`change_inside_trial.rs`).
+/// The value of a trial is the logarithm of its throughput relative to the usual one of its cell, so that all
+/// cells form one series. Warm-ups are left out, but what they wrote counts as written. If trials are too few or
+/// too long to show levels, the course inside them is searched (`change_inside_trial.rs`).
 pub fn over_run(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {
@@ -87,8 +88,9 @@ fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
     trials
 }
 
-/// Takes from each trial what is usual in its cell: Tukey's median polish over cells and blocks. The median of a cell would not do:
-/// where the level changes half way, it lies at the one level in some cells and at the other in the rest.
+/// Subtracts from each trial what is usual in its cell, by Tukey's median polish over cells and blocks. The
+/// median of a cell would not do: if the level changes half way, it lies at one level in some cells and at the
+/// other in the rest.
 fn centre(trials: &mut [Trial<'_>]) {
     let mut of_blocks: BTreeMap<u32, f64> = BTreeMap::new();
     let mut of_cells = BTreeMap::new();
@@ -123,8 +125,8 @@ fn medians<K: Ord>(
         .collect()
 }
 
-/// The number of consecutive trials that always reach into three blocks: trials of one block share its conditions, so that two
-/// blocks are too few for a level. 1 where a block has one trial.
+/// The number of consecutive trials that always span three blocks, or 1 if a block has one trial. Trials of one
+/// block share its conditions, so that two blocks are too few for a level.
 fn three_blocks(trials: &[Trial<'_>]) -> usize {
     let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
     for trial in trials {
@@ -181,8 +183,8 @@ fn shift(
     })
 }
 
-/// The position of the change: in the last trial before it or the first one after it, where the sum of squares about the two
-/// levels is least.
+/// The position of the change: in the last trial before it or the first one after it, at the least sum of
+/// squares about the two levels.
 fn place<'a>(
     before: &[Trial<'_>],
     after: &[Trial<'_>],
@@ -198,7 +200,7 @@ fn place<'a>(
                 .iter()
                 .find(|trial| trial.sample.id == moment.sample)?;
             let centre = trial.throughput.ln() - trial.value;
-            // The logarithm of zero is undefined; a hundredth of the trial's throughput serves as well.
+            // The logarithm of zero is undefined; a hundredth of the trial's throughput stands for it.
             let throughput = moment.throughput_mb_s().max(0.01 * trial.throughput);
             Some((moment, throughput.ln() - centre))
         })

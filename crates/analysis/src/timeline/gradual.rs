@@ -8,7 +8,7 @@ use super::FACTOR_MIN;
 
 /// Parts of a trial that are compared.
 const PARTS: usize = 10;
-/// Fewest values: of fewer, tenths of values that depend on each other differ too often.
+/// Fewest values: with fewer, tenths of dependent values differ too often.
 const VALUES_MIN: usize = 100;
 /// Level of the test for a trend of the tenths, over all trials of a run.
 const ALPHA: f64 = 0.001;

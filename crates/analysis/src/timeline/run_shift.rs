@@ -9,7 +9,7 @@ use iolab_record::{Cell, RunRecord, Sample};
 use super::is_free;
 use crate::disturbance::slept_ns;
 
-/// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
+/// Most values that are searched, as the cost grows with their square. Neighbours of more trials are merged.
 pub(super) const VALUES_MAX: usize = 1000;
 
 /// A change of the level of throughput during a run.
@@ -17,21 +17,21 @@ pub(super) const VALUES_MAX: usize = 1000;
 pub struct RunShift {
     /// The cells concerned.
     pub of: Access,
-    /// Bytes that the trials had written before, or read, for cells that only read.
+    /// Bytes that the trials had written before the change, or read, for cells that only read.
     pub moved_bytes: u64,
-    /// Sum of the timed spans before, ns.
+    /// Sum of the timed spans before the change, ns.
     pub after_ns: u64,
     /// Throughput after over throughput before: the median over the cells with trials of both levels.
     pub factor: f64,
-    /// How many cells these are.
+    /// Number of cells with trials of both levels.
     pub cells: usize,
-    /// For how long each level was seen.
+    /// Number of trials, or time, of each level.
     pub levels: Levels,
-    /// Trials before it that were disturbed from outside, and all of them.
+    /// Trials before the change that were disturbed from outside, and all of them.
     pub disturbed_before: DisturbedTrials,
     /// Disturbed trials after the change, including the trial that holds it.
     pub disturbed_after: DisturbedTrials,
-    /// The cell with the highest throughput that has trials of both.
+    /// The cell with the highest throughput among those with trials of both levels.
     pub cell: i64,
     /// Its median before, MB/s.
     pub before_mb_s: f64,
@@ -39,14 +39,14 @@ pub struct RunShift {
     pub after_mb_s: f64,
 }
 
-/// How many of some trials were disturbed from outside.
+/// Number of disturbed trials, of all trials on one side of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DisturbedTrials {
     /// Number of disturbed trials.
     pub disturbed: usize,
     /// Disturbed trials during which the machine or iolab was suspended.
     pub suspended: usize,
-    /// All of them.
+    /// Number of all trials.
     pub all: usize,
 }
 
@@ -76,10 +76,10 @@ impl DisturbedTrials {
     }
 }
 
-/// Says of a trial whether others disturbed it.
+/// Predicate on trials that were disturbed from outside.
 pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 
-/// For how long the levels before and after a change over a run were seen.
+/// Duration of the levels before and after a change over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Levels {
@@ -90,11 +90,11 @@ pub enum Levels {
         /// After it.
         after: usize,
     },
-    /// In too few trials to tell levels by, one of which holds the change.
+    /// Too few trials to show levels; one of them holds the change.
     Time {
-        /// In the trials of the cell before it, ns.
+        /// Time before the change, in the trials of the cell, ns.
         before_ns: u64,
-        /// In the trials of the cell after it, ns.
+        /// Time after the change, in the trials of the cell, ns.
         after_ns: u64,
     },
 }
@@ -111,7 +111,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The cells that it is about, as far as their throughput is their own.
+    /// Cells of this kind whose throughput the storage decides.
     pub(super) fn cells(self, record: &RunRecord) -> BTreeSet<i64> {
         let is_of = |cell: &Cell| cell.trial().writes() == (self == Self::Writes);
         let own = record.cells.iter();

@@ -3,23 +3,24 @@
 
 use iolab_stats::{Lasting, lasting_shifts, median};
 
-/// Fewest values of the piece at whose end such a level is looked for.
+/// Fewest values of a piece whose ends are searched for such a level.
 const PIECE_MIN: usize = 100;
 /// Fewest values of such a level.
 const VALUES_MIN: usize = 2;
 /// Greatest length of such a level, as the inverse of its share of the piece.
 const PARTS: usize = 5;
-/// Values on either side of a change that are not looked at: the change takes that long.
+/// Values on either side of a change that are skipped, as the change takes that long.
 const BETWEEN: usize = 2;
-/// Values before and after these that are compared.
+/// Number of values before and after the skipped ones that are compared.
 const BESIDE: usize = 3;
-/// Least share of a change of level that lies between these: the rest of a decline is not a step.
+/// Least share of a change that happens between the compared values: the rest of a decline is not a step.
 const STEP_MIN: f64 = 0.5;
-/// Least factor between all of its values and nine tenths of the others of its piece.
+/// Least factor between all values of the level and nine tenths of the others of its piece.
 const APART_MIN: f64 = 2.0;
 
-/// The places at which the level of an only trial changes, each the index of the first value of a new level: the lasting shifts, and within
-/// the first and the last piece between these the longest beginning and the longest end that lie apart. The values are logarithms.
+/// The places at which the level of an only trial changes, as indices of the first value of a new level. These
+/// are the lasting shifts, and within the first and the last piece the longest beginning and the longest end
+/// that lie apart. Values are logarithms.
 pub(super) fn level_changes(values: &[f64], must: &Lasting) -> Option<Vec<usize>> {
     let mut places = lasting_shifts(values, must)?;
     let first = places.first().copied().unwrap_or(values.len());
@@ -44,7 +45,7 @@ pub(super) fn level_changes(values: &[f64], must: &Lasting) -> Option<Vec<usize>
     })
 }
 
-/// By how much the values after a place lie above those before it.
+/// Difference of the values after a place to those before it.
 fn step(values: &[f64], place: usize) -> Option<f64> {
     let before = place.saturating_sub(BETWEEN).max(1);
     let after = (place + BETWEEN).min(values.len() - 1);
@@ -52,7 +53,7 @@ fn step(values: &[f64], place: usize) -> Option<f64> {
     Some(median(&values[after..(after + BESIDE).min(values.len())])? - before)
 }
 
-/// The length of the longest beginning that lies apart from the rest.
+/// The length of the longest beginning whose values lie apart from the rest.
 fn apart(piece: &[f64]) -> Option<usize> {
     let longest = piece.len() / PARTS;
     let far = APART_MIN.ln();
@@ -66,7 +67,7 @@ fn apart(piece: &[f64]) -> Option<usize> {
         sorted.sort_by(f64::total_cmp);
         (sorted[without], sorted[sorted.len() - 1 - without])
     };
-    // Of any beginning the first values lie apart from what the others have in the middle.
+    // Quick check: the first values of any such beginning lie outside the middle range of the piece.
     let middle = || range(piece, piece.len() / 10 + longest);
     if piece.len() < PIECE_MIN || !lies_apart(&piece[..VALUES_MIN], middle()) {
         return None;
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn short_ends_of_a_trial_are_levels() {
-        // A credit that is used up, with one interval between both levels.
+        // An exhausted credit, with one interval between both levels.
         assert_eq!(
             changes(|at| [12.3, 7.6, 1.2][usize::from(at > 5) + usize::from(at > 6)]),
             [7]

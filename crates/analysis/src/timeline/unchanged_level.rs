@@ -1,7 +1,8 @@
-//! Trials from their beginning (`--soak`) without a step: those that keep their level, with the change of it that would have been found, and
-//! those that do not.
+//! Only trials from their beginning (`--soak`) without a step: those that keep their level, with the smallest
+//! detectable change, and those that do not.
 //!
-//! A change is added to the trial itself, so that its own scatter and dependence decide what is found: no model of them is needed.
+//! To find that change, changes are added to the trial itself, so that its own scatter and dependence decide: no
+//! model of them is needed.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use super::short_levels::level_changes;
 use super::{is_free, lasting};
 use iolab_record::RunRecord;
 
-/// Factors that are tried, the least first: a little above the smallest change that is reported.
+/// Factors that are tried, in ascending order, from a little above the smallest reported change.
 const FACTORS: [f64; 7] = [1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
 /// Quarters of the trial before the change that is added.
 const QUARTERS: [usize; 3] = [1, 2, 3];
@@ -27,11 +28,13 @@ const BEGAN_MIN: f64 = 1.5;
 pub struct Unchanged {
     /// The cell.
     pub cell: i64,
-    /// The least factor tried by which a rise, and a fall, is found wherever a quarter of the trial ends; `None` where 20 is not.
+    /// The least tried factor by which a rise, and a fall, is found at the end of any quarter of the trial;
+    /// `None` if 20 is not found.
     pub factor: Option<f64>,
-    /// The least factor tried by which a steady rise, and a steady fall, over the whole trial is found; `None` where 20 is not.
+    /// The least tried factor by which a steady rise, and a steady fall, over the whole trial is found; `None`
+    /// if 20 is not found.
     pub drift: Option<f64>,
-    /// Its first interval, where it lies apart from the rest.
+    /// Its first interval, if it lies apart from the rest.
     pub began: Option<Beginning>,
 }
 
@@ -44,8 +47,8 @@ pub struct Beginning {
     pub length_ns: u64,
 }
 
-/// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`: those that
-/// keep their level, and those that do not.
+/// The cells of a run without warm-ups that have one trial with a course, limited by the storage, and no
+/// detected change. First those that keep their level, then those that do not.
 pub(super) fn without_step(
     record: &RunRecord,
     changed: impl Fn(i64) -> bool,
@@ -82,7 +85,8 @@ pub(super) fn without_step(
     (kept.collect(), found)
 }
 
-/// The first of these logarithms over the median of those after the second, where it lies far outside of all of them.
+/// Difference of the first of these logarithms to the median of those after the second, if it lies far outside
+/// all of them.
 fn began(course: &[f64]) -> Option<f64> {
     let [first, _, rest @ ..] = course else {
         return None;
@@ -95,7 +99,7 @@ fn began(course: &[f64]) -> Option<f64> {
     (is_outside && rest.iter().all(is_apart)).then(|| (first - middle).exp())
 }
 
-/// The least factor that is found.
+/// The least factor of a step that is found.
 fn found_from(course: &[f64], tested: usize) -> Option<f64> {
     let is_found = |quarters: usize, by: f64| {
         let place = course.len() * quarters / 4;
@@ -114,7 +118,7 @@ fn found_from(course: &[f64], tested: usize) -> Option<f64> {
     FACTORS.into_iter().find(is_seen)
 }
 
-/// The least factor of a drift that is found, as one or as a step.
+/// The least factor of a drift that is found, as a drift or as a step.
 fn drift_found_from(course: &[f64], tested: usize) -> Option<f64> {
     let is_found = |by: f64| {
         let last = (course.len() - 1).max(1) as f64;
