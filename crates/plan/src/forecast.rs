@@ -1,4 +1,4 @@
-//! Forecast of a plan before anything is touched.
+//! Forecast of the trials, time and written bytes of a plan, before anything is touched.
 
 mod writing;
 

@@ -8,7 +8,7 @@ use iolab_workload::settings::Setting;
 
 /// The settings that name a program; an experiment has one of them.
 const NAMING: [&str; 2] = ["linkage", "command"];
-/// Settings that apply to a program: the file that it reads and where that lies, its buffer, the cache, its time limit.
+/// Other settings that apply to a program: the file that it reads and where that lies, its buffer, the cache, its time limit.
 const MEANT: [&str; 5] = ["region", "bs", "cache", "time", "target"];
 
 impl Experiment {

@@ -1,4 +1,4 @@
-//! One long trial of each cell, from its beginning on.
+//! `--soak`: the experiment with one long trial of each cell, without a warm-up.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Options of the command line as entries of a definition.
+//! Remedies of errors, rewritten from options of the command line to entries of a TOML definition.
 
 use iolab_workload::Error;
 use iolab_workload::settings::Setting;

@@ -1,4 +1,4 @@
-//! Inquiries of a fall: a shorter and a longer load of one cell.
+//! Tests of inquiries into a rate that falls under load: a short and a long trial of one cell are compared.
 
 use std::time::Duration;
 
