@@ -13,10 +13,14 @@ mod verdict;
 
 use std::fmt;
 
-use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
+use iolab_stats::holm;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::claim::{self, Estimate};
+use crate::claim::Estimate;
 use crate::doubt::{SideDoubt, SideDoubts};
+use crate::json;
+use crate::runs::RunName;
 
 pub use difference::{Difference, DiffersIn, SideValue};
 pub use matching::RunSide;
@@ -24,11 +28,11 @@ pub use peers::{PEER_MARGIN, with_peers};
 pub use verdict::{CellVerdict, Valueless, WhyUndecided};
 
 use iolab_plan::experiment::trials_to_compare;
-use iolab_record::TargetKind;
+use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::{CellServed, Response, SteadyAnalysis};
+use crate::analysis::{Response, SteadyAnalysis};
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -38,7 +42,8 @@ pub const ALPHA: f64 = 0.05;
 pub const POWER: f64 = 0.8;
 
 /// Which of two values is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Better {
     /// The higher: throughput, IOPS.
     Higher,
@@ -92,11 +97,13 @@ impl fmt::Display for HypothesisTest {
 }
 
 /// The parameters of a comparison.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Criteria {
     /// The smallest change that matters, a share: with 0.05, ratios from 1/1.05 to 1.05 are equivalent.
     pub margin: f64,
     /// The tests to report; p values of the first one are also adjusted.
+    #[serde(serialize_with = "json::names")]
+    #[schemars(with = "Vec<String>")]
     pub tests: Vec<HypothesisTest>,
     /// Which value is better, where the response does not say.
     pub better: Better,
@@ -107,48 +114,52 @@ pub struct Criteria {
 }
 
 /// The unit of replication of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ReplicationUnit {
     /// Numbers, assumed to be independent.
     Numbers,
     /// Ratios within the blocks that both sides share in one run.
     Blocks,
     /// One run on each side: differences cannot be shown.
-    Runs,
+    OneRunEach,
     /// Two runs of models: only seeds differ between runs, as between trials.
     ComputedRuns,
     /// The trials within two runs, on request.
     TrialsWithinRuns,
     /// Both sides are the same run.
     SameRun,
+    /// The medians of several runs.
+    Runs,
 }
 
 impl Criteria {
-    /// The test whose p values are adjusted over all cells, and computed for the first trials.
+    /// The test whose p values are adjusted over all cells.
     pub fn first_test(&self) -> HypothesisTest {
         self.tests.first().copied().unwrap_or(HypothesisTest::Welch)
     }
 }
 
-/// One cell of both sides: the values of the measured trials, in the order of time.
+/// One cell of both sides before it is judged: the values of the measured trials, in the order of time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// The levels that both sides share, in the order of [`Comparison::factors`].
-    pub levels: Vec<String>,
+    pub(crate) levels: Vec<String>,
     /// Values of the base.
-    pub base: Vec<f64>,
+    pub(crate) base: Vec<f64>,
     /// Values of the new side.
-    pub new: Vec<f64>,
-    /// Origin of the bytes of both sides; `None` where unknown.
-    pub served: Option<(CellServed, CellServed)>,
+    pub(crate) new: Vec<f64>,
+    /// Origin of the bytes of the base and of the new side; `None` where unknown.
+    pub(crate) served: [Option<ServedBy>; 2],
     /// For sides measured in the same blocks: the logarithm of new over base in each block, in order.
-    pub within_blocks: Option<Vec<f64>>,
+    pub(crate) within_blocks: Option<Vec<f64>>,
     /// Evidence against the comparison.
-    pub against: SideDoubts,
+    pub(crate) against: SideDoubts,
 }
 
 /// Number of further trials for a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Further {
     /// This many on each side.
     Trials(usize),
@@ -157,111 +168,116 @@ pub enum Further {
 }
 
 /// One side of a cell.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Side {
-    /// Summary of its values; `None` without trials.
-    pub summary: Option<Summary>,
-    /// p of the Mann-Kendall test for a drift over its trials.
+    /// Values of the trials, or medians of the runs, in the order of time, in the unit of the response.
+    pub values: Vec<f64>,
+    /// Their median; of runs the geometric mean; `null` without values.
+    pub centre: Option<f64>,
+    /// The 95 % interval of the median; `null` with too few values, and of runs.
+    pub interval: Option<(f64, f64)>,
+    /// p of the Mann-Kendall test for a drift over the trials.
     pub drift_p: Option<f64>,
+    /// Origin of the bytes: of most trials where several runs were measured.
+    #[serde(serialize_with = "json::maybe_name")]
+    #[schemars(with = "Option<String>")]
+    pub served_by: Option<ServedBy>,
 }
 
-/// p values of the first trials of both sides.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Repeats {
-    /// Number of trials of each side.
-    pub n: usize,
-    /// Welch's t test; `None` where a side has fewer trials.
-    pub welch_p: Option<f64>,
-    /// Student's t test.
-    pub student_p: Option<f64>,
-    /// Mann-Whitney U test.
-    pub mann_whitney_p: Option<f64>,
-}
-
-impl Repeats {
-    /// The p value of one test.
-    pub fn p(&self, test: HypothesisTest) -> Option<f64> {
-        match test {
-            HypothesisTest::Welch => self.welch_p,
-            HypothesisTest::Student => self.student_p,
-            HypothesisTest::MannWhitney => self.mann_whitney_p,
-        }
-    }
+/// p values of a test for a difference.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TestResult {
+    /// The test.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
+    pub test: HypothesisTest,
+    /// p of all values of both sides.
+    pub p: Option<f64>,
+    /// p of the first values of both sides, for each number in [`Criteria::repeats`].
+    pub p_first: Vec<Option<f64>>,
 }
 
 /// One cell, compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellComparison {
-    /// The levels that both sides share.
+    /// The levels that both sides share, in the order of the factors; none for all cells together.
     pub levels: Vec<String>,
     /// The base.
     pub base: Side,
     /// The new side.
     pub new: Side,
-    /// Origin of the bytes of both sides; `None` where unknown.
-    pub served: Option<(CellServed, CellServed)>,
-    /// New over base, with the interval that decides; `None` unless all values are positive.
+    /// New over base, with the interval that decides; `null` unless all values are positive.
     pub estimate: Option<Estimate>,
+    /// The verdict: `cannot tell` with the reason in brackets.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
+    pub verdict: CellVerdict,
     /// What could reverse the verdict of the interval.
     pub doubts: Vec<SideDoubt>,
-    /// Ratio of the means, new over base.
-    pub ratio_of_means: Option<Ratio>,
-    /// Welch's t test.
-    pub welch: Option<TTest>,
-    /// Student's t test.
-    pub student: Option<TTest>,
-    /// Mann-Whitney U test.
-    pub mann_whitney: Option<MannWhitney>,
-    /// Vargha and Delaney's A12: probability that a new value is higher than a base value.
-    pub a12: Option<f64>,
-    /// Two one-sided tests of the ratio of the geometric means against the margin.
-    pub equivalence: Option<Equivalence>,
-    /// p of the first test, adjusted over all cells by Holm's method.
-    pub p_adjusted: Option<f64>,
-    /// The verdict.
-    pub verdict: CellVerdict,
     /// Number of further trials for a verdict, where there is none.
     pub further: Option<Further>,
-    /// p values of the first trials.
-    pub repeats: Vec<Repeats>,
+    /// The tests that were asked for.
+    pub tests: Vec<TestResult>,
+    /// p of the first test, or of the change from run to run, adjusted over all cells.
+    pub p_adjusted: Option<f64>,
+    /// Standard deviation of the logarithms from run to run.
+    pub run_sd: Option<f64>,
+    /// The change, as a share, that would have been found with a chance of 90 % in this cell alone; of all cells together, in all of them.
+    pub detectable: Option<f64>,
 }
 
 impl CellComparison {
+    /// A cell of these sides, without a result.
+    pub(crate) fn new(levels: Vec<String>, base: Side, new: Side, verdict: CellVerdict) -> Self {
+        Self {
+            levels,
+            base,
+            new,
+            estimate: None,
+            verdict,
+            doubts: Vec::new(),
+            further: None,
+            tests: Vec::new(),
+            p_adjusted: None,
+            run_sd: None,
+            detectable: None,
+        }
+    }
+
+    /// The result of one of the tests that were asked for.
+    pub fn test(&self, test: HypothesisTest) -> Option<&TestResult> {
+        self.tests.iter().find(|result| result.test == test)
+    }
+
     /// The unadjusted p value of one test.
     pub fn p(&self, test: HypothesisTest) -> Option<f64> {
-        match test {
-            HypothesisTest::Welch => self.welch.map(|t| t.p),
-            HypothesisTest::Student => self.student.map(|t| t.p),
-            HypothesisTest::MannWhitney => self.mann_whitney.map(|t| t.p),
-        }
+        self.test(test)?.p
+    }
+
+    /// Whether the bytes of the sides have different origins.
+    pub fn is_served_differently(&self) -> bool {
+        self.base.served_by != self.new.served_by
     }
 }
 
-/// All cells of two sides in the same blocks, combined.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Overall {
-    /// New over base: the median over the blocks with all cells on both sides, of the geometric mean over the cells.
-    pub estimate: Estimate,
-    /// The conclusion from it.
-    pub difference: claim::Difference,
-    /// What could reverse it, in any of the cells.
-    pub doubts: Vec<SideDoubt>,
-}
-
-/// The name of a side.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// One side of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct SideName {
     /// Short name for sentences: a file, a level.
     pub name: String,
     /// What was measured, and when; empty where unknown.
     pub of: String,
+    /// The runs, in the order of time; none where a run is not the unit of replication.
+    pub runs: Vec<RunName>,
+    /// The targets of the runs, each once: the spread from run to run is that between these.
+    pub targets: Vec<String>,
 }
 
 impl From<String> for SideName {
     fn from(name: String) -> Self {
         Self {
             name,
-            of: String::new(),
+            ..Self::default()
         }
     }
 }
@@ -274,13 +290,15 @@ impl fmt::Display for SideName {
 }
 
 /// Two sides, compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Name of the base.
+    /// The base.
     pub base: SideName,
-    /// Name of the new side.
+    /// The new side.
     pub new: SideName,
-    /// The response of both; `None` for numbers.
+    /// The response of both; `null` for numbers.
+    #[serde(serialize_with = "json::maybe_name")]
+    #[schemars(with = "Option<String>")]
     pub response: Option<Response>,
     /// The factors that distinguish the cells.
     pub factors: Vec<String>,
@@ -292,7 +310,7 @@ pub struct Comparison {
     pub without_requests: Vec<String>,
     /// Other differences of the sides.
     pub differences: Vec<Difference>,
-    /// Names of sides in whose run file the definition cannot be read; empty for levels of one run.
+    /// Run files in which the definition cannot be read.
     pub undefined: Vec<String>,
     /// Names of sides whose rounds did not become steady.
     pub unsteady: Vec<String>,
@@ -300,16 +318,14 @@ pub struct Comparison {
     pub unit: ReplicationUnit,
     /// The parameters.
     pub terms: Criteria,
-    /// The values, in the order of the base's cells.
-    pub pairs: Vec<Pair>,
-    /// The results, in the same order.
+    /// The cells that both sides have, in the order of the base.
     pub cells: Vec<CellComparison>,
-    /// Number of simultaneous intervals: one for each cell with enough trials.
+    /// Number of simultaneous intervals.
     pub intervals: usize,
     /// Whether steady rounds decide the number of trials: that of their window.
     pub is_of_rounds: bool,
-    /// All cells combined, where there are several and both sides share blocks.
-    pub overall: Option<Overall>,
+    /// All cells combined, where there are several: from shared blocks, or from undisturbed cells of runs.
+    pub overall: Option<CellComparison>,
 }
 
 /// Whether a model was measured, in virtual time.
@@ -343,7 +359,7 @@ impl Comparison {
         } else if terms.within_run {
             ReplicationUnit::TrialsWithinRuns
         } else {
-            ReplicationUnit::Runs
+            ReplicationUnit::OneRunEach
         };
         let rounds = |side: &RunSide<'_>, are: fn(&SteadyAnalysis) -> bool| {
             side.run.analysis().steady.as_ref().is_some_and(are)
@@ -360,7 +376,14 @@ impl Comparison {
         let sides = sides.filter(|(_, side)| rounds(side, SteadyAnalysis::is_missed));
         let unsteady = sides.map(|(name, _)| name.name.clone()).collect();
         let [base, new] = names;
-        let cells = judge::compare(&matched.pairs, &terms, unit);
+        let together = Pair {
+            within_blocks: Some(matched.together),
+            against: SideDoubts::of_any(matched.pairs.iter().map(|pair| &pair.against)),
+            ..Pair::default()
+        };
+        let overall = (matched.pairs.len() > 1)
+            .then(|| judge::compare(&[together], &terms, unit).pop())
+            .flatten();
         Ok(Self {
             is_of_rounds,
             base,
@@ -374,13 +397,9 @@ impl Comparison {
             differences: matched.differences,
             undefined,
             unsteady,
-            cells,
+            cells: judge::compare(&matched.pairs, &terms, unit),
             unit,
-            overall: match matched.pairs.len() {
-                1 => None,
-                _ => judge::overall(&matched.together, &matched.pairs, &terms),
-            },
-            pairs: matched.pairs,
+            overall: overall.filter(|all| all.estimate.is_some()),
             terms,
         })
     }
@@ -414,7 +433,6 @@ impl Comparison {
             intervals: judge::intervals(&pairs),
             unit: ReplicationUnit::Numbers,
             overall: None,
-            pairs,
             terms,
         }
     }
@@ -427,7 +445,9 @@ impl Comparison {
 
     /// Number of cells that have a simultaneous interval once they have enough trials.
     pub fn comparable(&self) -> usize {
-        judge::comparable(&self.pairs)
+        let has =
+            |cell: &&CellComparison| !cell.base.values.is_empty() && !cell.new.values.is_empty();
+        self.cells.iter().filter(has).count()
     }
 
     /// Number of trials on each side that each of these cells needs for it.
@@ -445,7 +465,8 @@ impl Comparison {
 
     /// The conclusion over all cells.
     pub fn conclusion(&self) -> Conclusion {
-        if self.count(CellVerdict::Slower) > 0 {
+        let mut all = self.cells.iter().chain(&self.overall);
+        if all.any(|cell| cell.verdict == CellVerdict::Slower) {
             Conclusion::Regression
         } else if self.cells.iter().any(|cell| cell.verdict.is_open()) {
             Conclusion::CannotTell
@@ -479,6 +500,9 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
+    /// Every conclusion.
+    pub const ALL: [Self; 3] = [Self::Settled, Self::Regression, Self::CannotTell];
+
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,12 +2,14 @@
 //! and only if storage got slower.
 
 use iolab_workload::Result;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::compare::Conclusion;
+use crate::compare::{CellComparison, Comparison, Conclusion};
 use crate::consent::command_to_finish;
 use crate::refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun};
-use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
+use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria};
 use iolab_record::RunStatus;
 
 /// The parameters of a gate.
@@ -24,17 +26,17 @@ pub struct GateTerms {
 }
 
 /// The result of a gate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gate {
     /// The file of the new run.
     pub file: String,
-    /// The new run compared with the earlier ones; `None` where there are too few.
-    pub compared: Option<RunsComparison>,
+    /// The new run compared with the earlier ones; `null` where there are too few.
+    pub compared: Option<Comparison>,
     /// Number of earlier runs.
     pub history: usize,
     /// Other runs, each with the reason for its exclusion.
     pub unused: Vec<ExcludedRun>,
-    /// The change that it must be able to detect.
+    /// The change that it must be able to detect, a share; `null` for any.
     pub must_find: Option<f64>,
 }
 
@@ -64,7 +66,7 @@ impl Gate {
         let compared = if history.len() < HISTORY_MIN {
             None
         } else {
-            Some(RunsComparison::of(&history, &[new], terms.runs)?)
+            Some(Comparison::of_several(&history, &[new], terms.runs)?)
         };
         Ok(Self {
             file: new.file.to_owned(),
@@ -86,7 +88,7 @@ impl Gate {
     pub fn detectable_changes(&self) -> Option<DetectableChanges> {
         let cells = &self.compared.as_ref()?.cells;
         let found = cells.iter().map(|cell| {
-            let detectable = cell.judged.detectable;
+            let detectable = cell.detectable;
             detectable.map_or(f64::INFINITY, |share| 1.0 + share)
         });
         let found: Vec<f64> = found.collect();
@@ -101,8 +103,8 @@ impl Gate {
         let Some((compared, must_find)) = self.compared.as_ref().zip(self.must_find) else {
             return 0;
         };
-        let sees = |cell: &&RunsCell| {
-            let detectable = cell.judged.detectable;
+        let sees = |cell: &&CellComparison| {
+            let detectable = cell.detectable;
             detectable.is_some_and(|share| share <= must_find)
         };
         compared.cells.len() - compared.cells.iter().filter(sees).count()
@@ -111,9 +113,13 @@ impl Gate {
     /// The conclusion for scripts. A regression takes precedence; otherwise undecided where earlier runs are missing, one of
     /// their cells was not measured, a disturbance may explain a change, or the required change was not detectable.
     pub fn conclusion(&self) -> Conclusion {
-        let compared = self.compared.as_ref();
-        match compared.map_or(Conclusion::CannotTell, RunsComparison::conclusion) {
-            Conclusion::Settled if self.blind() > 0 => Conclusion::CannotTell,
+        let Some(compared) = &self.compared else {
+            return Conclusion::CannotTell;
+        };
+        match compared.conclusion() {
+            Conclusion::Settled if self.blind() > 0 || !compared.only_base.is_empty() => {
+                Conclusion::CannotTell
+            }
             conclusion => conclusion,
         }
     }

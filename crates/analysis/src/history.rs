@@ -1,11 +1,13 @@
 //! Experiments over time, per machine and target: levels, lasting shifts, and changes of the environment.
 
-use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
+use iolab_stats::{changepoint_penalty, changepoints, contrast, mean};
 use iolab_workload::Result;
+use serde::Serialize;
 
 use crate::analysis::{CellAnalysis, Response};
 use crate::compare::ALPHA;
 use crate::compare::matching::common_factors;
+use crate::json;
 use crate::refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
 use crate::runs::matching::{Side, sources};
@@ -15,7 +17,7 @@ use iolab_record::environment;
 use iolab_workload::settings::cell_label;
 
 /// The runs of a folder, grouped.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct History {
     /// Groups of comparable runs, the longest first.
     pub lines: Vec<ExperimentLine>,
@@ -24,11 +26,12 @@ pub struct History {
 }
 
 /// Comparable runs of one experiment on one machine and target, in the order of time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExperimentLine {
     /// Name of the experiment.
     pub experiment: String,
     /// The measured quantity.
+    #[serde(serialize_with = "json::name")]
     pub response: Response,
     /// The target of the last run.
     pub target: String,
@@ -45,7 +48,7 @@ pub struct ExperimentLine {
 }
 
 /// A cell over time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trajectory {
     /// Its levels; empty for all cells together.
     pub levels: Vec<String>,
@@ -58,7 +61,7 @@ pub struct Trajectory {
 }
 
 /// A cell in one run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunPoint {
     /// Median over the trials.
     pub median: f64,
@@ -69,18 +72,22 @@ pub struct RunPoint {
 }
 
 /// A shift of the level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shift {
     /// Index in [`ExperimentLine::runs`] of the first run of the new level.
     pub at: usize,
     /// Index of the last run of the old level.
     pub after: usize,
-    /// New minus old level, as logarithms.
-    pub contrast: Contrast,
+    /// The new level over the old one.
+    pub ratio: f64,
+    /// Its 95 % interval by itself.
+    pub interval: Option<(f64, f64)>,
+    /// Its p value, two-sided.
+    pub p: f64,
 }
 
 /// A change of the environment between two runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Index in [`ExperimentLine::runs`] of the first run with the new value.
     pub at: usize,
@@ -238,10 +245,14 @@ fn trajectory(levels: Vec<String>, points: Vec<Option<RunPoint>>, series: usize)
         .iter()
         .zip(segments.windows(2))
         .filter_map(|(change, pair)| {
+            let contrast = contrast(pair[0], pair[1], 0.0)?;
+            let interval = contrast.interval(1.0 - ALPHA);
             Some(Shift {
                 at: places[*change],
                 after: places[*change - 1],
-                contrast: contrast(pair[0], pair[1], 0.0)?,
+                ratio: contrast.difference.exp(),
+                interval: interval.map(|interval| (interval.low.exp(), interval.high.exp())),
+                p: contrast.p(),
             })
         })
         .collect();

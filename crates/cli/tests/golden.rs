@@ -198,7 +198,7 @@ fn json_is_as_its_schema_says() {
         ("compare", &["linkage.iolab", "--by", "linkage"]),
         ("compare", &["grid.iolab", "grid.iolab", "--repeats", "3"]),
         (
-            "compare-runs",
+            "compare",
             &[
                 "--base", "read-size.iolab", "--new", "read-size-again.iolab",
             ],

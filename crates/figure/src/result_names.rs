@@ -1,53 +1,9 @@
 //! Words that figures share with tables and pages.
 
-use std::borrow::Cow;
-
 use iolab_analysis::analysis::{CellServed, ClientName};
-use iolab_analysis::compare::{CellVerdict, WhyUndecided};
-use iolab_analysis::doubt::{RatioBound, ReasonKind};
+use iolab_analysis::doubt::RatioBound;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
-
-/// The verdict on a cell: `cannot tell (disturbed)`.
-pub fn verdict(verdict: CellVerdict) -> Cow<'static, str> {
-    let word = match verdict {
-        CellVerdict::Slower => "slower",
-        CellVerdict::Faster => "faster",
-        CellVerdict::Lower => "lower",
-        CellVerdict::Higher => "higher",
-        CellVerdict::Equivalent => "equivalent",
-        CellVerdict::NoChange => "no change shown",
-        CellVerdict::Identical => "identical",
-        CellVerdict::CannotTell(why) => return format!("cannot tell ({})", undecided(why)).into(),
-    };
-    word.into()
-}
-
-/// Why there is no verdict on a cell, in two or three words: `disturbed`, `wide interval`.
-pub fn undecided(why: WhyUndecided) -> &'static str {
-    match why {
-        WhyUndecided::NoValue(_) => "no value",
-        WhyUndecided::NoRatio => "no ratio",
-        WhyUndecided::FewTrials => "few trials",
-        WhyUndecided::FewRuns => "few runs",
-        WhyUndecided::WideInterval => "wide interval",
-        WhyUndecided::OneRunEach => "one run each",
-        WhyUndecided::Doubted(reason) => match reason {
-            ReasonKind::OtherSource => "other source",
-            ReasonKind::NotSynced => "not synced",
-            ReasonKind::NeverFlushed => "not flushed",
-            ReasonKind::Suspended => "suspended",
-            ReasonKind::Disturbed => "disturbed",
-            ReasonKind::EarlierWrites => "earlier writes",
-            ReasonKind::RateNotHeld => "rate not held",
-            ReasonKind::TimeLimit => "time limit",
-            ReasonKind::CoarseClock => "coarse clock",
-            ReasonKind::TwoGroups => "two groups",
-            ReasonKind::Dependent => "drift",
-            ReasonKind::Contradicted => "contradicted",
-        },
-    }
-}
 
 /// Where the bytes of a cell came from: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
 pub fn served(served: &CellServed) -> String {

@@ -1,43 +1,88 @@
 //! A comparison of two sides: as text, as rows, as a JSON object.
 
 pub(crate) mod conclusion;
-pub(crate) mod data;
 
 use std::io::{self, Write};
 
 use crate::cell_counts::{self, cells};
 use crate::disturber;
+use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::doubt::{has_values, on_side, remedy};
 use crate::fact;
 use crate::findings::overall;
 use crate::setting_value::setting_value;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
-    CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, POWER,
+    ALPHA, CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, POWER,
     ReplicationUnit, Side, SideName, SideValue,
 };
 use iolab_analysis::doubt::{RatioBound, Reason, SideDoubt};
+use iolab_analysis::runs::GATE_POWER;
 use iolab_figure::result_names;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
-use iolab_workload::settings::cell_label;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, wrapped};
 use crate::markdown::sentence;
-use crate::ratio;
-use crate::rows::{Field, Format, RowWriter, columns_of};
+use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use crate::values::fields_of;
-pub(crate) use conclusion::{SaidOfCell, answer, measured};
-pub(crate) use data::Differing;
+pub(crate) use conclusion::{answer, measured};
 use iolab_workload::escape_control::escape_control;
+
+/// The JSON of a comparison, and of a gate.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct CompareDocument<T> {
+    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    schema: u32,
+    /// Version of iolab that wrote this.
+    iolab_version: &'static str,
+    /// The answer in one line.
+    summary: String,
+    /// `settled` (exit code 0), `slower` (4), `cannot tell` (5).
+    conclusion: &'static str,
+    /// Conclusions, in sentences.
+    remarks: Vec<String>,
+    #[serde(flatten)]
+    of: T,
+}
+
+impl<T: Serialize> CompareDocument<T> {
+    /// What was found, with the answer, the name of the conclusion, and the remarks.
+    pub(crate) fn of(
+        of: T,
+        summary: String,
+        conclusion: &'static str,
+        remarks: Vec<String>,
+    ) -> Self {
+        Self {
+            schema: SCHEMA,
+            iolab_version: IOLAB_VERSION,
+            summary,
+            conclusion,
+            remarks,
+            of,
+        }
+    }
+
+    /// Writes it.
+    pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *to, self)?;
+        writeln!(to)
+    }
+}
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {
-    let head = format!("{}\n\n{}", conclusion(comparison), heading(comparison));
-    wrapped(&head, width) + "\n" + &layout::text(columns(comparison), width)
+    wrapped(&format!("{}\n\n", conclusion(comparison)), width) + &table_text(comparison, width)
+}
+
+/// Heading and table for a terminal.
+pub(crate) fn table_text(comparison: &Comparison, width: u16) -> String {
+    wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
 }
 
 /// The first screen: the answer, what else the sides differ in, the cells that differ most, and as many remarks as there is room for.
@@ -63,6 +108,7 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
     let mut most = comparison.clone();
     // Where there is no room for all.
     if most.cells.len() > SCREEN_ROWS {
+        let size = conclusion::size;
         most.cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
     }
     let lines = |text: &str| text.lines().count();
@@ -85,53 +131,60 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
 /// Lines that remarks have before rows of the table take them.
 const REMARK_LINES: usize = 5;
 
-/// How far the ratio of a cell lies from 1, on the logarithm; 0 without one.
-fn size(cell: &CellComparison) -> f64 {
-    cell.estimate
-        .map_or(0.0, |estimate| estimate.ratio.ln().abs())
-}
-
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
 /// cannot tell in 2: disturbed`.
 pub fn conclusion(comparison: &Comparison) -> String {
-    let cells = comparison.cells.iter().map(|cell| SaidOfCell {
-        verdict: cell.verdict,
-        ratio: cell.estimate.as_ref().map(ratio::of),
-        at: cell_label(&comparison.factors, &cell.levels),
-        response: comparison.response,
-    });
-    let cells: Vec<SaidOfCell> = cells.collect();
     let text = format!(
         "{} against {}: {}",
-        comparison.new,
-        comparison.base,
-        answer(&cells, comparison.terms.margin)
+        short(&comparison.new),
+        short(&comparison.base),
+        answer(comparison)
     );
     escape_control(&text).into_owned()
 }
 
+/// The name of a side in a sentence.
+fn short(side: &SideName) -> String {
+    match side.runs.len() {
+        0 | 1 => side.name.clone(),
+        n => format!("{n} runs"),
+    }
+}
+
 /// The comparison in Markdown, with its closing remarks.
 pub fn markdown(comparison: &Comparison) -> String {
+    format!("**{}**\n\n", sentence(&conclusion(comparison)))
+        + &table_markdown(comparison)
+        + &list_markdown(&remarks(comparison))
+}
+
+/// Heading and table.
+pub(crate) fn table_markdown(comparison: &Comparison) -> String {
     let heading = heading(comparison);
-    let first = [format!("**{}**\n\n", sentence(&conclusion(comparison)))];
-    let lines = heading.lines().map(|text| sentence(text) + "\n");
-    let remarks = remarks(comparison);
-    let remarks = remarks.iter().map(|text| format!("- {}\n", sentence(text)));
-    let table = layout::markdown(columns(comparison));
-    first
-        .into_iter()
-        .chain(lines)
-        .chain(["\n".to_owned(), table, "\n".to_owned()])
-        .chain(remarks)
-        .collect()
+    let lines: String = heading.lines().map(|text| sentence(text) + "\n").collect();
+    format!("{lines}\n{}\n", layout::markdown(columns(comparison)))
+}
+
+pub(crate) fn list_markdown(remarks: &[String]) -> String {
+    let item = |text: &String| format!("- {}\n", sentence(text));
+    remarks.iter().map(item).collect()
 }
 
 /// What is compared, and other differences.
-fn heading(comparison: &Comparison) -> String {
+pub(crate) fn heading(comparison: &Comparison) -> String {
     let mut lines = vec![
         format!("base: {}", escape_control(&whole(&comparison.base))),
         format!("new:  {}", escape_control(&whole(&comparison.new))),
     ];
+    for (side, name) in [(&comparison.base, "base"), (&comparison.new, "new side")] {
+        if side.targets.len() > 1 {
+            lines.push(format!(
+                "\nThe {name} mixes runs on {} targets: {}. The spread from run to run is that between these.",
+                side.targets.len(),
+                escape_control(&side.targets.join(", "))
+            ));
+        }
+    }
     if !comparison.differences.is_empty() {
         lines.push("\nThe two differ in:".to_owned());
         lines.extend(difference_lines(&comparison.differences));
@@ -217,18 +270,32 @@ fn side_value(difference: &Difference, value: &SideValue) -> String {
 
 /// The name of a side with what was measured.
 pub fn whole(side: &SideName) -> String {
-    match side.of.as_str() {
-        "" => side.name.clone(),
-        of => format!("{} {of}", side.name),
+    match (side.runs.as_slice(), side.of.as_str()) {
+        ([], "") => side.name.clone(),
+        ([], of) => format!("{} {of}", side.name),
+        ([only], of) => format!("{} ({of}, {})", side.name, only.started_utc),
+        ([first, .., last], of) => format!(
+            "{} runs of {of} from {} to {}, {} to {}",
+            side.runs.len(),
+            day(&first.started_utc),
+            day(&last.started_utc),
+            first.file,
+            last.file
+        ),
     }
+}
+
+/// The day of a time as run files write it.
+pub(crate) fn day(utc: &str) -> &str {
+    utc.get(..10).unwrap_or(utc)
 }
 
 /// Explains the table.
 pub(crate) fn caption(comparison: &Comparison) -> String {
-    let within = if comparison.shares_blocks() {
-        " within blocks"
-    } else {
-        ""
+    let (of, within) = match comparison.unit {
+        ReplicationUnit::Runs => ("geometric means of the medians of the runs", ""),
+        _ if comparison.shares_blocks() => ("medians", " within blocks"),
+        _ => ("medians", ""),
     };
     let intervals = match comparison.intervals {
         0 | 1 => String::new(),
@@ -245,7 +312,7 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         ),
     };
     format!(
-        "{}: medians, ratio new/base{within} with its 95 % interval{intervals}{p}, margin {}",
+        "{}: {of}, ratio new/base{within} with its 95 % interval{intervals}{p}, margin {}",
         measured(comparison),
         format_percent(comparison.terms.margin)
     )
@@ -274,15 +341,16 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     let mut columns: Vec<Column> = factors
         .map(|(i, factor)| column(&escape_control(factor), 0, &level(i)))
         .collect();
-    let median = |side: &Side| {
-        side.summary
-            .map_or_else(none, |s| value(response, s.median))
+    let centre = |side: &Side| {
+        side.centre
+            .map_or_else(none, |centre| value(response, centre))
     };
-    let n = |side: &Side| side.summary.map_or(0, |s| s.n);
     columns.extend([
-        column("n", 4, &|c| format!("{}+{}", n(&c.base), n(&c.new))),
-        column("base", 1, &|c| median(&c.base)),
-        column("new", 1, &|c| median(&c.new)),
+        column("n", 4, &|c| {
+            format!("{}+{}", c.base.values.len(), c.new.values.len())
+        }),
+        column("base", 1, &|c| centre(&c.base)),
+        column("new", 1, &|c| centre(&c.new)),
         column(estimator(comparison), 0, &|c| {
             c.estimate
                 .map_or_else(none, |e| factor_shown(e.ratio, e.interval, e.bound))
@@ -305,26 +373,40 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         let p = |c: &CellComparison| c.p(*test).map_or_else(none, format_p);
         columns.push(column(&format!("p ({test})"), dear, &p));
     }
-    if comparison.cells.len() > 1 {
+    if comparison.cells.len() > 1 && !comparison.terms.tests.is_empty() {
         let p = |c: &CellComparison| c.p_adjusted.map_or_else(none, format_p);
         columns.push(column("p (Holm)", 3, &p));
     }
     for (i, n) in comparison.terms.repeats.iter().enumerate() {
         let test = comparison.terms.first_test();
         let p = |c: &CellComparison| {
-            let p = c.repeats.get(i).and_then(|repeats| repeats.p(test));
-            p.map_or_else(none, format_p)
+            let first = c.test(test).and_then(|found| *found.p_first.get(i)?);
+            first.map_or_else(none, format_p)
         };
         columns.push(column(&format!("p (first {n})"), 0, &p));
     }
-    columns.push(column("A12", 5, &|c| {
-        c.a12.map_or_else(none, |a| format!("{a:.2}"))
-    }));
-    if comparison.cells.iter().any(is_served_differently) {
-        let served = |c: &CellComparison| match served_in_words(c) {
-            Some((base, new)) if base == new => base,
-            Some((base, new)) => format!("{base} -> {new}"),
-            None => none(),
+    if comparison.unit == ReplicationUnit::Runs {
+        columns.extend([
+            column("run SD", 3, &|c| {
+                c.run_sd.map_or_else(none, |sd| format_percent(sd.exp_m1()))
+            }),
+            column("detectable", 2, &|c| {
+                c.detectable.map_or_else(none, |share| match 1.0 + share {
+                    change if change > DETECTABLE_MAX => format!(">{DETECTABLE_MAX}x"),
+                    change => format!("{}x", factor(change)),
+                })
+            }),
+        ]);
+    }
+    if comparison
+        .cells
+        .iter()
+        .any(CellComparison::is_served_differently)
+    {
+        let name = |side: &Side| side.served_by.map_or_else(none, |one| one.to_string());
+        let served = |c: &CellComparison| match c.is_served_differently() {
+            true => format!("{} -> {}", name(&c.base), name(&c.new)),
+            false => name(&c.base),
         };
         columns.push(column("served by", 0, &served).left());
     }
@@ -333,21 +415,29 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     columns
 }
 
-/// Where the bytes of the base and of the new side came from.
-pub(crate) fn served_in_words(cell: &CellComparison) -> Option<(String, String)> {
-    let (base, new) = cell.served.as_ref()?;
-    Some((result_names::served(base), result_names::served(new)))
-}
-
-fn is_served_differently(cell: &CellComparison) -> bool {
-    served_in_words(cell).is_some_and(|(base, new)| base != new)
+/// The columns of iolab against each of its peers, whose names are levels.
+pub(crate) fn peer_columns(peers: &[Comparison]) -> Vec<Column> {
+    let Some(mut all) = peers.first().cloned() else {
+        return Vec::new();
+    };
+    all.factors.push("tool".to_owned());
+    let named = peers.iter().flat_map(|peer| {
+        peer.cells.iter().map(|cell| {
+            let mut cell = cell.clone();
+            cell.levels.push(peer.base.name.clone());
+            cell
+        })
+    });
+    all.cells = named.collect();
+    columns(&all)
 }
 
 /// The heading of the ratios: their estimator.
 fn estimator(comparison: &Comparison) -> &'static str {
-    match comparison.shares_blocks() {
-        true => "ratio in blocks",
-        false => "ratio of medians",
+    match comparison.unit {
+        ReplicationUnit::Runs => "ratio",
+        _ if comparison.shares_blocks() => "ratio in blocks",
+        _ => "ratio of medians",
     }
 }
 
@@ -357,7 +447,7 @@ fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
         Some(Further::Trials(n)) => {
             format!("cannot tell (+{})", counted(n as u64, repeated(unit)))
         }
-        _ => result_names::verdict(cell.verdict).into_owned(),
+        _ => cell.verdict.to_string(),
     }
 }
 
@@ -365,9 +455,10 @@ fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
 fn repeated(unit: ReplicationUnit) -> &'static str {
     match unit {
         ReplicationUnit::Numbers => "value",
+        ReplicationUnit::Runs => "run",
         ReplicationUnit::Blocks
         | ReplicationUnit::SameRun
-        | ReplicationUnit::Runs
+        | ReplicationUnit::OneRunEach
         | ReplicationUnit::ComputedRuns
         | ReplicationUnit::TrialsWithinRuns => "trial",
     }
@@ -422,7 +513,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
             escape_control(name)
         )
     }));
-    remarks.extend(rests_on(comparison.unit).map(str::to_owned));
+    remarks.extend(rests_on(comparison.unit));
     let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
     remarks.extend(bounds(
@@ -431,10 +522,11 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks.extend(overall(comparison));
     remarks.extend(too_few(comparison));
     remarks.extend(advice(comparison));
+    remarks.extend(power(comparison));
     let drifting = comparison.drifting();
     if drifting > 0 {
         remarks.push(format!(
-            "In {} the trials drift with time (Mann-Kendall, Holm). {}",
+            "In {} the values drift with time (Mann-Kendall, Holm). {}",
             cells(drifting),
             drift_advice(comparison)
         ));
@@ -462,9 +554,9 @@ fn drift_advice(comparison: &Comparison) -> &'static str {
         ReplicationUnit::ComputedRuns => {
             "The intervals there are too narrow: the state of the model changes during a run."
         }
-        ReplicationUnit::Numbers
-        | ReplicationUnit::Blocks
-        | ReplicationUnit::Runs
+        ReplicationUnit::Numbers | ReplicationUnit::Runs => "The intervals there are too narrow.",
+        ReplicationUnit::Blocks
+        | ReplicationUnit::OneRunEach
         | ReplicationUnit::TrialsWithinRuns => {
             "The intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation."
         }
@@ -472,20 +564,25 @@ fn drift_advice(comparison: &Comparison) -> &'static str {
 }
 
 /// A sentence about the unit of replication, where readers may overestimate the verdicts.
-fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
-    match unit {
-        ReplicationUnit::Numbers | ReplicationUnit::Blocks => None,
-        ReplicationUnit::SameRun => Some("Both files hold the same run."),
-        ReplicationUnit::ComputedRuns => Some(
-            "Both runs were computed by models, and the trials within the runs decide. What a model draws for longer than a trial (drift_ms of noise, rare stalls) differs from run to run too: of such models compare several runs of each side.",
+fn rests_on(unit: ReplicationUnit) -> Option<String> {
+    let text = match unit {
+        ReplicationUnit::Numbers | ReplicationUnit::Blocks => return None,
+        ReplicationUnit::SameRun => "Both files hold the same run.".to_owned(),
+        ReplicationUnit::ComputedRuns => {
+            "Both runs were computed by models, and the trials within the runs decide. What a model draws for longer than a trial (drift_ms of noise, rare stalls) differs from run to run too: of such models compare several runs of each side.".to_owned()
+        }
+        ReplicationUnit::OneRunEach => {
+            "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.".to_owned()
+        }
+        ReplicationUnit::Runs => format!(
+            "Changes are judged by the spread from run to run. On an unchanged machine at most {} of such comparisons report a change in any cell.",
+            format_percent(ALPHA)
         ),
-        ReplicationUnit::Runs => Some(
-            "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",
-        ),
-        ReplicationUnit::TrialsWithinRuns => Some(
-            "Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.",
-        ),
-    }
+        ReplicationUnit::TrialsWithinRuns => {
+            "Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.".to_owned()
+        }
+    };
+    Some(text)
 }
 
 /// Reasons that could reverse verdicts, each kind once, with remedies.
@@ -558,7 +655,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
     let mut trials: Vec<(usize, usize)> = Vec::new();
     let mut hopeless = 0;
     for cell in &comparison.cells {
-        let there = |side: &Side| side.summary.as_ref().map_or(0, |summary| summary.n);
+        let there = |side: &Side| side.values.len();
         match cell.further {
             Some(Further::Trials(more)) => {
                 trials.push((more, there(&cell.base).min(there(&cell.new)) + more));
@@ -593,14 +690,72 @@ fn advice(comparison: &Comparison) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
+/// Largest factor reported as detectable. Beyond it, there are too few runs to estimate their scatter.
+pub(crate) const DETECTABLE_MAX: f64 = 10.0;
+
+/// The changes that would have been found between runs.
+fn power(comparison: &Comparison) -> Option<String> {
+    let found = comparison.cells.iter().filter_map(|cell| cell.detectable);
+    let found: Vec<f64> = found.map(|share| 1.0 + share).collect();
+    let least = found.iter().copied().min_by(f64::total_cmp)?;
+    let most = found.iter().copied().max_by(f64::total_cmp)?;
+    let chance = format_percent(GATE_POWER);
+    if most > DETECTABLE_MAX {
+        let beyond = found.iter().filter(|change| **change > DETECTABLE_MAX);
+        return Some(format!(
+            "In {} even a change by a factor of {DETECTABLE_MAX} would not have been found with a chance of {chance}: give more runs of each side.",
+            cells(beyond.count()),
+        ));
+    }
+    let to = match factor(least) == factor(most) {
+        true => String::new(),
+        false => format!(" to {}", factor(most)),
+    };
+    let overall = comparison.overall.as_ref().and_then(|all| all.detectable);
+    let all = overall.map_or_else(String::new, |share| {
+        format!(", in all of them by {},", factor(1.0 + share))
+    });
+    Some(format!(
+        "A change in one cell by a factor of {}{to}{all} would have been found with a chance of {chance}.",
+        factor(least)
+    ))
+}
+
+/// A column of CSV, and its value of a cell.
+type Exported = (&'static str, fn(&CellComparison) -> Option<f64>);
+
+/// What CSV has of each cell beside its levels, tests and verdict.
+const EXPORTED: [Exported; 15] = [
+    ("base_n", |cell| Some(cell.base.values.len() as f64)),
+    ("base", |cell| cell.base.centre),
+    ("base_low", |cell| Some(cell.base.interval?.0)),
+    ("base_high", |cell| Some(cell.base.interval?.1)),
+    ("new_n", |cell| Some(cell.new.values.len() as f64)),
+    ("new", |cell| cell.new.centre),
+    ("new_low", |cell| Some(cell.new.interval?.0)),
+    ("new_high", |cell| Some(cell.new.interval?.1)),
+    ("ratio", |cell| Some(cell.estimate?.ratio)),
+    ("ratio_low", |cell| Some(cell.estimate?.interval?.0)),
+    ("ratio_high", |cell| Some(cell.estimate?.interval?.1)),
+    ("p_adjusted", |cell| cell.p_adjusted),
+    ("run_sd_log", |cell| cell.run_sd),
+    ("detectable", |cell| cell.detectable),
+    ("further", |cell| match cell.further? {
+        Further::Trials(n) => Some(n as f64),
+        Further::TooMany => None,
+    }),
+];
+
 /// Writes one row per cell as CSV.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
-    let rows = comparison.cells.iter();
-    let rows = rows.map(|cell| fields_of(&data::ComparisonRow::of(comparison, cell)));
-    let rows: Vec<Vec<Field>> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<Vec<Field>> = comparison
+        .cells
+        .iter()
+        .map(|cell| csv_row(&comparison.factors, cell))
+        .collect();
     let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
@@ -608,13 +763,43 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     writer.finish()
 }
 
+/// `p_mann_whitney`.
+fn column_of(test: HypothesisTest) -> String {
+    format!("p_{}", test.to_string().to_lowercase().replace('-', "_"))
+}
+
+fn csv_row(factors: &[String], cell: &CellComparison) -> Vec<Field> {
+    let levels = factors.iter().zip(&cell.levels);
+    let levels = levels
+        .map(|(factor, level)| text_field(&format!("level_{}", escape_control(factor)), level));
+    let numbers = EXPORTED.iter().map(|(name, of)| field(name, of(cell)));
+    let tests = cell
+        .tests
+        .iter()
+        .map(|found| field(&column_of(found.test), found.p));
+    let bound = cell.estimate.and_then(|estimate| estimate.bound);
+    let served = |side: &Side| side.served_by.map(|one| one.to_string());
+    let texts = [
+        field("ratio_bound", bound.map(RatioBound::name)),
+        field("base_served_by", served(&cell.base)),
+        field("new_served_by", served(&cell.new)),
+        text_field("verdict", &cell.verdict.to_string()),
+    ];
+    levels.chain(numbers).chain(tests).chain(texts).collect()
+}
+
 /// Writes everything as one JSON object; `iolab schema compare` describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, &data::Compared::of(comparison))?;
-    writeln!(to)
+    CompareDocument::of(
+        comparison,
+        conclusion(comparison),
+        comparison.conclusion().name(),
+        remarks(comparison),
+    )
+    .write(to)
 }
 
 #[cfg(test)]

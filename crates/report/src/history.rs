@@ -4,19 +4,15 @@ use std::io::{self, Write};
 
 use askama::Template;
 use iolab_analysis::history::{Change, ExperimentLine, History, Shift, Trajectory};
-use iolab_analysis::runs::{ratio, ratio_interval};
 use iolab_workload::quantity::format_percent;
 use iolab_workload::{Error, Result};
-use serde_json::{Map, Value, json};
 
-use crate::compare::factor;
+use crate::compare::{day, factor};
 use crate::exclusion::excluded;
 use crate::exported_run::run_fields;
 use crate::fact;
 use crate::layout::{self, Column, Grid, none};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
-use crate::runs::data::run_objects;
-use crate::runs::day;
 use crate::table::bare;
 use iolab_figure::Options;
 use iolab_workload::escape_control::escape_control;
@@ -240,10 +236,10 @@ fn shifted(line: &ExperimentLine, at: usize) -> String {
 
 /// A shift as a factor with its interval.
 fn size(shift: &Shift) -> String {
-    let interval = ratio_interval(&shift.contrast).map_or_else(String::new, |(low, high)| {
+    let interval = shift.interval.map_or_else(String::new, |(low, high)| {
         format!(" (95 % interval {} to {})", factor(low), factor(high))
     });
-    format!("x{}{interval}", factor(ratio(&shift.contrast)))
+    format!("x{}{interval}", factor(shift.ratio))
 }
 
 /// A sentence about runs in no line.
@@ -368,76 +364,11 @@ fn rows_of((place, line): (usize, &ExperimentLine)) -> impl Iterator<Item = Vec<
     })
 }
 
-/// Writes everything as one JSON object; the type names its parts.
+/// Writes everything as one JSON object.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn json(history: &History, to: &mut dyn Write) -> io::Result<()> {
-    let lines: Vec<Value> = history.lines.iter().map(line_object).collect();
-    let left_out: Vec<Value> = history
-        .left_out
-        .iter()
-        .map(|(file, why)| json!({"file": file, "why": excluded(why)}))
-        .collect();
-    let whole = json!({"lines": lines, "left_out": left_out});
-    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    serde_json::to_writer_pretty(&mut *to, history)?;
     writeln!(to)
-}
-
-fn line_object(line: &ExperimentLine) -> Value {
-    let trajectory = |trajectory: &Trajectory| {
-        let shifts: Vec<Value> = trajectory
-            .shifts
-            .iter()
-            .map(|shift| {
-                let interval = ratio_interval(&shift.contrast);
-                json!({
-                    "at": shift.at,
-                    "last_before": shift.after,
-                    "ratio": ratio(&shift.contrast),
-                    "ratio_low": interval.map(|(low, _)| low),
-                    "ratio_high": interval.map(|(_, high)| high),
-                    "p": shift.contrast.p(),
-                })
-            })
-            .collect();
-        let medians: Vec<Option<f64>> = trajectory
-            .points
-            .iter()
-            .map(|p| Some(p.as_ref()?.median))
-            .collect();
-        let mut object: Map<String, Value> = line
-            .factors
-            .iter()
-            .zip(&trajectory.levels)
-            .map(|(factor, level)| (format!("level_{}", escape_control(factor)), json!(level)))
-            .collect();
-        object.insert("medians".to_owned(), json!(medians));
-        object.insert("run_sd_log".to_owned(), json!(trajectory.sd));
-        object.insert("shifts".to_owned(), json!(shifts));
-        Value::Object(object)
-    };
-    let changes: Vec<Value> = line
-        .changes
-        .iter()
-        .map(|change| {
-            json!({
-                "at": change.at,
-                "what": change.what,
-                "before": change.before,
-                "now": change.now,
-            })
-        })
-        .collect();
-    json!({
-        "experiment": line.experiment,
-        "target": line.target,
-        "metric": line.response.name(),
-        "unit": line.response.unit(),
-        "runs": run_objects(&line.runs),
-        "overall": line.overall.as_ref().map(trajectory),
-        "cells": line.cells.iter().map(trajectory).collect::<Vec<_>>(),
-        "changes": changes,
-        "remarks": remarks(line),
-    })
 }

@@ -6,7 +6,6 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
-mod agreement;
 pub mod answer;
 pub mod buffer_preparation;
 pub mod causes;
@@ -35,6 +34,7 @@ pub mod fitness;
 mod flag;
 pub mod forecast;
 pub mod formats;
+pub mod gate;
 mod glance;
 mod group_settings;
 pub mod history;
@@ -48,10 +48,8 @@ pub mod overview;
 mod pivot;
 pub mod prometheus;
 mod ratio;
-mod ratio_data;
 pub mod report;
 pub mod rows;
-pub mod runs;
 pub mod schema;
 pub mod series;
 mod setting_value;

@@ -84,18 +84,13 @@ pub fn gate(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io::Result<(
         "1 for what the gate concluded of the run, 0 for the others.",
         to,
     )?;
-    let conclusion = gate.conclusion();
-    for (value, name) in [
-        (Conclusion::Settled, "settled"),
-        (Conclusion::Regression, "slower"),
-        (Conclusion::CannotTell, "cannot tell"),
-    ] {
+    for conclusion in Conclusion::ALL {
         let labels = [
             ("experiment".to_owned(), record.experiment.name.clone()),
             ("target".to_owned(), record.target_text()),
-            ("conclusion".to_owned(), name.to_owned()),
+            ("conclusion".to_owned(), conclusion.name().to_owned()),
         ];
-        let is_it = u8::from(value == conclusion);
+        let is_it = u8::from(conclusion == gate.conclusion());
         writeln!(to, "{NAME}{{{}}} {is_it}", written(&labels))?;
     }
     head(

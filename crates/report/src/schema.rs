@@ -4,12 +4,13 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
-use crate::compare::data::Compared;
+use crate::compare::CompareDocument;
 use crate::document::{AnswersDocument, SamplesDocument, StagesDocument, TableDocument};
 use crate::document_header::SCHEMA;
 use crate::fitness::data::FitDocument;
-use crate::runs::data::{GateDocument, RunsDocument};
 use crate::witness::data::WitnessDocument;
+use iolab_analysis::compare::Comparison;
+use iolab_analysis::gate::Gate;
 
 macro_rules! documents {
     ($($document:ident = $name:literal, $command:literal, $type:ty;)+) => {
@@ -47,10 +48,9 @@ documents! {
     Export = "export", "iolab export --format json", SamplesDocument;
     Stages = "stages", "iolab export --stages --format json", StagesDocument;
     Answers = "answers", "iolab export --answers --format json", AnswersDocument;
-    Compare = "compare", "iolab compare --format json", Compared<'_>;
-    CompareRuns = "compare-runs", "iolab compare --base FILE... --new FILE... --format json", RunsDocument<'_>;
+    Compare = "compare", "iolab compare --format json", CompareDocument<Comparison>;
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;
-    Gate = "gate", "iolab gate --format json", GateDocument<'_>;
+    Gate = "gate", "iolab gate --format json", CompareDocument<Gate>;
     Witness = "witness", "iolab witness -o FILE.json -- COMMAND", WitnessDocument<'_>;
 }
 

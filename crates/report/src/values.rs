@@ -1,10 +1,7 @@
 //! Named values, the rows that they make, and the interface of their writers.
 
-use std::fmt;
 use std::io;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde::ser::{Error, Serialize};
 use serde_json::Value;
 
 use iolab_workload::escape_control::escape_control;
@@ -23,49 +20,6 @@ pub fn text(name: &str, value: &str) -> Field {
 /// A field of any value that JSON supports.
 pub fn field(name: &str, value: impl Into<Value>) -> Field {
     (name.to_owned(), value.into())
-}
-
-/// The fields of a structure as in JSON, in the order of its declaration.
-///
-/// # Errors
-///
-/// It is not a structure.
-pub(crate) fn fields_of(of: &impl Serialize) -> serde_json::Result<Vec<Field>> {
-    // serde_json sorts the names of an object; the text has them in the order of the structure.
-    let Names(names) = serde_json::from_str(&serde_json::to_string(of)?)?;
-    let Value::Object(mut values) = serde_json::to_value(of)? else {
-        return Err(Error::custom("no structure"));
-    };
-    let value = |name: &String| values.remove(name).unwrap_or_default();
-    let values: Vec<Value> = names.iter().map(value).collect();
-    Ok(names.into_iter().zip(values).collect())
-}
-
-/// The names of an object.
-struct Names(Vec<String>);
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-
-        impl<'de> Visitor<'de> for Object {
-            type Value = Names;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
-                let mut names = Vec::new();
-                while let Some((name, IgnoredAny)) = map.next_entry()? {
-                    names.push(name);
-                }
-                Ok(Names(names))
-            }
-        }
-
-        deserializer.deserialize_map(Object)
-    }
 }
 
 /// The names of the columns of rows, in the order of their first appearance.

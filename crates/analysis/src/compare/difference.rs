@@ -2,18 +2,24 @@
 
 use std::borrow::Cow;
 
+use iolab_workload::quantity::significant;
 use iolab_workload::settings::{Setting, Value};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use crate::imbalance::Disturber;
 
 /// A difference of the sides besides what is compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// What differs.
+    /// What differs: a key of the environment, the column of a setting, or a disturbance.
+    #[schemars(with = "String")]
     pub what: DiffersIn,
-    /// The base's value.
+    /// The base's value; `null` where it is not known.
+    #[schemars(with = "Option<String>")]
     pub base: SideValue,
-    /// The new side's value.
+    /// The new side's value; `null` where it is not known.
+    #[schemars(with = "Option<String>")]
     pub new: SideValue,
 }
 
@@ -67,6 +73,12 @@ impl DiffersIn {
     }
 }
 
+impl Serialize for DiffersIn {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.key())
+    }
+}
+
 /// A setting of a group: `log.bs`.
 fn of_group(group: Option<&str>, name: &'static str) -> Cow<'static, str> {
     match group {
@@ -88,4 +100,16 @@ pub enum SideValue {
     Unknown,
     /// Another value in each cell.
     Various,
+}
+
+impl Serialize for SideValue {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(text) => to.serialize_str(text),
+            Self::Set(setting, value) => to.serialize_str(&value.text(setting.kind)),
+            Self::Disturbed(_, value) => to.serialize_str(&significant(*value)),
+            Self::Unknown => to.serialize_none(),
+            Self::Various => to.serialize_str("various, by cell"),
+        }
+    }
 }

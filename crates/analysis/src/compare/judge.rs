@@ -1,20 +1,21 @@
 //! Computes the verdict on each cell from the trials of both sides.
 
+use iolab_record::ServedBy;
 use iolab_stats::{
-    a12, holm, mann_kendall, mann_whitney, median_interval, ratio_of_means, sd, student, summary,
-    tost_log, trials_for_apart, trials_for_within, welch,
+    holm, mann_kendall, mann_whitney, median, median_interval, sd, student, trials_for_apart,
+    trials_for_within, welch,
 };
 
 use super::{
-    ALPHA, Better, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest,
-    Overall, POWER, Pair, Repeats, ReplicationUnit, Side, Valueless, WhyUndecided,
+    Better, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest, POWER,
+    Pair, ReplicationUnit, Side, TestResult, Valueless, WhyUndecided,
 };
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::{
     against_suggested, confidence, independence, judge, of_blocks, of_samples,
 };
 use crate::claim::{Difference, Estimate};
-use crate::doubt::{SideDoubt, SideDoubts};
+use crate::doubt::SideDoubt;
 
 /// A higher number of trials is not recommended.
 const TRIALS_ADVISED_MAX: usize = 1000;
@@ -35,7 +36,7 @@ pub(super) fn compare(
         // More trials help neither against differences between runs nor against a doubt, which has a verdict of its own.
         let why = cell.verdict.why_open();
         let lacks_trials = why.is_some_and(WhyUndecided::is_for_lack_of_trials);
-        if lacks_trials && unit != ReplicationUnit::Runs {
+        if lacks_trials && unit != ReplicationUnit::OneRunEach {
             cell.further = further(&cell, pair, terms, with_more);
         }
         cell
@@ -66,23 +67,9 @@ fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> C
         (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
         (CellVerdict::CannotTell(_), _) => CellVerdict::doubted(doubts).unwrap_or(shown),
         (CellVerdict::Equivalent, _) => shown,
-        (_, ReplicationUnit::Runs) => CellVerdict::CannotTell(WhyUndecided::OneRunEach),
+        (_, ReplicationUnit::OneRunEach) => CellVerdict::CannotTell(WhyUndecided::OneRunEach),
         _ => shown,
     }
-}
-
-/// All cells combined, from the mean of their logarithms in each block. What could reverse a claim about one cell could reverse that
-/// about all.
-pub(super) fn overall(together: &[f64], pairs: &[Pair], terms: &Criteria) -> Option<Overall> {
-    let against = SideDoubts::of_any(pairs.iter().map(|pair| &pair.against));
-    let estimate = of_blocks(together, CONFIDENCE)?.bounded(&against);
-    let more_is_better = terms.better != Better::Lower;
-    let (difference, doubts) = judge(&estimate, terms.margin, &against, more_is_better);
-    Some(Overall {
-        estimate,
-        difference,
-        doubts,
-    })
 }
 
 fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
@@ -90,48 +77,44 @@ fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
     let blocks = pair.within_blocks.as_ref();
     let estimate = blocks.and_then(|ratios| of_blocks(ratios, confidence));
     let estimate = estimate.or_else(|| of_samples(base, new, confidence));
-    CellComparison {
-        levels: pair.levels.clone(),
-        base: side(base),
-        new: side(new),
-        served: pair.served.clone(),
-        estimate: estimate.map(|estimate| estimate.bounded(&pair.against)),
-        doubts: Vec::new(),
-        ratio_of_means: ratio_of_means(base, new, CONFIDENCE),
-        welch: welch(base, new, CONFIDENCE),
-        student: student(base, new, CONFIDENCE),
-        mann_whitney: mann_whitney(base, new),
-        a12: a12(base, new),
-        equivalence: tost_log(base, new, terms.margin, ALPHA),
-        p_adjusted: None,
-        verdict: CellVerdict::CannotTell(lacking(base, new)),
-        further: None,
-        repeats: terms
+    let [base_served, new_served] = pair.served;
+    let tests = terms.tests.iter().map(|test| TestResult {
+        test: *test,
+        p: p(*test, base, new),
+        p_first: terms
             .repeats
             .iter()
-            .map(|n| repeats(base, new, *n))
+            .map(|n| p(*test, base.get(..*n)?, new.get(..*n)?))
             .collect(),
+    });
+    CellComparison {
+        estimate: estimate.map(|estimate| estimate.bounded(&pair.against)),
+        tests: tests.collect(),
+        ..CellComparison::new(
+            pair.levels.clone(),
+            side(base, base_served),
+            side(new, new_served),
+            CellVerdict::CannotTell(lacking(base, new)),
+        )
     }
 }
 
-fn side(values: &[f64]) -> Side {
+fn side(values: &[f64], served_by: Option<ServedBy>) -> Side {
+    let interval = median_interval(values, CONFIDENCE);
     Side {
-        summary: summary(values),
+        values: values.to_vec(),
+        centre: median(values),
+        interval: interval.map(|interval| (interval.low, interval.high)),
         drift_p: mann_kendall(values).map(|trend| trend.p),
+        served_by,
     }
 }
 
-fn repeats(base: &[f64], new: &[f64], n: usize) -> Repeats {
-    let first = base.get(..n).zip(new.get(..n));
-    Repeats {
-        n,
-        welch_p: first
-            .and_then(|(a, b)| welch(a, b, CONFIDENCE))
-            .map(|t| t.p),
-        student_p: first
-            .and_then(|(a, b)| student(a, b, CONFIDENCE))
-            .map(|t| t.p),
-        mann_whitney_p: first.and_then(|(a, b)| mann_whitney(a, b)).map(|t| t.p),
+fn p(test: HypothesisTest, base: &[f64], new: &[f64]) -> Option<f64> {
+    match test {
+        HypothesisTest::Welch => welch(base, new, CONFIDENCE).map(|t| t.p),
+        HypothesisTest::Student => student(base, new, CONFIDENCE).map(|t| t.p),
+        HypothesisTest::MannWhitney => mann_whitney(base, new).map(|t| t.p),
     }
 }
 

@@ -24,6 +24,7 @@ impl Comparison {
         let names = levels.each_ref().map(|level| SideName {
             name: level_label(factor, level),
             of: of.to_owned(),
+            ..SideName::default()
         });
         let [base, new] = &levels;
         Self::of_runs(names, source(base), source(new), terms)

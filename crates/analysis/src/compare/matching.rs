@@ -14,7 +14,7 @@ use crate::refusal;
 use crate::run_definition::definition;
 use iolab_plan::cells::cells;
 use iolab_record::environment::{self, KEYS};
-use iolab_record::{Cell, RunRecord, TargetKind, UNKNOWN_TARGET};
+use iolab_record::{Cell, RunRecord, ServedBy, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 use iolab_workload::operation::Operation;
 use iolab_workload::settings::cell_label;
@@ -123,7 +123,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
             levels: a.levels.clone(),
             base: a.cell.values.clone(),
             new: b.cell.values.clone(),
-            served: a.cell.served.clone().zip(b.cell.served.clone()),
+            served: [a.cell, b.cell].map(served_by),
             against: match within {
                 Some(_) => SideDoubts::of_cells(a.cell, b.cell, response),
                 None => SideDoubts::of_two_runs(a.cell, b.cell, response),
@@ -154,6 +154,12 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
         factors,
         differences,
     })
+}
+
+/// Where the bytes of a cell came from.
+fn served_by(cell: &CellAnalysis) -> Option<ServedBy> {
+    let served = cell.served.as_ref()?;
+    Some(served.unanimous().unwrap_or(ServedBy::Mixed))
 }
 
 /// The common response of all sources.

@@ -1,5 +1,7 @@
 //! The verdict on a cell, and why there may be none.
 
+use std::fmt;
+
 use crate::doubt::{ReasonKind, SideDoubt};
 
 /// The verdict on a cell, in the order in which verdicts are listed.
@@ -79,6 +81,36 @@ impl CellVerdict {
             | Self::NoChange
             | Self::Identical => None,
         }
+    }
+}
+
+/// The verdict in a few words: `cannot tell (disturbed)`.
+impl fmt::Display for CellVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+            Self::Equivalent => "equivalent",
+            Self::NoChange => "no change shown",
+            Self::Identical => "identical",
+            Self::CannotTell(why) => return write!(f, "cannot tell ({why})"),
+        })
+    }
+}
+
+impl fmt::Display for WhyUndecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoValue(_) => "no value",
+            Self::NoRatio => "no ratio",
+            Self::FewTrials => "too few values",
+            Self::FewRuns => "too few runs",
+            Self::WideInterval => "wide interval",
+            Self::OneRunEach => "one run each",
+            Self::Doubted(reason) => reason.words(),
+        })
     }
 }
 

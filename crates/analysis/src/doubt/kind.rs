@@ -5,7 +5,7 @@ use crate::imbalance::Disturber;
 
 /// Defines [`ReasonKind`] with the list of all kinds.
 macro_rules! kinds {
-    ($($(#[doc = $doc:literal])* $kind:ident,)+) => {
+    ($($(#[doc = $doc:literal])* $kind:ident = $words:literal,)+) => {
         /// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ReasonKind {
@@ -15,35 +15,42 @@ macro_rules! kinds {
         impl ReasonKind {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            /// Two or three words, for a conclusion that it leaves open.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $words,)+
+                }
+            }
         }
     };
 }
 
 kinds! {
     /// The bytes of the sides came from different sources.
-    OtherSource,
+    OtherSource = "bytes from elsewhere",
     /// Nothing makes writes durable.
-    NotSynced,
+    NotSynced = "not durable",
     /// No sync flushed the volatile cache of the device.
-    NeverFlushed,
+    NeverFlushed = "cache not flushed",
     /// The machine was suspended, or iolab stopped.
-    Suspended,
+    Suspended = "suspended",
     /// Others used the device or the CPUs.
-    Disturbed,
+    Disturbed = "disturbed",
     /// The storage may still have written what other cells had left.
-    EarlierWrites,
+    EarlierWrites = "earlier writes",
     /// The sides missed their rates.
-    RateNotHeld,
+    RateNotHeld = "rate not held",
     /// The time limit decided the length of trials.
-    TimeLimit,
+    TimeLimit = "time limit",
     /// The clock is too coarse for the difference.
-    CoarseClock,
+    CoarseClock = "coarse clock",
     /// Trials form two groups.
-    TwoGroups,
+    TwoGroups = "two groups",
     /// Trials depend on the ones before.
-    Dependent,
+    Dependent = "dependent values",
     /// Another run of the same settings excludes it.
-    Contradicted,
+    Contradicted = "another run differs",
 }
 
 impl Reason {

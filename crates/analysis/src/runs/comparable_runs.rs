@@ -2,6 +2,8 @@
 //! according to the run files.
 
 use iolab_workload::Result;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{FiledRun, in_time};
 use crate::analysed_run::AnalysedRun;
@@ -13,7 +15,8 @@ use iolab_record::{RunRecord, RunStatus, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 
 /// Why a run is not comparable with another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ExclusionReason {
     /// It is the same run.
     Itself,

@@ -1,47 +1,29 @@
 //! Computes verdicts from the medians of runs. Pure, on plain numbers; METHODS.md has the rule and its sources.
 
-use iolab_stats::{Contrast, contrast};
+use iolab_record::ServedBy;
+use iolab_stats::{Contrast, contrast, mean};
 
 use super::{GATE_POWER, ReportedChanges, RunCriteria};
-use crate::compare::{Better, CellVerdict, Valueless, WhyUndecided};
-use crate::doubt::{Direction, RatioBound, SideDoubt, SideDoubts};
+use crate::claim::Estimate;
+use crate::compare::{ALPHA, Better, CellComparison, CellVerdict, Side, Valueless, WhyUndecided};
+use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
 /// Medians within this share of each other count as equal: latencies have three significant digits.
 const RESOLUTION: f64 = 0.001;
 
-/// The logarithms of the medians of one cell; `None` for a run without one.
+/// The medians of one cell; `None` for a run without one, or with one that is not positive.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunCell {
-    /// A value for each run of the base.
+    /// The levels that both sides share.
+    pub levels: Vec<String>,
+    /// A median for each run of the base.
     pub base: Vec<Option<f64>>,
-    /// A value for each new run.
+    /// A median for each new run.
     pub new: Vec<Option<f64>>,
+    /// Origin of most bytes of the base and of the new runs; `None` where unknown.
+    pub served: [Option<ServedBy>; 2],
     /// Evidence against the comparison.
     pub against: SideDoubts,
-}
-
-/// The result for a cell, or for all cells together.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// New minus base, as logarithms; `None` with fewer than three runs.
-    pub contrast: Option<Contrast>,
-    /// Lower and upper end of the deciding interval of the ratio of new over base; for a single new run, the prediction interval.
-    /// Simultaneous over all cells and all cells together.
-    pub interval: Option<(f64, f64)>,
-    /// Where one side did not hold its rate, so that its times grow with the length of a trial: the ratio is only a bound.
-    pub bound: Option<RatioBound>,
-    /// Two-sided p value of a change.
-    pub p: Option<f64>,
-    /// The same adjusted over all cells and all cells together (weighted Bonferroni): below the level where the interval excludes
-    /// 1.
-    pub p_adjusted: Option<f64>,
-    /// The change, as a share, that would have been found with probability 90 % if it were in this cell only; for all cells
-    /// together, if it were in all of them.
-    pub detectable: Option<f64>,
-    /// What could reverse the verdict of the interval.
-    pub doubts: Vec<SideDoubt>,
-    /// The verdict.
-    pub verdict: CellVerdict,
 }
 
 /// Judges all cells, and all undisturbed ones together where there are several.
@@ -49,7 +31,7 @@ pub fn judge(
     cells: &[RunCell],
     better: Better,
     terms: &RunCriteria,
-) -> (Vec<Judged>, Option<Judged>) {
+) -> (Vec<CellComparison>, Option<CellComparison>) {
     let contrast = |cell: &RunCell| cell.contrast(terms.base_min);
     let contrasts: Vec<Option<Contrast>> = cells.iter().map(contrast).collect();
     let together = merge_cells(cells);
@@ -62,21 +44,32 @@ pub fn judge(
         known
     };
     let judged = |cell: &RunCell, contrast: Option<Contrast>, share: f64| {
-        let level = terms.alpha * share;
+        let level = ALPHA * share;
         let interval = contrast.and_then(|c| c.interval(1.0 - level));
         let interval = interval.map(|interval| (interval.low.exp(), interval.high.exp()));
         let (verdict, doubts) = terms.verdict(cell, contrast.zip(interval), better);
-        Judged {
-            contrast,
-            interval,
-            bound: cell.against.bound(),
-            p: contrast.map(|c| c.p()),
+        CellComparison {
+            estimate: contrast.map(|contrast| Estimate {
+                ratio: contrast.difference.exp(),
+                interval,
+                blocks: None,
+                dependent_interval: None,
+                independence: 1.0,
+                groups: None,
+                bound: cell.against.bound(),
+            }),
+            doubts,
             p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),
+            run_sd: contrast.map(|c| c.sd),
             // The level of a one-sided test.
             detectable: contrast
                 .and_then(|c| Some(c.detectable(level / 2.0, GATE_POWER)?.exp_m1())),
-            doubts,
-            verdict,
+            ..CellComparison::new(
+                cell.levels.clone(),
+                side(&cell.base, cell.served[0]),
+                side(&cell.new, cell.served[1]),
+                verdict,
+            )
         }
     };
     let of_cells = cells.iter().zip(&contrasts);
@@ -88,11 +81,23 @@ pub fn judge(
     (of_cells, overall)
 }
 
+fn side(medians: &[Option<f64>], served_by: Option<ServedBy>) -> Side {
+    Side {
+        values: medians.iter().copied().flatten().collect(),
+        centre: mean(&logarithms(medians)).map(f64::exp),
+        served_by,
+        ..Side::default()
+    }
+}
+
+fn logarithms(medians: &[Option<f64>]) -> Vec<f64> {
+    medians.iter().flatten().map(|median| median.ln()).collect()
+}
+
 impl RunCell {
     fn contrast(&self, base_min: usize) -> Option<Contrast> {
-        let known = |values: &[Option<f64>]| values.iter().copied().flatten().collect::<Vec<_>>();
-        let base = known(&self.base);
-        (base.len() >= base_min).then(|| contrast(&base, &known(&self.new), RESOLUTION))?
+        let base = logarithms(&self.base);
+        (base.len() >= base_min).then(|| contrast(&base, &logarithms(&self.new), RESOLUTION))?
     }
 
     /// What it lacks where there is no contrast.
@@ -113,8 +118,8 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
         return None;
     }
     let mean = |run: usize, side: fn(&RunCell) -> &[Option<f64>]| {
-        let sum: Option<f64> = whole.iter().map(|cell| side(cell)[run]).sum();
-        sum.map(|sum| sum / whole.len() as f64)
+        let sum: Option<f64> = whole.iter().map(|cell| Some(side(cell)[run]?.ln())).sum();
+        sum.map(|sum| (sum / whole.len() as f64).exp())
     };
     let first = whole[0];
     Some(RunCell {
@@ -124,7 +129,7 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
         new: (0..first.new.len())
             .map(|run| mean(run, |c| &c.new))
             .collect(),
-        against: SideDoubts::default(),
+        ..RunCell::default()
     })
 }
 

@@ -3,13 +3,13 @@
 use iolab_workload::Result;
 
 use super::comparable_runs::targets;
-use super::{FiledRun, RunCell, RunCriteria, RunsCell, RunsComparison, judge};
+use super::{FiledRun, RunCell, RunCriteria, judge};
 use crate::analysis::CellAnalysis;
 use crate::compare::matching::{
     Keyed, common_factors, common_response, is_of, keyed, no_common_cell, run_differences,
     setting_differences, take_without_requests,
 };
-use crate::compare::{Difference, RunSide};
+use crate::compare::{Comparison, Criteria, Difference, ReplicationUnit, RunSide, SideName};
 use crate::doubt::SideDoubts;
 use crate::refusal;
 use iolab_record::ServedBy;
@@ -66,6 +66,17 @@ impl<'a> Side<'a> {
 }
 
 impl Side<'_> {
+    /// The side in a comparison: named after its first run.
+    fn name(&self) -> SideName {
+        let last = self.runs[self.runs.len() - 1].run.record();
+        SideName {
+            name: self.runs[0].file.to_owned(),
+            of: [&last.experiment.name, " on ", &last.target_text()].concat(),
+            runs: self.runs.iter().map(FiledRun::name).collect(),
+            targets: targets(self.runs),
+        }
+    }
+
     /// Whether any run makes requests in the cell with these levels that the response is of.
     fn has_requests(&self, levels: &[String]) -> bool {
         let mut cells = self.cells.iter().flatten();
@@ -77,7 +88,7 @@ pub(super) fn compare(
     base: &[FiledRun<'_>],
     new: &[FiledRun<'_>],
     terms: RunCriteria,
-) -> Result<RunsComparison> {
+) -> Result<Comparison> {
     let sources = sources(base.iter().chain(new));
     let response = common_response(&sources)?;
     let factors = common_factors(&sources);
@@ -117,45 +128,42 @@ pub(super) fn compare(
         |levels| base.has_requests(levels) || new.has_requests(levels),
         |levels| cell_label(&factors, levels),
     );
-    let sides = || {
-        both.iter()
-            .map(|levels| (base.cell(levels), new.cell(levels)))
-    };
-    let logs: Vec<RunCell> = sides()
-        .map(|(base, new)| RunCell {
-            base: logarithms(&medians(&base)),
-            new: logarithms(&medians(&new)),
-            against: SideDoubts::of_runs(&known(&base), &known(&new), response),
+    let cells: Vec<RunCell> = both
+        .iter()
+        .map(|levels| {
+            let (base, new) = (base.cell(levels), new.cell(levels));
+            RunCell {
+                levels: (*levels).clone(),
+                base: medians(&base),
+                new: medians(&new),
+                served: [&base, &new].map(|side| served_of(side)),
+                against: SideDoubts::of_runs(&known(&base), &known(&new), response),
+            }
         })
         .collect();
-    let (judged, overall) = judge(&logs, response.into(), &terms);
-    let cells = both.iter().zip(sides()).zip(logs).zip(judged);
-    let cells = cells.map(|(((levels, (base, new)), logs), judged)| RunsCell {
-        levels: (*levels).clone(),
-        base: medians(&base),
-        new: medians(&new),
-        served: served_of(&base).zip(served_of(&new)),
-        against: logs.against,
-        judged,
-    });
-    let cells = cells.collect();
-    let last = new.runs[new.runs.len() - 1].run.record();
+    let (cells, overall) = judge(&cells, response.into(), &terms);
     let all = base.runs.iter().chain(new.runs.iter());
     let lacking = all.filter(|run| !run.run.analysis().has_definition);
-    Ok(RunsComparison {
-        response,
-        experiment: last.experiment.name.clone(),
-        target: last.target_text(),
-        terms,
-        base: base.runs.iter().map(FiledRun::name).collect(),
-        new: new.runs.iter().map(FiledRun::name).collect(),
-        base_targets: targets(base.runs),
-        new_targets: targets(new.runs),
+    Ok(Comparison {
+        base: base.name(),
+        new: new.name(),
+        response: Some(response),
         only_base: alone(&of_base, &of_new),
         only_new: alone(&of_new, &of_base),
         without_requests,
         differences: differences(&base, &new, &both, &factors),
         undefined: lacking.map(|run| run.file.to_owned()).collect(),
+        unsteady: Vec::new(),
+        unit: ReplicationUnit::Runs,
+        terms: Criteria {
+            margin: terms.margin,
+            tests: Vec::new(),
+            better: response.into(),
+            repeats: Vec::new(),
+            within_run: false,
+        },
+        intervals: cells.len() + usize::from(overall.is_some()),
+        is_of_rounds: false,
         factors,
         cells,
         overall,
@@ -170,12 +178,9 @@ fn known<'a>(side: &[Option<&'a CellAnalysis>]) -> Vec<&'a CellAnalysis> {
 /// The median of each run; `None` for a run without one.
 fn medians(side: &[Option<&CellAnalysis>]) -> Vec<Option<f64>> {
     let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
-    side.iter().map(median).collect()
-}
-
-fn logarithms(medians: &[Option<f64>]) -> Vec<Option<f64>> {
-    let log = |median: &Option<f64>| median.filter(|m| *m > 0.0).map(f64::ln);
-    medians.iter().map(log).collect()
+    side.iter()
+        .map(|cell| median(cell).filter(|median| *median > 0.0))
+        .collect()
 }
 
 /// The most frequent origin of the bytes, over the trials of all runs.

@@ -1,7 +1,6 @@
 //! Comparison of runs: matching of cells, and other differences.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::claim::Difference;
 use iolab_analysis::compare::{
     Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit,
     RunSide, SideValue, WhyUndecided,
@@ -176,10 +175,10 @@ fn what_differs_besides_is_listed() {
             ("threads".into(), threads(1), threads(4)),
         ]
     );
-    let sources = comparison.cells.iter().map(|cell| {
-        let (base, new) = cell.served.as_ref().expect("known sources");
-        base.unanimous() == new.unanimous()
-    });
+    let sources = comparison
+        .cells
+        .iter()
+        .map(|cell| !cell.is_served_differently());
     assert_eq!(sources.collect::<Vec<bool>>(), [false, true]);
 }
 
@@ -251,8 +250,8 @@ fn warm_ups_and_failed_trials_do_not_count() {
     sample.ok = false;
     sample.elapsed_ns = 1;
     let comparison = of(&base, &new, None).unwrap();
-    assert_eq!(comparison.cells[0].base.summary.unwrap().n, 8);
-    assert_eq!(comparison.cells[0].new.summary.unwrap().n, 7);
+    assert_eq!(comparison.cells[0].base.values.len(), 8);
+    assert_eq!(comparison.cells[0].new.values.len(), 7);
     assert_eq!(comparison.conclusion(), Conclusion::Settled);
 }
 
@@ -308,9 +307,10 @@ fn all_cells_are_judged_by_shared_blocks() {
     }
     let comparison = of(&run, &run, Some(("sync", ["none", "osync"]))).unwrap();
     let overall = comparison.overall.unwrap();
-    assert!((overall.estimate.ratio - 1.0).abs() < 1e-6, "{overall:?}");
-    assert_eq!(overall.estimate.blocks, Some(15));
-    assert_eq!(overall.difference, Difference::Equivalent);
+    let estimate = overall.estimate.expect("blocks in common");
+    assert!((estimate.ratio - 1.0).abs() < 1e-6, "{overall:?}");
+    assert_eq!(estimate.blocks, Some(15));
+    assert_eq!(overall.verdict, CellVerdict::Equivalent);
     assert!(of(&run, &run.clone(), None).unwrap().overall.is_none());
 }
 
@@ -431,7 +431,7 @@ fn two_runs_do_not_accuse_each_other() {
         ]
     );
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
-    assert_eq!(comparison.unit, ReplicationUnit::Runs);
+    assert_eq!(comparison.unit, ReplicationUnit::OneRunEach);
     // A run and a copy of its file.
     let comparison = one_run_each(&base, &base);
     assert_eq!(comparison.count(CellVerdict::Identical), 2);
@@ -443,11 +443,11 @@ fn two_runs_do_not_accuse_each_other() {
     }
     let comparison = one_run_each(&base, &altered);
     assert_eq!(comparison.count(CellVerdict::Identical), 0);
-    assert_eq!(comparison.unit, ReplicationUnit::Runs);
+    assert_eq!(comparison.unit, ReplicationUnit::OneRunEach);
     // The same run in an unfinished state.
     let mut part = base.clone();
     part.samples.pop();
-    assert_eq!(one_run_each(&part, &base).unit, ReplicationUnit::Runs);
+    assert_eq!(one_run_each(&part, &base).unit, ReplicationUnit::OneRunEach);
     // Two runs of a model differ only in the seed.
     let computed = |record: &RunRecord| {
         let mut record = record.clone();
@@ -456,7 +456,7 @@ fn two_runs_do_not_accuse_each_other() {
     };
     assert_eq!(
         one_run_each(&computed(&base), &new).unit,
-        ReplicationUnit::Runs
+        ReplicationUnit::OneRunEach
     );
     let comparison = one_run_each(&computed(&base), &computed(&new));
     assert_eq!(comparison.unit, ReplicationUnit::ComputedRuns);

@@ -2,10 +2,8 @@
 //! of an unchanged machine. A simulated history is a random choice of these runs in random order, which keeps their distribution
 //! with its tails, and the dependence between cells.
 
-use iolab_analysis::compare::{ALPHA, Better, CellVerdict};
-use iolab_analysis::runs::{
-    GATE_POWER, HISTORY_MIN, Judged, ReportedChanges, RunCell, RunCriteria, judge,
-};
+use iolab_analysis::compare::{ALPHA, Better, CellComparison, CellVerdict};
+use iolab_analysis::runs::{GATE_POWER, HISTORY_MIN, ReportedChanges, RunCell, RunCriteria, judge};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -14,7 +12,6 @@ const GATES: usize = 1000;
 fn terms() -> RunCriteria {
     RunCriteria {
         margin: 0.05,
-        alpha: ALPHA,
         looks_for: ReportedChanges::AnyChange,
         base_min: HISTORY_MIN,
     }
@@ -63,14 +60,14 @@ impl Chance {
 fn cells(runs: &[&Vec<f64>], shift: impl Fn(usize) -> f64) -> Vec<RunCell> {
     let (new, base) = runs.split_last().expect("runs");
     let cell = |place: usize| RunCell {
-        base: base.iter().map(|run| Some(run[place])).collect(),
-        new: vec![Some(new[place] + shift(place))],
+        base: base.iter().map(|run| Some(run[place].exp())).collect(),
+        new: vec![Some((new[place] + shift(place)).exp())],
         ..RunCell::default()
     };
     (0..new.len()).map(cell).collect()
 }
 
-fn is_alarm(judged: &(Vec<Judged>, Option<Judged>)) -> bool {
+fn is_alarm(judged: &(Vec<CellComparison>, Option<CellComparison>)) -> bool {
     let all = judged.0.iter().chain(&judged.1);
     all.into_iter()
         .any(|judged| judged.verdict == CellVerdict::Slower)
@@ -176,7 +173,7 @@ fn the_stated_power_is_right() {
                 let chosen: Vec<&Vec<f64>> = runs.iter().collect();
                 let before = cells(&chosen, |_| 0.0);
                 let (of_cells, overall) = judge(&before, Better::Higher, &terms());
-                let down = |judged: &Judged| judged.detectable.expect("a spread").ln_1p();
+                let down = |judged: &CellComparison| judged.detectable.expect("a spread").ln_1p();
                 let alone = down(&of_cells[0]);
                 let after = cells(&chosen, |place| if place == 0 { -alone } else { 0.0 });
                 let judged = judge(&after, Better::Higher, &terms());

@@ -1,13 +1,13 @@
 //! Comparison of runs with runs, gates and histories, on synthetic records.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion, WhyUndecided};
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::compare::{ALPHA, CellVerdict, Comparison, Conclusion, WhyUndecided};
+use iolab_analysis::doubt::{Reason, ReasonKind};
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::history::History;
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
-use iolab_analysis::runs::{FiledRun, HISTORY_MIN, ReportedChanges, RunCriteria, RunsComparison};
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, ReportedChanges, RunCriteria};
 use iolab_record::environment::KEYS;
 use iolab_record::{Ended, RunRecord, RunStatus, Sample, ServedBy};
 use iolab_workload::group::GroupSpec;
@@ -53,15 +53,14 @@ fn filed(runs: &[(String, AnalysedRun)]) -> Vec<FiledRun<'_>> {
 fn terms(looks_for: ReportedChanges) -> RunCriteria {
     RunCriteria {
         margin: 0.05,
-        alpha: ALPHA,
         looks_for,
         base_min: 1,
     }
 }
 
-fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<RunsComparison> {
+fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<Comparison> {
     let (base, new) = (analysed(base), analysed(new));
-    RunsComparison::of(&filed(&base), &filed(&new), terms(ReportedChanges::Changes))
+    Comparison::of_several(&filed(&base), &filed(&new), terms(ReportedChanges::Changes))
 }
 
 fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: ReportedChanges) -> Result<Gate> {
@@ -169,7 +168,7 @@ fn run_is_on_one_side_and_counts_once() {
     assert_eq!(compared(&base, &[]).unwrap_err().kind(), Kind::Usage);
     let twice = [&base[..4], &base[..4]].concat();
     let comparison = compared(&twice, &base[4..]).unwrap();
-    assert_eq!(comparison.base.len(), 4);
+    assert_eq!(comparison.base.runs.len(), 4);
 }
 
 #[test]
@@ -178,7 +177,7 @@ fn two_runs_alone_say_nothing_of_runs() {
     let comparison = compared(&base[..1], &base[1..2]).unwrap();
     let few = CellVerdict::CannotTell(WhyUndecided::FewRuns);
     assert_eq!(comparison.count(few), 2);
-    assert_eq!(comparison.cells[0].judged.contrast, None);
+    assert_eq!(comparison.cells[0].estimate, None);
 }
 
 #[test]
@@ -281,7 +280,7 @@ fn trials_ended_by_time_limit_skip_elapsed_comparison() {
     let judged = |new: &RunRecord, history: &[RunRecord]| {
         let gate = gate(new, history);
         let compared = gate.compared.as_ref().expect("enough runs");
-        let verdicts: Vec<CellVerdict> = compared.cells.iter().map(|c| c.judged.verdict).collect();
+        let verdicts: Vec<CellVerdict> = compared.cells.iter().map(|c| c.verdict).collect();
         (gate.conclusion(), verdicts)
     };
     let open = CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::TimeLimit));
@@ -312,13 +311,19 @@ fn a_disturbed_run_accuses_nobody() {
     let gate = gate(&new, &history);
     let compared = gate.compared.as_ref().unwrap();
     assert_eq!(
-        compared.cells[0].judged.verdict,
+        compared.cells[0].verdict,
         CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
     );
-    let found = compared.cells[0].against.imbalances().next();
-    assert_eq!(found.unwrap().what, Disturber::OtherTraffic);
+    let what = compared.cells[0]
+        .doubts
+        .iter()
+        .find_map(|doubt| match doubt.reason {
+            Reason::Imbalance(found) => Some(found.what),
+            _ => None,
+        });
+    assert_eq!(what, Some(Disturber::OtherTraffic));
     // The other cell was not disturbed.
-    assert_eq!(compared.cells[1].judged.verdict, CellVerdict::Slower);
+    assert_eq!(compared.cells[1].verdict, CellVerdict::Slower);
     assert_eq!(gate.conclusion(), Conclusion::Regression);
     new.samples.retain(|sample| sample.cell == 0);
     let alone: Vec<RunRecord> = history
@@ -347,7 +352,7 @@ fn disturbed(mut runs: Vec<RunRecord>) -> Vec<RunRecord> {
 fn disturbed_side_doubts_what_it_may_have_caused() {
     let verdict = |history: &[RunRecord], new: &RunRecord| {
         let gate = gate(new, history);
-        gate.compared.expect("enough runs").cells[0].judged.verdict
+        gate.compared.expect("enough runs").cells[0].verdict
     };
     let (quiet, busy) = (runs(&STEADY), disturbed(runs(&STEADY)));
     let alone = |mb_s: f64| disturbed(vec![later(mb_s)]).remove(0);
@@ -383,14 +388,15 @@ fn verdict_follows_from_the_shown_interval() {
     for mb_s in [60.0, 96.0, 98.0, 100.0, 102.0, 104.0, 160.0] {
         let gate = gate(&later(mb_s), &runs(&STEADY));
         for cell in &gate.compared.expect("enough runs").cells {
-            let (low, high) = cell.judged.interval.expect("enough runs");
-            let shown = match cell.judged.verdict {
+            let estimate = cell.estimate.expect("enough runs");
+            let (low, high) = estimate.interval.expect("enough runs");
+            let shown = match cell.verdict {
                 CellVerdict::Slower => high < 1.0,
                 CellVerdict::Faster => low > 1.0,
                 _ => low <= 1.0 && high >= 1.0,
             };
-            assert!(shown, "{:?}", cell.judged);
-            let p = cell.judged.p_adjusted.expect("enough runs");
+            assert!(shown, "{cell:?}");
+            let p = cell.p_adjusted.expect("enough runs");
             assert_eq!(p < ALPHA, low > 1.0 || high < 1.0);
         }
     }
@@ -510,7 +516,7 @@ fn history_finds_shift_and_what_changed_there() {
     let line = &history.lines[0];
     assert_eq!(line.shifted_at(), [10]);
     for trajectory in line.trajectories() {
-        let ratio = trajectory.shifts[0].contrast.difference.exp();
+        let ratio = trajectory.shifts[0].ratio;
         assert!((ratio - 0.7).abs() < 0.01, "{ratio}");
         assert_eq!(
             (trajectory.shifts[0].after, trajectory.shifts[0].at),

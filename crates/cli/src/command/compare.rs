@@ -5,10 +5,10 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
-    ALPHA, Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide, SideName,
+    Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide, SideName,
 };
-use iolab_analysis::runs::{ReportedChanges, RunCriteria, RunsComparison};
-use iolab_report::{compare as report, runs as runs_report};
+use iolab_analysis::runs::{ReportedChanges, RunCriteria};
+use iolab_report::compare as report;
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
@@ -31,10 +31,10 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
             (CompareFormat::Markdown, &["md", "markdown"]),
         ],
     )?;
-    if !options.base_runs.is_empty() {
-        return many_runs(options, format);
-    }
-    let comparison = compared(options)?;
+    let comparison = match options.base_runs.is_empty() {
+        true => compared(options)?,
+        false => many_runs(options)?,
+    };
     let mut to = output::open(options.output.as_deref())?;
     let written = match (format, &options.output) {
         // A file has all of it.
@@ -64,32 +64,15 @@ pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
 }
 
 /// Several runs of each side.
-fn many_runs(options: &Compare, format: CompareFormat) -> Outcome {
+fn many_runs(options: &Compare) -> Result<Comparison> {
     let base = named_runs(&options.base_runs, options.metric.as_ref())?;
     let new = named_runs(&options.new_runs, options.metric.as_ref())?;
     let terms = RunCriteria {
         margin: options.margin,
-        alpha: ALPHA,
         looks_for: ReportedChanges::Changes,
         base_min: 1,
     };
-    let compared = RunsComparison::of(&filed(&base), &filed(&new), terms)?;
-    let to = output::open(options.output.as_deref())?;
-    conclude(write_runs(&compared, format, to), compared.conclusion())
-}
-
-fn write_runs(compared: &RunsComparison, format: CompareFormat, mut to: Box<dyn Write>) -> Outcome {
-    match format {
-        CompareFormat::Json => runs_report::json(compared, &mut to)?,
-        CompareFormat::Csv => runs_report::csv(Some(compared), &mut to)?,
-        CompareFormat::Markdown => write!(to, "{}", runs_report::markdown(compared))?,
-        CompareFormat::Text => {
-            let style = output::style();
-            writeln!(to, "{}", runs_report::text(compared, style.width))?;
-            output::paragraphs(&runs_report::remarks(compared), style, &mut to)?;
-        }
-    }
-    Ok(to.flush()?)
+    Comparison::of_several(&filed(&base), &filed(&new), terms)
 }
 
 fn write(comparison: &Comparison, format: CompareFormat, mut to: Box<dyn Write>) -> Outcome {
@@ -209,6 +192,7 @@ fn name(path: &Path, run: &AnalysedRun) -> SideName {
             record.target_text(),
             record.run.started_utc
         ),
+        ..SideName::default()
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
-use iolab_analysis::compare::ALPHA;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, ReportedChanges, RunCriteria};
 use iolab_record::RunRecord;
-use iolab_report::{prometheus, runs as report};
+use iolab_report::{compare, gate as report, prometheus};
 
 use crate::arguments::{self, GateFormat};
 use crate::command::compare::conclude;
@@ -36,7 +35,6 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
     let terms = GateTerms {
         runs: RunCriteria {
             margin: options.margin,
-            alpha: ALPHA,
             looks_for: match options.strict {
                 true => ReportedChanges::AnyChangeOrEquivalence,
                 false => ReportedChanges::AnyChange,
@@ -61,14 +59,17 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
 
 fn write(gate: &Gate, record: &RunRecord, format: GateFormat, mut to: Box<dyn Write>) -> Outcome {
     match format {
-        GateFormat::Json => report::gate_json(gate, &mut to)?,
+        GateFormat::Json => report::json(gate, &mut to)?,
         GateFormat::Prometheus => prometheus::gate(gate, record, &mut to)?,
-        GateFormat::Csv => report::csv(gate.compared.as_ref(), &mut to)?,
-        GateFormat::Markdown => write!(to, "{}", report::gate_markdown(gate))?,
+        GateFormat::Csv => match &gate.compared {
+            Some(compared) => compare::csv(compared, &mut to)?,
+            None => {}
+        },
+        GateFormat::Markdown => write!(to, "{}", report::markdown(gate))?,
         GateFormat::Text => {
             let style = output::style();
-            writeln!(to, "{}", report::gate_text(gate, style.width))?;
-            output::paragraphs(&report::gate_remarks(gate), style, &mut to)?;
+            writeln!(to, "{}", report::text(gate, style.width))?;
+            output::paragraphs(&report::remarks(gate), style, &mut to)?;
         }
     }
     Ok(to.flush()?)

@@ -75,7 +75,9 @@ fn default_runs_of_a_grid_have_the_trials_that_comparing_them_needs() {
     let cells = compared["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 16);
     assert!(
-        cells.iter().all(|cell| cell["ratio_low"].is_number()),
+        cells
+            .iter()
+            .all(|cell| cell["estimate"]["interval"][0].is_number()),
         "{compared}"
     );
 }

@@ -145,9 +145,9 @@ impl<'a> Cells<'a> {
         Origin {
             cell: None,
             n,
-            verdict: result_names::verdict(cell.verdict).into_owned(),
+            verdict: cell.verdict.to_string(),
             x: self.level(cell).to_owned(),
-            text: format!("{place}: {what}; {}", result_names::verdict(cell.verdict)),
+            text: format!("{place}: {what}; {}", cell.verdict),
         }
     }
 
@@ -233,14 +233,15 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
         .map_or_else(Vec::new, |other| cells.line(other));
     let side = |place: usize, name: &str, of: fn(&CellComparison) -> &Side| {
         let points = line.iter().filter_map(|(x, cell)| {
-            let summary = of(cell).summary?;
-            let told = format!("{name}, {}", quantity.format(summary.median));
+            let side = of(cell);
+            let y = side.centre?;
+            let told = format!("{name}, {}", quantity.format(y));
             Some(Mark {
                 x: *x,
-                y: summary.median,
-                interval: summary.median_interval.map(|i| (i.low, i.high)),
+                y,
+                interval: side.interval,
                 hollow: false,
-                origin: cells.origin(cell, Some(summary.n), &told),
+                origin: cells.origin(cell, Some(side.values.len()), &told),
             })
         });
         cells.series(name.to_owned(), place, points.collect())
@@ -278,18 +279,14 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
             let between = interval.map_or_else(String::new, |(low, high)| {
                 format!(", {} to {}", significant(low), significant(high))
             });
-            let n = cell
-                .base
-                .summary
-                .zip(cell.new.summary)
-                .map(|(a, b)| a.n.min(b.n));
+            let n = cell.base.values.len().min(cell.new.values.len());
             let told = format!("ratio {is}{}{between}", significant(y));
             Some(Mark {
                 x,
                 y,
                 interval,
                 hollow: ratio.bound.is_some(),
-                origin: cells.origin(cell, n, &told),
+                origin: cells.origin(cell, Some(n), &told),
             })
         });
         let name = if single {
@@ -394,7 +391,7 @@ pub(in super::super) fn p_values(
         };
         for (i, n) in comparison.terms.repeats.iter().enumerate() {
             add(format!("first {n} trials"), &|cell| {
-                cell.repeats.get(i)?.p(test)
+                *cell.test(test)?.p_first.get(i)?
             });
         }
         add("all trials".to_owned(), &|cell| cell.p(test));

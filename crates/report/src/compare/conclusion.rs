@@ -1,13 +1,12 @@
 //! A comparison in one line that can be pasted.
 
-use std::borrow::Cow;
-
-use crate::doubt::in_short;
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::{CellVerdict, Comparison, Valueless, WhyUndecided};
+use iolab_analysis::compare::{
+    CellComparison, CellVerdict, Comparison, ReplicationUnit, Valueless, WhyUndecided,
+};
 use iolab_analysis::doubt::RatioBound;
-use iolab_figure::result_names;
 use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::settings::cell_label;
 
 use crate::cell_counts::all_cells;
 use crate::ratio::{self, RatioShown};
@@ -18,18 +17,13 @@ pub(crate) fn measured(comparison: &Comparison) -> String {
     response.map_or_else(|| "values".to_owned(), |response| response.to_string())
 }
 
-/// Why there is no conclusion about a cell, in a few words: `disturbed`, `p99 needs 368 requests in a trial; ...`.
-pub(crate) fn undecided(why: WhyUndecided, response: Option<Response>) -> Cow<'static, str> {
-    let text = match why {
-        WhyUndecided::NoValue(sides) => return no_value(sides, response).into(),
-        WhyUndecided::NoRatio => "a value is not positive, and the intervals overlap",
-        WhyUndecided::FewTrials => "too few trials",
-        WhyUndecided::FewRuns => "too few runs",
-        WhyUndecided::WideInterval => "intervals too wide",
-        WhyUndecided::OneRunEach => "one run each",
-        WhyUndecided::Doubted(reason) => in_short(reason),
-    };
-    text.into()
+/// Why there is no conclusion about a cell: `disturbed`, `p99 needs 368 requests in a trial; ...`.
+pub(crate) fn undecided(why: WhyUndecided, response: Option<Response>) -> String {
+    match why {
+        WhyUndecided::NoValue(sides) => no_value(sides, response),
+        WhyUndecided::NoRatio => "a value is not positive, and the intervals overlap".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 fn no_value(sides: Valueless, response: Option<Response>) -> String {
@@ -51,40 +45,24 @@ fn no_value(sides: Valueless, response: Option<Response>) -> String {
     }
 }
 
-/// What is said of one cell.
-pub(crate) struct SaidOfCell {
-    /// The verdict.
-    pub(crate) verdict: CellVerdict,
-    /// New over base, with the interval that decided.
-    pub(crate) ratio: Option<RatioShown>,
-    /// Its levels; empty where there is one cell only.
-    pub(crate) at: String,
-    /// The quantity; `None` for bare numbers.
-    pub(crate) response: Option<Response>,
+/// The ratio of a cell.
+fn ratio_of(cell: &CellComparison) -> Option<RatioShown> {
+    cell.estimate.as_ref().map(ratio::of)
 }
 
-impl SaidOfCell {
-    /// `0.71 times (0.66 to 0.77)`, `1/34.5 (1/35.9 to 1/32.1) of the base`.
-    fn times(&self) -> Option<String> {
-        self.ratio
-            .map(|shown| ratio::times_of_that(shown, "", "the base"))
-    }
+/// `0.71 times (0.66 to 0.77)`, `1/34.5 (1/35.9 to 1/32.1) of the base`.
+fn times(cell: &CellComparison) -> Option<String> {
+    Some(ratio::times_of_that(ratio_of(cell)?, "", "the base"))
+}
 
-    /// How far its ratio lies from 1, on the logarithm.
-    fn size(&self) -> f64 {
-        self.ratio.map_or(0.0, RatioShown::size)
-    }
+/// How far a ratio lies from 1, on the logarithm.
+pub(super) fn size(cell: &CellComparison) -> f64 {
+    ratio_of(cell).map_or(0.0, RatioShown::size)
+}
 
-    /// The bound that its ratio is, where one side did not hold its rate.
-    fn bound(&self) -> Option<RatioBound> {
-        Some(self.ratio?.bound()?.0)
-    }
-
-    /// Why there is no conclusion about it.
-    fn why(&self) -> Option<Cow<'static, str>> {
-        let why = self.verdict.why_open()?;
-        Some(undecided(why, self.response))
-    }
+/// The bound that a ratio is, where one side did not hold its rate.
+fn bound(cell: &CellComparison) -> Option<RatioBound> {
+    cell.estimate?.bound
 }
 
 /// ` (the base did not hold its rate)`, ` (in 2 the base did not hold its rate)`: which sides did not hold their rates among so many cells.
@@ -104,7 +82,10 @@ fn unheld_rates(bounds: impl Iterator<Item = RatioBound>, n: usize) -> String {
 }
 
 /// The answer for all cells: those that differ, with the largest difference; those that do not; those without a conclusion, with the reason.
-pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
+/// Of several runs also all cells together, where they differ.
+pub(crate) fn answer(comparison: &Comparison) -> String {
+    let cells = comparison.cells.as_slice();
+    let margin = comparison.terms.margin;
     let all = cells.len();
     let mut parts: Vec<String> = Vec::new();
     for verdict in [
@@ -116,10 +97,10 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         CellVerdict::NoChange,
         CellVerdict::Identical,
     ] {
-        let own: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict == verdict).collect();
+        let own: Vec<&CellComparison> = cells.iter().filter(|c| c.verdict == verdict).collect();
         // Of bounds none is the most: sides that held their rates come first.
-        let size = |cell: &SaidOfCell| (cell.bound().is_none(), cell.size());
-        let greater = |a: &SaidOfCell, b: &SaidOfCell| {
+        let size = |cell: &CellComparison| (bound(cell).is_none(), size(cell));
+        let greater = |a: &CellComparison, b: &CellComparison| {
             let ((exact, size), (of_other, other)) = (size(a), size(b));
             exact.cmp(&of_other).then(size.total_cmp(&other))
         };
@@ -129,11 +110,11 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let what = match verdict {
             CellVerdict::Equivalent => format!("equivalent within {}", format_percent(margin)),
             CellVerdict::Identical => "the same run".to_owned(),
-            other => result_names::verdict(other).into_owned(),
+            other => other.to_string(),
         };
         let times = match verdict {
             CellVerdict::NoChange | CellVerdict::Identical => None,
-            _ => most.times(),
+            _ => times(most),
         };
         let n = own.len();
         // The first part says of how many.
@@ -142,9 +123,9 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
             true => format!("{n} of {all} cells"),
             false => n.to_string(),
         };
-        let is_bound = most.bound().is_some();
+        let is_bound = bound(most).is_some();
         let most_of = if n == 1 || is_bound { "" } else { "the most " };
-        let unheld = own.iter().filter_map(|cell| cell.bound());
+        let unheld = own.iter().filter_map(|cell| bound(cell));
         let unheld = unheld_rates(unheld, n);
         parts.push(match (all, verdict, times) {
             (_, CellVerdict::Identical, _) => what,
@@ -154,13 +135,15 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
             (1, ..) => what,
             (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),
             (.., Some(times)) => {
-                format!("{count} {what}, {most_of}{times} at {}{unheld}", most.at)
+                let at = cell_label(&comparison.factors, &most.levels);
+                format!("{count} {what}, {most_of}{times} at {at}{unheld}")
             }
         });
     }
-    let open: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict.is_open()).collect();
-    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
-    for why in open.iter().filter_map(|cell| cell.why()) {
+    let open: Vec<&CellComparison> = cells.iter().filter(|c| c.verdict.is_open()).collect();
+    let mut reasons: Vec<String> = Vec::new();
+    for why in open.iter().filter_map(|cell| cell.verdict.why_open()) {
+        let why = undecided(why, comparison.response);
         if !reasons.contains(&why) {
             reasons.push(why);
         }
@@ -169,9 +152,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
     match (open.as_slice(), all) {
         ([], _) => {}
         ([only], 1) => {
-            let times = only
-                .times()
-                .map_or_else(String::new, |times| format!(", {times}"));
+            let times = times(only).map_or_else(String::new, |times| format!(", {times}"));
             parts.push(format!("cannot tell{times}; {reasons}"));
         }
         (open, _) if open.len() == all => {
@@ -179,98 +160,14 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         }
         (open, _) => parts.push(format!("cannot tell in {}: {reasons}", open.len())),
     }
+    let together = comparison.overall.as_ref();
+    let told = [CellVerdict::Slower, CellVerdict::Faster];
+    let is_told = |all: &&CellComparison| {
+        comparison.unit == ReplicationUnit::Runs && told.contains(&all.verdict)
+    };
+    if let Some(all) = together.filter(is_told) {
+        let times = times(all).unwrap_or_default();
+        parts.push(format!("all cells together {}, {times}", all.verdict));
+    }
     parts.join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `slower, the most 1/235` would be slower by that.
-    #[test]
-    fn a_fraction_says_of_what() {
-        let of = |verdict, at: &str, ratio| SaidOfCell {
-            verdict,
-            ratio: Some(RatioShown::from(ratio)),
-            at: at.to_owned(),
-            response: None,
-        };
-        let slower = |at, ratio: f64| {
-            let interval = Some((0.9 * ratio, 1.1 * ratio));
-            of(CellVerdict::Slower, at, (ratio, interval))
-        };
-        let few = CellVerdict::CannotTell(WhyUndecided::FewTrials);
-        let few = of(few, "", (1.0 / 107.0, None));
-        let told = [
-            answer(
-                &[slower("bs=4KiB", 1.0 / 235.0), slower("bs=1MiB", 0.5)],
-                0.05,
-            ),
-            answer(&[slower("bs=1MiB", 0.5)], 0.05),
-            answer(&[few], 0.05),
-        ];
-        insta::assert_snapshot!(told.join("\n"), @r"
-        both cells slower, the most 1/235 (1/261 to 1/214) of the base at bs=4KiB
-        slower, 0.500 times (0.450 to 0.550)
-        cannot tell, 1/107 of the base; too few trials
-        ");
-    }
-
-    /// Times of a side that did not hold its rate grow with the length of a trial: none of them is the most.
-    #[test]
-    fn cells_that_both_sides_held_come_first() {
-        let of = |at: &str, ratio: f64, bound| SaidOfCell {
-            verdict: CellVerdict::Faster,
-            ratio: Some(RatioShown::from((ratio, Some((0.9 * ratio, 1.1 * ratio)))).bounded(bound)),
-            at: at.to_owned(),
-            response: None,
-        };
-        let (held, behind) = (
-            || of("rate=1000", 0.5, None),
-            |rate| of(rate, 0.001, Some(RatioBound::AtMost)),
-        );
-        let told = [
-            answer(&[behind("rate=2000")], 0.05),
-            answer(&[behind("rate=2000"), behind("rate=4000")], 0.05),
-            answer(&[held(), behind("rate=2000")], 0.05),
-            answer(
-                &[
-                    held(),
-                    behind("rate=2000"),
-                    of("rate=9", 3.0, Some(RatioBound::AtLeast)),
-                ],
-                0.05,
-            ),
-        ];
-        insta::assert_snapshot!(told.join("\n"), @r"
-        faster, at most 1/909 of the base (the base did not hold its rate)
-        both cells faster, at most 1/909 of the base at rate=4000 (the base did not hold its rate)
-        both cells faster, the most 0.500 times (0.450 to 0.550) at rate=1000 (in 1 the base did not hold its rate)
-        all 3 cells faster, the most 0.500 times (0.450 to 0.550) at rate=1000 (in 2 one side did not hold its rate)
-        ");
-    }
-
-    #[test]
-    fn a_quantile_without_a_value_names_the_requests_that_it_needs() {
-        let of = |response, sides| SaidOfCell {
-            verdict: CellVerdict::CannotTell(WhyUndecided::NoValue(sides)),
-            ratio: None,
-            at: String::new(),
-            response,
-        };
-        let p99999 = Some(Response::P99999);
-        let lacking = [
-            of(None, Valueless::Base),
-            of(p99999, Valueless::Both),
-            of(p99999, Valueless::Base),
-            of(p99999, Valueless::New),
-        ];
-        let told = lacking.map(|lacking| answer(&[lacking], 0.05));
-        insta::assert_snapshot!(told.join("\n"), @r"
-        cannot tell; no trial of the base has a value of this
-        cannot tell; p99.999 needs 368887 requests in a trial; no trial of either side has so many (increase --time)
-        cannot tell; p99.999 needs 368887 requests in a trial; no trial of the base has so many (increase --time)
-        cannot tell; p99.999 needs 368887 requests in a trial; no trial of the new side has so many (increase --time)
-        ");
-    }
 }

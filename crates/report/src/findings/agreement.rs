@@ -1,14 +1,7 @@
 //! How far two sides agree, over all cells of a comparison.
 
-use std::borrow::Cow;
-
 use super::{Finding, Rule, capitalised, format_estimate};
-use iolab_analysis::claim::Difference;
-use iolab_analysis::compare::{
-    CellComparison, CellVerdict, Comparison, Criteria, Overall, SideName,
-};
-use iolab_figure::result_names;
-use iolab_workload::escape_control::escape_control;
+use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, Criteria, ReplicationUnit};
 use iolab_workload::quantity::format_percent;
 
 use crate::compare::conclusion::{measured, undecided};
@@ -37,12 +30,8 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
 
 /// Whether any cell, or all of them together, are shown to differ or to be equivalent: what shows nothing is no news.
 pub(super) fn is_shown(comparison: &Comparison) -> bool {
-    let together = comparison.overall.as_ref().map(|all| all.difference);
-    let together = together.is_some_and(|difference| match difference {
-        Difference::Higher | Difference::Lower | Difference::Equivalent => true,
-        Difference::NotFound | Difference::CannotTell => false,
-    });
-    together || comparison.cells.iter().any(|cell| !cell.verdict.is_open())
+    let mut all = comparison.cells.iter().chain(&comparison.overall);
+    all.any(|cell| !cell.verdict.is_open())
 }
 
 /// The cells, and how many of them have which verdict.
@@ -61,56 +50,43 @@ pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
     let margin = format_percent(terms.margin);
     let mut verdicts: Vec<CellVerdict> = cells.iter().map(|cell| cell.verdict).collect();
     verdicts.sort_unstable();
-    let words = verdicts.into_iter().map(|verdict| match verdict {
-        CellVerdict::Equivalent => format!("equivalent within {margin}").into(),
-        other => result_names::verdict(other),
+    let alike = verdicts.chunk_by(|a, b| a == b);
+    let counted = alike.map(|all| match all[0] {
+        CellVerdict::Equivalent => format!("{} equivalent within {margin}", all.len()),
+        other => format!("{} {other}", all.len()),
     });
-    let mut counts: Vec<(Cow<'static, str>, usize)> = Vec::new();
-    for word in words {
-        match counts.last_mut() {
-            Some((last, n)) if *last == word => *n += 1,
-            _ => counts.push((word, 1)),
-        }
-    }
-    let counted = counts.into_iter().map(|(word, n)| format!("{n} {word}"));
     counted.collect::<Vec<String>>().join(", ")
 }
 
-/// What a cell shows by itself: `equivalent within 10 %`, `cannot tell: intervals too wide`.
+/// What a cell, or all of them together, show: `equivalent within 10 %`, `cannot tell: served by page-cache on fio's side`.
 pub(super) fn shown_of_cell(cell: &CellComparison, comparison: &Comparison) -> String {
     let margin = format_percent(comparison.terms.margin);
-    match (cell.verdict, cell.verdict.why_open()) {
-        (CellVerdict::Equivalent, _) => format!("equivalent within {margin}"),
-        (_, Some(why)) => format!("cannot tell: {}", undecided(why, comparison.response)),
-        (other, None) => result_names::verdict(other).into_owned(),
+    match (cell.verdict, cell.verdict.why_open(), cell.doubts.first()) {
+        (CellVerdict::Equivalent, ..) => format!("equivalent within {margin}"),
+        (_, Some(_), Some(doubt)) => {
+            let [base, new] =
+                [&comparison.base, &comparison.new].map(|side| format!("{side}'s side"));
+            format!("cannot tell: {}", on_side(doubt, &base, &new))
+        }
+        (_, Some(why), None) => format!("cannot tell: {}", undecided(why, comparison.response)),
+        (other, None, _) => other.to_string(),
     }
 }
 
-/// The ratio over all cells, where both sides went through the same blocks.
+/// The ratio over all cells.
 pub fn overall(comparison: &Comparison) -> Option<String> {
     let overall = comparison.overall.as_ref()?;
-    Some(format!(
-        "All cells together, in {} blocks: ratio {}; {}.",
-        overall.estimate.blocks.unwrap_or_default(),
-        format_estimate(&overall.estimate),
-        shown(overall, comparison),
-    ))
-}
-
-/// What all cells together show: `equivalent within 10 %`.
-pub(super) fn shown(overall: &Overall, comparison: &Comparison) -> String {
-    let margin = format_percent(comparison.terms.margin);
-    let side = |name: &SideName| format!("{}'s side", escape_control(&name.name));
-    match (overall.difference, overall.doubts.first()) {
-        (Difference::Equivalent, _) => format!("equivalent within {margin}"),
-        (Difference::Higher, _) => "higher".to_owned(),
-        (Difference::Lower, _) => "lower".to_owned(),
-        (Difference::CannotTell, Some(doubt)) => format!(
-            "cannot tell: {}",
-            on_side(doubt, &side(&comparison.base), &side(&comparison.new))
+    let estimate = overall.estimate.as_ref()?;
+    let of = match (comparison.unit, estimate.blocks) {
+        (ReplicationUnit::Runs, _) => "All undisturbed cells together".to_owned(),
+        (_, blocks) => format!(
+            "All cells together, in {} blocks",
+            blocks.unwrap_or_default()
         ),
-        (Difference::NotFound | Difference::CannotTell, _) => {
-            format!("not shown to be equivalent within {margin}")
-        }
-    }
+    };
+    Some(format!(
+        "{of}: ratio {}; {}.",
+        format_estimate(estimate),
+        shown_of_cell(overall, comparison),
+    ))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::agreement::{shown, shown_of_cell, tally_of};
+use super::agreement::{shown_of_cell, tally_of};
 use super::precision::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
@@ -190,14 +190,14 @@ impl<'a> Subject<'a> {
             let own = self.compared(comparison);
             let all = comparison.overall.as_ref();
             let all = all.filter(|_| !self.is_one_of_several);
-            let all = all.map(|all| (all.estimate, shown(all, comparison)));
-            let only = || match own.as_slice() {
-                [only] => Some((only.estimate?, shown_of_cell(only, comparison))),
+            let one = all.or(match own.as_slice() {
+                [only] => Some(*only),
                 _ => None,
-            };
+            });
             let base = &comparison.base;
-            match all.or_else(only) {
-                Some((estimate, shown)) => {
+            match one.and_then(|one| Some((one, one.estimate?))) {
+                Some((one, estimate)) => {
+                    let shown = shown_of_cell(one, comparison);
                     format!("; against {base}: {}, {shown}", times(&estimate))
                 }
                 None if own.is_empty() => format!("; against {base}: no cell of both was measured"),

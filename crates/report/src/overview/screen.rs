@@ -16,7 +16,7 @@ use crate::chart::Style;
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, paragraph};
 use crate::notation::on_page;
 use crate::trust::LEAST_SHOWN;
-use crate::{agreement, table, trust};
+use crate::{compare, table, trust};
 
 /// Lines that findings have before rows of the table take them.
 const FINDINGS_LINES: usize = 5;
@@ -209,7 +209,7 @@ impl Overview<'_> {
         let first = self.inputs.first();
         let columns = match (self.shows(), first) {
             (Table::Accesses, _) => self.accesses(),
-            (Table::Peers, Some(only)) => agreement::columns(&only.interpretation.peers),
+            (Table::Peers, Some(only)) => compare::peer_columns(&only.interpretation.peers),
             (Table::Cells, Some(only)) => {
                 table::first_columns(only.run.analysis(), self.is_precise())
             }

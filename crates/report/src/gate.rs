@@ -1,0 +1,150 @@
+//! What a gate says: as text, as Markdown, as a JSON object.
+
+use std::io::{self, Write};
+
+use iolab_analysis::compare::{CellComparison, Comparison};
+use iolab_analysis::gate::Gate;
+use iolab_analysis::runs::{GATE_POWER, HISTORY_MIN};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{counted, digits, format_percent};
+
+use crate::cell_counts::cells;
+use crate::compare::{self, CompareDocument, DETECTABLE_MAX, conclusion};
+use crate::exclusion::excluded;
+use crate::layout::wrapped;
+use crate::markdown::sentence;
+
+/// The result of a gate, for a terminal of `width` columns, without its closing remarks.
+pub fn text(gate: &Gate, width: u16) -> String {
+    let head = wrapped(&format!("{}\n\n", summary(gate)), width);
+    head + &match &gate.compared {
+        Some(compared) => compare::table_text(compared, width),
+        None => format!("new: {}\n", escape_control(&gate.file)),
+    }
+}
+
+/// The result of a gate, in Markdown.
+pub fn markdown(gate: &Gate) -> String {
+    let table = gate
+        .compared
+        .as_ref()
+        .map_or_else(String::new, compare::table_markdown);
+    format!("**{}**\n\n", sentence(&summary(gate)))
+        + &table
+        + &compare::list_markdown(&remarks(gate))
+}
+
+/// The answer in one line, with the change that would have been found: `new.iolab against 5 runs: no change shown; a
+/// change of 5 % would have been found (chance 90 %).`
+pub fn summary(gate: &Gate) -> String {
+    let Some(compared) = &gate.compared else {
+        return format!(
+            "{}: cannot tell: {}.",
+            escape_control(&gate.file),
+            history(gate)
+        );
+    };
+    let missing = compared.only_base.len();
+    let missing = (missing > 0).then(|| {
+        format!(
+            "cannot tell in {} of the earlier runs, which the new one did not measure",
+            cells(missing)
+        )
+    });
+    let blind = gate.must_find.filter(|_| gate.blind() > 0);
+    let blind = blind.map(|change| {
+        format!(
+            "cannot tell{}: the earlier runs differ too much from each other to find a change of {}",
+            in_cells(gate.blind(), compared),
+            format_percent(change)
+        )
+    });
+    let parts = [Some(conclusion(compared)), missing, blind, sight(gate)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}.", parts.join("; "))
+}
+
+/// `no earlier run with this definition, machine and target, and 5 are needed`: where there are too few.
+fn history(gate: &Gate) -> String {
+    let found = match gate.history {
+        0 => "no earlier run".to_owned(),
+        n => counted(n as u64, "earlier run"),
+    };
+    format!("{found} with this definition, machine and target, and {HISTORY_MIN} are needed")
+}
+
+/// ` in 2 of 3 cells`; nothing where there is one cell.
+fn in_cells(n: usize, compared: &Comparison) -> String {
+    match compared.cells.len() {
+        1 => String::new(),
+        all => format!(" in {n} of {}", cells(all)),
+    }
+}
+
+/// The change that a gate can detect, as a clause.
+fn sight(gate: &Gate) -> Option<String> {
+    let compared = gate.compared.as_ref()?;
+    let change = |factor: f64| match factor < 2.0 {
+        true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
+        false => format!("by a factor of {}", digits(factor, 2)),
+    };
+    let sight = gate.detectable_changes()?;
+    let (best, worst) = (change(sight.best), change(sight.worst));
+    let everywhere = match (compared.cells.len(), compared.only_base.is_empty()) {
+        (1, true) => "",
+        (1, false) => " in the compared cell",
+        (_, true) => " in each cell",
+        (_, false) => " in each compared cell",
+    };
+    let what = if sight.worst > DETECTABLE_MAX {
+        let is_beyond = |cell: &&CellComparison| {
+            let detectable = cell.detectable;
+            detectable.is_none_or(|share| 1.0 + share > DETECTABLE_MAX)
+        };
+        let beyond = compared.cells.iter().filter(is_beyond).count();
+        format!(
+            "not even a change by a factor of {DETECTABLE_MAX} would have been found{}",
+            in_cells(beyond, compared)
+        )
+    } else if best == worst {
+        format!("a change {worst} would have been found{everywhere}")
+    } else {
+        format!(
+            "a change {worst} would have been found{everywhere}, one {best} in the most precise cell"
+        )
+    };
+    Some(format!("{what} (chance {})", format_percent(GATE_POWER)))
+}
+
+/// Conclusions for a gate, in sentences.
+pub fn remarks(gate: &Gate) -> Vec<String> {
+    let mut all = gate
+        .compared
+        .as_ref()
+        .map_or_else(Vec::new, compare::remarks);
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for (_, why) in &gate.unused {
+        let why = excluded(why);
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, n)) => *n += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    if !reasons.is_empty() {
+        let reasons: Vec<String> = reasons
+            .into_iter()
+            .map(|(why, n)| format!("{why} ({n})"))
+            .collect();
+        all.push(format!("Run files left out: {}.", reasons.join("; ")));
+    }
+    all
+}
+
+/// Writes the result of a gate as one JSON object; `iolab schema gate` describes it.
+///
+/// # Errors
+///
+/// When the output cannot be written.
+pub fn json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
+    CompareDocument::of(gate, summary(gate), gate.conclusion().name(), remarks(gate)).write(to)
+}
