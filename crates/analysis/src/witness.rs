@@ -36,7 +36,7 @@ const CLOSE: f64 = 0.01;
 /// program's account may exceed its writes.
 pub const OWN_DATA: u64 = 256 << 10;
 
-/// A number of bytes that is known to lie between two.
+/// A number of bytes of which only bounds are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
     /// Lower bound, bytes.
@@ -54,7 +54,7 @@ impl Bounds {
         }
     }
 
-    /// Between these two, whichever is more.
+    /// Bounds from `least`, capped at `most`, to `most`.
     fn between(least: u64, most: u64) -> Self {
         Self {
             least: least.min(most),
@@ -81,12 +81,14 @@ impl Bounds {
         self.least as f64 >= (1.0 - CLOSE) * whole as f64
     }
 
-    /// The most of what a program claims that devices can have carried, bytes, where these are what they carried of all that it did.
+    /// The most of the claimed bytes that devices can have carried, if `self` bounds what they carried of the
+    /// program's I/O.
     pub fn most_of(self, claimed: Claimed) -> u64 {
         self.most.min(claimed.bytes)
     }
 
-    /// The most that devices can have carried in the time of a claim, MB/s: no more than in all of the program's time.
+    /// The most that devices can have carried in the time of a claim, MB/s: no more than over all of the
+    /// program's time.
     pub fn mb_s_most_of(self, claimed: Claimed) -> Option<f64> {
         let (_, elapsed_ns) = claimed.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
         Some(self.most_of(claimed) as f64 * 1e3 / elapsed_ns as f64)
@@ -101,12 +103,12 @@ impl Bounds {
 /// Share of claimed bytes from which devices count as having carried them, as for the verdict `device`.
 const CLAIM_CARRIED_FROM: f64 = 0.95;
 
-/// Why bytes that a program asked for are not known.
+/// Reason why the bytes that a program asked for are unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unknown {
     /// No account could be read.
     NoAccount,
-    /// The account may lack what some of its processes did.
+    /// The account may miss the I/O of some of its processes.
     Missing,
     /// The program read from something that was open too briefly to be seen.
     NotSeen,
@@ -130,9 +132,9 @@ pub enum Asked {
     Nothing,
     /// A known number of bytes.
     Bytes(Bounds),
-    /// Not known; no more than `most`, where that is known.
+    /// Unknown; at most `most`, if that is known.
     Unknown {
-        /// Why.
+        /// Reason.
         why: Unknown,
         /// Bytes of all its calls.
         most: Option<u64>,
@@ -227,7 +229,7 @@ pub struct Flushes {
     pub disks: Vec<String>,
     /// Their number, of all processes.
     pub completed: u64,
-    /// Whether these are the devices in question, and not disks that have other parts too.
+    /// Whether these are the devices in question, rather than disks that also have other parts.
     pub are_in_question: bool,
 }
 
@@ -292,7 +294,7 @@ impl Evidence {
     }
 }
 
-/// Reads what an observation shows, but for verdicts.
+/// Derives everything but verdicts from an observation.
 pub struct Reading<'a> {
     observed: &'a Observed,
 }
@@ -321,7 +323,7 @@ impl<'a> Reading<'a> {
         if self.may_be_network(Transfer::Read) {
             return unknown(Unknown::NotSeen, None);
         }
-        // Where storage carried nothing, what was read of mappings came from the page cache, like what the calls read.
+        // If storage carried nothing, mappings were read from the page cache, like the reads of calls.
         let only_mapped = ways.uncounted.iter().eq([&UncountedWay::Mmap]);
         let is_cached = only_mapped
             && io.rchar >= NOTEWORTHY
@@ -334,7 +336,7 @@ impl<'a> Reading<'a> {
         if exceeds(by_calls.least) {
             return unknown(Unknown::MoreThanAsked, None);
         }
-        // A ring that was not seen can have fetched the rest as well as page faults can.
+        // An unseen ring can have fetched the rest, as page faults can.
         if exceeds(by_calls.most) && by_calls.least < io.rchar.max(NOTEWORTHY) {
             return unknown(Unknown::Faults(by_calls), None);
         }
@@ -348,7 +350,8 @@ impl<'a> Reading<'a> {
             .is_some_and(|target| target.bytes.is_some());
         let medium = self.medium(Transfer::Read);
         if medium == Medium::Storage && !self.sees_source() {
-            // Whether a look saw what it read is chance (/dev/zero for instance); that storage carried none of it is known.
+            // It is chance whether a look saw the source (such as /dev/zero), but it is known that storage
+            // carried none of it.
             let may_be_other = !is_named || !ways.sources.is_empty();
             if may_be_other && io.read_bytes < NOTEWORTHY {
                 return Asked::Nothing;
@@ -369,16 +372,17 @@ impl<'a> Reading<'a> {
         Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
     }
 
-    /// Whether something of storage was seen that can be what it read: more than messages or settings that any program opens. A file
-    /// that it deleted has left nothing but that it was open.
+    /// Whether a file of storage was seen that can be the source of its reads: larger than messages or settings
+    /// that any program opens. A deleted file has left only the fact that it was open.
     fn sees_source(&self) -> bool {
         let read = self.observed.files.iter().filter(|file| file.is_read);
         let held = read.map(|file| file.bytes).reduce(u64::saturating_add);
         self.observed.ways.reads.any() && held.is_none_or(|bytes| bytes >= NOTEWORTHY)
     }
 
-    /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. Of a mapped data file a single
-    /// fault can fetch all: reads in order trigger read-ahead before they fault.
+    /// Bytes that storage carried for its read calls, without those that page faults fetched for program files
+    /// and other mappings. A single fault can fetch all of a mapped data file: reads in order trigger read-ahead
+    /// before they fault.
     pub fn fetched_by_calls(&self) -> Option<Bounds> {
         let io = self.observed.processes.io?;
         let fetched = io.read_bytes;
@@ -389,7 +393,7 @@ impl<'a> Reading<'a> {
         Some(Bounds::between(fetched.saturating_sub(faults), fetched))
     }
 
-    /// Bytes that page faults in its program files and libraries are taken to have fetched.
+    /// Bytes that page faults in its program files and libraries are assumed to have fetched.
     fn faults(&self) -> u64 {
         self.observed.processes.fault_bytes.unwrap_or(0)
     }
@@ -422,7 +426,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The only disk that was used, where what the program used lies on storage and no device of it is known.
+    /// The only disk that was used, if the program's files lie on storage and no device of them is known.
     fn only_disk(&self) -> Option<&DiskTraffic> {
         let [only] = self.observed.disks.as_slice() else {
             return None;
@@ -435,8 +439,9 @@ impl<'a> Reading<'a> {
         is_there.then_some(only)
     }
 
-    /// Bytes read, at most, of other devices than those in question: from the disks that these do not lie on, and past them from those
-    /// that they do. What a loop device gives can come from the page cache of its file, and all that the disk carried from elsewhere.
+    /// Upper bound on bytes read from devices other than those in question: from disks that these do not use,
+    /// and from their own disks past them. A loop device may give bytes from the page cache of its file, while
+    /// all that the disk carried was for others.
     fn read_elsewhere(&self) -> u64 {
         let devices = self.devices_for(Transfer::Read);
         let only = self.only_disk().map(|only| &only.name);
@@ -480,7 +485,8 @@ impl<'a> Reading<'a> {
         let fetched = io.read_bytes;
         let device = self.traffic_for(Transfer::Read)?.read_bytes;
         let elsewhere = match self.reads_only_there(fetched) {
-            // Its program and libraries need not lie there. Loaders read of these too, which fetches a window of read-ahead.
+            // Its program and libraries may lie elsewhere. Loaders read these too, which fetches a window of
+            // read-ahead.
             true => {
                 let code = self.faults().saturating_add(NOTEWORTHY);
                 self.read_elsewhere().min(self.beside_direct(io, code))
@@ -503,8 +509,8 @@ impl<'a> Reading<'a> {
         ))
     }
 
-    /// Whether all files that it was seen to read lie on the devices in question, and can be what it fetched: each byte at least once
-    /// through the page cache, any number of times without it.
+    /// Whether all files that it was seen to read lie on the devices in question, and are large enough for
+    /// `fetched`. The page cache fetches each byte at least once, and direct I/O any number of times.
     fn reads_only_there(&self, fetched: u64) -> bool {
         let read: Vec<_> = self
             .observed
@@ -515,19 +521,19 @@ impl<'a> Reading<'a> {
         let held = read.iter().map(|file| file.bytes);
         let held = held.fold(NOTEWORTHY, u64::saturating_add);
         let can_be = self.observed.ways.reads.is_direct() || fetched <= held;
-        // What these did not carry came from a device of a file that was not seen.
+        // Bytes beyond these came from a device of an unseen file.
         let carried = self.traffic_for(Transfer::Read);
         let carried = carried.map_or(0, |stat| stat.read_bytes.saturating_add(NOTEWORTHY));
         !read.is_empty() && read.iter().all(|file| file.has_device) && can_be && fetched <= carried
     }
 
-    /// Whether a process of others is known to have written, or to have dirtied pages.
+    /// Whether another process is known to have written, or to have dirtied pages.
     fn sees_other_writers(&self) -> bool {
         let mut others = self.observed.others.active.iter();
         others.any(|one| !one.is_kernel && one.write_bytes > 0)
     }
 
-    /// Bytes that file systems can have written to their journals for its syncs, at most. A sync ends with a flush.
+    /// Upper bound on bytes that file systems wrote to their journals for its syncs. A sync ends with a flush.
     fn journal_most(&self) -> u64 {
         let asked = self.asked_writes();
         let flushes = self.flushes().map_or(0, |flushes| flushes.completed);
@@ -555,7 +561,8 @@ impl<'a> Reading<'a> {
             self.counted_twice(|stat| stat.read_bytes),
             read,
         );
-        // Kernel threads may write what was dirty before it started, pages with the program's own bytes among them.
+        // Kernel threads may write pages that were dirty before it started, together with its own bytes in these
+        // pages.
         let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
         let before = before.min(self.overwritten_most());
         let written = rest(
@@ -563,7 +570,7 @@ impl<'a> Reading<'a> {
             self.counted_twice(|stat| stat.write_bytes),
             written,
         );
-        // The file system's own data is in no account of a process.
+        // No process's account includes the file system's own data.
         let early = before.saturating_add(self.journal_most());
         let least = match self.sees_other_writers() {
             true => written.least.saturating_sub(early),

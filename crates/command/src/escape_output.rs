@@ -1,7 +1,7 @@
 //! Filter for all text to stdout, stderr and files: escapes characters that could control a terminal, whatever their source.
 //!
-//! Texts of run files, experiments and job files are in many lines, and one unescaped line suffices for an attack. The reports
-//! escape text that they know to be foreign; this filter covers everything.
+//! Run files, experiments and job files have many foreign texts, and one unescaped line suffices for an attack.
+//! The reports escape text that they know to be foreign; this filter covers everything.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ fn is_replaced(c: char) -> bool {
 /// The text with everything escaped that could control a terminal, except line breaks and tabs. Escapes have four digits
 /// (`\u001b`), so that JSON stays valid.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    // Most text is ASCII, of which a byte shows that nothing is replaced: a file can have gigabytes.
+    // ASCII text needs no replacement, which a look at its bytes shows quickly: a file can have gigabytes.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     if text.bytes().all(is_plain) || !text.contains(is_replaced) {
         return Cow::Borrowed(text);
@@ -46,7 +46,7 @@ pub fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
 /// A writer that applies [`harmless`].
 pub struct Harmless<W: Write> {
     to: W,
-    /// Whether the output can only show ASCII: iolab's units are then spelled `us`; other text stays.
+    /// Whether the output can only show ASCII: iolab's unit µs then becomes `us`; other text stays.
     ascii: bool,
     /// The first bytes of an incomplete character.
     begun: Vec<u8>,

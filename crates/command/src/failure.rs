@@ -1,4 +1,4 @@
-//! How a command ends: what its exit code and its last message are made of.
+//! End of a command: the basis of its exit code and its last message.
 
 use std::fmt::Display;
 use std::io;
@@ -18,7 +18,8 @@ pub enum Failure {
     Refused,
     /// The exit code of a program that was observed, or of all processes of a run; everything is printed.
     Code(u8),
-    /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
+    /// Another process of the same start reports it. Two failing processes could have the launcher end the one
+    /// that reports.
     ToldElsewhere,
     /// The reader of the output closed it (EPIPE), which is not a failure.
     BrokenPipe,

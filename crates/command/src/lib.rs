@@ -1,6 +1,7 @@
-//! iolab-command: what the commands of iolab have in common: the run files that they read, their output, how they end.
+//! iolab-command: common parts of iolab's commands: reading run files, output, exit codes.
 //!
-//! Files to begin with: `lists.rs` the lists of the program, `run_files.rs`, `output.rs`, `failure.rs` how they end.
+//! Files to begin with: `lists.rs`: the lists of the program, `run_files.rs`: reading runs, `output.rs`: output,
+//! `failure.rs`: the end of a command.
 
 pub mod escape_output;
 pub mod exit;

@@ -1,4 +1,5 @@
-//! The lists of the program. The core is one value of [`Lists`], and each instrument another; what is added, is added as a row.
+//! The lists of the program. The core is one value of [`Lists`], and each instrument another; additions are rows
+//! of these.
 
 use clap::{ArgMatches, Args};
 
@@ -20,14 +21,14 @@ impl Lists {
     }
 }
 
-/// A command: its arguments, and what carries it out.
+/// A command: its arguments, and the function that carries it out.
 pub struct Command {
     arguments: clap::Command,
     read: Box<dyn Fn(&ArgMatches) -> clap::error::Result<Task>>,
 }
 
 impl Command {
-    /// A command with its name and what it is for.
+    /// A command with its name and its description.
     pub fn new<A: Args + 'static>(
         name: &'static str,
         about: &'static str,
@@ -36,7 +37,7 @@ impl Command {
         Self::with_log(name, about, |_| Log::Lines, work)
     }
 
-    /// A command whose arguments decide what it prints on stderr meanwhile.
+    /// A command whose arguments decide the output on stderr while it runs.
     pub fn with_log<A: Args + 'static>(
         name: &'static str,
         about: &'static str,

@@ -8,7 +8,7 @@ use iolab_workload::{Error, Result};
 
 use crate::output::is_stdout;
 
-/// Extensions of the output of any command, and of what people expect from one.
+/// Extensions of the output of any command, and extensions that users may expect.
 const TELLING: [&str; 22] = [
     "doc", "docx", "eps", "jpg", "odt", "xlsx", "csv", "htm", "html", "iolab", "json", "jsonl",
     "md", "markdown", "ndjson", "pdf", "png", "prom", "svg", "tex", "toml", "txt",
@@ -87,7 +87,7 @@ pub fn check_run_file(named: &Path) -> Result<()> {
     format_of(Some(named), None, Some(()), &[((), &["iolab"])])
 }
 
-/// Refuses stdout for what needs a name, such as this one.
+/// Refuses stdout for an output that needs a name, such as `example`.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ mod tests {
             (Some("t.pdf"), Some(1), None),
             (Some("t.foo"), None, None),
             (Some("t.foo"), Some(2), Some(2)),
-            // No extension, or none that says anything.
+            // No extension, or one that does not select a format.
             (Some("run-1.5"), None, Some(1)),
             (Some("run-1.5"), Some(2), Some(2)),
             (Some("new/"), Some(2), Some(2)),

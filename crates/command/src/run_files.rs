@@ -1,4 +1,4 @@
-//! The run files that a command is given, read and analysed.
+//! Reading and analysing the run files that a command is given.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> 
     analysed(iolab_runfile::read(path)?, path, metric)
 }
 
-/// Leaves out runs that an earlier file holds already, and tells the user so.
+/// Leaves out runs that an earlier file holds already, with a note to the user.
 pub fn without_copies(records: Vec<(&Path, RunRecord)>) -> Vec<(&Path, RunRecord)> {
     let mut kept: Vec<(&Path, RunRecord)> = Vec::new();
     for (path, record) in records {
@@ -98,7 +98,7 @@ pub fn named_runs(paths: &[PathBuf], metric: Option<&Metric>) -> Result<Vec<Name
     paths.iter().map(run).collect()
 }
 
-/// The files that are named, with all run files of a folder in its place.
+/// The named files, with the run files of a folder in place of the folder.
 ///
 /// # Errors
 /// A folder cannot be read, or has none.
@@ -124,7 +124,7 @@ fn no_run_file(folder: &Path) -> Error {
         .hint("iolab study and iolab run keep theirs in iolab-results, or where -o says")
 }
 
-/// All runs of a folder. A file that cannot be read is left out, and the user told so.
+/// All runs of a folder. Leaves out files that cannot be read, with a note to the user.
 pub fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
     let mut runs = Vec::new();
     for path in files_of_folder(folder)? {

@@ -18,20 +18,20 @@ use crate::to_do::ToDo;
 use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
-/// Before what an incomplete run shows.
+/// Introduction to the results of an incomplete run.
 const SO_FAR: &str = "As measured so far:";
 const RATES: &str = "The rates nearest to the limit.";
 
-/// The answers of runs. The workloads of one requirement have one answer together.
+/// The answers of runs. All workloads of a requirement share one answer.
 #[derive(Debug)]
 pub struct Answers<'a> {
     all: Vec<Given<'a>>,
 }
 
-/// One answer.
+/// One answer, with its origin.
 #[derive(Debug)]
 enum Given<'a> {
-    /// To a requirement, from the runs of its workloads.
+    /// Answer to a requirement, from the runs of its workloads.
     Fit(Fitness),
     /// Answer of a single run.
     Run(OfRun<'a>),
@@ -47,16 +47,16 @@ struct OfRun<'a> {
 /// An answer for documents.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The answer in sentences: those that a document begins with.
+    /// Sentences of the answer with which a document begins.
     pub(crate) lead: Vec<String>,
-    /// Its further sentences.
+    /// Further sentences of the answer.
     pub(crate) rest: Vec<String>,
-    /// How to complete it.
+    /// Steps to complete it.
     pub(crate) to_do: Vec<ToDo>,
     /// Its basis as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
-    /// Why it is open, and what it does not cover.
+    /// Reasons why it is open, and its limits.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -218,7 +218,7 @@ impl OfRun<'_> {
         }
     }
 
-    /// How to complete it.
+    /// Step to complete the run.
     fn to_do(&self) -> ToDo {
         ToDo::to_finish(1, command_to_finish([(self.record, self.file.as_str())]))
     }
@@ -276,7 +276,7 @@ impl FitRun<'_> {
     }
 }
 
-/// A description of what the run of a workload, which has one cell, does.
+/// Description of the load of a workload's run, which has one cell.
 fn ran(record: &RunRecord) -> String {
     let cell = record.cells.first();
     cell.map_or_else(String::new, |cell| requests_of_cell(&cell.spec))

@@ -57,8 +57,8 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     )
 }
 
-/// A fall in words, and the two loads: `throughput falls to 10 % after 23.4 MiB (12.3 MB/s to 1.23 MB/s, bs=4KiB); compared: 4.00 s with the
-/// first 11.8 MiB`.
+/// A fall in words, with its two loads: `throughput falls to 10 % after 23.4 MiB (12.3 MB/s to 1.23 MB/s,
+/// bs=4KiB); compared: 4.00 s with the first 11.8 MiB`.
 fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
     let levels = run.levels_of(phenomenon.base.cell);
     let cell = match levels {
@@ -99,7 +99,8 @@ pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) ->
     )
 }
 
-/// Why no suspect is tried, in the middle of a sentence: what only lacks time could be removed.
+/// Reason why no suspect is tried, for the middle of a sentence. Suspects that only lack time count as
+/// removable.
 pub fn none_tried(inquiry: &Inquiry) -> &'static str {
     let lacks_time = |one: &Untried| matches!(one.why, Obstacle::NoTime { .. });
     let count =
@@ -170,15 +171,15 @@ pub fn plan(inquiry: &Inquiry) -> String {
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.
 pub const CAUSE_LINES_MAX: usize = 10;
-/// The columns of a screen on which it has no more.
+/// Width of a screen from which that limit holds, columns.
 const COLUMNS: u16 = 80;
 
 /// The answer of a run that was made to explain a difference, on at most [`CAUSE_LINES_MAX`] lines. It says
 /// whether the difference was reproduced, which share is not explained, and names causes with their shares,
 /// cleared suspects and untried ones.
 ///
-/// With many suspects, details go in this order: reasons and small shares, then what the answer has already
-/// said, then everything but the names.
+/// With many suspects, details are dropped in this order: reasons and small shares, then what the answer has
+/// already said, then everything but the names.
 pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
     let details = [
         Detail::Full,
@@ -200,7 +201,7 @@ pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
     let fits = |detail: &&Detail| lines(&text(**detail, width.max(COLUMNS))) <= CAUSE_LINES_MAX;
     match details.iter().find(fits) {
         Some(chosen) => text(*chosen, width),
-        // Texts of any length, which a file can hold. The empty line after the first paragraph counts.
+        // A file can hold texts of any length. The empty line after the first paragraph counts.
         None => cut(&text(Detail::Names, width), CAUSE_LINES_MAX + 1, width),
     }
 }

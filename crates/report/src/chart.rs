@@ -221,7 +221,7 @@ impl Layout {
         } else {
             ""
         };
-        // A label that is too long has a line of its own: what tells two of them apart may stand at the end.
+        // A label that is too long has a line of its own, since two labels may differ only at their ends.
         let (above, beside) = match line.label.chars().count() > self.label {
             true => (format!("{}\n", cut(&line.label, self.width)), ""),
             false => (String::new(), line.label.as_str()),

@@ -93,7 +93,7 @@ pub(crate) fn schema() -> Value {
     row_schema(&data_columns(), &[])
 }
 
-/// A part of the latency of a client: the name of its column, what it is, its value.
+/// A part of the latency of a client: the name of its column, its description, its value.
 type LatencyPart = (&'static str, &'static str, fn(Latency) -> f64);
 
 const LATENCIES: [LatencyPart; 4] = [
@@ -161,14 +161,14 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     columns
 }
 
-/// A share of the time: the name of its column, what it is, its value.
+/// A share of the time: the name of its column, its description, its value.
 type Stall = (
     &'static str,
     &'static str,
     fn(&CellDisturbance) -> Option<f64>,
 );
 
-/// For which shares of the time others had the CPU, or work waited.
+/// Shares of the time in which others had the CPU, or work waited.
 pub(crate) const STALLS: [Stall; 5] = [
     (
         "steal",

@@ -17,7 +17,7 @@ pub(crate) fn words(disturber: Disturber) -> &'static str {
     }
 }
 
-/// A value of it.
+/// A value of the disturbance, with its unit.
 pub(crate) fn extent(disturber: Disturber, value: f64) -> String {
     match disturber {
         Disturber::Splitting | Disturber::Fragmentation => digits(value, 3),

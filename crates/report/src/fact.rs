@@ -19,7 +19,8 @@ const UNITS: [Unit; 7] = [
     ("_s", |s| format!("{s} s")),
 ];
 
-/// Ends of keys that name a device or a link by itself without their unit, and what they are of it.
+/// Endings of keys that would name a device or a link without their unit, and the words that take the place of
+/// the unit.
 const OF_OTHERS: [(&str, &str); 2] = [("device_bytes", "size"), ("device_link_mb_s", "rate")];
 
 fn unit(key: &str) -> Option<&'static Unit> {
@@ -30,7 +31,7 @@ fn unit(key: &str) -> Option<&'static Unit> {
 pub(crate) fn name(key: &str) -> String {
     let end = unit(key).map_or("", |(end, _)| end);
     let bare = key.strip_suffix(end).unwrap_or(key);
-    // Without their units these would have the names of other facts.
+    // Without their units, these facts would have the names of others.
     let bare = match OF_OTHERS.iter().find(|(of, _)| key.ends_with(of)) {
         Some((_, what)) => format!("{bare}_{what}"),
         None => bare.to_owned(),

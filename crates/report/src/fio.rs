@@ -148,7 +148,7 @@ fn direction(
         ns => count as f64 * 1e9 / ns as f64,
     };
     let latency = latency_of(times);
-    // As in fio, a direction without requests has no rates.
+    // As in fio, rates of a direction without requests are empty.
     let rated = if requests > 0 { samples } else { &[] };
     let rates = |what: fn(&OperationSummary) -> f64| -> Vec<f64> {
         let rate = |s: &&Sample| what(&s.operations[operation]) * 1e9 / s.elapsed_ns.max(1) as f64;
@@ -186,7 +186,7 @@ fn direction(
     })
 }
 
-/// The distribution of a rate over the trials, which take the place of fio's half-second samples.
+/// The distribution of a rate over the trials, in place of fio's half-second samples.
 #[derive(Default)]
 struct Spread {
     min: f64,
@@ -213,8 +213,8 @@ impl Spread {
 const BELOW_1000: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const BELOW_2000: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
-/// Percentage of all requests in each latency class of one unit, with those above in the class `rest`; shorter times belong to
-/// the smaller unit.
+/// Percentage of all requests in each latency class of one unit, with longer times in the class `rest`. Shorter
+/// times belong to the smaller unit.
 fn classes(
     times: &[&LatencyHistogram],
     unit_ns: u64,

@@ -24,7 +24,7 @@ use iolab_workload::escape_control::escape_control;
 
 /// Most workloads that are named.
 const NAMED_MAX: usize = 4;
-/// How long a load was, in whole seconds: trials last a little longer than requested.
+/// Length of a load in whole seconds, since trials last a little longer than requested.
 fn load_in_words(load: Duration) -> String {
     match load.as_secs() {
         0 => format_ns(load.as_nanos() as f64),
@@ -32,7 +32,7 @@ fn load_in_words(load: Duration) -> String {
     }
 }
 
-/// A load of this length uses up most burst credits and write caches.
+/// Length of a load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
 /// A requirement as run files store it.
@@ -42,7 +42,7 @@ pub struct Asked {
     pub name: String,
     /// The question, one line.
     pub question: String,
-    /// Limits of the answer: aspects that it does not cover.
+    /// Aspects that the answer does not cover, in words.
     pub not: String,
     /// How long each workload loads the storage.
     pub hold: Duration,
@@ -50,12 +50,12 @@ pub struct Asked {
     pub workloads: Vec<AskedWorkload>,
 }
 
-/// One workload of it.
+/// One workload of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedWorkload {
     /// Its name.
     pub name: String,
-    /// Its levels; empty where its run file is missing.
+    /// Its levels; empty if its run file is missing.
     pub levels: Vec<Need>,
 }
 
@@ -81,16 +81,16 @@ pub struct WorkloadResult {
     pub ran: String,
     /// Bytes that its trials wrote.
     pub written_bytes: u64,
-    /// Each level, in the order of the requirement, with doubts.
+    /// Answer for each level, in the order of the requirement, with doubts.
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
 }
 
-/// How much a remark matters where there is no room for all, the most first.
+/// Importance of a remark if there is no room for all, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Without it the answer would be another one.
+    /// Decides the answer: without it the answer would be another one.
     Decides,
     /// Describes the load that was run.
     Described,
@@ -113,7 +113,7 @@ pub struct Fitness {
     pub target: String,
     /// The result of each workload, in the order of the requirement.
     pub found: Vec<WorkloadResult>,
-    /// The command that finishes all runs that are not complete; `None` without one, and on a model.
+    /// The command that finishes all incomplete runs; `None` if all are complete, and on a model.
     pub to_finish: Option<String>,
     /// Further limits of the answer.
     pub limits: Vec<String>,
@@ -130,7 +130,7 @@ impl WorkloadResult {
         self.of_whole(|| self.found.reasoned())
     }
 
-    /// This answer of a complete run; without one there is none.
+    /// The answer of a complete run; an incomplete run has none.
     fn of_whole(&self, answer: impl FnOnce() -> ReasonedAnswer) -> ReasonedAnswer {
         match self.measured {
             Measured::Whole => answer(),
@@ -139,8 +139,8 @@ impl WorkloadResult {
         }
     }
 
-    /// A description of what was run: `wal: 2300-byte sequential writes, each with fdatasync, for 30 s; 374 MiB written`; `None` for
-    /// nothing.
+    /// Description of the load that was run: `wal: 2300-byte sequential writes, each with fdatasync, for 30 s;
+    /// 374 MiB written`. `None` if nothing was run.
     fn summary(&self) -> Option<String> {
         if self.measured == Measured::Nothing {
             return None;
@@ -175,7 +175,7 @@ impl Fitness {
         )
     }
 
-    /// Descriptions of what was run, a sentence per workload.
+    /// Descriptions of the loads that were run, one sentence per workload.
     fn ran(&self) -> Vec<String> {
         self.found
             .iter()
@@ -395,7 +395,7 @@ impl Fitness {
             .map_or_else(String::new, |need| need.remedy.clone())
     }
 
-    /// The limits that were known before, and the loads that were shorter than asked.
+    /// Limits that the requirement states, and loads that were shorter than requested.
     fn limits_of_load(&self) -> Vec<String> {
         let short = self.found.iter();
         let short = short.filter_map(|of| of.short_load(self.requirement.hold));
@@ -407,7 +407,7 @@ impl Fitness {
         let short = self.found.iter().filter(|of| of.is_short_of(asked));
         let shortest = short.map(|of| of.found.load_ns).filter(|load| *load > 0);
         let hold = shortest.min().map_or(asked, Duration::from_nanos);
-        // Where trials end early, more of the same time is no longer load.
+        // If trials end early, more time does not lengthen their load.
         let longer = match asked < LONG && hold == asked {
             true => " (--for 10min)",
             false => "",
@@ -446,7 +446,7 @@ fn fitting(all: &[Remark], room: usize) -> usize {
     fit.count()
 }
 
-/// `wal and reads`; of many their number.
+/// `wal and reads`, or a number of workloads if they are many.
 fn few(workloads: &[&str]) -> String {
     match workloads.len() {
         ..=NAMED_MAX => all_of(workloads),
@@ -454,7 +454,7 @@ fn few(workloads: &[&str]) -> String {
     }
 }
 
-/// An answer with the reason of an open one; where a doubt changed it, with the result as measured.
+/// An answer with the reason if it is open. If a doubt changed it, also with the result as measured.
 pub(crate) fn answer(level: &LevelAnswer) -> String {
     let answer = in_line(&level.reasoned());
     match level.turned_by.is_empty() {
@@ -463,8 +463,8 @@ pub(crate) fn answer(level: &LevelAnswer) -> String {
     }
 }
 
-/// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`; where trials had some, `more stalls than measured (1 of 30 trials
-/// missed the level; up to 14.9 % of trials can)`.
+/// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`. If trials had some, `more stalls
+/// than measured (1 of 30 trials missed the level; up to 14.9 % of trials can)`.
 pub(crate) fn stalls(unseen: UnseenStalls) -> String {
     let share = format_percent(unseen.share);
     match unseen.missed {
@@ -497,7 +497,7 @@ fn gap(judged: &Judged) -> String {
     }
 }
 
-/// Four times the length halves an interval.
+/// Advice on a longer load: four times the length halves an interval.
 fn longer(hold: Duration) -> String {
     let whole = Duration::from_secs(hold.as_secs().max(1));
     format_duration(whole.saturating_mul(4))

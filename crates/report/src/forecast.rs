@@ -52,7 +52,7 @@ impl Row {
         }
     }
 
-    /// All of both.
+    /// The sum of two rows.
     fn and(self, other: Self) -> Self {
         let least = self.time.0.zip(other.time.0);
         Self {
@@ -73,8 +73,8 @@ impl Row {
     }
 }
 
-/// One row per plan, and one of all, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
-/// dropped first.
+/// A table with one row per plan and one for the sum, for a terminal of `width` columns. Below it stands the
+/// total of written bytes as well, so that its column is dropped first on narrow terminals.
 pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
     let mut rows: Vec<Row> = forecasts.iter().map(Row::of).collect();
     let total = rows.iter().cloned().reduce(Row::and);

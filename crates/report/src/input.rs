@@ -25,9 +25,9 @@ pub struct Input {
 /// Throughput and latencies within trials.
 #[derive(Debug, Clone, Default)]
 pub struct InsideTrials {
-    /// Their throughput.
+    /// Throughput of the trials over time.
     pub throughput: Vec<SampleSeries>,
-    /// Their latencies.
+    /// Latencies of the trials over time.
     pub latency: Vec<SampleLatencyOverTime>,
 }
 
@@ -42,8 +42,8 @@ impl Input {
         }
     }
 
-    /// Whether the curves of both belong on the same axes: runs of one experiment on different targets, of which none is a run of
-    /// `iolab why`, or twice the same run.
+    /// Whether the curves of both belong on common axes: runs of one experiment on different targets. Excludes
+    /// runs of `iolab why`, and one run given twice.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         let (a, b) = (self.run.analysis(), other.run.analysis());
         let is_itself = self.run.record().id() == other.run.record().id();
@@ -53,7 +53,7 @@ impl Input {
             && (is_itself || differ && is_same_experiment(&self.run, &other.run))
     }
 
-    /// Whether its figure shows what its trials did over their time.
+    /// Whether its figure shows the course within its trials.
     pub fn shows_inside(&self) -> bool {
         default_kind(&[FigureRun::new("", &self.run)]).needs_series()
     }

@@ -31,7 +31,7 @@ pub struct LiveView {
     pub done: Vec<String>,
 }
 
-/// The progress of a run as a single quantity, so that nothing contradicts it.
+/// The progress of a run as a single quantity, so that no two numbers contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunTime {
     /// Time since the first trial.
@@ -40,7 +40,7 @@ pub struct RunTime {
     pub total: Duration,
     /// Whether it may end earlier.
     pub is_bound: bool,
-    /// Whether it may end later: caches that are slow to write out take time that nothing foresees.
+    /// Whether it may end later, because nothing foresees how slowly caches are written out.
     pub may_exceed: bool,
     /// Whether it is virtual time of a model.
     pub is_virtual: bool,
@@ -72,9 +72,9 @@ const COUNT_MIN: usize = 3;
 /// Shown instead of a value during the first trial of a cell, which does not count.
 const WARM_UP: &str = "warm-up";
 const RESPONSE_MIN: usize = WARM_UP.len();
-/// Behind the cell that is measured.
+/// Mark after the cell that is being measured.
 const NOW: &str = "<- now";
-/// Width after the half-width: for the mark, and for the goal in the heading.
+/// Width after the half-width, for the mark, and for the goal in the heading.
 const BEHIND: usize = "goal 5.0 %".len();
 /// Most lines of earlier results.
 const DONE_MAX: usize = 2;
@@ -326,7 +326,7 @@ impl Columns {
     }
 }
 
-/// The median of a cell, as the table has it.
+/// The median of a cell, as in the table.
 fn value(run: &RunSnapshot, place: usize) -> String {
     let cell = &run.cells[place];
     if cell.n == 0 && run.warms_up && place == run.now {
@@ -463,7 +463,7 @@ fn ratio(analysis: &Analysis) -> Option<String> {
             };
             return Some(format!("{is} with {other}"));
         }
-        // A range of ratios, of which some are bounds, says nothing.
+        // A range of ratios is omitted if some of them are bounds.
         several if several.iter().any(|one| one.bound.is_some()) => return None,
         [first, .., last] => [first, last].map(|one| written(one.ratio)),
     };
@@ -473,7 +473,7 @@ fn ratio(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// The text without what is wider than this many columns.
+/// The text, cut to this many columns.
 fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {

@@ -31,8 +31,9 @@ pub struct GaugeRun {
     pub answer: Option<RunAnswer>,
 }
 
-/// Writes a gauge per cell and quantity, and the answers of the runs. Labels contain everything in which the runs differ; of
-/// cells with equal labels the latest is written. `is_stamped` adds the start time of each run.
+/// Writes a gauge per cell and quantity, and the answers of the runs. Labels contain everything in which the
+/// runs differ. For cells with equal labels, the latest value is written. `is_stamped` adds the start time of
+/// each run.
 ///
 /// # Errors
 ///
@@ -201,12 +202,12 @@ fn setting_of(name: &str, spec: &CellSpec) -> String {
     setting.map_or(String::new(), |setting| setting.get(spec))
 }
 
-/// When a run started: RFC 3339, which sorts by time.
+/// Start of a run in RFC 3339, which sorts by time.
 fn begun(run: &GaugeRun) -> &str {
     &run.record.run.started_utc
 }
 
-/// The start of a run as a time stamp of the format, in milliseconds.
+/// Start of a run as a time stamp of the format, in milliseconds.
 fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
     let time = humantime::parse_rfc3339(begun(run)).ok();
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());

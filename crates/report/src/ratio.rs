@@ -5,14 +5,14 @@ use iolab_analysis::doubt::RatioBound;
 use iolab_figure::result_names;
 use iolab_workload::quantity::{digits, significant};
 
-/// A lower ratio is a fraction: `1/34.5` is read at once, `0.0290` is not.
+/// Ratio below which a fraction is shown: `1/34.5` is easier to read than `0.0290`.
 const FRACTION_BELOW: f64 = 0.1;
-/// In the interval of a fraction, higher ends are decimals.
+/// Value from which the ends of a fraction's interval are decimals.
 const DECIMAL_FROM: f64 = 0.5;
 /// Most digits of a ratio.
 const DIGITS_MAX: usize = 4;
 
-/// A ratio with the interval that decides, where it has one.
+/// A ratio with the interval that decides, if it has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RatioShown {
     ratio: f64,
@@ -37,7 +37,8 @@ impl RatioShown {
         self.bound().map_or(self.ratio, |(_, ratio)| ratio)
     }
 
-    /// The ratio of two medians, with the interval of its estimate: a ratio beside two numbers is theirs.
+    /// The ratio of two medians, with the interval of its estimate. Next to two numbers, a ratio must be their
+    /// ratio.
     pub(crate) fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
         let ratio = Some(other / base).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
         let ratio = ratio.unwrap_or(estimate.ratio);
@@ -49,12 +50,12 @@ impl RatioShown {
         }
     }
 
-    /// `27.5× higher`, `34.5× lower`, `at most 1.20× higher` where it is a bound: the larger number first.
+    /// `27.5× higher`, `34.5× lower`, or `at most 1.20× higher` for a bound: the larger number first.
     pub(crate) fn factor(self) -> String {
         match self.bound() {
             None => one_way(self.ratio),
             Some((bound, ratio)) => {
-                // At most a tenth of something is at least ten times lower.
+                // A bound of at most a tenth means at least ten times lower.
                 let bound = match (bound, ratio < 1.0) {
                     (RatioBound::AtMost, true) => RatioBound::AtLeast,
                     (RatioBound::AtLeast, true) => RatioBound::AtMost,
@@ -65,8 +66,8 @@ impl RatioShown {
         }
     }
 
-    /// `27.4 to 27.6×` in the direction of the ratio, `1.05× lower to 1.10× higher` where the interval holds 1; `None` for a bound, and where
-    /// both ends have the digits of the ratio.
+    /// `27.4 to 27.6×` in the direction of the ratio, or `1.05× lower to 1.10× higher` if the interval holds 1.
+    /// `None` for a bound, and if both ends have the digits of the ratio.
     pub(crate) fn range(self) -> Option<String> {
         let (low, high) = self.interval.filter(|_| self.bound.is_none())?;
         if low < 1.0 && high > 1.0 {
@@ -98,7 +99,7 @@ impl RatioShown {
         }
     }
 
-    /// How far it lies from 1, on the logarithm.
+    /// Distance from 1, on the logarithm.
     pub(crate) fn size(self) -> f64 {
         self.shown().ln().abs()
     }
@@ -114,8 +115,8 @@ impl From<(f64, Option<(f64, f64)>)> for RatioShown {
     }
 }
 
-/// `4.23 times (4.22 to 4.24)`, `1/34.5 (1/35.9 to 1/32.1)`, `at most 1/861` where it is a bound; where an interval without 1 is that near to it, with as many digits as show that,
-/// or `0.9635 times (0.9271 to below 1)`.
+/// `4.23 times (4.22 to 4.24)`, `1/34.5 (1/35.9 to 1/32.1)`, or `at most 1/861` for a bound. If an interval
+/// without 1 is very near to 1, it has enough digits to show that, or reads `0.9635 times (0.9271 to below 1)`.
 pub(crate) fn times(shown: impl Into<RatioShown>) -> String {
     times_noted(shown.into(), "")
 }
@@ -139,7 +140,7 @@ fn times_noted(shown: RatioShown, note: &str) -> String {
     }
     let is_one = |value: f64, count: usize| digits(value, count).parse() == Ok(1.0);
     let hides = |value: f64, count: usize| value != 1.0 && is_one(value, count);
-    // Both ends that near to 1: a difference of rounding.
+    // Both ends are so near to 1 that only rounding separates them.
     let is_one_place = hides(low, DIGITS_MAX) && hides(high, DIGITS_MAX);
     let is_hidden =
         |count: usize| (low > 1.0 && hides(low, count)) || (high < 1.0 && hides(high, count));

@@ -1,4 +1,4 @@
-//! JSON Schemas of what commands print, made from the types and the columns that it is made from.
+//! JSON Schemas of the output of commands, made from the types and the columns of that output.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};

@@ -85,7 +85,7 @@ fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     }
     if let Some(trend) = series_tests.trend.filter(|trend| trend.p < ALPHA) {
         let p = format_p(trend.p);
-        // The test is of independent values: others wander far enough for a small p.
+        // The test assumes independent values: others wander far enough for a small p.
         let wander = match dependent.is_some() {
             true => ", or wander: this p holds for independent values",
             false => "",
@@ -144,9 +144,9 @@ struct Bins {
 }
 
 impl Bins {
-    /// As wide as Freedman and Diaconis advise, `2 IQR / n^(1/3)` (Z. Wahrscheinlichkeitstheorie 57 (1981) 453-476);
-    /// at least as many as Sturges wants, `log2 n + 1` (JASA 21 (1926) 65), which two groups need to be seen; at most
-    /// what a screen holds.
+    /// Bins as wide as Freedman and Diaconis advise, `2 IQR / n^(1/3)` (Z. Wahrscheinlichkeitstheorie 57 (1981)
+    /// 453-476). At least as many as Sturges advises, `log2 n + 1` (JASA 21 (1926) 65), which show two groups,
+    /// and at most as many as fit a screen.
     fn of(values: &[f64]) -> Self {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

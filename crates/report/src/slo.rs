@@ -94,7 +94,7 @@ impl SearchResult<'_> {
         }
     }
 
-    /// The answer, and, where it is unknown, what was measured.
+    /// The answer; if it is unknown, also the measured result.
     pub(crate) fn sentences(&self) -> (String, Option<String>) {
         let name = format!("{} on {}", self.found.experiment, self.found.target);
         let name = escape_control(&name);
@@ -121,10 +121,10 @@ impl SearchResult<'_> {
         (doubt, Some(format!("As measured: {sentence}.")))
     }
 
-    /// The limits of the answer.
+    /// Limits of the answer, with advice.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = Vec::new();
-        // What turned the answer is said above: without its remedy the user would be left there.
+        // The answer names the doubts that turned it, so their remedies must follow here.
         let ends = [&self.found.holds, &self.found.fails].into_iter().flatten();
         let reasons = ends
             .flat_map(turned_by)
@@ -175,7 +175,8 @@ impl SearchResult<'_> {
         remarks
     }
 
-    /// The share of requests beyond the capacity that trials of this length do not detect; `None` where it is small.
+    /// The share of requests beyond the capacity that trials of this length do not detect; `None` if it is
+    /// small.
     fn hidden(&self, time: Duration) -> Option<f64> {
         let all = self.found.levels.all().iter();
         let hidden = all.map(|level| level.time_to_notice(1.0).as_secs_f64() / time.as_secs_f64());
@@ -236,7 +237,7 @@ impl SearchResult<'_> {
         let centre = known.first().copied().unwrap_or(1.0).max(1.0).ln();
         let mut points = limit.points.clone();
         let distance = |point: &RatePoint| ((point.rate.max(1) as f64).ln() - centre).abs();
-        // The two rates of the answer stand there however far they are from the limit.
+        // The two rates of the answer are shown however far they are from the limit.
         let ends =
             [&self.found.holds, &self.found.fails].map(|end| end.as_ref().map(|end| end.rate));
         let is_end = |point: &RatePoint| ends.contains(&Some(point.rate));
@@ -267,7 +268,7 @@ fn turning(end: &RateAnswer) -> Vec<String> {
     texts
 }
 
-/// The level that determines the limit, of several: `; p99<2ms binds`.
+/// The level that determines the limit, if there are several: `; p99<2ms binds`.
 fn binding(found: &SearchAnswer) -> String {
     let names: Vec<String> = found.binding.iter().map(ServiceLevel::to_string).collect();
     match (found.levels.all().len(), names.as_slice()) {

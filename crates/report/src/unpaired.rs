@@ -12,7 +12,7 @@ use iolab_workload::trial::CacheState;
 
 use crate::findings::sentences::at_cell;
 
-/// One of these, of the run in this file.
+/// Sentence on one such effect of the run in `file`.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     match one {
         Unpaired::Change(change, why) => of_change(run, change, *why),

@@ -41,7 +41,7 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
     text
 }
 
-/// The result of the evidence, a sentence per claim; the first begins with the program.
+/// The result of the evidence, one sentence per claim; the first sentence begins with the name of the program.
 pub fn headline(evidence: &Evidence) -> String {
     let claims = evidence.claims();
     let subject = sentences::subject(evidence);
@@ -54,7 +54,7 @@ pub fn headline(evidence: &Evidence) -> String {
     escape_control(&line).into_owned()
 }
 
-/// The command that observes the same again.
+/// The command that repeats the observation.
 pub fn command(observed: &Observed) -> String {
     let mut words = vec!["iolab witness".to_owned()];
     if let Some(target) = &observed.target {
@@ -132,7 +132,7 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Who was observed, and how it ended.
+/// Rows on the observed program and how it ended.
 fn subject(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let who = match &evidence.observed.subject {
         Subject::Program(command) => ("program", command.join(" ")),
@@ -275,7 +275,7 @@ fn traffic(traffic: DeviceStat) -> String {
     )
 }
 
-/// The limits of control groups; `None` where there are none.
+/// The limits of control groups, in words; `None` without any.
 fn limits(limits: &GroupLimits) -> Option<String> {
     let GroupLimits {
         cpus,

@@ -33,7 +33,7 @@ impl Transfer {
 /// A statement about an observation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WitnessClaim<'a> {
-    /// The program moved nothing of note.
+    /// The program moved less than [`NOTEWORTHY`](super::NOTEWORTHY).
     Nothing,
     /// Source of the bytes that the program read, or destination of those that it wrote.
     Served {
@@ -121,7 +121,7 @@ impl Evidence {
         claims
     }
 
-    /// Reads, then writes.
+    /// Reads and writes with their evidence.
     pub fn directions(&self) -> [(Transfer, &Direction); 2] {
         [
             (Transfer::Read, &self.reads),

@@ -14,7 +14,7 @@ pub fn p99_of(times: Times, of: u64) -> Option<u64> {
 }
 
 impl Reading<'_> {
-    /// The disks in question, and whether the devices in question are these, and not parts of them.
+    /// The disks in question, and whether the devices in question are whole disks rather than parts of them.
     fn own_disks(&self) -> (Vec<&DiskTraffic>, bool) {
         let devices = self.devices();
         let below = self.observed.devices.iter().flat_map(|one| &one.disks);
@@ -46,9 +46,9 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes of the program's writes that the disks in question carried, at least: those that its threads sent, where these are traced.
-    /// Write-back is counted for a control group where that counts memory too; there too the count is the program's only where it
-    /// agrees with the accounts.
+    /// Lower bound on bytes of the program's writes that the disks in question carried: those that its threads
+    /// sent, if they were traced. A control group counts write-back if it also counts memory. Its count is used
+    /// only if it agrees with the accounts.
     pub(super) fn counted_writes(&self, dirtied: u64) -> u64 {
         let counted = self.counted(
             dirtied,
@@ -70,7 +70,7 @@ impl Reading<'_> {
         let traced = own.iter().filter_map(|disk| disk.traced.as_ref());
         let traced = traced.map(by_threads).fold(0, u64::saturating_add);
         let group = self.of_program(&own, by_accounts, by_group);
-        // Of parts it is not known what they carried of what their disks did.
+        // The share of a part in the traffic of its disk is unknown.
         let least = match are_disks {
             true => group.unwrap_or(0).max(traced),
             false => 0,

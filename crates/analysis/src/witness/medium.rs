@@ -25,7 +25,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether what it was seen to read, or write, lies in more places than one account tells apart.
+    /// Whether the files that it was seen to read, or write, lie on media that one account cannot distinguish.
     pub(super) fn has_several_media(&self, transfer: Transfer) -> bool {
         let target = self.observed.target.as_ref().map(|target| target.medium);
         let files = self.files_of(transfer).into_iter();
@@ -35,8 +35,8 @@ impl Reading<'_> {
         all.any(|medium| Some(medium) != first)
     }
 
-    /// Whether nothing of note was seen that it reads, or writes, and its account has more than disks can have carried: an account counts
-    /// file servers too.
+    /// Whether no noteworthy file was seen that it reads, or writes, and its account exceeds what disks can have
+    /// carried. An account also counts file servers.
     pub(super) fn may_be_network(&self, transfer: Transfer) -> bool {
         let observed = self.observed;
         let (Some(io), None) = (observed.processes.io, &observed.target) else {
@@ -53,13 +53,13 @@ impl Reading<'_> {
                 let carried: u64 = disks.map(|disk| disk.read_bytes).sum();
                 (io.read_bytes, network.read_bytes, carried)
             }
-            // What was written may not have left the page cache.
+            // Written bytes may still be in the page cache.
             Transfer::Write => (0, network.write_bytes, 0),
         };
         !is_seen && (sent >= NOTEWORTHY || moved > carried.saturating_add(NOTEWORTHY))
     }
 
-    /// Whether it was seen to read, or write, something of this medium.
+    /// Whether it was seen to read, or write, a file on this medium.
     pub(super) fn uses(&self, medium: Medium, transfer: Transfer) -> bool {
         let target = self.observed.target.as_ref();
         let mut files = self.files_of(transfer).into_iter();
@@ -67,7 +67,7 @@ impl Reading<'_> {
             || files.any(|file| file.medium == medium)
     }
 
-    /// Bytes that its account can have of file servers, at most.
+    /// Upper bound on bytes of file servers in its account.
     pub(super) fn network_reads(&self) -> u64 {
         match self.observed.nfs {
             Some(nfs) => nfs.read_bytes,

@@ -1,18 +1,18 @@
-//! Other processes of one name, together: a program of many processes is one disturber.
+//! Unobserved processes of one name, combined: a program of many processes is one disturber.
 
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
 /// I/O of unobserved processes that share one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCommand<'a> {
-    /// The one that did most.
+    /// The process with the most I/O.
     pub first: &'a OtherProcess,
-    /// All others, those that did most first.
+    /// All other processes, by descending I/O.
     pub further: Vec<&'a OtherProcess>,
 }
 
 impl<'a> OtherCommand<'a> {
-    /// All of them, those that did most first. A thread of the kernel and a process of its name are two.
+    /// All names, by descending I/O. A kernel thread and a process with its name are separate.
     pub fn all(others: &'a OtherProcesses) -> Vec<Self> {
         let mut processes: Vec<&OtherProcess> = others.active.iter().collect();
         processes.sort_by_key(|one| std::cmp::Reverse(total(one)));
@@ -34,27 +34,27 @@ impl<'a> OtherCommand<'a> {
         (&self.first.name, self.first.is_kernel) == (&process.name, process.is_kernel)
     }
 
-    /// Its processes, those that did most first.
+    /// Its processes, by descending I/O.
     pub fn processes(&self) -> impl Iterator<Item = &'a OtherProcess> {
         [self.first].into_iter().chain(self.further.iter().copied())
     }
 
-    /// Their number.
+    /// Number of processes.
     pub fn count(&self) -> usize {
         1 + self.further.len()
     }
 
-    /// How many of them have ended.
+    /// Number of processes that have ended.
     pub fn ended(&self) -> usize {
         self.processes().filter(|one| one.has_ended).count()
     }
 
-    /// Bytes that they fetched from storage.
+    /// Bytes that the processes fetched from storage.
     pub fn read_bytes(&self) -> u64 {
         self.sum(|one| one.read_bytes)
     }
 
-    /// Bytes that they sent to storage, or dirtied in the page cache.
+    /// Bytes that the processes sent to storage, or dirtied in the page cache.
     pub fn write_bytes(&self) -> u64 {
         self.sum(|one| one.write_bytes)
     }

@@ -1,4 +1,5 @@
-//! Devices that lie on each other, or on the same disks: what passes from one to the next is one use, which both count.
+//! Devices that lie on each other, or on the same disks: bytes that pass from one to the next are one use, which
+//! both count.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +21,8 @@ impl Reading<'_> {
         }
     }
 
-    /// The devices that it can have read from, or written to: those where files of note were seen open so, and the target's; all of
-    /// them where no such is known.
+    /// The devices that can serve this direction: those of noteworthy files that were seen open for it, and the
+    /// target's. All devices if none of these is known.
     pub(super) fn devices_for(&self, transfer: Transfer) -> Vec<&ObservedDevice> {
         let devices = &self.observed.devices;
         let is_used = |device: &&ObservedDevice| match transfer {
@@ -47,7 +48,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Requests of any of these that were in flight when the observation began.
+    /// Requests of any of these devices that were in flight when the observation began.
     pub(super) fn in_flight(&self) -> InFlight {
         let devices = &self.observed.devices;
         let of_devices = devices.iter().map(|one| one.in_flight);
@@ -118,14 +119,14 @@ impl Reading<'_> {
                 Some(_) if by_others > slack_below(through.read_bytes, 0) => 0,
                 Some(own) => own,
             };
-            // What a single device carried is held against its own disks alone.
+            // Traffic of a single device is compared with its own disks alone.
             let is_open = own < bytes || devices.len() > 1;
             is_open.then(|| transfer.of(&through).saturating_sub(own))
         });
         kept.fold(0, u64::saturating_add)
     }
 
-    /// Bytes that processes of others read, threads of the kernel apart, as far as that is known.
+    /// Bytes that other processes read, without kernel threads, as far as known.
     fn read_by_others(&self) -> u64 {
         let others = self.observed.others.active.iter();
         let read = others
@@ -134,7 +135,7 @@ impl Reading<'_> {
         read.fold(0, u64::saturating_add)
     }
 
-    /// Flushes that the devices in question completed, or the disks below where they pass them on.
+    /// Flushes that the devices in question completed, or the disks below if the devices pass flushes on.
     pub fn flushes(&self) -> Option<Flushes> {
         self.traffic()?;
         let counts = |one: &&ObservedDevice| one.traffic.is_some_and(|stat| stat.flush_ios > 0);
@@ -180,7 +181,7 @@ impl Reading<'_> {
 }
 
 impl Evidence {
-    /// The devices that it can have read from, or written to, by name.
+    /// Names of the devices that can serve this direction.
     pub fn devices_of(&self, transfer: Transfer) -> Vec<String> {
         let reading = Reading::of(&self.observed);
         let used = reading.devices_for(transfer).into_iter();
@@ -192,8 +193,8 @@ impl Evidence {
     }
 }
 
-/// Bytes that the disks below a device carried for it, where these are all that is known; `None` where they carried more than it did: that
-/// was of others, and so may be the rest.
+/// Bytes that the disks below a device carried for it, if only their traffic is known. `None` if they carried
+/// more than the device: the excess was for others, and so may be the rest.
 pub fn own_below(through: DeviceStat, below: DeviceStat, transfer: Transfer) -> Option<u64> {
     let flushes = match transfer {
         Transfer::Read => 0,
@@ -204,7 +205,8 @@ pub fn own_below(through: DeviceStat, below: DeviceStat, transfer: Transfer) -> 
     (below <= most).then_some(below)
 }
 
-/// Bytes that the disks below a device may carry for it beyond its own: read-ahead, and the journal of the file system below.
+/// Bytes that the disks below a device may carry for it beyond its own: read-ahead, and the journal of the file
+/// system below.
 fn slack_below(through: u64, flushes: u64) -> u64 {
     let journal = flushes.saturating_mul(JOURNAL_PER_SYNC);
     OWN_DATA.max(through / 10).saturating_add(journal)
@@ -301,10 +303,10 @@ mod tests {
             panic!("the volume can have carried 32 MiB of others");
         };
         assert_eq!((written.least, written.most), (0, 32 * MIB));
-        // What the volume carried beyond is of others.
+        // The volume carried the excess for others.
         observed.devices[1].traffic = Some(stat(0, 40 * MIB, 0));
         assert_eq!(twice(&observed), 32);
-        // Another disk is another use, until a device lies on both.
+        // Another disk is a separate use, until a device lies on both.
         observed.devices[1].disks = vec!["vdb".to_owned()];
         assert_eq!(twice(&observed), 0);
         observed.devices.push(ObservedDevice {
@@ -345,7 +347,7 @@ mod tests {
         // A partition passes them on to its disk.
         observed.devices = vec![device("vda1", "vda", false, stat(0, 32 * MIB, 0))];
         assert_eq!(of(&observed), named("vda", 7, false));
-        // Two partitions of it do so too.
+        // So do two partitions of it.
         let second = device("vda2", "vda", false, stat(0, 0, 0));
         observed.devices.push(second);
         assert_eq!(of(&observed), named("vda", 7, false));
@@ -376,7 +378,7 @@ mod tests {
         assert_eq!(idle.writes.carried, Some(Bounds::exact(0)));
     }
 
-    /// A program that read 64 MiB of a loop device, below which vda read so much.
+    /// A program that read 64 MiB of a loop device, below which vda read `below` bytes.
     fn through_a_file(below: u64) -> Observed {
         let mut observed = writer();
         observed.devices.truncate(1);
@@ -394,9 +396,9 @@ mod tests {
             kept / MIB
         };
         assert_eq!(kept(&through_a_file(64 * MIB)), 0);
-        // The disks below tell how much: no others are known.
+        // The disks below decide, as no other use is known.
         assert_eq!(kept(&through_a_file(16 * MIB)), 0);
-        // More than the device itself: others read there, and can have read all.
+        // More than the device itself carried: others read there, and may have read everything.
         assert_eq!(kept(&through_a_file(640 * MIB)), 64);
         let mut beside = through_a_file(64 * MIB);
         beside.others.active.push(OtherProcess {
@@ -404,12 +406,12 @@ mod tests {
             ..OtherProcess::default()
         });
         assert_eq!(kept(&beside), 64);
-        // All accounts are known: at most 60 MiB of that are of others.
+        // All accounts are known: at most 60 MiB of that belong to others.
         beside.others.unread = 0;
         assert_eq!(kept(&beside), 60);
         beside.devices[0].below = Some(stat(124 * MIB, 0, 0));
         assert_eq!(kept(&beside), 0);
-        // A file of another disk was read as well: that can have carried what the loop device kept.
+        // A file of another disk was read too, which can have carried the bytes that the loop device kept.
         let mut two = through_a_file(0);
         two.devices
             .push(device("vdb", "vdb", false, stat(40 * MIB, 0, 0)));

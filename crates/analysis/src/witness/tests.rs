@@ -24,7 +24,8 @@ fn traffic(read_bytes: u64, write_bytes: u64) -> DeviceStat {
     }
 }
 
-/// A program that read by calls what it says, of which so much came from storage; vda and vdb carried so much.
+/// A program that read `rchar` bytes by calls, of which storage carried `read_bytes`. The disks vda and vdb
+/// carried the given bytes.
 fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
     let disk = |name: &str, read| DiskTraffic {
         name: name.to_owned(),
@@ -233,7 +234,8 @@ fn uncounted_ways_of_io_leave_share_unknown() {
     assert_eq!(asked(|_| ()), None);
 }
 
-/// A ring that was not seen reads without calls: page faults that can have fetched as much do not make that nothing.
+/// An unseen ring reads without calls. Page faults that may have fetched as many bytes do not prove that there
+/// was none.
 #[test]
 fn page_fault_bytes_leave_reads_open() {
     let mut observed = reader(64 << 10, 73 * MIB, 73 * MIB, 0);
@@ -298,7 +300,7 @@ fn pipes_among_processes_leave_an_interval() {
     assert_eq!(Reading::of(&observed).asked_reads(), Asked::Bytes(bounds));
 }
 
-/// A program that wrote a file of 64 MiB, of which so much still is to be written back.
+/// A program that wrote a file of 64 MiB, of which `owed` bytes are not written back.
 fn writer(owed: u64, device: u64) -> Observed {
     let mut observed = reader(0, 0, 0, 0);
     observed.ways.reads = OpenWays::default();
@@ -340,7 +342,7 @@ fn bytes_gone_from_page_cache_reached_device() {
     );
 }
 
-/// As in a file system that was unmounted, or of another mount namespace.
+/// The file may lie in an unmounted file system, or in another mount namespace.
 #[test]
 fn file_unreachable_at_end_leaves_write_back_open() {
     let mut observed = writer(0, 64 * MIB);
@@ -357,7 +359,7 @@ fn file_unreachable_at_end_leaves_write_back_open() {
         most: 64 * MIB,
     };
     assert_eq!(reading.carried_writes(), Some(open));
-    // One without bytes has nothing to be written.
+    // An empty file has nothing to be written.
     observed.files[1].bytes = 0;
     assert_eq!(Reading::of(&observed).owed(), Some(0));
 }
@@ -481,7 +483,7 @@ fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
     }
 }
 
-/// One account counts what a file server sent and what a disk did.
+/// One account counts bytes from a file server and from a disk.
 #[test]
 fn several_media_are_not_told_apart() {
     let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 0);
@@ -496,7 +498,7 @@ fn several_media_are_not_told_apart() {
     assert_eq!(asked(&observed), Asked::Bytes(Bounds::exact(64 * MIB)));
     observed.files[1].bytes = MIB;
     assert_eq!(asked(&observed), unknown(Unknown::Media, None));
-    // What is only written is another matter.
+    // Files that are only written do not count for reads.
     observed.files[1].is_read = false;
     observed.files[1].is_written = true;
     assert_eq!(asked(&observed), Asked::Bytes(Bounds::exact(64 * MIB)));
@@ -528,7 +530,7 @@ fn bytes_from_file_server_are_on_no_disk() {
         write_bytes: 0,
     });
     assert_eq!(carried(&observed), (4, 10));
-    // Where no device of it is known, no disk is in question.
+    // Without a known device, no disk is in question.
     observed.devices.clear();
     observed.disks.truncate(1);
     let reading = Reading::of(&observed);

@@ -12,8 +12,8 @@ use crate::disturbance::PAGE;
 const FOLIO_PAGES: u64 = 512;
 
 impl Reading<'_> {
-    /// Bytes that the program wrote to storage, whether they have reached it or not. Where a file system does not count them, what it
-    /// asked for with write calls.
+    /// Bytes that the program wrote to storage, whether or not they have reached it. If a file system does not
+    /// count them, the bytes of its write calls.
     pub fn asked_writes(&self) -> Asked {
         if self.observed.subject == Subject::Devices {
             return Asked::Nothing;
@@ -33,8 +33,8 @@ impl Reading<'_> {
         }
         let ways = &self.observed.ways;
         let medium = self.medium(Transfer::Write);
-        // Of calls it is not known where each went: they count where all that was open for writing lies there. Else what its account has
-        // counts, which knows of pages for file servers, and not of pipes and sockets.
+        // It is unknown where each call wrote: calls count if every file open for writing lies on the medium.
+        // Otherwise its account counts, which includes pages for file servers, but not pipes and sockets.
         let mut sinks = ways.sinks.iter();
         let is_there = match medium {
             Medium::Storage => false,
@@ -81,7 +81,7 @@ impl Reading<'_> {
             (_, true, false) if ways.writes.any() => {
                 Bounds::between(dirtied / FOLIO_PAGES, by_calls)
             }
-            // Some way of I/O that was not seen can have dirtied so much, and so can few bytes in folios.
+            // An unseen way of I/O may have dirtied all of this, and so may a few bytes in folios.
             (_, true, false) => Bounds::between(dirtied / FOLIO_PAGES, dirtied),
             (_, false, _) if self.is_more_than_carried(dirtied) => {
                 Bounds::between(dirtied / FOLIO_PAGES, dirtied)
@@ -99,7 +99,7 @@ impl Reading<'_> {
         ways.uncounted.is_empty() && !ways.writes.is_direct() && dirtied <= of_folios
     }
 
-    /// Whether all disks together wrote far less than left the page cache, if so much was dirtied.
+    /// Whether all disks together wrote far less than left the page cache, if `dirtied` bytes were dirtied.
     fn is_more_than_carried(&self, dirtied: u64) -> bool {
         let disks = self.observed.disks.iter();
         let carried = disks.map(|disk| disk.traffic.write_bytes);
@@ -109,14 +109,15 @@ impl Reading<'_> {
         !is_direct && left.is_some_and(|left| left / 2 > carried)
     }
 
-    /// Bytes of the pages that it can have dirtied, at most, where it wrote so much.
+    /// Upper bound on bytes of the pages that it dirtied by writing `written`.
     fn pages_of(&self, written: Bounds) -> u64 {
         let io = self.observed.processes.io.unwrap_or_default();
         let dirtied = self.dirtied().unwrap_or(0);
         dirtied.min(pages_of_calls(io)).max(written.most)
     }
 
-    /// Whether the files that it was seen to write cannot hold what it wrote, and their devices did not carry what left the page cache.
+    /// Whether the files that it was seen to write cannot hold what it wrote, and their devices did not carry
+    /// what left the page cache.
     fn is_written_elsewhere(&self, written: Bounds) -> bool {
         let files = self.observed.files.iter().filter(|file| file.is_written);
         let held = files.map(|file| file.bytes).reduce(u64::saturating_add);
@@ -127,19 +128,19 @@ impl Reading<'_> {
             && carried.is_some_and(|stat| stat.write_bytes.saturating_add(OWN_DATA) < left)
     }
 
-    /// Whether its account has more than it wrote, because the page cache counts large folios as a whole.
+    /// Whether its account exceeds what it wrote, because the page cache counts large folios as a whole.
     pub fn counts_folios(&self) -> bool {
         let written = self.written().zip(self.dirtied());
         written.is_some_and(|(written, dirtied)| dirtied.saturating_sub(written.least) > OWN_DATA)
     }
 
-    /// Whether all that it wrote has left the page cache: of the files that can hold it nothing is dirty any more.
+    /// Whether everything that it wrote has left the page cache: the files that can hold it have no dirty page.
     pub fn has_left_page_cache(&self) -> bool {
         self.owed() == Some(0) && self.written_back() > 0
     }
 
-    /// Bytes that it discarded before they were written, at most, which others had left to be written, or an earlier run of it in
-    /// the same file. Its account counts these as if it had written them itself.
+    /// Upper bound on bytes that it discarded before they were written, but had not dirtied itself. Others or an
+    /// earlier run may have left them in the same file; its account counts them as its own.
     fn found_dirty(&self) -> u64 {
         let cancelled = self.observed.processes.cancelled_write_bytes;
         let found = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
@@ -149,13 +150,13 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes that it can have written over what was dirty before, which its account does not count, at most. A program that was started
-    /// here has dirtied nothing before.
+    /// Upper bound on bytes that it wrote over pages that were dirty before, which its account does not count. A
+    /// program that iolab started has dirtied nothing before.
     pub(super) fn overwritten_most(&self) -> u64 {
         let observed = self.observed;
         let is_counted = !observed.processes.lack_some() && observed.ways.uncounted.is_empty();
         match (&observed.subject, observed.processes.io) {
-            // What it wrote to was seen, and is none of storage.
+            // Its destination was seen, and is not on storage.
             (Subject::Program(_), Some(io))
                 if is_counted
                     && io.write_bytes == 0
@@ -169,7 +170,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes that it sent to storage or left in the page cache to be sent, but for those that never will be; at least.
+    /// Lower bound on bytes that it sent to storage, or left in the page cache to be sent, without those that
+    /// were discarded.
     pub fn dirtied(&self) -> Option<u64> {
         let processes = &self.observed.processes;
         let io = processes.io?;
@@ -200,8 +202,9 @@ impl Reading<'_> {
         Some(Bounds::between(least, most))
     }
 
-    /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the target or the files that were seen
-    /// can hold all of it, less what still is dirty. Of folios that count as a whole it is known what was written to them.
+    /// Lower bound on bytes that have left the page cache for a device: all dirtied bytes less those that are
+    /// still dirty. Applies if the target or the files that were seen can hold all of it. If folios count as a
+    /// whole, the written bytes are known.
     fn written_back(&self) -> u64 {
         let files = self.observed.files.iter().filter(|file| file.is_written);
         let of_files = files.map(|file| file.bytes).fold(0, u64::saturating_add);
@@ -222,8 +225,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes of the files that it wrote, or of the target, that still had to be written at the end. `None` where that is not known of
-    /// one of these files, and no target is named.
+    /// Bytes of the files that it wrote, or of the target, that still had to be written at the end. `None` if
+    /// that is unknown for one of these files, and no target is named.
     pub fn owed(&self) -> Option<u64> {
         let target = self.observed.target.as_ref();
         let of_target = target.and_then(|target| target.region.after);
@@ -240,7 +243,7 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes of the pages that write calls can have touched, at most: each call that writes two bytes can touch two.
+/// Upper bound on bytes of the pages that write calls touched: a call that writes two bytes can touch two pages.
 fn pages_of_calls(io: ProcessIo) -> u64 {
     let partial = io.syscw.saturating_mul(2 * (PAGE - 1));
     io.wchar.saturating_add(partial)

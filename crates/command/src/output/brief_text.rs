@@ -1,4 +1,4 @@
-//! Runs as text at their end: what matters of them.
+//! Text of runs that a command has just made: only what matters.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 /// Lines after the text of a run: an empty one, and its run file.
 const LINES_BELOW: usize = 2;
 
-/// Writes one run, in full or only what matters.
+/// Writes one run, in full or in brief.
 pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     let text = match full {
         true => return report(&input.run, &input.interpretation, to),
@@ -23,7 +23,7 @@ pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     Ok(write!(to, "{text}")?)
 }
 
-/// Writes runs one after the other, and what several show together.
+/// Writes runs one after the other, then their common findings.
 pub fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
     for (number, input) in inputs.iter().enumerate() {
         if number > 0 {

@@ -1,4 +1,4 @@
-//! Whether a stream is a terminal that shows colours, and draws.
+//! Whether a stream is a terminal that can show colours and draw.
 
 use std::io::{self, IsTerminal};
 

@@ -1,4 +1,4 @@
-//! Files of results: new ones, never overwritten, and those that --force may replace.
+//! Files of results: new files, which are never overwritten, and files that --force may replace.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Read, Write};
@@ -108,7 +108,7 @@ pub fn create(path: &Path) -> Result<File> {
     }
 }
 
-/// Files that --force may replace: only files that begin like this.
+/// Kinds of files that --force may replace, recognised by their beginnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaceable {
     /// A figure.
@@ -133,11 +133,12 @@ impl Replaceable {
     }
 }
 
-/// Refuses to replace anything else: links, devices, and files with several names or other content may belong to the user.
+/// Refuses to replace anything else: links, devices, and files with several names or other content may belong to
+/// the user.
 ///
 /// # Errors
 ///
-/// Of kind [`Refused`](iolab_workload::Kind::Refused), with what it is.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the reason.
 pub fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());

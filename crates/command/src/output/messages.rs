@@ -67,7 +67,7 @@ pub fn note(text: impl Display) {
     }
 }
 
-/// Prints a note on stderr, unless it is among those that were told, and adds it to them.
+/// Prints a note on stderr and adds it to `told`, unless it is there already.
 pub fn note_once(told: &mut Vec<String>, text: String) {
     if !told.contains(&text) {
         note(format_args!("note: {text}"));
@@ -111,8 +111,8 @@ pub fn told(text: &str) {
     }
 }
 
-/// A text in lines of at most `width` columns, indented after `note:` and the like. A line that is indented is a remedy, to be pasted as it
-/// stands.
+/// A text in lines of at most `width` columns, indented after `note:` and the like. Indented lines are remedies
+/// and stay whole, to be pasted.
 fn within(text: &str, width: u16) -> String {
     const MARKS: [&str; 2] = ["note: ", "error: "];
     let lines = text.split('\n').map(|line| {

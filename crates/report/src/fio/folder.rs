@@ -1,7 +1,8 @@
-//! One report for each cell or group, in the folders in which bench-fio keeps them: fio-plot adds up the jobs of one file.
+//! One report for each cell or group, in folders as bench-fio makes them, because fio-plot adds up the jobs of
+//! one file.
 //!
-//! Source: bench-fio's `generate_output_directory` and `run_fio`: `TARGET/BS/MODE-IODEPTH-NUMJOBS.json`, mixed loads below
-//! `TARGET/MODEPERCENT`.
+//! Source: bench-fio's `generate_output_directory` and `run_fio`: `TARGET/BS/MODE-IODEPTH-NUMJOBS.json`, mixed
+//! loads below `TARGET/MODEPERCENT`.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -16,7 +17,7 @@ use serde_json::Value;
 use super::{group_name, jobs, report};
 use iolab_analysis::latencies::RunWithLatencies;
 
-/// Factors that the name of a file, or its block size, tells already.
+/// Factors that are already in the name of a file, or in its folder for a block size.
 const IN_NAME: [&str; 6] = [
     "bs", "threads", "depth", "workload", "read_percent", "pattern",
 ];
@@ -24,7 +25,7 @@ const IN_NAME: [&str; 6] = [
 /// The report of a cell, or of one of its groups.
 #[derive(Debug)]
 pub struct CellFile {
-    /// Its place below the folder of all.
+    /// Path below the common folder.
     pub path: PathBuf,
     report: Value,
 }
@@ -66,7 +67,7 @@ pub fn files(runs: &[RunWithLatencies]) -> Vec<CellFile> {
 
 fn place(record: &RunRecord, cell: &Cell, job: &DescribedJob) -> PathBuf {
     let trial = &job.trial;
-    // A program has no order.
+    // Programs have no access order.
     let rw = job.options.get("rw").map_or("program", String::as_str);
     let mode = rw.split(':').next().unwrap_or_default();
     let mut place = PathBuf::new();
@@ -88,12 +89,12 @@ fn place(record: &RunRecord, cell: &Cell, job: &DescribedJob) -> PathBuf {
     place.join(format!("{mode}-{}-{}.json", trial.depth, trial.threads))
 }
 
-/// Whether fio's word for the order tells it.
+/// Whether fio's word for the order describes it fully.
 fn is_plain_order(trial: &TrialSpec) -> bool {
     matches!(trial.pattern, Pattern::Seq | Pattern::Rand)
 }
 
-/// As fio's users write it: `4k`, `1m`.
+/// A size in fio's notation: `4k`, `1m`.
 fn block_size(bytes: u64) -> String {
     let units = [(30, "g"), (20, "m"), (10, "k")];
     let whole = |(shift, _): &(u32, &str)| bytes.is_multiple_of(1 << shift);
@@ -103,7 +104,7 @@ fn block_size(bytes: u64) -> String {
     }
 }
 
-/// A name that is one part of a path, whatever it was.
+/// A name that is a single part of a path, whatever `name` contains.
 fn plain(name: &str) -> String {
     let keep = |c: char| c.is_ascii_alphanumeric() || "=.-_".contains(c);
     let plain: String = name

@@ -26,7 +26,7 @@ pub(crate) struct FitDocument<'a> {
     question: &'a str,
     /// The target.
     target: &'a str,
-    /// All levels of all workloads together.
+    /// Answer for all levels of all workloads together.
     #[schemars(extend("enum" = Answer::NAMES))]
     answer: &'static str,
     /// Aspects that the requirement leaves out, in words.
@@ -42,7 +42,7 @@ pub(crate) struct FitDocument<'a> {
 struct Workload<'a> {
     /// Its name.
     workload: &'a str,
-    /// Whether all of it was measured: its run is done, and loaded the storage for as long as asked.
+    /// Whether all of it was measured: its run is done, and loaded the storage for as long as requested.
     complete: bool,
     /// The load that was run, in words.
     ran: &'a str,
@@ -52,9 +52,9 @@ struct Workload<'a> {
     written_bytes: u64,
     /// Doubts about its answers.
     doubts: Vec<DoubtData<'a>>,
-    /// Its run file.
+    /// Run file of the workload.
     run_file: &'a str,
-    /// Its levels.
+    /// Levels of the workload.
     levels: Vec<Level<'a>>,
 }
 
@@ -67,7 +67,7 @@ struct DoubtData<'a> {
     doubt: &'a str,
     /// The doubt as a sentence.
     text: String,
-    /// Answers that it speaks against: `yes`, `no`, or both. It is here even where it turns no answer.
+    /// Answers that the doubt contradicts: `yes`, `no`, or both. Doubts that turn no answer are listed too.
     against: Vec<&'static str>,
     /// Trials that the doubt concerns.
     trials: usize,
@@ -103,17 +103,17 @@ struct Level<'a> {
     /// Whether the level holds.
     #[schemars(extend("enum" = Answer::NAMES))]
     answer: &'static str,
-    /// The answer before any doubt.
+    /// The answer before doubts.
     #[schemars(extend("enum" = Answer::NAMES))]
     as_measured: &'static str,
-    /// Names of the doubts that turned it into `cannot tell`.
+    /// Names of the doubts that turned the answer into `cannot tell`.
     turned_by: Vec<&'a str>,
-    /// Limit of control groups that the load reached, of a `no`; `null` otherwise.
+    /// Limit of control groups that the load reached, for a `no`; `null` otherwise.
     cause: Option<Cause>,
     /// The greatest share of trials that may miss the level although it holds, by what `trials` show, with 95 %
     /// confidence. `null` unless the answer is `yes`, and where so few stalls cannot make the level fail.
     unseen_stalls: Option<f64>,
-    /// Why `as_measured` is `cannot tell`; empty otherwise.
+    /// Reason why `as_measured` is `cannot tell`; empty otherwise.
     why: String,
     /// The last lasting change in the course of the load; `null` without one.
     change: Option<ChangeData>,

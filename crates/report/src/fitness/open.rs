@@ -1,4 +1,4 @@
-//! Why an answer is unknown, in words.
+//! Reasons for an open answer, in words.
 
 use iolab_analysis::fitness::{Judged, MARGIN, Open, ReasonedAnswer, WhyOpen};
 use iolab_workload::quantity::counted;
@@ -44,7 +44,7 @@ fn reason(why: &WhyOpen) -> &'static str {
     }
 }
 
-/// Why the answer to a level is unknown, as a clause; empty where it is known.
+/// Reason for an open answer to a level, as a clause; empty if it is not open.
 pub(crate) fn why(judged: &Judged) -> String {
     judged.open.map_or_else(String::new, words)
 }

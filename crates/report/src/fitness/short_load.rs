@@ -1,10 +1,10 @@
-//! Loads that were shorter than asked for.
+//! Loads that were shorter than requested.
 
 use std::time::Duration;
 
 use super::{Measured, WorkloadResult, load_in_words};
 
-/// From this share of the wanted load on it counts as made: trials end a little early or late.
+/// Share of the requested load from which it counts as made, since trials end a little early or late.
 const LOADED_AS_ASKED: f64 = 0.9;
 
 impl WorkloadResult {
@@ -14,7 +14,8 @@ impl WorkloadResult {
         self.measured == Measured::Whole && load < hold.mul_f64(LOADED_AS_ASKED)
     }
 
-    /// `w: 29 s of load instead of 10 min, because ...`, and what helps; `None` where the load is as long as asked.
+    /// `w: 29 s of load instead of 10 min, because ...`, with advice. `None` if the load is as long as
+    /// requested.
     pub(super) fn short_load(&self, hold: Duration) -> Option<String> {
         self.is_short_of(hold).then(|| {
             format!(

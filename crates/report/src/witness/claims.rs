@@ -12,14 +12,14 @@ use crate::claims::{
 };
 use crate::findings::FindingKind;
 
-/// All of them, in the order in which they are printed.
+/// All claims of the evidence, in the order in which they are printed.
 pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData<Observed>> {
     let claims = evidence.claims();
     let data = |claim: &WitnessClaim<'_>| ClaimData {
         kind: claim.kind().to_owned(),
         purpose: purpose(claim),
         role: claim.role(),
-        // The first line has all of them.
+        // The first line contains all claims.
         headline: true,
         runs: Vec::new(),
         quantity: None,

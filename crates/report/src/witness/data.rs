@@ -27,7 +27,7 @@ pub(crate) struct WitnessDocument<'a> {
     schema: u32,
     /// Version of iolab that wrote this.
     iolab_version: &'static str,
-    /// The program and its arguments; empty where devices alone were watched.
+    /// The program and its arguments; empty if only devices were observed.
     command: &'a [String],
     /// Number of the process that was joined; `null` for a program that iolab started.
     joined_pid: Option<u32>,
@@ -35,13 +35,13 @@ pub(crate) struct WitnessDocument<'a> {
     text: String,
     /// Claims in the order in which they are printed: the parts of `text`, each with its numbers.
     claims: Vec<ClaimData<Observed>>,
-    /// Its exit code; `null` where it did not end by itself, or iolab did not start it.
+    /// Exit code of the program; `null` where it did not end by itself, or iolab did not start it.
     exit_code: Option<i32>,
-    /// The signal that ended it; `null` where none did.
+    /// Signal that ended the program; `null` where none did.
     signal: Option<i32>,
-    /// From its start to its end, ns.
+    /// Time from the start to the end of the program, ns.
     elapsed_ns: u64,
-    /// From its start to the end of the observation, ns.
+    /// Time from the start of the program to the end of the observation, ns.
     observed_ns: u64,
     /// CPU time that observing took, ns.
     observer_cpu_ns: u64,
@@ -51,22 +51,22 @@ pub(crate) struct WitnessDocument<'a> {
     writes: DirectionData,
     /// Flushes of a write cache that the devices completed; `null` where they are not counted.
     flushes: Option<u64>,
-    /// Bytes of its files that still had to be written at the end; `null` where that is not known.
+    /// Bytes of the program's files that still had to be written at the end; `null` where that is not known.
     owed_bytes: Option<u64>,
     /// The devices in question.
     devices: Vec<DeviceData<'a>>,
-    /// All disks that carried something.
+    /// All disks with traffic.
     disks: Vec<DeviceData<'a>>,
     /// Bytes that file servers (NFS) sent to the mounts in question, of all processes; to all mounts where no target was named and no
     /// file of one was seen open. `null` without such mounts.
     nfs_read_bytes: Option<u64>,
-    /// Bytes that they got; `null` likewise.
+    /// Bytes that these file servers received; `null` without such mounts.
     nfs_write_bytes: Option<u64>,
     /// Files and devices of storage that were seen open.
     files: Vec<FileData>,
-    /// How it did I/O, as far as it was seen.
+    /// Ways in which the program did I/O, as far as they were seen.
     ways: WaysData,
-    /// Its processes.
+    /// Processes of the program.
     processes: ProcessesData,
     /// I/O of other processes.
     others: OthersData,
@@ -103,11 +103,11 @@ fn group_or_null() -> Vec<Option<&'static str>> {
 struct TraceData {
     /// Syncs that file systems got from its threads.
     syncs: SyncsData,
-    /// Events that the kernel had no room for.
+    /// Events that the kernel lost for lack of room.
     lost: u64,
-    /// From the start to the moment from which on nothing was recorded, ns; `null` where all was.
+    /// Time from the start until recording stopped, ns; `null` where it lasted to the end.
     until_ns: Option<u64>,
-    /// Disks that carried something.
+    /// Disks with traffic.
     disks: Vec<TracedDiskData>,
 }
 
@@ -119,7 +119,7 @@ struct TracedDiskData {
     name: String,
     /// Reads that the program's threads sent.
     reads: TracedRequestsData,
-    /// Writes that they sent.
+    /// Writes that the program's threads sent.
     writes: TracedRequestsData,
     /// Requests that other threads sent, including kernel threads.
     other_requests: u64,
@@ -133,13 +133,13 @@ struct TracedRequestsData {
     requests: u64,
     /// Their bytes.
     bytes: u64,
-    /// From their start in the block layer to their issue; `null` without any.
+    /// Time from the start of a request in the block layer to its issue; `null` without requests.
     queue: Option<TimesData>,
-    /// From there to their completion; `null` without any.
+    /// Time from the issue of a request to its completion; `null` without requests.
     device: Option<TimesData>,
 }
 
-/// The times of many, in a few numbers.
+/// Times of several requests, summarised.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Times")]
 struct TimesData {
@@ -155,11 +155,11 @@ struct TimesData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Limits")]
 struct LimitsData {
-    /// CPU time per time; `null` for none.
+    /// CPU seconds per second; `null` without a limit.
     cpus: Option<f64>,
-    /// Memory with page cache, bytes; `null` for none.
+    /// Memory including page cache, bytes; `null` without a limit.
     memory_bytes: Option<u64>,
-    /// Traffic with the devices in question.
+    /// Limits of the traffic with the devices in question.
     io: Vec<IoLimitData>,
 }
 
@@ -192,25 +192,25 @@ struct ToolClaimData<'a> {
 struct CourseData<'a> {
     /// The names of the devices.
     devices: &'a [String],
-    /// Moments that follow each other.
+    /// Consecutive parts of the observation.
     moments: Vec<MomentData>,
 }
 
-/// A part of the time.
+/// Traffic in a part of the observation.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Moment")]
 struct MomentData {
-    /// From the start of the observation, ns.
+    /// Start of the part, from the start of the observation, ns.
     start_ns: u64,
     /// Its length, ns.
     length_ns: u64,
-    /// Bytes of the program's read calls, from wherever; `null` without an account.
+    /// Bytes of the program's read calls, from any source; `null` without an account.
     rchar: Option<u64>,
-    /// Bytes of its write calls; `null` without an account.
+    /// Bytes of the program's write calls; `null` without an account.
     wchar: Option<u64>,
-    /// Bytes that it fetched from storage; `null` without an account.
+    /// Bytes that the program fetched from storage; `null` without an account.
     read_bytes: Option<u64>,
-    /// Bytes that it sent to storage or left in the page cache to be sent; `null` without an account.
+    /// Bytes that the program sent to storage or left in the page cache to be sent; `null` without an account.
     write_bytes: Option<u64>,
     /// Traffic of each device, of all processes, in the order of the names.
     devices: Vec<MomentDeviceData>,
@@ -236,7 +236,7 @@ struct MomentDeviceData {
     in_flight: Option<f64>,
 }
 
-/// A device, and what it carried of all processes.
+/// A device and its traffic, of all processes.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Device")]
 struct DeviceData<'a> {
@@ -263,7 +263,7 @@ struct DeviceData<'a> {
     /// Bytes that the control group of the program read; `null` where no group counts, and for devices other
     /// than disks.
     group_read_bytes: Option<u64>,
-    /// Bytes written of the control group of the program; `null` likewise.
+    /// Bytes that the control group of the program wrote; `null` as for `group_read_bytes`.
     group_write_bytes: Option<u64>,
 }
 
@@ -281,19 +281,19 @@ struct FileData {
     cached_bytes: Option<u64>,
 }
 
-/// How a program did I/O, as far as its descriptors and mappings showed it.
+/// Ways in which a program did I/O, as far as its descriptors and mappings showed them.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Ways")]
 struct WaysData {
-    /// Looks at its processes; with 0 nothing below was seen.
+    /// Number of looks at its processes; with 0 nothing below was seen.
     looks: u64,
-    /// Storage was open for reading with O_DIRECT.
+    /// Whether storage was open for reading with `O_DIRECT`.
     direct_reads: bool,
-    /// Storage was open for reading without.
+    /// Whether storage was open for reading without `O_DIRECT`.
     buffered_reads: bool,
-    /// Storage was open for writing with O_DIRECT.
+    /// Whether storage was open for writing with `O_DIRECT`.
     direct_writes: bool,
-    /// Storage was open for writing without.
+    /// Whether storage was open for writing without `O_DIRECT`.
     buffered_writes: bool,
     /// Ways whose bytes the kernel does not count as calls.
     #[schemars(extend("items" = json!({"type": "string", "enum": UncountedWay::NAMES})))]
@@ -312,15 +312,15 @@ struct WaysData {
 struct ProcessesData {
     /// Processes whose ends iolab collected: one whose parent waited for it is part of its parent's account.
     collected: u64,
-    /// Processes that ended without an account of their end, so that what they did just before is missing.
+    /// Processes that ended without a final account, so that their last I/O is missing.
     cut_short: u64,
-    /// Processes that had not ended, and whose account could not be read.
+    /// Processes that were still running, and whose account could not be read.
     unread: u64,
-    /// Processes that had not ended.
+    /// Processes that were still running.
     running: u64,
     /// Whether I/O of children can be missing, because their parent ignored their ends and only root sees them.
     may_miss_children: bool,
-    /// Bytes that read calls returned, from wherever; `null` without an account.
+    /// Bytes that read calls returned, from any source; `null` without an account.
     rchar: Option<u64>,
     /// Bytes handed to write calls; `null` without an account.
     wchar: Option<u64>,
@@ -328,7 +328,7 @@ struct ProcessesData {
     read_calls: Option<u64>,
     /// Write calls; `null` without an account.
     write_calls: Option<u64>,
-    /// Bytes among those to be written that never will be.
+    /// Dirtied bytes that were discarded before they were written.
     cancelled_write_bytes: u64,
     /// CPU time in user mode, ns; `null` for a process that iolab did not start.
     user_ns: Option<u64>,

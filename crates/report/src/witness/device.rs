@@ -4,7 +4,7 @@ use iolab_analysis::witness::DeviceLoad;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::witness::ObservedDevice;
 
-/// Share of the time from which a device may be taken for one that cannot do more.
+/// Share of the time from which a device may be working at its limit.
 const BUSY_FROM: f64 = 0.95;
 /// Clause for a device that completed requests although the kernel saw none in flight at a tick of its clock.
 /// Any number of short requests can lie between two ticks.

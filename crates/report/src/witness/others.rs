@@ -3,7 +3,7 @@
 use iolab_analysis::witness::OtherCommand;
 use iolab_workload::quantity::{counted, format_bytes};
 
-/// Processes of one name, with what they did.
+/// Processes of one name, with their I/O.
 pub(super) fn in_words(command: &OtherCommand<'_>) -> String {
     let whose = match command.first.is_kernel {
         true => " on behalf of processes",

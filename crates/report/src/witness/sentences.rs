@@ -31,11 +31,11 @@ pub(super) fn sentence(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String 
     }
 }
 
-/// A claim as a sentence after others about the same, without its full stop.
+/// A claim as a sentence that follows others about the same subject, without its full stop.
 pub(super) fn further(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
     let clause = clause(claim, evidence);
     match claim {
-        // They begin with the name of a device or a tool, or as a sentence.
+        // These begin with the name of a device or a tool, or as a sentence.
         WitnessClaim::Flushes(_)
         | WitnessClaim::Overstated { .. }
         | WitnessClaim::Load(..)
@@ -107,7 +107,7 @@ fn named(devices: &[String]) -> String {
 
 fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
     let device = &device_of(evidence, Transfer::Read);
-    // With pipes among its processes: all that its calls read, of which the pipes served a part.
+    // With pipes among its processes, all that its calls read counts, although the pipes served a part.
     let asked = match reads.asked {
         Asked::Bytes(bytes) => format!("the {} that it read", format_bytes(bytes.most as f64)),
         _ => "the bytes that it read".to_owned(),
@@ -183,14 +183,15 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
     }
 }
 
-/// Whether its share is open for nothing but page faults, which may have fetched what storage carried.
+/// Whether its share is open only because page faults may have fetched bytes that storage carried.
 fn may_be_faults(reads: &Direction) -> bool {
     let is_asked = matches!(reads.asked, Asked::Bytes(bytes) if bytes.least == bytes.most);
     let by_calls = reads.by_calls;
     is_asked && by_calls.is_some_and(|bytes| bytes.least < bytes.most)
 }
 
-/// Whether its reads may be of holes: no `--on` names the file, and a file that it read has less space than bytes.
+/// Whether its reads may come from holes: no `--on` names the file, and a file that it read has less space than
+/// bytes.
 fn may_have_holes(observed: &Observed) -> bool {
     let mut read = observed.files.iter().filter(|file| file.is_read);
     observed.target.is_none()
@@ -217,7 +218,8 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             "the {} that it {wrote}{kept}",
             format_bytes(written.most as f64)
         ),
-        // Where it may have kept nothing, or nothing follows for it, or they are far apart, bounds add nothing.
+        // Bounds are omitted if it may have kept nothing, if nothing follows from them, or if they are far
+        // apart.
         Asked::Bytes(written)
             if written.least < NOTEWORTHY.max(written.most / 2)
                 || verdict.served_by == ServedBy::Unknown =>
@@ -261,7 +263,8 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
     }
 }
 
-/// The devices that it wrote to, or the disks below where these carried less: what is counted there can lie in a file in between.
+/// Names of the devices that it wrote to, or of the disks below if these carried less. A file in between may
+/// hold the bytes that only the device counts.
 fn written_to(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
     let device = device_of(evidence, Transfer::Write);
     let asked = match writes.asked {
@@ -278,11 +281,11 @@ fn written_to(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) 
     }
 }
 
-/// Bytes that it wrote to the page cache and that were discarded before they were written to storage, with their file for instance;
-/// `None` where they are not of note.
+/// Bytes that it wrote to the page cache and that were discarded before they reached storage, for instance with
+/// their file. `None` below the noteworthy amount.
 fn discarded(evidence: &Evidence) -> Option<Bounds> {
     let cancelled = evidence.observed.processes.cancelled_write_bytes;
-    // Of pages that were dirty before it started it is not known whose they were.
+    // The owner of pages that were dirty before it started is unknown.
     let found = match evidence.writes.asked {
         Asked::Bytes(written) => written.most - written.least,
         Asked::Nothing | Asked::Unknown { .. } => return None,
@@ -357,7 +360,7 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
 fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
     match (verdict.device_fraction, writes.carried) {
         (None, Some(Bounds { most: 0, .. })) => "none of".to_owned(),
-        // How much that is, is not known.
+        // How much that is remains unknown.
         (None, _) if verdict.served_by == ServedBy::Device && owed == Some(0) => {
             "all of".to_owned()
         }
@@ -436,7 +439,7 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
                 ),
             };
             let (of_reads, of_writes) = (bounds(read), bounds(written));
-            // Beside what a program writes, file systems write data of their own.
+            // File systems write data of their own in addition to the program's.
             let may_be_own = evidence.writes.asked != Asked::Nothing && written.most > 0;
             let done = match (read.most, written.most) {
                 (0, _) => format!("{may_write} {of_writes} to {device}"),

@@ -112,7 +112,7 @@ pub(super) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The requests of a disk; `None` where the program sent none.
+/// The requests of a disk; `None` if the program sent none.
 fn disk_row(disk: &TracedDisk) -> Option<String> {
     let TracedDisk {
         reads,
