@@ -63,8 +63,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes that it wrote to storage, without what file systems add. Its account counts each folio of the page cache as a whole once a
-    /// byte of it is dirtied: where that is more than its calls wrote, the calls count.
+    /// Bytes that it wrote to storage, without additions of file systems. Its account counts a folio of the page
+    /// cache as a whole once a byte of it is dirty. If that exceeds the bytes of its calls, the calls count.
     fn written(&self) -> Option<Bounds> {
         let by_calls = self.observed.processes.io?.wchar;
         let dirtied = self.dirtied()?;
