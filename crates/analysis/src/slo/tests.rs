@@ -13,7 +13,7 @@ use crate::fitness::Answer;
 
 /// Accuracy of the limit itself: its simulation has a standard error of about half a percent.
 const KNOWN: f64 = 1.01;
-/// Time of a trial besides its load, s.
+/// Time that a trial takes in addition to its load, s.
 const AROUND: f64 = 0.02;
 
 /// A server with one request at a time and a known service time.
@@ -383,7 +383,7 @@ fn holding_and_failing_rates_are_both_shown() {
     };
     assert!(holds <= low && fails >= high - 1, "{asked:?}: {limit:?}");
     assert!(fails < 2 * holds, "{asked:?}");
-    // Near the limit nothing is decided, farther out it is.
+    // Near the limit nothing is decided; farther out it is.
     let wide = |rate: u64| match rate {
         0..2400 => Answer::Yes,
         2400..4000 => Answer::CannotTell,
@@ -396,7 +396,7 @@ fn holding_and_failing_rates_are_both_shown() {
         "{asked:?}"
     );
     assert!(asked.last().is_some_and(|rate| *rate >= 4000), "{asked:?}");
-    // Where no rate fails, the search does not ask for one that does.
+    // If no rate fails, the search does not ask for one that does.
     let mut search = Search::new(100, 10, 1000, 1);
     while let Step::Visit(_) = search.step() {
         search.visited(true);

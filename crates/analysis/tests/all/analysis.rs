@@ -274,7 +274,7 @@ fn reads_after_writes_need_a_volatile_cache() {
         }
         analyse(&record).reads_after_writes()
     };
-    // What is written out after the trial is not left for another.
+    // Bytes that a trial writes out afterwards are not left for another trial.
     let written_out = |cells: &[i64]| {
         let mut record = made();
         for sample in &mut record.samples {
@@ -297,7 +297,7 @@ fn reads_after_writes_need_a_volatile_cache() {
         analyse(&record).reads_after_writes()
     };
     assert_eq!(with_a_failed_trial, 0);
-    // What reads before anything is written finds nothing, such as the first jobs of an imported file.
+    // Reads before any write find nothing in the cache, such as the first jobs of an imported file.
     let before = {
         let mut record = made();
         let last = record.samples.len() as i64;

@@ -1,4 +1,4 @@
-//! Verdicts on suspects where the evidence of the cells has something against them.
+//! Verdicts on suspects if there are doubts about the evidence of the cells.
 
 use iolab_analysis::analysis::{Analysis, CellServed, analyse};
 use iolab_analysis::claim::{
@@ -12,7 +12,8 @@ use iolab_record::ServedBy;
 use iolab_record::environment::KEYS;
 use iolab_synthetic::{add_cell, around, record, size_curve};
 
-/// The sizes stand for: base, other, base without the suspect, other without it, which is as fast as the base then.
+/// Cells in this order: base, other, base without the suspect, and other without it, which is then as fast as
+/// the base.
 const CELLS: [(&str, f64); 4] = [
     ("4KiB", 1000.0),
     ("64KiB", 500.0),
@@ -56,7 +57,7 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
     analysis
 }
 
-/// The verdict on the only suspect, and how many doubts it has.
+/// The verdict on the only suspect, and the number of its doubts.
 fn verdict(analysis: &Analysis) -> (CauseVerdict, usize) {
     let (verdict, found) = suspected(analysis);
     (verdict, found.doubts.len())
@@ -90,7 +91,7 @@ fn cpu_wait_of_worse_cell_leaves_verdict_open() {
     assert_eq!(verdict(&analysis), (CauseVerdict::CannotTell, 1));
 }
 
-/// Waiting for a tenth of the time makes no cell half as fast.
+/// Waiting for a tenth of the time does not make a cell half as fast.
 #[test]
 fn wait_too_short_for_the_change_is_ignored() {
     let with = |share: f64| {
@@ -169,7 +170,8 @@ fn cpu_waiting_is_removed_if_threads_wait_half() {
     assert_eq!(of(0.4), CauseVerdict::NotTried);
 }
 
-/// The size of the region gives the worse side what it lacks: where the better one falls instead, that is the work of the intervention.
+/// A larger region gives the worse side what it lacks. If the better side falls instead, the intervention caused
+/// that.
 #[test]
 fn change_of_other_side_is_not_a_cause() {
     assert_eq!(verdict(&explained()).0, CauseVerdict::Cause);
@@ -177,8 +179,8 @@ fn change_of_other_side_is_not_a_cause() {
     assert_eq!(verdict(&of_other_side).0, CauseVerdict::CannotTell);
 }
 
-/// Writes that the page cache takes as a suspect: without it the bytes come from storage, which is what the comparison is about, and with another
-/// suspect would be a doubt.
+/// The suspect is the page cache that takes writes. Without it bytes must come from storage, so that the
+/// different source is not a doubt, as it would be for other suspects.
 #[test]
 fn writeback_is_removed_if_bytes_come_from_storage() {
     let of = |suspect: &str, without: ServedBy| {
@@ -284,7 +286,7 @@ fn change_despite_idle_time_leaves_suspects_untried() {
     assert_eq!(suspect.untried, Some(why));
 }
 
-/// All trials may have run at the lower level but the first ones.
+/// All trials but the first ones may have run at the lower level.
 #[test]
 fn change_despite_idle_time_leaves_reproduction_open() {
     let mut analysis = explained_in(&CELLS.map(|(size, _)| (size, 500.0)));
@@ -301,7 +303,7 @@ fn change_despite_idle_time_leaves_reproduction_open() {
     assert_eq!(again(&analysis), gone);
     analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
     assert_eq!(again(&analysis), ((Again::CannotTell, true), false));
-    // Without idle time nothing was to be restored.
+    // Without idle time, no level was to be restored.
     analysis.inquiry.as_mut().expect("one").idle_ns = None;
     assert_eq!(again(&analysis), gone);
 }
@@ -323,7 +325,8 @@ fn what_trials_leave_shows_by_their_level() {
     assert_eq!(with(&rises), Leftover::Lasting);
 }
 
-/// Credits that only one side uses up: the other one is below the limit anyway, and no level of the run as a whole changes.
+/// Credits that only one side uses up. The other side is below the limit anyway, and no level of the run as a
+/// whole changes.
 fn drained() -> Analysis {
     let fast = [
         174.0, 178.0, 190.0, 178.0, 170.0, 78.0, 113.0, 86.0, 63.0, 120.0, 62.0, 89.0, 114.0, 58.0,
@@ -359,7 +362,7 @@ fn falling_side_leaves_suspects_untried() {
     assert_eq!(verdict(&explained).0, CauseVerdict::NotTried);
 }
 
-/// Noise that takes single blocks beyond nothing, and beyond the whole.
+/// Noise takes single blocks below zero, and above the whole.
 #[test]
 fn left_and_gone_shares_add_up_with_noise() {
     let mut record = record("read-size", &["bs"]);
@@ -410,8 +413,8 @@ fn loads(elapsed: [f64; 4]) -> Analysis {
 fn loads_of_different_bytes_decide_no_fall() {
     let of = |elapsed| verdict(&loads(elapsed)).0;
     assert_eq!(of([1e9, 8e9, 1e9, 8e9]), CauseVerdict::Cause);
-    // The longer one moved less.
+    // The longer load moved less.
     assert_eq!(of([1e9, 8e9, 1e9, 3e9]), CauseVerdict::NotTried);
-    // The shorter one moved more, and may end beyond the fall.
+    // The shorter load moved more, and may reach beyond the fall.
     assert_eq!(of([1e9, 8e9, 2e9, 8e9]), CauseVerdict::NotTried);
 }

@@ -151,7 +151,7 @@ fn what_differs_besides_is_listed() {
     new.run.tool_version = "0.2.0".to_owned();
     new.environment.put(&KEYS.kernel_release, "7.0".to_owned());
     new.environment.put(&KEYS.ranks, 4);
-    // As one process of a launcher has it.
+    // The environment of one process of a launcher.
     new.environment.put(&KEYS.rank_hosts, 1);
     for cell in &mut new.cells {
         cell.spec.trial.cache = CacheState::Cold;
@@ -203,7 +203,7 @@ fn runs_that_cannot_be_compared_say_why() {
     );
 }
 
-/// Levels that [[only]] lists with other levels of a second factor have nothing to be compared in.
+/// Levels that `[[only]]` lists with other levels of a second factor share no cell to be compared in.
 #[test]
 fn coupled_levels_name_what_else_differs() {
     let mut pairs = record("pairs", &["threads", "depth"]);
@@ -388,7 +388,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         setting.set(&mut new.cells[0].spec, other).expect("a value");
         let found = of(&base, &new, None).expect("cells in common").differences;
         let column = match setting.name {
-            // What a shorthand stands for.
+            // The setting that a shorthand sets.
             "workload" => "pattern",
             "linkage" => "command",
             _ => setting.column,

@@ -1,4 +1,4 @@
-//! Comparison of runs with something against a side: disturbed, from another source, or measured by a coarse clock.
+//! Comparison of runs with doubts about a side: disturbed, from another source, or measured by a coarse clock.
 
 use iolab_analysis::compare::{CellVerdict, Conclusion, WhyUndecided};
 use iolab_analysis::doubt::{Reason, ReasonKind, SideDoubt};
@@ -53,7 +53,7 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
     ] {
         assert_eq!(verdict(&base, &new), expected);
     }
-    // Both disturbed alike: four fifths of the device explain a factor of 5, and no more.
+    // If both are equally disturbed, four fifths of the device explain a factor of at most 5.
     let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
     assert_eq!(
         verdict(&both, &other),
@@ -129,7 +129,7 @@ fn busy_neighbour_is_named_without_blame() {
     let is_imbalance = |doubt: &&SideDoubt| matches!(doubt.reason, Reason::Imbalance(_));
     let doubts = &comparison.cells[0].doubts;
     assert_eq!(doubts.iter().filter(is_imbalance).count(), 1);
-    // For a program, which reads few bytes for its time, any traffic is much.
+    // A program reads few bytes for its time, so that any traffic is much in comparison.
     let program = |record: &RunRecord| {
         let mut record = record.clone();
         for cell in &mut record.cells {

@@ -21,7 +21,7 @@ fn of(values: &[u64]) -> LatencyHistogram {
     histogram
 }
 
-/// A histogram for each sample, of one request that took its number in microseconds.
+/// A histogram for each sample, with one request that took as many microseconds as the number of the sample.
 fn numbered(record: &RunRecord) -> Vec<Result<SampleLatency>> {
     let of = |sample: i64| SampleLatency {
         sample,

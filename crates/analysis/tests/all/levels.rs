@@ -64,7 +64,7 @@ fn requests_due_at_end_count_with_own_time() {
     // 1000 requests, of which the last 20 were due when the schedule ended, and issued after it.
     let kept = judged(&at_rate(20), "reads.max<50ms", 1000);
     assert_eq!(kept.answer, Answer::Yes, "{kept:?}");
-    // More are given up: they have waited for longer than the trial shows.
+    // More requests are given up, and waited for longer than the trial shows.
     let missed = judged(&at_rate(40), "reads.max<50ms", 1000);
     assert_eq!(missed.answer, Answer::No, "{missed:?}");
 }
@@ -140,7 +140,7 @@ fn trials_of_few_requests_have_no_quantile() {
     assert_eq!(values(&record, 99), (0, 0, 1));
     assert_eq!(values(&record, 100), (8, 1, 0));
     assert_eq!(values(&record, 1000), (8, 0, 0));
-    // A cell that no trial visited lacks none.
+    // A cell without trials does not lack a value.
     record.samples.retain(|sample| sample.warmup);
     assert_eq!(values(&record, 99), (0, 0, 0));
 }
@@ -199,7 +199,7 @@ fn only_visited_rates_are_ends_of_the_limit() {
     );
 }
 
-/// The rates that a search asks for to confirm its ends, of which the trials decide this.
+/// The rates that a search asks for to confirm its ends, if the trials at each give this answer.
 fn confirmed(search: &mut Search, decided: Answer) -> Vec<u64> {
     let mut asked: Vec<u64> = Vec::new();
     loop {
@@ -299,7 +299,7 @@ fn rate_at_the_level_explains_missing_end() {
     assert_eq!(at_level(&[(100, 2), (200, 20)]), None);
     assert_eq!(at_level(&[(100, 2), (200, 10), (400, 20)]), None);
     assert_eq!(at_level(&[(100, 2)]), None);
-    // What lies between that rate and the limit may be open for any reason.
+    // Rates between that one and the limit may be open for any reason.
     assert_eq!(at_level(&[(100, 10), (200, 10), (400, 20)]), Some(100));
     assert_eq!(at_level(&[(100, 10)]), Some(100));
 }

@@ -67,7 +67,7 @@ fn load_needs_a_rate_alone_and_times() {
     assert_eq!(load(&of_throughput), None);
 }
 
-/// The claim is about the storage: what others took from the trials of the rates that it names is a doubt.
+/// The claim is about the storage, so disturbance in trials of the rates that it names is a doubt.
 #[test]
 fn disturbed_trials_of_named_rate_are_a_doubt() {
     let is_doubted = |busy: Option<i64>| {
@@ -101,8 +101,8 @@ fn request_due_at_end_is_made_up() {
     assert_eq!((report.not_held, report.span_ns), (0, 1e7));
 }
 
-/// Trials whose schedule of half a second is issued in time, and in which the storage works for so long, ms: by setting, rate, and 99th
-/// percentile of the service time, ms. Whether the rate of each is called held.
+/// Whether each rate is called held, for cells by setting, rate, and 99th percentile of the service time, ms. A
+/// schedule of half a second is issued in time, and the storage works on it for `worked_ms`.
 fn absorbed(cells: &[(&str, u64, u64)], worked_ms: impl Fn(u64, usize) -> u64) -> Vec<bool> {
     let mut record = record("load-latency", &["rate", "bs"]);
     record.experiment.response = Response::Latency;
@@ -155,7 +155,7 @@ fn storage_finishing_late_is_judged_by_lowest_rate() {
     );
 }
 
-/// A run at a rate that it holds but for some trials, with a median response time, ms.
+/// A run with a median response time, ms, at a rate that all trials hold except those of `behind`.
 fn at_rate(ms: u64, behind: impl Fn(usize) -> bool) -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
     record.experiment.response = Response::Latency;
@@ -164,7 +164,7 @@ fn at_rate(ms: u64, behind: impl Fn(usize) -> bool) -> RunRecord {
     record
 }
 
-/// Its times grow with the length of a trial: that side is worse, and by how much its trials do not say.
+/// Times of this side grow with the length of a trial: it is worse, by an amount that its trials do not show.
 #[test]
 fn side_behind_its_rate_makes_ratio_a_bound() {
     let compared = |base: &RunRecord, new: &RunRecord| {
@@ -185,7 +185,7 @@ fn side_behind_its_rate_makes_ratio_a_bound() {
         (CellVerdict::Faster, Some(RatioBound::AtMost))
     );
     assert_eq!(compared(&behind(9), &behind(1)), (open, None));
-    // In longer trials it could be the worse one.
+    // In longer trials this side could be the worse one.
     assert_eq!(compared(&behind(1), &held(9)).0, open);
     assert_eq!(compared(&behind(1), &held(1)).0, open);
     // The median trial held the rate.

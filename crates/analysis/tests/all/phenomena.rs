@@ -10,7 +10,7 @@ use iolab_synthetic::{add_cell, around, record, size_curve};
 use iolab_workload::linkage::Linkage;
 use iolab_workload::trial::TrialSpec;
 
-/// The sizes of base and other of each, in their order.
+/// The sizes of base and other of each phenomenon, in their order.
 fn pairs(record: &RunRecord) -> Vec<(String, String)> {
     let found = phenomena(&analyse(record)).expect("plain trials");
     let size = |cell: i64| record.cells[cell as usize].levels.join(", ");
@@ -88,7 +88,7 @@ fn different_sources_are_explained_if_removable() {
     let found = |sync| phenomena(&analyse(&reads_against_writes(sync))).expect("plain trials");
     let unclaimed: Vec<_> = found("none").iter().map(|one| one.unclaimed).collect();
     assert_eq!(unclaimed, [Some(Unclaimed::OtherSource)]);
-    // Nothing is left to take away from writes that wait for storage.
+    // Writes that wait for storage leave nothing to remove.
     assert_eq!(found("odsync"), []);
 }
 
@@ -119,7 +119,7 @@ fn changed(record: &RunRecord, factor: f64) -> Analysis {
 
 const MIB: f64 = 1_048_576.0;
 
-/// Half of the bytes before the fall against twice their time; what differs between cells comes first.
+/// Half of the bytes before the fall are compared with twice their time. Differences between cells come first.
 #[test]
 fn fall_compares_a_shorter_and_longer_load() {
     let one = size_curve("read-size", &[("4KiB", 100.0)]);

@@ -5,8 +5,8 @@ use iolab_analysis::claim::ratio;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Noise, Outcome, Scenario, Truth, grade};
 
-/// From the blocks that both cells share, and as of runs that share none. The ratio of the medians with the interval of Price and Bonett
-/// misses the truth here in a fifth of the runs.
+/// Ratios from the blocks that both cells share, and of runs that share none. The ratio of the medians with the
+/// interval of Price and Bonett misses the truth here in a fifth of the runs.
 #[test]
 fn ratio_interval_covers_truth_with_two_groups() {
     let scenario = Scenario {

@@ -131,7 +131,7 @@ fn standard_needs_its_limits_and_cells() {
     assert!(!rounds(&run(&of_cells("read-random", &["bs=4k,64k"]))).is_by_standard);
 }
 
-/// A run of random writes whose only cell makes 24,414 requests per second; before it rounds with these.
+/// A run of random writes whose only cell makes 24,414 requests per second, after these rounds.
 fn after_writes(rounds: &[(Option<&str>, f64)]) -> RunRecord {
     let mut scenario = Scenario::of("write-random", &["bs=4k", "sync=none"]);
     scenario.experiment.design.precondition.steady = Some(SteadyRounds {
@@ -206,7 +206,7 @@ fn only_trials_of_same_writes_lie_outside_rounds() {
         cell.spec.groups.push(GroupSpec { name, spec });
     }
     assert_eq!(rounds(&grouped).outside, None);
-    // What rounds of cells measure are their trials, in the quantity of the experiment.
+    // Rounds of cells measure trials, in the quantity of the experiment.
     let of_cells = run(&of_cells("write-random", &["bs=4k", "sync=none"]));
     assert_eq!(rounds(&of_cells).outside, None);
 }
@@ -225,7 +225,7 @@ fn only_complete_rounds_of_last_session_count() {
     add_round(&mut cut, None, 1e5);
     cut.preparation.last_mut().expect("a round").ok = false;
     assert_eq!((state(&cut), rounds(&cut).rounds), (RoundsState::TooFew, 4));
-    // One of two targets goes on changing.
+    // One of two targets keeps changing.
     let of_two = |n: u32| [(Some("/a"), 1e5), (Some("/b"), 1e5 * f64::from(n))];
     let two: Vec<_> = (1..=5).flat_map(of_two).collect();
     assert_eq!(state(&after_writes(&two)), RoundsState::NotSteady);
@@ -318,7 +318,7 @@ fn writes_of_others_and_older_preparations_are_excluded() {
     let mut prepared = record.clone();
     prepared.preparation.push(whole(&record, None, &started));
     assert_eq!(state(&prepared), RoundsState::Steady);
-    // Prepared anew before the first round of a later session.
+    // The targets are prepared anew before the first round of a later session.
     prepared.events.push(Event {
         at_utc: record.samples[0].started_utc.clone(),
         kind: EventKind::Resume,

@@ -127,8 +127,8 @@ fn a_change_by_three_deviations_is_found() {
     }
 }
 
-/// A change by three standard deviations in a single cell is found in 90 % where that is the only cell and values are normal;
-/// with more cells, and with the tails of real runs, the share follows from the stated power.
+/// A change by three standard deviations in the only cell is found in 90 %, if values are normal. With more
+/// cells and the tails of real runs, the share follows from the stated power.
 #[test]
 fn change_is_found_with_the_stated_power() {
     for experiment in ["read-size", "write-size"] {
@@ -158,7 +158,7 @@ fn change_is_found_with_the_stated_power() {
     }
 }
 
-/// A change as large as the stated detectable one, in one cell or in all.
+/// The change has the stated detectable size, in one cell or in all.
 #[test]
 fn the_stated_power_is_right() {
     let mut chance = Chance(Xoshiro256PlusPlus::seed_from_u64(13));

@@ -126,7 +126,7 @@ fn gate_states_if_it_cannot_find_a_change() {
             .is_some_and(|sight| sight.worst < 1.2),
         "{gate:?}"
     );
-    // A regression is reported whatever was not detectable.
+    // A regression is reported even if a smaller one was not detectable.
     let gate = asked(&wide, Some(0.2), 5.0);
     assert_eq!(gate.conclusion(), Conclusion::Regression);
 }
@@ -263,7 +263,7 @@ fn cells_without_requests_of_group_are_not_judged() {
     assert_eq!(two.cells.len(), 1);
 }
 
-/// As long as the limit lets it: no disk is slower then.
+/// Trials last as long as the limit allows, so no disk is slower.
 #[test]
 fn trials_ended_by_time_limit_skip_elapsed_comparison() {
     let of_time = |mut run: RunRecord, ended: Ended| {

@@ -54,7 +54,7 @@ fn what_nobody_counted_says_nothing() {
     assert_eq!(unknown, Signs::default());
 }
 
-/// A request of 1 MiB has the bytes of 16 of 64 KiB.
+/// A request of 1 MiB moves the bytes of 16 requests of 64 KiB.
 #[test]
 fn faults_count_for_each_byte() {
     let of = |better: f64, worse: f64| {

@@ -18,14 +18,14 @@ use iolab_synthetic::{add_cell, around, record, size_curve};
 const HOSTILE: &str =
     "</script><img src=http://192.0.2.1/x onerror=alert(1)>\\input{/etc/passwd}$^_%#&~\"'`[x]";
 
-/// Runs before the page's own script: keeps errors and what the page's rules refused.
+/// Runs before the page's own script, and keeps errors and requests that the page's rules refused.
 const BEFORE: &str = "<script>
 window.problems = [];
 addEventListener('error', (e) => problems.push('error: ' + e.message));
 addEventListener('securitypolicyviolation', (e) => problems.push('refused: ' + e.blockedURI));
 </script>";
 
-/// Uses the page as a reader would, and writes what it saw into the page.
+/// Uses the page as a reader would, and writes its observations into the page.
 const AFTER: &str = "<script>
 const figure = document.querySelector('figure');
 const said = () => figure.querySelector('.tip').textContent;
@@ -211,7 +211,7 @@ fn figures_answer_and_nothing_is_fetched() {
     assert_eq!(seen["longer"], serde_json::json!([]), "{seen}");
 }
 
-/// Keeps what axe-core finds wrong with the page, and whether it is dark.
+/// Keeps the faults that axe-core finds in the page, and whether it is dark.
 const AUDIT: &str = "<script>
 for (const details of document.querySelectorAll('details')) details.open = true;
 axe.run().then(({ violations }) => {
@@ -271,7 +271,7 @@ fn axe_finds_nothing_wrong_in_light_and_dark() {
     }
 }
 
-/// The document that a browser makes of a file, after its scripts.
+/// The document that a browser makes from a file, after its scripts.
 fn dom(browser: &str, folder: &Path, file: &Path, options: &[&str]) -> String {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
@@ -391,7 +391,7 @@ fn the_article_compiles() {
     }
 }
 
-/// By how many points a line of LaTeX's log says that a box is too wide or too high; 0 for other lines.
+/// Points by which a line of LaTeX's log calls a box too wide or too high; 0 for other lines.
 fn overfull_pt(line: &str) -> f64 {
     let over = line.strip_prefix("Overfull ");
     let over = over.and_then(|rest| rest.split_once('(')?.1.split_once("pt too"));

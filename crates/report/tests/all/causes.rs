@@ -29,7 +29,7 @@ fn input(target: &str) -> Input {
     Input::new(PathBuf::from("why.iolab"), AnalysedRun::of(record))
 }
 
-/// Doubts, the first ones of a list.
+/// The first `count` doubts of a list.
 fn doubts(count: usize) -> Vec<SideDoubt> {
     let disturbed = |by| Reason::Disturbed { by, worst: 0.42 };
     let reasons = [
@@ -78,9 +78,9 @@ struct Found {
     phenomenon: String,
     /// The share that is not explained.
     left: f64,
-    /// How many doubts there are of the whole, and of each verdict that is open.
+    /// Number of doubts about the whole, and about each open verdict.
     doubts: usize,
-    /// The verdict of each suspect, the first ones of all.
+    /// Verdicts of the first suspects of all.
     verdicts: Vec<CauseVerdict>,
 }
 
@@ -113,7 +113,7 @@ impl Found {
         numbers.map(|number| self.suspected(number)).collect()
     }
 
-    /// As the analysis makes them: a claim of each that is accused alone, and one of each other verdict.
+    /// Claims as the analysis makes them: one for each cause alone, and one for each other verdict.
     fn claims(&self) -> Vec<Claim> {
         let reproduced = Reproduction {
             run: 0,
@@ -170,7 +170,7 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A suspect in words, without what explains them.
+/// A suspect in words, without the explanation of its name.
 fn words(suspect: &Suspect) -> &'static str {
     let end = suspect.what.find(" (").into_iter();
     let end = end.chain(suspect.what.find(", which")).min();
@@ -206,7 +206,8 @@ fn any_found() -> impl Strategy<Value = Found> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// And each of them has the difference, what it is here, what is not explained, the share of a cause, and every suspect.
+    /// The lines contain the difference, its present size, the unexplained share, the share of a cause, and
+    /// every suspect.
     #[test]
     fn ten_lines_have_all_that_matters(found in any_found()) {
         let text = answer(&input("/mnt/disk"), &found.claims(), WIDTH);

@@ -1,4 +1,4 @@
-//! Comparisons and single series as text, looked at before they were accepted.
+//! Comparisons and single series as text, reviewed before they were accepted.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
@@ -23,7 +23,7 @@ fn base() -> RunRecord {
     record
 }
 
-/// Slower, faster, equivalent, and served from elsewhere.
+/// A run with slower, faster and equivalent cells, and with one served from elsewhere.
 fn new() -> RunRecord {
     let speeds = [80.0, 150.0, 101.0, 900.0];
     let points: Vec<(&str, f64)> = SIZES.into_iter().zip(speeds).collect();
@@ -36,7 +36,7 @@ fn new() -> RunRecord {
 }
 
 fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
-    // Made-up runs all begin at the same time; what tells them apart is their seed.
+    // Made-up runs all begin at the same time, so that only their seeds distinguish them.
     let mut new = new.clone();
     new.run.seed += 1;
     let runs = [base.clone(), new].map(AnalysedRun::of);
@@ -56,7 +56,7 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
     Comparison::of_runs(names, base, new, terms).unwrap()
 }
 
-/// Wider than the margin and as far apart.
+/// A run whose intervals are as wide as its difference, beyond the margin.
 fn unclear() -> RunRecord {
     let mut record = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
     for (i, sample) in record.samples.iter_mut().enumerate() {
@@ -83,7 +83,7 @@ fn comparisons() {
     insta::assert_snapshot!("compare_unclear", written(&unclear, 100));
 }
 
-/// No run of iolab made them, so that there is none with more trials.
+/// The values come from no run of iolab, so that no run can get more trials.
 #[test]
 fn of_texts_more_values_are_advised() {
     let numbers = |scale: f64| -> Vec<f64> {
@@ -151,7 +151,7 @@ fn a_series_and_what_is_wrong_with_it() {
         .map(|i| f64::from(i * 7 % 11) / 10.0 + if i * 13 % 10 < 4 { 100.0 } else { 110.0 })
         .collect();
     insta::assert_snapshot!("series_two_groups", text(&two));
-    // Equal values have no shape, but a gap; half of the pairs are equal, so that no line through them rises.
+    // Equal values have no shape, but a gap. Half of the pairs are equal, so that no line through them rises.
     let levels = [
         1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 1.0,
     ];
@@ -214,7 +214,7 @@ fn swapped_runs_are_told_with_the_same_parts() {
     assert_eq!(turned, back);
 }
 
-/// A side of several targets is named as one, and what its spread is.
+/// A side of several targets is named so, with the cause of its spread.
 #[test]
 fn a_side_that_mixes_targets_is_named() {
     let [one, other] = ["/data", "/other"].map(|target| runs_at(100.0, target, 1));

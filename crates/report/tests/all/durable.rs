@@ -15,7 +15,7 @@ const SIZES: [&str; 3] = ["2300", "8KiB", "128KiB"];
 const SYNCS: [&str; 4] = ["fdatasync", "each", "rwf_dsync", "odsync"];
 const SPACE: [&str; 3] = ["append", "preallocated", "recycled"];
 
-/// The built-in experiment with these levels; what is served by memory is none of the storage.
+/// The built-in experiment with these levels, served by `served_by`.
 fn log(sizes: &[&str], syncs: &[&str], space: &[&str], served_by: ServedBy) -> Input {
     let levels = |name: &str, levels: &[&str]| -> Vec<String> {
         levels

@@ -63,7 +63,7 @@ fn first(inputs: &[Input]) -> [String; 2] {
     let report = StudyReport::new(inputs);
     let text = report.markdown("lab").expect("a document").text;
     let paragraph = text.split("\n\n").nth(1).unwrap_or_default().to_owned();
-    // Said once.
+    // The paragraph appears once.
     let line = paragraph.trim_matches('*');
     assert_eq!(text.matches(line).count(), 1, "{text}");
     let page = report.html().expect("a page");
@@ -98,7 +98,7 @@ fn result_without_a_question_comes_first() {
     insta::assert_snapshot!(first(&[input(reads(&["4KiB"]))]).join("\n"));
 }
 
-/// A run of which nothing is claimed begins with its numbers, or says that it has none, and has no list of findings.
+/// A run without claims begins with its numbers, or says that it has none, and has no list of findings.
 #[test]
 fn run_without_claims_begins_with_its_numbers() {
     let mut none = reads(&["4KiB"]);
@@ -155,7 +155,7 @@ fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
     record
 }
 
-/// How far the data of a page says to trust this run.
+/// The line on trust in the data of this run's page.
 fn trust_line(record: RunRecord) -> String {
     let inputs = [input(record)];
     let page = StudyReport::new(&inputs).html().expect("a page");
@@ -167,7 +167,7 @@ fn trust_line(record: RunRecord) -> String {
 /// A reason against a run, and a run of some sizes with it.
 type Flawed = (&'static str, fn(&[&str]) -> RunRecord);
 
-/// Each reason names as many cells as it is about: one of one, one of several, or all.
+/// Each reason names its number of cells: one of one, one of several, or all.
 #[test]
 fn trust_names_the_cells_of_its_reason() {
     let cases: [Flawed; 6] = [
@@ -232,7 +232,7 @@ fn trust_names_the_cells_of_its_reason() {
     insta::assert_snapshot!(told);
 }
 
-/// A machine that slept did nothing to the device: no format blames others for it.
+/// A suspended machine did not use the device: no format blames others for it.
 #[test]
 fn sleep_is_not_called_traffic_of_others() {
     for sizes in [&["4KiB"][..], &["4KiB", "64KiB"]] {

@@ -69,7 +69,7 @@ fn run_while(
     (format!("{workload}.iolab"), timed::analysed(record))
 }
 
-/// The answer on a terminal of 80 columns, which is open.
+/// The open answer on a terminal of 80 columns.
 fn text(runs: &[(String, AnalysedRun)]) -> String {
     let named = runs.iter().map(|(file, run)| (file.clone(), run));
     let answers = Answers::of(named);
@@ -98,7 +98,7 @@ fn steps_to_finish_a_run_are_always_shown() {
     insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: a run file is missing, not completely measured How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together.");
 }
 
-/// Trials that a region ends before their time load the storage for less than was asked.
+/// Trials that end with their region before their time load the storage for less than requested.
 #[test]
 fn uncovered_loads_begin_at_the_longest_trial() {
     let limits = |ns: u64| {
@@ -145,7 +145,7 @@ fn a_model_is_measured_again() {
     insta::assert_snapshot!(text(&[(file, run.expect("no latency"))]));
 }
 
-/// A longer load narrows an interval, which decides nothing where all of it lies at the level.
+/// A longer load narrows an interval, which decides nothing if all of it lies at the level.
 #[test]
 fn value_at_the_level_suggests_another_level() {
     let remark = |levels: &str| {
@@ -159,7 +159,7 @@ fn value_at_the_level_suggests_another_level() {
     insta::assert_snapshot!(remark("throughput>105"), @"throughput>105: the level is within the interval, or within 5 % of it; a longer load may settle it (--for 4s)");
 }
 
-/// The level that fails is worth more than what was run, and than doubts about other levels.
+/// The failing level matters more than the load that was run, and than doubts about other levels.
 #[test]
 fn deciding_remarks_come_first() {
     let mut runs: Vec<_> = WORKLOADS[..3]

@@ -1,4 +1,4 @@
-//! The overview of a study of made-up runs: what fits on a screen.
+//! The overview of a study of made-up runs, as far as it fits on a screen.
 
 use std::path::PathBuf;
 

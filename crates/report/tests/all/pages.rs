@@ -13,7 +13,7 @@ use iolab_synthetic::{
 };
 use iolab_workload::trial::Pattern;
 
-/// The study of a disk, and the same of another one.
+/// The study of a disk, and a second one of another disk.
 pub(crate) fn two_disks() -> Vec<Input> {
     let mut inputs = crate::overview::study();
     let others: Vec<Input> = inputs
@@ -80,7 +80,7 @@ fn glance_of_two_disks_has_two_columns() {
     let glance = between(&page, "<section id=\"glance\"", "</table>");
     let heading = between(glance, "<thead>", "</thead>");
     assert_eq!(heading.matches("<th ").count(), 3, "{heading}");
-    // What each is, and the four kinds of access.
+    // A row for the descriptions of the disks, and one for each of four kinds of access.
     assert_eq!(glance.matches("<th scope=\"row\"").count(), 5, "{glance}");
 }
 
@@ -94,7 +94,7 @@ fn page_of_soak_shows_inside_of_trials() {
         .map(|(at, _)| between(&section[at..], ">", "</desc>"))
         .collect();
     insta::assert_debug_snapshot!(figures);
-    // A line for each of two trials in both.
+    // Both figures have a line for each of two trials.
     assert_eq!(section.matches("class=\"line\"").count(), 4, "{section}");
     let report = StudyReport::new(&inputs).markdown("lab").unwrap();
     let names: Vec<&str> = report
@@ -117,7 +117,7 @@ fn the_page_of_traced_requests_shows_their_stages() {
             "{stage}"
         );
     }
-    // Bars of as many stages as these differ by more than their colour.
+    // Bars of that many stages differ by more than their colour.
     assert!(page.contains("class=\"hatch paper\""));
 }
 
@@ -149,7 +149,7 @@ fn small_figures_of_two_disks_share_axes() {
 #[test]
 fn targets_keep_the_order_of_the_arguments() {
     let mut inputs = two_disks();
-    // The study of the second one first: by name, the first one would be.
+    // The study of the second target comes first, although the first target precedes by name.
     inputs.rotate_left(6);
     let page = StudyReport::new(&inputs).html().unwrap();
     let first = &inputs[0].run.record().run.target;
@@ -206,7 +206,7 @@ fn long_names_of_targets_break_in_tables() {
     assert!(!cell("/mnt/a").contains("long"), "{}", cell("/mnt/a"));
 }
 
-/// The small curves of a page, of which one disk has none; the headline of each says which disk it is about.
+/// The small curves of a page, of which one disk has none. The headline of each names its disk.
 #[test]
 fn a_disk_without_a_curve_has_no_key() {
     let mut one = record("depth", &["read_percent"]);
@@ -234,7 +234,7 @@ fn a_disk_without_a_curve_has_no_key() {
     );
 }
 
-/// Trials too few for any effect: the page says what limits it, and where its findings are.
+/// Trials are too few for any effect: the page states its limits, and where its findings are.
 #[test]
 fn a_page_without_headlines_says_so() {
     let mut few = record("few", &["bs"]);
@@ -407,7 +407,7 @@ fn runs_with_other_settings_are_other_experiments() {
     ");
 }
 
-/// Each command names a file that the document has, and no two write the same one.
+/// Each command names a file that the document has, and no two commands write the same file.
 #[test]
 fn runs_of_one_experiment_have_separate_files() {
     let runs = named_alike(&[
@@ -432,7 +432,7 @@ fn runs_of_one_experiment_have_separate_files() {
     ");
 }
 
-/// A run on a model is repeated on the definition that the report has; what a run file lacks is said.
+/// A run on a model is repeated on the definition in the report. A missing definition in a run file is reported.
 #[test]
 fn model_file_is_shown_once_and_in_commands() {
     let mut runs = named_alike(&[

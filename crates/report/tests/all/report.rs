@@ -1,4 +1,4 @@
-//! The report of made-up runs: what it says, and that nothing from outside leaves its place.
+//! The report of made-up runs: its content, and that no text from outside leaves its place.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -324,7 +324,7 @@ fn csv_has_no_formulas_from_runs() {
                     found |= cell.starts_with('\'');
                 }
             }
-            // Control characters were made visible before: such text begins with a backslash.
+            // Control characters were made visible before, so that such text begins with a backslash.
             assert!(
                 found || text.starts_with(char::is_control),
                 "{text} is nowhere"

@@ -12,7 +12,7 @@ fn every_name_has_a_meaning() {
         look(schema.as_value(), "", &mut |path, property| {
             names += 1;
             let text = property["description"].as_str().unwrap_or_default();
-            // The only name of a variant, and its tag: the description stands at their object.
+            // A variant's name or tag is described at its object.
             let is_of_variant = path
                 .rsplit_once('/')
                 .is_some_and(|(of, _)| of.ends_with("Of/properties"))

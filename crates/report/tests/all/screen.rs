@@ -1,4 +1,4 @@
-//! A study and a run end within a screen, whatever was found and whatever speaks against it.
+//! The text of a study or a run fits a screen, whatever its findings and doubts.
 
 use std::path::PathBuf;
 
@@ -102,7 +102,7 @@ fn every_screen_ends_in_time() {
     }
 }
 
-/// Numbers without use come after the verdict, with what helps.
+/// Useless numbers come after the verdict, with advice.
 #[test]
 fn a_disturbed_disk_begins_with_its_verdict() {
     let record = |change: Change| {

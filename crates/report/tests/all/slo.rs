@@ -230,7 +230,7 @@ fn missing_end_leaves_the_answer_open() {
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
 }
 
-/// More trials do not help where the value is the level.
+/// More trials do not help if the value equals the level.
 #[test]
 fn value_at_the_level_suggests_another_level() {
     let mut open = found("p99<1ms");

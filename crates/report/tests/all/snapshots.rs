@@ -1,4 +1,4 @@
-//! Tables, charts and exports of made-up runs, looked at before they were accepted.
+//! Tables, charts and exports of made-up runs, reviewed before they were accepted.
 
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ fn tables_of_other_responses() {
     }
 }
 
-/// One cell of the closed loop, one that held its rate and one that did not.
+/// One cell of the closed loop, one that held its rate, and one that did not.
 fn loaded() -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
     record.experiment.response = Response::Latency;
@@ -192,7 +192,7 @@ fn nothing_is_wider_than_the_terminal() {
                 chart_at(&record, width, false),
                 chart_at(&record, width, true),
             ] {
-                // The caption and the line of what was left out may be wrapped by the terminal.
+                // The caption and the line of omitted columns may be wrapped by the terminal.
                 for line in text.lines().skip(1).filter(|l| !l.starts_with('(')) {
                     let columns = line.chars().count();
                     assert!(
@@ -348,7 +348,7 @@ fn prometheus_keeps_newest_value_of_each_cell() {
             .collect()
     };
     let one = series(&written(&[of(1, 1 << 30, 1.0)], false));
-    // The same cells on two days: the newer ones, whatever the order of the files.
+    // Of equal cells on two days the newer ones count, whatever the order of the files.
     let newer = written(&[of(2, 1 << 30, 2.0)], false);
     assert_eq!(
         written(&[of(1, 1 << 30, 1.0), of(2, 1 << 30, 2.0)], false),
@@ -407,7 +407,7 @@ fn row_of_all_groups_names_active_targets() {
     assert!(csv.contains(",/b,block-device,"), "{csv}");
 }
 
-/// The bytes of all groups come from one account: whose of them the page cache served is not known.
+/// One account has the bytes of all groups, so it is unknown whose bytes the page cache served.
 #[test]
 fn only_all_groups_together_have_an_origin() {
     let run = |served_by: ServedBy, names: &[&str]| {

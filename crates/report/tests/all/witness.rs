@@ -1,4 +1,4 @@
-//! The line that evidence for a program comes to.
+//! The first line of the evidence for a program.
 
 use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, Flushes, OtherUse};
 use iolab_record::environment::{Environment, KEYS};
@@ -85,7 +85,7 @@ fn first_line_states_the_conclusion() {
         )
     };
     insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes or the file system may have written up to 3 MiB to vda.");
-    // A loop device carried all, and left most of it in the page cache of its file.
+    // A loop device carried all bytes, and left most of them in the page cache of its file.
     let mut in_file = evidence(
         nothing(),
         direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
@@ -138,7 +138,7 @@ fn reads_with_pipes_cover_all_calls() {
     insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read. How much of the rest the page cache served is unknown: REASON. Nothing else used vda.");
 }
 
-/// Storage carried 25 MiB, of which read-ahead and program files are 5 MiB: these can be what another disk carried.
+/// Storage carried 25 MiB, including 5 MiB of read-ahead and program files, which another disk may have carried.
 #[test]
 fn a_part_is_no_more_than_the_whole() {
     let of = |least| {
@@ -155,7 +155,7 @@ fn a_part_is_no_more_than_the_whole() {
     insta::assert_snapshot!(of(0), @"fio: all of the 20 MiB that it read came from storage, up to 20 MiB of it from vda. Nothing else used vda.");
 }
 
-/// The verdict rests on what the disks below carried, the bounds on what the device did.
+/// The verdict is based on the traffic of the disks below, the bounds on the traffic of the device.
 #[test]
 fn share_is_capped_by_the_disks_below() {
     let mut reads = direction(64 * MIB, ServedBy::Mixed, Some(0.38));
@@ -243,7 +243,7 @@ fn a_part_that_is_not_durable_is_told() {
     insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it sent to storage and kept reached vda. It discarded 20 MiB unwritten. Nothing else used vda.");
 }
 
-/// No range of which one end means that it kept nothing.
+/// A range is omitted if one end means that the program kept nothing.
 #[test]
 fn writes_that_were_mostly_discarded_have_no_bounds() {
     let of = |served_by, carried| {
@@ -436,7 +436,7 @@ fn devices_alone_are_told_with_who_used_them() {
     ");
 }
 
-/// The kernel looks at its ticks whether requests are in flight: what lies between two is not seen.
+/// The kernel checks at its ticks whether requests are in flight, and misses those between two ticks.
 #[test]
 fn short_requests_leave_busy_time_unknown() {
     let traffic = DeviceStat {

@@ -1,4 +1,4 @@
-//! Untouched against zeroed buffers: what the page faults of the first touch cost.
+//! Untouched buffers compared with zeroed ones: the cost of page faults at the first touch.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::buffer_preparation::preparation;

@@ -1,4 +1,4 @@
-//! Rules about what to choose and what not to conclude, each once where it speaks and once where it keeps silent.
+//! Rules about choices and wrong conclusions, each once with a finding and once without.
 
 use iolab_analysis::analysis::analyse;
 use iolab_report::findings::{limits, no_given_load, one_cache_state, tail_unknown};

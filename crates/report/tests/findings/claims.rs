@@ -1,4 +1,4 @@
-//! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
+//! Claims in words: each kind if it is shown, if nothing is, and if it could be false.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, analyse};
@@ -62,7 +62,7 @@ fn all_equivalent_levels_are_named_together() {
     assert_eq!((&first.text, first.cells.len()), (&levels(run.record()), 4));
     let one_alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 40.0)]);
     insta::assert_snapshot!(levels(&one_alike), @"idle=10s has 2.00× higher throughput than idle=0: 40.0 MB/s against 20.0 MB/s. Equivalent within 5 %: idle=1s.");
-    // Two sizes of each wait.
+    // Two sizes for each wait.
     let mut grid = record("made-up", &["idle", "bs"]);
     for idle in ["0s", "1s", "5s", "10s"] {
         for bs in ["4KiB", "64KiB"] {
@@ -74,7 +74,7 @@ fn all_equivalent_levels_are_named_together() {
     insta::assert_snapshot!(levels(&grid), @"Throughput of idle=1s and 2 more against idle=0. Equivalent within 5 %: idle=1s, bs=4KiB; idle=1s, bs=64KiB; idle=5s, bs=4KiB; and 3 more.");
 }
 
-/// On a noisy disk nothing is shown: that begins no page, and says within what the ratios lie.
+/// Nothing is shown on a noisy disk: no page begins with it, and the text states the range of the ratios.
 #[test]
 fn skips_of_noisy_disk_state_the_detectable_effect() {
     let scatter = [60.0, 140.0, 95.0, 120.0, 70.0, 110.0, 85.0, 130.0];
@@ -140,7 +140,7 @@ fn sizes_are_shown_with_falls_and_near_ones() {
     insta::assert_snapshot!("sizes_by_latency", said(&latency));
 }
 
-/// A run that has both patterns compares them itself; of runs with one each, both together do.
+/// A run that has both patterns compares them itself; two runs with one pattern each are compared together.
 #[test]
 fn comparison_within_a_run_is_not_repeated() {
     let sequential = analyse(&run(&["pattern"], &[("pattern=seq", 100.0)]));
@@ -150,7 +150,8 @@ fn comparison_within_a_run_is_not_repeated() {
     assert_eq!(across(&run(&["pattern"], &both[1..])), 1);
 }
 
-/// Several experiments have sequential accesses with the settings of the random ones: each random cell is compared with one of them.
+/// Several experiments have sequential accesses with the settings of the random ones. Each random cell is
+/// compared with one of them.
 #[test]
 fn random_accesses_share_one_baseline_of_runs() {
     let sequential = |name: &str, mb_s: f64| {
@@ -192,7 +193,7 @@ fn random_accesses_share_one_baseline_of_runs() {
     }
 }
 
-/// A size that is near may be shown to be worse all the same: it does not stand among those that are not.
+/// A size that is near may still be shown to be worse, and is then not listed among the possibly best ones.
 #[test]
 fn near_sizes_and_candidates_for_best_are_distinguished() {
     let mut sizes = record("read-size", &["bs"]);
@@ -218,7 +219,8 @@ fn near_sizes_and_candidates_for_best_are_distinguished() {
     insta::assert_snapshot!(text, @"Highest throughput of sequential reads: 500 MB/s at bs=64MiB. Within 5 % of it: 1MiB. Not shown to differ: 16MiB. Worse: 1.67× lower at 64KiB. Highest throughput of sequential writes: 500 MB/s at bs=64MiB. Within 5 % of it: 1MiB. Not shown to differ: 16MiB. Worse: 1.67× lower at 64KiB.");
 }
 
-/// One slow trial of the best size hides, in nine blocks, what each of them shows: that is said with the blocks that it takes.
+/// One slow trial of the best size hides in nine blocks what each of them shows. The text names the blocks that
+/// are needed.
 #[test]
 fn lower_sizes_state_the_blocks_that_show_it() {
     let curve = |least: f64, trials: usize| {
@@ -240,7 +242,7 @@ fn lower_sizes_state_the_blocks_that_show_it() {
     Highest throughput: 550 MB/s at bs=1MiB. Lower in each of 9 blocks (11 would show it): 4KiB to 128KiB. Worse: 11.0× lower at 2KiB.
     Highest throughput: 550 MB/s at bs=1MiB. Worse: 1.19× lower at 128KiB; 1.19× lower at 64KiB; 1.20× lower at 32KiB; and 4 more.
     ");
-    // Beside the best sizes of other runs too.
+    // The texts stay the same next to the best sizes of other runs.
     let (first, second) = (curve(50.0, 9), curve(50.0, 11));
     let runs = [&first, &second];
     let all = claims(&runs);
@@ -307,7 +309,7 @@ fn runs_that_differ_only_in_pattern_are_compared() {
     let slow = [("4KiB", 15.0), ("64KiB", 299.0), ("1MiB", 501.0)];
     let both = of_both(&size_curve("read-size", &curve), &random(&slow));
     insta::assert_snapshot!(text(&both));
-    // Another depth is another question, and another target another disk.
+    // Another depth is a different question, and another target a different disk.
     let mut deep = random(&slow);
     deep.cells
         .iter_mut()

@@ -1,4 +1,4 @@
-//! Requests at once, and ceilings, from records made up for it.
+//! Requests in flight, and ceilings, in made-up records.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn grid(cells: &[(&str, f64)]) -> RunRecord {
         let threads = format!("threads={threads}");
         add_cell(&mut record, &["bs=4KiB", &threads], &[*mb_s; 6]);
     }
-    // Nothing is known of the device unless a test says so.
+    // The device is unknown unless a test sets it.
     for sample in &mut record.samples {
         if let Some(device) = &mut sample.counters.device {
             device.queue_ms = None;
@@ -36,7 +36,7 @@ fn grid(cells: &[(&str, f64)]) -> RunRecord {
 /// Sets the number of requests in flight at the device, in every trial of a cell.
 fn in_flight(record: &mut RunRecord, cell: i64, requests: f64) {
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell) {
-        // Long enough for milliseconds to tell.
+        // Trials last long enough for counters in milliseconds.
         let scale = 1_000_000_000 / sample.elapsed_ns.max(1) + 1;
         sample.elapsed_ns *= scale;
         sample.operations.read.requests *= scale;
@@ -68,7 +68,8 @@ fn issued(record: &mut RunRecord, cell: i64, requests: f64) {
     samples.for_each(|sample| sample.in_flight = Some(requests));
 }
 
-/// The study: 8,543 IOPS with 1 thread and with 48. Without the device's counters a lock and a device at its limit look alike.
+/// The study has 8,543 IOPS with 1 thread and with 48. Without the device's counters, a lock and a device at its
+/// limit look alike.
 #[test]
 fn flat_iops_alone_do_not_blame_a_lock() {
     let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
@@ -118,7 +119,7 @@ fn iops_that_grow_are_not_short_of_requests() {
     assert!(named("serialised", &analysis).is_empty());
 }
 
-/// 128 requests of 128 MiB were asked for over a region that holds eight.
+/// 128 requests of 128 MiB are requested over a region that holds eight.
 #[test]
 fn region_limits_the_requests_in_flight() {
     let mut record = grid(&[("1", 2000.0)]);
@@ -131,7 +132,8 @@ fn region_limits_the_requests_in_flight() {
     insta::assert_snapshot!(text);
 }
 
-/// Eight threads with one request, with nine, with a time that ends before their many, and with time alone.
+/// Eight threads with one request, with nine, with a time that ends before their many requests, and with time
+/// alone.
 #[test]
 fn remedy_for_few_requests_is_the_limiting_setting() {
     let told = |limit: TrialLimit| {
@@ -167,7 +169,8 @@ fn remedy_for_few_requests_is_the_limiting_setting() {
     ");
 }
 
-/// A device at its limit that has all requests at once is not to blame on a lock; one that sees a single request is.
+/// A device at its limit with all requests in flight does not show a lock; a device that sees a single request
+/// does.
 #[test]
 fn the_device_tells_a_limit_from_a_lock() {
     let mut limit = grid(&[("1", 100.0), ("8", 150.0)]);

@@ -49,7 +49,7 @@ fn study() -> Vec<AnalysedRun> {
     records.map(AnalysedRun::of).into()
 }
 
-/// How far what is shown of runs can be trusted.
+/// Trust in the output about these runs.
 fn trust(runs: &[AnalysedRun]) -> Trust {
     told(runs, |digest| digest.trust.clone())
 }
@@ -213,7 +213,7 @@ fn headlines_are_few_and_say_nothing_twice() {
     told(&runs, |digest| {
         let texts: Vec<&str> = digest.headlines.iter().map(|h| h.text.as_str()).collect();
         assert!(texts.len() <= HEADLINES_MAX, "{texts:?}");
-        // One sentence has the best size of every kind of access, the next what random costs.
+        // One sentence has the best size of every kind of access, the next the cost of random access.
         assert_eq!(digest.headlines[0].runs, [0, 1, 2], "{texts:?}");
         assert_eq!(digest.headlines[1].runs, [0, 1], "{texts:?}");
         for text in &texts {
@@ -282,7 +282,7 @@ fn only_what_is_shown_is_judged() {
     );
 }
 
-/// Each reason with the level that it makes, the worst of several first.
+/// Each reason with its level, the worst of several first.
 #[test]
 fn every_level_of_trust_has_its_reason() {
     let quiet = || curve("read-size", &[], &READS);
@@ -338,7 +338,7 @@ fn every_level_of_trust_has_its_reason() {
     assert_eq!(of(&left(Some(1_000))), (TrustLevel::Good, None));
 }
 
-/// Why numbers are as they are is the news, and comes before how large the difference is.
+/// The cause of a number comes before the size of the difference.
 #[test]
 fn explanations_come_first() {
     let mut first = Vec::new();
@@ -398,7 +398,7 @@ fn trust_names_the_worst_invalidating_flag() {
     assert_eq!(with(failed), Flag::Errors);
 }
 
-/// A page of several targets: each headline says by itself, or before its text, which one it is about.
+/// On a page of several targets, each headline names its target, in its text or before it.
 #[test]
 fn headlines_of_several_targets_name_theirs() {
     let on = |target: &str, mut record: RunRecord| {
@@ -421,7 +421,7 @@ fn headlines_of_several_targets_name_theirs() {
     true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of sequential reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.
     true /b: Throughput of random reads against sequential reads. Equivalent within 5 %: random reads, bs=4KiB; random reads, bs=64KiB; random reads, bs=1MiB; and 1 more.
     ");
-    // One headline of one run: the page says where.
+    // With one headline of one run, the page names the run.
     let mut other = record("other", &["sync"]);
     for (sync, mb_s) in [("none", 100.0), ("each", 10.0)] {
         let sync = format!("sync={sync}");

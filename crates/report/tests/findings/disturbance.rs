@@ -24,7 +24,7 @@ fn text(findings: &[Finding]) -> String {
     texts.join("\n")
 }
 
-/// One cell of eight trials, each changed as a test needs; the warm-up is number 0.
+/// One cell of eight trials, each changed by `change`; the warm-up is number 0.
 fn one_cell(change: impl Fn(usize, &mut Sample)) -> RunRecord {
     let mut record = record("read-size", &["bs"]);
     add_cell(&mut record, &["bs=4KiB"], &around(100.0));
@@ -86,7 +86,7 @@ fn traffic_of_others_on_the_device_is_told() {
             }
         })
     };
-    // A neighbour that came in the middle of the run.
+    // Other programs came in the middle of the run.
     let record = with(0.4, 4);
     assert_eq!(only_cell(&record).flags, [Flag::OtherTraffic]);
     let told = text(&other_traffic(&analyse(&record)));
@@ -112,7 +112,7 @@ fn traffic_of_others_below_is_reported() {
     };
     // Another partition is written as much as this one is read.
     assert_eq!(share(true, 1.0), (Some(0.5), vec![Flag::OtherTraffic]));
-    // A mirror or a cache may do that by itself, but not a hundredfold.
+    // A mirror or a cache may write as much by itself, but not a hundred times as much.
     assert_eq!(share(false, 1.0), (Some(0.0), vec![]));
     let (others, flags) = share(false, 100.0);
     assert!(others.is_some_and(|share| share > 0.9), "{others:?}");
@@ -204,13 +204,13 @@ fn own_write_back_is_not_traffic_of_others() {
     let mut record = one_cell(|_, _| {});
     buffered_writes(&mut record, "none", 0.0);
     assert_eq!(only_cell(&record).disturbance.others, Some(0.0));
-    // Half of ours is still dirty, and the device carried as much as all of it.
+    // Half of our bytes are still dirty, and the device carried as much as all of them.
     buffered_writes(&mut record, "none", 0.0);
     let mut record = one_cell(|_, _| {});
     buffered_writes(&mut record, "none", 0.5);
     let others = only_cell(&record).disturbance.others.expect("known");
     assert!((others - 0.5).abs() < 1e-3, "{others}");
-    // Where it is unknown what is still dirty, nothing is claimed.
+    // If the amount of dirty bytes is unknown, nothing is claimed.
     for sample in &mut record.samples {
         sample.region.after = None;
     }
@@ -361,7 +361,8 @@ fn owed_write_back_is_reported_with_its_time() {
     let told = text(&write_back_owed(&analyse(&record)));
     insta::assert_snapshot!(told);
     assert_eq!(only_cell(&with(0.01, CacheState::Cold)).flags, []);
-    // That is what the cache of the drive still had to write; a file system needs some time for a sync too.
+    // This is the time for which the cache of the drive still had to write; a file system also needs time for a
+    // sync.
     let record = with(2.0, CacheState::Direct);
     assert_eq!(only_cell(&record).flags, [Flag::StorageCache]);
     let told = text(&storage_cache(&analyse(&record)));
@@ -400,7 +401,7 @@ fn writing_out_is_reported_from_tenth_of_budget() {
     assert!(found.cut_short && found.took_ns > found.trials_ns);
     assert_eq!(found.took_ns % 3_600_000_000_000, 0);
     assert_eq!(written_out(&long).len(), 1);
-    // The trials of iolab fit end by their number.
+    // Trials of iolab fit end by their number.
     let mut counted = long;
     counted.write_out = Some(WriteOut {
         took_ns: 641_000_000_000,
@@ -450,7 +451,7 @@ fn contended_cpus_are_told() {
     });
     insta::assert_snapshot!(told.join("\n"));
     assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
-    // In an open loop the threads themselves take the CPUs, from some rate on.
+    // In an open loop the threads themselves use the CPUs, from some rate on.
     let at = |rate: u64, slack: Duration| {
         let mut record = with(0.4, 0.0);
         record.cells[0].spec.trial.rate = Some(Rate::Requests(rate));

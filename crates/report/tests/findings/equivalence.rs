@@ -1,4 +1,4 @@
-//! Two programs side by side, on made-up runs: every number follows from the times given.
+//! Two programs side by side, in made-up runs: every number follows from the given times.
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::equivalence::{MARGINS, ProgramPair, program_pairs};
@@ -241,7 +241,7 @@ proptest! {
         for margin in 0..MARGINS.len() {
             prop_assert_eq!(one.equivalent_from(margin), thousand.equivalent_from(margin));
             prop_assert_eq!(one.naive_from(margin), thousand.naive_from(margin));
-            // What is shown for the narrow margin holds for the wide one.
+            // A result for the narrow margin also holds for the wide one.
             if one.equivalent_from(1).is_some() {
                 prop_assert!(one.equivalent_from(0) <= one.equivalent_from(1));
             }

@@ -1,4 +1,4 @@
-//! Every rule, once where it speaks and once where it keeps silent.
+//! Every rule, once with a finding and once without.
 
 use iolab_analysis::analysis::{Flag, analyse};
 use iolab_record::question::{Asked, Question};
@@ -77,7 +77,7 @@ fn unneeded_starting_rates_do_not_lack_results() {
     let levels = "p99<2ms".parse().expect("levels");
     record.experiment.asked = Some(Question::of_levels(Asked::Limit, &levels));
     assert_eq!(analyse(&record).cells.len(), 4);
-    // Where nothing was measured, they are all that there is.
+    // If nothing was measured, they are the only cells, and are kept.
     record.samples.clear();
     assert_eq!(analyse(&record).cells.len(), 5);
 }
@@ -136,7 +136,7 @@ fn run_ended_by_the_user_is_a_doubt() {
     insta::assert_snapshot!("ended_by_the_user", told);
 }
 
-/// A distance to both sides of 16853 % of the median means nothing.
+/// Distances to both sides of 16853 % of the median have no meaning.
 #[test]
 fn interval_wider_than_median_shows_its_ends() {
     let mut record = record("write-random", &[]);

@@ -62,7 +62,7 @@ fn only_groups_without_sync_are_reported() {
     insta::assert_snapshot!(of(&[synced_scan, log]), @"The only cell wrote without a sync in group log (sync=none): a power failure may lose writes that are still in a cache. --set log.sync=end or log.sync=each makes them durable, and includes that time.");
     let mixed = ("mixed", &["read_percent=70"] as &[&str]);
     insta::assert_snapshot!(of(&[mixed, DURABLE_LOG]), @"The only cell wrote without a sync in group mixed (sync=none): a power failure may lose writes that are still in a cache. --set mixed.sync=end or mixed.sync=each makes them durable, and includes that time.");
-    // An idle one writes nothing.
+    // An idle group writes nothing.
     let idle = ("bulk", &["read_percent=0", "rate=0"] as &[&str]);
     assert_eq!(of(&[idle, DURABLE_LOG]), "");
 }
@@ -147,7 +147,7 @@ fn extra_device_ios_are_the_journals() {
 
 #[test]
 fn load_or_cache_state_of_one_group_counts() {
-    // Trials of one group alone have times here, as where the response is of one.
+    // Trials of one group alone have times here, as if the response covered one group.
     let timed = analyse(&size_curve("x", &[("4KiB", 100.0)])).cells[0].latency;
     let load = |analysis: &Analysis| {
         let mut run = analysis.clone();

@@ -29,7 +29,7 @@ fn requests(requests: u64, us: u64) -> OperationSummary {
     }
 }
 
-/// Reads take 700 µs, writes 900 µs; by chance every other trial has more of the one or of the other.
+/// Reads take 700 µs, writes 900 µs; by chance, reads or writes are more frequent in every other trial.
 fn mixed(shares: &[u8]) -> RunRecord {
     let mut record = record("mixed", &["read_percent"]);
     record.experiment.response = Response::P99;

@@ -10,7 +10,7 @@ use iolab_report::findings::{agreement, gaps, peers};
 
 use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 
-/// Two sizes by iolab and by fio, which is as much faster as `share` says.
+/// Two sizes by iolab and by fio, with fio's throughput `share` times iolab's.
 fn beside_fio(share: f64) -> RunRecord {
     let mut run = record("disk-grid", &["bs", "tool"]);
     for (bs, mb_s) in [("4KiB", 100.0), ("1MiB", 900.0)] {
@@ -46,7 +46,7 @@ fn line_of_run_states_agreement_of_tools() {
     };
     insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), equivalent within 10 %");
     insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.500 times (0.500 to 0.500), slower");
-    // One cell of fio came from memory: nothing is said of all cells together.
+    // One cell of fio came from memory, so there is no statement on all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
     insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: served by page-cache on fio's side");
@@ -125,7 +125,7 @@ fn commands_of_other_tools_are_told() {
 
 #[test]
 fn cells_left_out_by_tool_name_the_reason() {
-    // The cells of fio are 1 and 3; with these as gaps, in which it failed or never began.
+    // Cells 1 and 3 belong to fio. Those of `gaps_at` are gaps, which failed or never began.
     let told = |gaps_at: &[i64], failed: bool, why: fn(i64) -> &'static str| {
         let mut run = beside_fio(1.0);
         for sample in &mut run.samples {

@@ -21,7 +21,7 @@ fn found(speeds: &[f64]) -> Vec<Finding> {
 #[test]
 fn host_slower_in_every_trial_is_named() {
     let said = text(&found(&[1.0, 1.0, 0.7, 1.0]));
-    // While all were active the other three moved 1/0.7 of what the slow one did.
+    // While all were active, the other three moved 1/0.7 times as much as the slow one.
     insta::assert_snapshot!(said);
 }
 
@@ -38,7 +38,7 @@ fn hosts_that_are_equal_are_not_named() {
     }
 }
 
-/// One in memory is none of the others that those on disks are compared with.
+/// Ranks that read from memory are not compared with ranks that read from disks.
 #[test]
 fn ranks_with_memory_are_compared_with_each_other() {
     for (in_memory, named) in [(&[0_u32][..], &[][..]), (&[0, 1], &["node01"])] {
@@ -49,7 +49,7 @@ fn ranks_with_memory_are_compared_with_each_other() {
         for client in clients.filter(|client| in_memory.contains(&client.client)) {
             client.verdict.served_by = ServedBy::NotStorage;
         }
-        // Without this, the second one is as much faster as the first one.
+        // Without this, the second rank would be faster like the first.
         let slow = record.parts.iter_mut().filter(|part| part.id.rank == 1);
         let is_disk = !in_memory.contains(&1);
         slow.filter(|_| is_disk)

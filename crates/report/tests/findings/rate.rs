@@ -85,7 +85,7 @@ fn one_trial_that_fell_behind_is_enough() {
     insta::assert_snapshot!(found[0].text, @"The only cell fell behind the requested rate: in 1 of 8 trials at rate=1000 up to 500 requests were due and never issued (median rate 1000 of 1000 per second). Response times of such a trial grow with its length; half of the trials or more reached the rate.");
 }
 
-/// A machine that slept is not others' doing.
+/// A suspended machine is not disturbance by others.
 #[test]
 fn rate_missed_during_sleep_is_not_disturbed() {
     let mut record = loaded(&[(8000, 1_000_000)]);
@@ -156,7 +156,8 @@ fn times_are_compared_if_a_side_held() {
     assert_eq!(difference([999, 999]), Difference::CannotTell);
 }
 
-/// Cells at these rates, in trials of 500 ms, of a storage that completes 50 requests per second and takes all at once.
+/// Cells at these rates, in trials of 500 ms, on storage that completes 50 requests per second and takes all at
+/// once.
 fn absorbed(rates: &[u64], arrivals: Arrivals) -> Analysis {
     let mut record = record("load-latency", &["rate"]);
     record.experiment.response = Response::Latency;

@@ -32,7 +32,7 @@ fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {
     record
 }
 
-/// Twice the size gives twice the throughput up to 32 KiB, and none more from there on.
+/// Throughput doubles with the size up to 32 KiB, and is constant from there on.
 fn knee(size: f64) -> f64 {
     (size / 32.0).min(1024.0)
 }
@@ -89,7 +89,7 @@ fn the_same_run_has_the_same_findings() {
     );
 }
 
-/// 400 ns and 10 GB/s; half of that at 4000 bytes.
+/// 400 ns and 10 GB/s, with half of that rate at 4000 bytes.
 #[test]
 fn fixed_cost_and_rate_are_separated() {
     let model = |size: f64| size * 1e3 / (400.0 + size / 10.0);
@@ -100,7 +100,7 @@ fn fixed_cost_and_rate_are_separated() {
     assert!((fit.bandwidth / 10.0 - 1.0).abs() < 0.02, "{fit:?}");
     let sentence = text(&named("fixed-costs", &analysis));
     insta::assert_snapshot!(sentence);
-    // A curve that falls is not of that kind, and requests that overlap have no such time.
+    // A falling curve does not follow this model, and overlapping requests have no such time.
     assert_eq!(
         named("fixed-costs", &analyse(&curve(|size| 1e6 / size))),
         []

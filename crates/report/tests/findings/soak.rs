@@ -1,4 +1,4 @@
-//! One trial from its beginning: all of its levels, a decline without a step, and what is said where there is neither.
+//! One trial from its beginning: all of its levels, a decline without a step, and the text if it has neither.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, claims};
@@ -129,7 +129,7 @@ fn no_change_states_the_detectable_change() {
     ");
 }
 
-/// The change that is said to be found is found, added to the same trial.
+/// The change that the text calls detectable is found if it is added to the same trial.
 #[test]
 fn the_drift_that_would_have_been_found_is() {
     for swing in [0.0, 0.3, 0.6, 0.8] {

@@ -102,7 +102,7 @@ fn unjoined_trials_have_a_reason_for_missing_stages() {
     insta::assert_snapshot!(text(&named("not-joined", &analysis)), @"1 of 2 cells had traced trials without stages: 50 of 1050 requests have no complete set of events: at most 0.1 % may.");
 }
 
-/// The time of encryption is none of the device.
+/// The device does not spend the time of encryption.
 #[test]
 fn time_in_layers_is_not_device_time() {
     let mapped = |carried_by| analyse(&run(|_, trace| trace.carried_by = carried_by));

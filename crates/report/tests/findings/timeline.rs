@@ -1,4 +1,4 @@
-//! Throughput that changes its level, over the run and within trials: told where it does, and only there.
+//! Changes of the level of throughput, over the run and within trials: reported if they exist, and only then.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, claims};
@@ -75,7 +75,7 @@ pub(crate) fn only(findings: Vec<Finding>) -> String {
 
 #[test]
 fn fall_over_run_states_bytes_written() {
-    // Three sizes of different speed; from the seventh block on a third of it.
+    // Three sizes of different speed, which falls to a third from the seventh block on.
     let record = writing(&["64KiB", "256KiB", "1MiB"], 12, |block, size| {
         let speed = [300.0, 700.0, 1200.0][size] * noise(7 * block + size, 0.04);
         if block < 6 { speed } else { speed / 3.0 }
@@ -85,7 +85,8 @@ fn fall_over_run_states_bytes_written() {
     insta::assert_snapshot!(text);
 }
 
-/// Others who come in the middle of a run look like a cache that is full: what they did is named, and no typical cause.
+/// Other programs that come in the middle of a run look like a full cache. The finding names them, and no
+/// typical cause.
 #[test]
 fn a_fall_beside_others_names_them() {
     let mut record = writing(&["1MiB"], 12, |block, _| {
@@ -111,10 +112,10 @@ fn a_fall_beside_others_names_them() {
     beside(&mut record, 7..=12);
     assert_eq!(disturbed(&record), [Some((6, 6))]);
     insta::assert_snapshot!(only(over_run(&record)));
-    // Those who were there all the time made no change.
+    // Programs that were there all the time did not make the change.
     beside(&mut record, 1..=6);
     assert_eq!(disturbed(&record), [None]);
-    // A machine that slept in trials at the lower level alone is called that.
+    // If the machine slept only in trials at the lower level, the finding says so.
     for sample in &mut record.samples {
         let device = sample.counters.device.as_mut().expect("counted");
         device.read_bytes = 0;
@@ -337,7 +338,7 @@ fn falling_behind_rate_is_change_catching_up_not() {
     assert_eq!(named("level-within-trials", &analyse(&record)), []);
 }
 
-/// The first line is what is pasted: its median mixes both levels, or has the later one alone.
+/// The first line is for pasting: its median mixes both levels, or has only the later one.
 #[test]
 fn the_answer_names_a_change_over_the_run() {
     let told = [3.0, 1.0].map(|factor| {

@@ -1,4 +1,4 @@
-//! Groups at once against each alone, from records made up for it.
+//! Groups at once compared with each alone, in made-up records.
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, ReachedBy, SharedLimit, claims, headlines};
@@ -56,7 +56,7 @@ fn shared_and_separate_limits_are_distinguished() {
         ];
         let record = targets(&["a", "b", "c"], &cells);
         assert_eq!(limits(&record), std::slice::from_ref(&limit));
-        // What groups do at once comes before what they do one by one, whatever it shows.
+        // The claim about groups at once comes before those about single groups, whatever it shows.
         let run = analyse(&record);
         let claimed = claims(&[&run]);
         let first = headlines(&claimed).into_iter().next();
@@ -66,7 +66,8 @@ fn shared_and_separate_limits_are_distinguished() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// Three groups that reach 100 MB/s each and 280 MB/s at once, with the values of all at once multiplied by these in turn.
+/// Three groups that reach 100 MB/s each and 280 MB/s at once. The values of all at once are multiplied by
+/// `factors` in turn.
 fn scattered(trials: usize, factors: [f64; 3]) -> RunRecord {
     let cells = [("a", 100.0), ("b", 100.0), ("c", 100.0), ("all", 280.0)];
     let mut record = targets(&["a", "b", "c"], &cells);
@@ -148,7 +149,7 @@ fn limit_needs_each_group_measured_alone() {
     );
 }
 
-/// Two groups alone and at once, in each of two sizes; `paced`: the group `a` keeps a rate of 100 MB/s.
+/// Two groups alone and at once, in each of two sizes. If `paced`, group `a` keeps a rate of 100 MB/s.
 fn two_groups(paced: bool) -> RunRecord {
     let mut record = record("groups", &["bs", "active"]);
     for (bs, active, mb_s) in [
@@ -205,7 +206,7 @@ fn two_groups(paced: bool) -> RunRecord {
     record
 }
 
-/// Levels of `active` that are compared, and the factors that a best size is claimed at.
+/// Levels of `active` that are compared, and the factors for which a best size is claimed.
 fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
     let run = analyse(record);
     let mut levels = Vec::new();
@@ -229,7 +230,7 @@ fn groups_are_compared_with_each_other() {
     let (found, curves) = compared(&two_groups(false));
     assert_eq!(found, [levels.clone(), levels]);
     assert_eq!(curves, ["a", "b", "all"]);
-    // The rate of a decides what it reaches alone.
+    // The rate of `a` limits what it reaches alone.
     let (found, curves) = compared(&two_groups(true));
     assert_eq!(found, []);
     assert_eq!(curves, ["b", "all"]);

@@ -121,7 +121,7 @@ enum Fate {
     NotReadBack,
     /// One group's data was read back, then another one failed.
     ReadBackInPart,
-    /// A block of it is wrong.
+    /// A block of its data is wrong.
     Wrong,
 }
 
@@ -155,7 +155,7 @@ impl Fate {
     }
 }
 
-/// A cell whose trials had these fates, the first of them as a warm-up.
+/// Adds a cell whose trials had these fates, the first of them as a warm-up.
 fn add_trials(record: &mut RunRecord, fates: &[Fate]) {
     let cell = add_cell(record, &WRITES, &vec![100.0; fates.len() - 1]) as i64;
     let own = record.samples.iter_mut().filter(|s| s.cell == cell);
@@ -164,7 +164,7 @@ fn add_trials(record: &mut RunRecord, fates: &[Fate]) {
     }
 }
 
-/// All combinations of what can happen to the data of two cells, with a warm-up and two trials each.
+/// All combinations of results for the data of two cells, with a warm-up and two trials each.
 #[test]
 fn data_is_called_correct_only_if_all_is() {
     let combinations = (0..5_usize.pow(4)).map(|number| {
@@ -269,7 +269,7 @@ fn unverified_cell_is_not_called_correct() {
     let mut record = verified_run();
     add_cell(&mut record, &WRITES, &around(100.0));
     insta::assert_snapshot!(only(&record).1, @"The data of 8 trials that was read back is correct: 8 MiB. The data of 8 further trials was not read back.");
-    // Cells that only read write nothing that could be wrong.
+    // Cells that only read have written nothing that could be wrong.
     let mut record = verified_run();
     add_cell(
         &mut record,
