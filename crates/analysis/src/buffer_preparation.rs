@@ -20,7 +20,7 @@ pub struct PreparationPoint {
     /// Median response with untouched, then with zeroed buffers.
     pub medians: (f64, f64),
     /// Throughput with untouched buffers divided by that with zeroed ones, within the blocks that both share.
-    /// The interval is simultaneous with those of all claims about preparations.
+    /// Its 95 % interval is simultaneous with those of the other preparation claims.
     pub ratio: Estimate,
     /// Conclusion from the ratio, after doubts about the evidence of both cells.
     pub difference: Difference,

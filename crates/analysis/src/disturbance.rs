@@ -469,7 +469,7 @@ fn pages_of_writes(cell: &Cell, sample: &Sample) -> u64 {
 }
 
 /// Lower bound on bytes that the disks below a device carried for anything else: other partitions and volumes,
-/// and other files than that of a loop device.
+/// and files other than the one of a loop device.
 fn beyond_device(disks: Bottom, device: DeviceStat) -> u64 {
     let beyond = |disks: u64, device: u64| disks.saturating_sub(device);
     let carried = |stat: DeviceStat| stat.read_bytes.saturating_add(stat.write_bytes);

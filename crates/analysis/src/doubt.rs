@@ -30,14 +30,14 @@ pub use sides::{ComparedSide, RatioBound, SideDoubt, SideDoubts};
 /// Largest share of writes without a later sync that does not matter: levels are judged within as much.
 const UNSYNCED_MAX: f64 = 0.05;
 
-/// What a claim says about the measured storage.
+/// Bound on the measured storage that a claim implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It is at least as good as measured: a level holds, a new run is faster, or the base of a slower one.
+    /// At least as good as measured: a level holds, a new run is faster, or the base of a slower one.
     AtLeast,
-    /// It is at most as good as measured: a level fails, a new run is slower, or the base of a faster one.
+    /// At most as good as measured: a level fails, a new run is slower, or the base of a faster one.
     AtMost,
-    /// It is as good as measured: two sides are equivalent.
+    /// As good as measured: two sides are equivalent.
     Equal,
 }
 
@@ -70,7 +70,7 @@ pub enum Reason {
         /// Whether all trials concerned have this reason.
         is_one: bool,
     },
-    /// None of these syncs flushed the volatile cache of the device.
+    /// Syncs did not flush the volatile cache of the device.
     NeverFlushed {
         /// Number of syncs.
         syncs: u64,
@@ -103,7 +103,7 @@ pub enum Reason {
     ClockResolution {
         /// Step in which time stamps grow, ns.
         step_ns: f64,
-        /// The same over the response of the side.
+        /// The step as a share of the response of the side.
         share: f64,
     },
     /// Another run compares the same settings of the same target, and shows something that excludes this.
@@ -146,7 +146,7 @@ impl Reason {
     /// Whether it could reverse a claim.
     pub fn turns(&self, direction: Direction) -> bool {
         let looks_better = match self {
-            // The times of a side that fell behind are at least as long as measured.
+            // The times of a side that fell behind are lower bounds.
             Self::NotSynced { .. }
             | Self::Unsynced { .. }
             | Self::NeverFlushed { .. }
@@ -310,7 +310,7 @@ impl Doubts {
         }
     }
 
-    /// Adds a reason of a trial to those of its kind.
+    /// Adds a trial's reason to the known ones of its kind.
     fn add(&mut self, sample: &Sample, reason: Reason) {
         for known in &mut self.all {
             if known.reason.joins(&reason) {

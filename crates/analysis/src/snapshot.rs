@@ -1,5 +1,4 @@
-//! State of a run in progress, between two trials: the results of each cell so far, computed like those of the
-//! table.
+//! State of a run in progress, between two trials: the results of each cell so far, computed as for the table.
 
 use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};

@@ -47,9 +47,9 @@ pub enum TrustReason {
     ReadsAfterWrites,
     /// A part of the claims could be the other way round, by the trials themselves: two groups, dependence, the clock, another run.
     Undecided,
-    /// The level of some cells changed or drifted during the run: their median may be that of no time.
+    /// The level of some cells changed or drifted during the run, so that their median may describe no period.
     LevelChanged,
-    /// The trials of some cells form two groups: their median may be that of no trial.
+    /// The trials of some cells form two groups, so that their median may describe no trial.
     TwoGroups,
     /// Trials of some cells depend on the ones before: their intervals are too narrow.
     Dependent,
@@ -61,11 +61,11 @@ pub enum TrustReason {
     NoDefinition,
     /// More than a tenth of the cells missed the precision goal.
     Imprecise,
-    /// The same, and all of these have no interval.
+    /// Some cells missed their precision goal, and none of these has an interval.
     NoIntervals,
 }
 
-/// What an output shows.
+/// Contents of an output.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The runs, by whose indices claims and numbers name their cells.
@@ -97,9 +97,9 @@ pub struct Trust {
     pub served: BTreeMap<ServedBy, usize>,
     /// Cells whose run repeats trials for a precision goal.
     pub sought: usize,
-    /// Those of them that reached it.
+    /// Number of these cells that reached the goal.
     pub precise: usize,
-    /// Those of them that have too few trials for an interval.
+    /// Number of these cells with too few trials for an interval.
     pub without_interval: usize,
     /// The least strict goal of the runs.
     pub goal: f64,
@@ -109,7 +109,7 @@ pub struct Trust {
     pub disturbed: usize,
     /// Cells during whose trials the machine or iolab was suspended.
     pub suspended: usize,
-    /// What disturbed cells or turned a claim, each once.
+    /// Disturbances of cells, and those that turned a claim, each once.
     pub disturbers: Vec<Disturber>,
     /// Cells that only read while the storage may still have written for others.
     pub after_writes: usize,
@@ -128,7 +128,7 @@ pub struct Trust {
 /// Share of cells that may miss the precision goal where what is shown is trusted.
 const IMPRECISE_MAX: f64 = 0.1;
 
-/// A run with its place among those that are shown, and those of its cells that count.
+/// A run with its index among the shown ones, and its cells that count.
 struct OfRun<'a> {
     place: usize,
     run: &'a AnalysedRun,
@@ -238,8 +238,8 @@ impl Trust {
         }
     }
 
-    /// The first reason that holds, and how many cells it is about; `further` are those that turned a part of a claim, and those of the order
-    /// and the groups of trials.
+    /// The first reason that holds, and the number of its cells. `further` has reasons that turned a part of a
+    /// claim, and reasons from the order and the groups of trials.
     fn judge(
         &self,
         cells: &[&CellAnalysis],
@@ -357,7 +357,8 @@ fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
 /// How many times too narrow an interval is, at most, where trials drift or depend on the ones before.
 const TOO_NARROW: f64 = 3.0;
 
-/// What the order and the groups of the trials of some cells say against their numbers, each with the id of its cell.
+/// Reasons in the order and the groups of some cells' trials against their numbers, each with the id of its
+/// cell.
 fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(TrustReason, i64)> {
     let timeline = &analysis.timeline;
     let over_run = timeline.over_run.iter().map(|shift| shift.cell);
@@ -369,7 +370,7 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(TrustReason, i6
     };
     let drifting = ids(claim::drifting_cells(analysis));
     let dependent = ids(claim::dependent_cells(analysis));
-    // Order among numbers that are nearly alike, as those of models, changes nothing that is said of them.
+    // If numbers are nearly equal, as for models, their order does not change any statement.
     let is_wide = |cell: &CellAnalysis| {
         let widened = cell.precision.map(|precision| TOO_NARROW * precision);
         widened.is_none_or(|precision| precision > claim::MARGIN)
@@ -415,7 +416,7 @@ fn is_virtual(runs: &[OfRun<'_>]) -> Option<bool> {
 }
 
 impl TrustReason {
-    /// What it means for what is shown that this turned a part of a claim to "cannot tell".
+    /// The reason for trust that a doubt becomes if it turned a part of a claim to "cannot tell".
     fn of(doubt: &doubt::Reason) -> Self {
         match doubt {
             doubt::Reason::ServedBy { .. }
@@ -498,9 +499,9 @@ impl TrustLevel {
 mod tests {
     use super::*;
 
-    /// What a machine that slept turned is told with the words of its flag, and not as what others did.
+    /// Effects of a suspended machine are described by its flag, and not as the work of others.
     #[test]
-    fn what_only_a_sleep_turned_is_not_called_disturbed() {
+    fn effect_of_a_sleep_is_not_called_disturbed() {
         let reason = TrustReason::of(&doubt::Reason::Suspended);
         assert_eq!(reason, TrustReason::Ruined(Flag::Suspended));
         assert_eq!(reason.level(), TrustLevel::Poor);

@@ -2,8 +2,8 @@
 //! and the I/O of others.
 //!
 //! A process's I/O account does not name devices, and a device's counters do not name processes. The bytes that
-//! a device carried for the program are therefore bounded. The lower bounds are the program's bytes less those
-//! of other disks, and the device's bytes less those of other processes. Both totals are upper bounds.
+//! a device carried for the program are therefore bounded. Lower bounds are the program's bytes less those on
+//! other disks, and the device's bytes less those for other processes. Both totals are upper bounds.
 
 mod claim;
 mod counted;
@@ -233,7 +233,7 @@ pub struct Flushes {
     pub are_in_question: bool,
 }
 
-/// All that an observation shows.
+/// Results of an observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// The raw observation.
@@ -411,8 +411,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Names of the devices in question: the target's, else those of the files that were seen, else the only
-    /// disk that was used.
+    /// Names of the devices in question: the target's, else those of the files that were seen, or the only disk
+    /// that was used.
     pub fn devices(&self) -> Vec<String> {
         let known: Vec<String> = self
             .observed

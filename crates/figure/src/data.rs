@@ -105,8 +105,8 @@ impl<'a> Data<'a> {
         Ok(data)
     }
 
-    /// The same cells with the values of another quantity, without cells that have none. The factors and their indices stay the
-    /// same.
+    /// The data with the values of another quantity, without cells that have none. Factors and their indices
+    /// stay the same.
     pub(super) fn of_quantity(&self, runs: &[FigureRun<'_>], quantity: Response) -> Self {
         let all: Vec<Values> = runs.iter().map(|run| Values::of(run, quantity)).collect();
         let with = |row: &CellValues<'a>| {
@@ -246,11 +246,11 @@ impl Parts {
         Self::share_out(data, options, true)
     }
 
-    /// The same without a factor along x.
+    /// Shares out the data without a factor along x.
     ///
     /// # Errors
     ///
-    /// Those of [`Parts::of`].
+    /// As for [`Parts::of`].
     pub(super) fn without_x(data: &Data<'_>, options: &Options) -> Result<Self> {
         Self::share_out(data, options, false)
     }
@@ -349,7 +349,7 @@ fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<us
     )
 }
 
-/// What served the bytes of a cell, in the words of run files.
+/// Origin of the bytes of a cell, in the words of run files.
 pub(super) fn verdict(cell: &CellAnalysis) -> String {
     match &cell.served {
         Some(served) => match served.unanimous() {

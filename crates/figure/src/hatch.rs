@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 
-/// Which way the lines of a filled rectangle run.
+/// Direction of the lines in a filled rectangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hatch {
     /// No lines.

@@ -1,7 +1,7 @@
 //! Colours, dashes, markers and hatching. Every series is distinguished twice: by colour, and by marker and dash; bars by hatching.
 //!
-//! The hues are those of Okabe and Ito, Color Universal Design (2008), distinguishable with any colour vision; each is dark enough
-//! for a label in it: a contrast of 4.5 to 1 against white paper (WCAG 2.2, 1.4.3).
+//! The hues come from Okabe and Ito, Color Universal Design (2008), and are distinguishable with any colour
+//! vision. Each is dark enough for a label in it: a contrast of 4.5 to 1 against white paper (WCAG 2.2, 1.4.3).
 
 use super::hatch::Hatch;
 
@@ -21,7 +21,7 @@ pub(super) const MUTED: &str = "#5f5f5f";
 pub(super) const GRID: &str = "#e4e4e4";
 /// The paper.
 pub(super) const PAPER: &str = "#ffffff";
-/// The same four on dark paper.
+/// Ink, muted ink, grid and paper on dark paper.
 pub(super) const INK_DARK: &str = "#e6e6e6";
 pub(super) const MUTED_DARK: &str = "#a8a8a8";
 pub(super) const GRID_DARK: &str = "#34373c";
@@ -65,7 +65,8 @@ pub(super) fn dash(place: usize) -> &'static str {
     DASHES[place % DASHES.len()]
 }
 
-/// Hatching of the bars of a series. Consecutive series differ, and so do those of the same or of a similar colour.
+/// Hatching of the bars of a series. Consecutive series differ, and so do series of the same or of a similar
+/// colour.
 pub(super) fn hatch(place: usize) -> Hatch {
     HATCHES[place % HATCHES.len()]
 }

@@ -1,4 +1,5 @@
-//! Writes a scene as PDF: one page of its physical size, lines as lines, text as text. Section numbers are those of ISO 32000-1.
+//! Writes a scene as PDF: one page of its physical size, lines as lines, text as text. Section numbers refer to
+//! ISO 32000-1.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

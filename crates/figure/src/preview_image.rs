@@ -13,7 +13,7 @@ const SIZE: (f64, f64) = (1200.0, 630.0);
 const DPI: f64 = 72.0;
 /// Margin at all edges, pixels.
 const MARGIN: f64 = 48.0;
-/// Where the rows begin and end, pixels from the top.
+/// First and last row, pixels from the top.
 const ROWS: (f64, f64) = (168.0, 540.0);
 /// Width of the names of the rows, pixels.
 const NAMES: f64 = 216.0;
@@ -37,7 +37,7 @@ const BAR: f64 = 10.0;
 const SHRUNK_MIN: f64 = 0.6;
 /// Size of the sentence on trust, pixels.
 const TRUST: f64 = 16.0;
-/// Where its first line stands, pixels from the top.
+/// First line of the sentence on trust, pixels from the top.
 const TRUST_AT: f64 = 564.0;
 /// Distance of the lines that hatch a bar, pixels.
 const HATCH: f64 = 7.0;
@@ -47,7 +47,7 @@ const HATCH: f64 = 7.0;
 pub struct PreviewText<'a> {
     /// The largest words: the drive that was measured.
     pub title: &'a str,
-    /// Where and how, below the title.
+    /// Target and settings, below the title.
     pub subject: &'a str,
     /// How reliable the numbers are, below them.
     pub trust: &'a str,
@@ -60,9 +60,9 @@ pub struct PreviewText<'a> {
 pub struct PreviewNumber {
     /// Name of its row; numbers of the same name and note stand side by side.
     pub row: String,
-    /// What stands beside that name, smaller.
+    /// Smaller text next to the name of the row.
     pub row_aside: String,
-    /// What stands below that name.
+    /// Text below the name of the row.
     pub row_note: String,
     /// Name of its column.
     pub column: String,
@@ -70,7 +70,7 @@ pub struct PreviewNumber {
     pub value: String,
     /// Its unit.
     pub unit: String,
-    /// What stands below the value.
+    /// Text below the value.
     pub note: String,
     /// Length of its bar, as a share of the longest.
     pub share: f64,
@@ -78,7 +78,7 @@ pub struct PreviewNumber {
     pub interval: Option<(f64, f64)>,
     /// Whether its evidence weakens it: its bar is hatched.
     pub is_doubtful: bool,
-    /// Place of its target among those of a page, which is that of its colour in all figures.
+    /// Index of its target among those of a page, which decides its colour in all figures.
     pub target: usize,
 }
 
@@ -185,7 +185,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     }
 }
 
-/// The name of a row, what stands beside it, and what stands below both.
+/// The name of a row, with the texts next to it and below it.
 fn name_of(first: &PreviewNumber, middle: f64, scale: f64) -> Vec<Item> {
     let room = NAMES - BEFORE_VALUES;
     let (aside_size, aside) = (18.0 * scale, &first.row_aside);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_larger_where_their_values_have_room() {
+    fn few_rows_are_larger_if_values_have_room() {
         let size = |value: &str, columns: &[&str]| {
             let numbers = columns.iter().map(|column| PreviewNumber {
                 value: value.to_owned(),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_of_several_disks_is_smaller_and_not_cut() {
+    fn title_of_several_disks_is_smaller_not_cut() {
         let title = "Samsung SSD 990 PRO 2TB, WDC WD40EFRX-68N32N0 and /mnt/backup/of/the/lab";
         let words = PreviewText {
             title,
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_rows_and_a_long_sentence_on_trust_can_be_told_apart_and_read() {
+    fn row_names_and_trust_stay_distinct_and_readable() {
         let disks = ["A", "B"].map(|end| format!("/mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
         let numbers = disks.clone().map(|row_note| PreviewNumber {
             row_aside: "Q32 T16".to_owned(),
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubtful_number_is_hatched_and_the_picture_says_so() {
+    fn doubtful_number_is_hatched_with_a_legend() {
         for is_doubtful in [false, true] {
             let scene = of(&[number("SEQ 1MiB", "read", is_doubtful)]);
             let is_hatch = |item: &Item| matches!(item, Item::Hatch { .. });

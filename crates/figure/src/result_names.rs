@@ -5,7 +5,7 @@ use iolab_analysis::doubt::RatioBound;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
 
-/// Where the bytes of a cell came from: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
+/// Origin of the bytes of a cell: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
 pub fn served(served: &CellServed) -> String {
     match (served.unanimous(), served.device_fraction) {
         (Some(only @ ServedBy::Mixed), Some(share)) => {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_and_clients_are_named_as_far_as_they_differ() {
+    fn sources_and_clients_show_only_their_differences() {
         let of = |trials: &[(ServedBy, usize)]| {
             served(&CellServed {
                 trials: trials.to_vec(),

@@ -1,6 +1,6 @@
 //! Paths as names: what tells them apart stands at their ends.
 
-/// Leaves the folder that all of these paths begin with out of each. Nothing is left out where some name is no path.
+/// Removes the folder that all these paths begin with. Leaves the names unchanged if any is not a path.
 pub(super) fn leave_out_common(names: &mut [String]) {
     let Some(folder) = common(names).map(str::to_owned) else {
         return;
@@ -44,7 +44,7 @@ mod tests {
     fn what_all_paths_begin_with_is_left_out() {
         assert_eq!(shown(["/mnt/a", "/mnt/disks/b"]), ["a", "disks/b"]);
         assert_eq!(shown(["/dev/sda", "/dev/sdb"]), ["sda", "sdb"]);
-        // Half of a name is no folder, and the root is none of note.
+        // Half of a name is not a folder, and the root does not count.
         assert_eq!(shown(["/mnt/one", "/mnt/only"]), ["one", "only"]);
         assert_eq!(shown(["/mnt", "/data"]), ["/mnt", "/data"]);
         assert_eq!(shown(["/mnt/a", "WD-Red"]), ["/mnt/a", "WD-Red"]);

@@ -14,8 +14,9 @@ const EDGE: f64 = 6.0;
 /// Most curves of a target drawn separately.
 const CURVES_MAX: usize = 6;
 
-/// The picture as SVG. `id` begins its ids, which must differ between the figures of one page. Where `targets`, all that the page shows,
-/// are several, each has the same colour, dash and marker in all pictures: those of its place among them.
+/// The picture as SVG. `id` begins its ids, which must differ between the figures of one page. If `targets`, all
+/// that the page shows, are several, each keeps its colour, dash and marker in all pictures, by its place among
+/// them.
 pub fn svg(
     outline: &Sparkline,
     targets: &[&str],
@@ -50,7 +51,7 @@ pub fn colour_property(place: usize) -> String {
     format!("--fig-c{}", palette::colour(place))
 }
 
-/// The curves that are drawn, each with the place of its look: that of its target where there are several.
+/// The curves that are drawn, each with the index of its look: the target's index if there are several.
 fn drawn<'a>(outline: &'a Sparkline, targets: &[&str]) -> Vec<(usize, &'a SparklineCurve)> {
     if targets.len() < 2 {
         let curves = outline.curves.iter().enumerate();
@@ -75,7 +76,7 @@ fn scene(outline: &Sparkline, targets: &[&str]) -> Scene {
         Paint::Grid,
     )];
     for (look, curve) in drawn(outline, targets) {
-        // Curves of one target are told apart by their labels elsewhere.
+        // Labels elsewhere distinguish the curves of one target.
         let (marker, dash) = match targets.len() {
             0 | 1 => (Marker::Circle, ""),
             _ => (palette::marker(look), palette::dash(look)),
@@ -177,7 +178,7 @@ mod tests {
     use iolab_analysis::analysis::Response;
 
     #[test]
-    fn points_lie_between_the_edges_and_are_hollow_without_the_device() {
+    fn points_stay_inside_and_are_hollow_off_device() {
         let point = |value, device| SparklinePoint {
             value,
             interval: Some((value / 2.0, value * 1e9)),

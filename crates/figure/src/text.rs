@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_broken_and_keeps_every_letter() {
+    fn long_name_is_broken_and_keeps_every_letter() {
         for name in [
             "/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0AAAAAA:/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0BBBBBB",
             &"x".repeat(200),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortened_name_keeps_its_beginning_and_its_end() {
+    fn shortened_name_keeps_its_beginning_and_end() {
         assert_eq!(fitted_name("loop0", 7.0, 100.0), "loop0");
         let [a, b] = ["A", "B"].map(|end| format!("/mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
         let [a, b] = [&a, &b].map(|name| fitted_name(name, 7.0, 60.0));

@@ -132,7 +132,7 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
     disturbed.into_iter().chain(clauses).collect()
 }
 
-/// Whether its clause gives values that are those of one comparison.
+/// Whether its clause gives values of one comparison.
 pub(crate) fn has_values(reason: &Reason) -> bool {
     match reason {
         Reason::NotSynced { .. }
@@ -153,7 +153,8 @@ pub(crate) fn has_values(reason: &Reason) -> bool {
     }
 }
 
-/// Writes that are not durable when a request completes, those of a group with its name: `nothing makes the writes of log durable (log.sync=none)`.
+/// Writes that are not durable when a request completes, with the name of their group: `nothing makes the writes
+/// of log durable (log.sync=none)`.
 fn not_synced(sync: SyncPolicy, group: Option<&str>) -> String {
     let (of, setting) = match group {
         None => (String::new(), "sync".to_owned()),
@@ -271,7 +272,7 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     Some(first.chain(letters).collect())
 }
 
-/// What to do about a disturber.
+/// Advice on a disturber.
 fn without(disturber: Disturber) -> &'static str {
     match disturber {
         Disturber::Steal => "repeat the run while the host is less busy, or on a dedicated host",

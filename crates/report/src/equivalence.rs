@@ -13,7 +13,7 @@ pub(crate) fn margin_name(margin: f64) -> String {
 }
 
 /// The table for a terminal of `width` columns: the ratio of the times, the p-values of the t tests on the first
-/// trials, and those of the tests of equivalence.
+/// trials, and the p-values of the tests of equivalence.
 pub fn text(pair: &ProgramPair, width: u16) -> String {
     wrapped(&caption(pair), width) + &layout::text(columns(pair), width)
 }

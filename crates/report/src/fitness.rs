@@ -219,8 +219,8 @@ impl Fitness {
         all
     }
 
-    /// Remarks on the load that was run, on why the answer is no or unknown, and on what it does not cover.
-    /// Those that decide the answer come first.
+    /// Remarks on the load that was run, on why the answer is no or unknown, and on its limits. Those that
+    /// decide the answer come first.
     pub(crate) fn remarks(&self) -> Vec<Remark> {
         let ran = self.ran().into_iter();
         let ran = ran.map(|text| Remark {
@@ -304,7 +304,7 @@ impl Fitness {
         ]
     }
 
-    /// Reasons why the answer is no or unknown, and what would change it.
+    /// Reasons for a no or an unknown answer, and changes that would help.
     fn reasons(&self) -> Vec<Remark> {
         let mut reasons = Vec::new();
         let whole = self.answer();

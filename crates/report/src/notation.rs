@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_has_no_groups_and_no_space_that_cannot_be_copied() {
+    fn terminal_text_has_no_groups_or_special_spaces() {
         assert_eq!(
             in_text("27298 IOPS at 4KiB (bs=4KiB), 12 us"),
             "27298 IOPS at 4 KiB (bs=4KiB), 12 µs"

@@ -26,15 +26,15 @@ const NAMED_MAX: usize = 3;
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
     pub(crate) digest: Digest<'a>,
-    /// The sparklines of each experiment, those of several targets on the same axes, with the number of the run whose section shows
-    /// them and a name.
+    /// The sparklines of each experiment, with several targets on common axes. With each the number of the run
+    /// whose section shows it, and a name.
     pub(crate) overlaid_outlines: Vec<(usize, String, Sparkline)>,
-    /// The targets of all that is drawn; the place of one among them is that of its colour.
+    /// The targets of all pictures; the index of a target decides its colour.
     pub(crate) targets: Vec<String>,
 }
 
 impl<'a> Overview<'a> {
-    /// Of runs in the order of time.
+    /// Overview of runs, in the order of time.
     pub fn new(inputs: impl IntoIterator<Item = &'a Input>) -> Self {
         let inputs: Vec<&Input> = inputs.into_iter().collect();
         let told = inputs.iter().map(|input| Told {
@@ -71,7 +71,7 @@ impl<'a> Overview<'a> {
         lines.map(|line| line.into_owned()).collect()
     }
 
-    /// What was measured, and on what.
+    /// Sentence on the measurement: experiments, cells, trials, time and targets.
     pub(crate) fn subject(&self) -> String {
         let records = || self.inputs.iter().map(|input| input.run.record());
         let measured = || {
@@ -140,7 +140,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The same as SVG for a page, with ids that begin with `id`.
+    /// The picture as SVG for a page, with ids that begin with `id`.
     pub(crate) fn picture_svg(&self, id: &str) -> Option<String> {
         let (numbers, words) = self.picture_parts()?;
         Some(preview_image::svg(&numbers, &words.borrowed(), id))
@@ -241,7 +241,7 @@ fn is_curve(outline: &Sparkline) -> bool {
     outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
 }
 
-/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
+/// Description of a target: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
 fn description(target: &MeasuredTarget) -> String {
     if target.kind == TargetKind::Model {
         return "simulated; no device was measured".to_owned();

@@ -1,10 +1,10 @@
-//! What the user has to do.
+//! Steps that the user has to take.
 
 use iolab_workload::escape_control::escape_control;
 
 use crate::layout::paragraph;
 
-/// What the user has to do.
+/// A step that the user has to take.
 #[derive(Debug, Clone)]
 pub(crate) struct ToDo {
     /// In words.

@@ -21,7 +21,7 @@ pub(crate) struct TrustData {
     /// `most_intervals_above_medians`, `some_not_as_asked`, `some_disturbed`, `reads_after_writes`, `undecided`,
     /// `level_changed`, `two_groups`, `dependent`, `not_settled`, `unfinished`, `no_definition`, `imprecise` or `no_intervals`; `null` where it is good.
     reason: Option<&'static str>,
-    /// What iolab prints.
+    /// Sentence that iolab prints.
     sentence: String,
     /// Claims that it rests on: those that an overview begins with.
     claims: usize,
@@ -31,9 +31,9 @@ pub(crate) struct TrustData {
     cells: usize,
     /// Measured cells of the runs.
     measured_cells: usize,
-    /// Of the cells that it rests on, those that others disturbed.
+    /// Number of these cells that others disturbed.
     disturbed_cells: usize,
-    /// Of the cells that it rests on, those with a trial that has no valid number.
+    /// Number of these cells with a trial that has no valid number.
     invalid_cells: usize,
 }
 
@@ -178,7 +178,7 @@ fn by_others(disturbers: &[Disturber]) -> String {
     }
 }
 
-/// What the reason is about: `the cell`, `one cell`, `both cells`, `all 12 cells`, `7 of 12 cells`.
+/// Cells that the reason applies to: `the cell`, `one cell`, `both cells`, `all 12 cells`, `7 of 12 cells`.
 fn part(trust: &Trust, noun: &str) -> String {
     match (trust.concerned, trust.cells) {
         (_, 1) => format!("the {noun}"),

@@ -34,13 +34,13 @@ pub struct Load {
     /// Index of the run.
     #[serde(skip)]
     pub run: usize,
-    /// What was reached at the requested rates.
+    /// Result for the requested rates.
     pub rates: Rates,
     /// Reasons in the trials of the named rates for which their storage may be another than shown; with any, nothing is claimed.
     pub doubts: Vec<SideDoubt>,
 }
 
-/// Which of the requested rates of a run were reached.
+/// Rates that a run reached, of those that were requested.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rates {
@@ -88,11 +88,11 @@ pub struct Programs {
     pub run: usize,
     /// The results of both programs.
     pub pair: ProgramPair,
-    /// What this claim says of them.
+    /// Aspect that this claim covers.
     pub aspect: Aspect,
 }
 
-/// What a claim about two programs says.
+/// Aspect of two programs that a claim covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Aspect {
@@ -110,7 +110,7 @@ pub struct Preparation {
     /// Index of the run.
     #[serde(skip)]
     pub run: usize,
-    /// Of the settings with a cost the one with the highest.
+    /// The setting with the highest cost.
     pub most: PreparationPoint,
     /// Number of settings with a cost.
     pub slower: usize,

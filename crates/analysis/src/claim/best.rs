@@ -31,11 +31,11 @@ const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 pub enum Standing {
     /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, though it may be shown to be worse.
     Near,
-    /// It may be the best: not shown to be worse than the size with the best median.
+    /// Possibly the best: not shown to be worse than the size with the best median.
     Open,
     /// Shown to be worse than that size.
     Worse,
-    /// It looks worse, but its evidence holds something that could reverse the result.
+    /// Apparently worse, but its evidence holds doubts that could reverse the result.
     Doubtful,
     /// Too few trials.
     Unknown,
@@ -50,13 +50,15 @@ pub struct Candidate {
     pub bs: u64,
     /// Its median response.
     pub median: f64,
-    /// The medians of two groups, where its trials form these: its median may be that of no trial.
+    /// The medians of two groups of trials, if there are any: the median may lie between them, where no trial
+    /// is.
     pub groups: Option<(f64, f64)>,
     /// How it compares.
     pub standing: Standing,
-    /// Ratio of its response to that of the size with the best median; `None` for that size itself, and without an interval.
+    /// Ratio of its response to the best median of all sizes; `None` for that size itself, and without an
+    /// interval.
     pub of_best: Option<Estimate>,
-    /// What could reverse the result, where it is [`Standing::Doubtful`].
+    /// Doubts that could reverse the result, for [`Standing::Doubtful`].
     pub doubts: Vec<SideDoubt>,
     /// Whether it is [`Standing::Open`] though it is worse in each block that both share: these are fewer than [`Best::blocks_needed`].
     pub is_worse_in_each_block: bool,
@@ -99,7 +101,7 @@ impl Best {
 /// A size over another.
 struct Judged {
     estimate: Estimate,
-    /// What in the evidence could reverse a difference.
+    /// Doubts that could reverse a difference.
     doubts: Vec<SideDoubt>,
     /// Whether it is shown to be within the margin of the other, or better.
     is_near: bool,
@@ -123,7 +125,8 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
     found.into_iter().flatten().collect()
 }
 
-/// All pairs of so many cells: the cell with the best median is chosen by the trials that judge it, and several may be equally good.
+/// Number of pairs of `cells` cells. All pairs count, because the trials that judge the best median also choose
+/// it, and several cells may be equally good.
 fn pairs(cells: usize) -> usize {
     cells * cells.saturating_sub(1) / 2
 }
@@ -172,7 +175,7 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     })
 }
 
-/// The fewest shared blocks with an exact interval that holds for so many pairs at once.
+/// The fewest shared blocks with simultaneous exact intervals for `family` pairs.
 fn blocks_needed(family: usize) -> usize {
     trials_to_compare(family) as usize
 }
@@ -212,7 +215,7 @@ fn candidates(
         let judged = of_best[i].as_ref();
         judged.is_some_and(|one| is_lower(&one.estimate) && one.doubts.is_empty())
     };
-    // What is no worse than the cell with the best median may be the best itself.
+    // Any cell that is not worse than the one with the best median may be the best.
     let open: Vec<usize> = (0..cells.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);

@@ -1,4 +1,5 @@
-//! What interventions show: whether a difference between two cells is there again, and what of it goes with each suspect.
+//! Results of interventions: whether a difference between two cells is reproduced, and which share of it
+//! disappears with each suspect.
 //!
 //! All is on the logarithm of the ratio of both sides, within the blocks that variants share. METHODS.md has the rules and how often
 //! they fail on modelled disks whose causes were planted.
@@ -40,7 +41,7 @@ const VOLUME_KEPT: f64 = 0.95;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Again {
-    /// It is.
+    /// The difference is reproduced.
     Reproduced,
     /// There is none, or less than half of it, or the opposite.
     NotReproduced,
@@ -63,7 +64,7 @@ pub struct Reproduction {
     /// The run.
     #[serde(skip)]
     pub run: usize,
-    /// What was seen in another run, in words.
+    /// The difference that another run showed, in words.
     pub phenomenon: String,
     /// How many times as great the other side was there.
     pub seen: f64,
@@ -84,12 +85,13 @@ pub struct Reproduction {
     /// Whether it is there again.
     #[serde(rename = "state")]
     pub again: Again,
-    /// What is left of it without all suspects that were tried, or without one; `None` where it is not there, or no suspect was tried.
+    /// Share that remains without all tried suspects, or without one. `None` if the phenomenon is not
+    /// reproduced, or no suspect was tried.
     pub unexplained: Option<Share>,
     /// The suspect without which alone that is left, where more is left without all: what the others change is another difference.
     pub unexplained_without: Option<String>,
-    /// What in the evidence of the unchanged cells could make the difference by itself: disturbances could make what is not explained; with
-    /// bytes of different origins it cannot be told.
+    /// Doubts about the unchanged cells that could make the difference by themselves. Disturbances could make
+    /// the unexplained share; with bytes of different origins nothing can be concluded.
     pub doubts: Vec<SideDoubt>,
     /// Whether one suspect explains nearly all of it by itself, whatever is left without all of them: what others change may be
     /// another difference.
@@ -112,7 +114,7 @@ impl Reproduction {
     }
 }
 
-/// What interventions showed of a suspect.
+/// Verdict on a suspect, from interventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseVerdict {
@@ -126,7 +128,7 @@ pub enum CauseVerdict {
     Cleared,
     /// Too few blocks, or too much noise.
     CannotTell,
-    /// It was not taken away.
+    /// The suspect was not removed.
     NotTried,
 }
 
@@ -134,7 +136,7 @@ pub enum CauseVerdict {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyUntried {
-    /// It was not taken away in this run, for the reason that its plan has.
+    /// The plan of the run did not remove the suspect, for this reason.
     Planned(Obstacle),
     /// No trial without it succeeded.
     NoTrial,
@@ -143,45 +145,46 @@ pub enum WhyUntried {
         /// The idle time before each trial, ns.
         idle_ns: u64,
     },
-    /// It was to go by more requests in flight, and how many there were is not known.
+    /// More requests in flight were to remove the suspect, and their number is unknown.
     InFlightUnknown,
-    /// It was to go by more requests in flight, and fewer than half of them were.
+    /// More requests in flight were to remove the suspect, and fewer than half of them were reached.
     FewInFlight {
         /// The mean of what was in flight.
         in_flight: f64,
-        /// What was asked for.
+        /// Requested number in flight.
         asked: u64,
     },
-    /// It was to go without page faults, and how many there were is not known.
+    /// The suspect was to be removed with all page faults, and their number is unknown.
     FaultsUnknown,
-    /// It was to go without page faults, and more than a tenth of them was left.
+    /// The suspect was to be removed with all page faults, and more than a tenth of them remained.
     FaultsLeft {
         /// Page faults of a trial of either side, summed, with the suspect.
         before: f64,
         /// Page faults without the suspect, likewise.
         left: f64,
     },
-    /// It was to go with fewer I/Os of the device, and how many a request takes is not known.
+    /// Fewer I/Os of the device were to remove the suspect, and the number per request is unknown.
     DeviceIosUnknown,
-    /// It was to go with fewer I/Os of the device, and hardly fewer were.
+    /// Fewer I/Os of the device were to remove the suspect, and hardly fewer were made.
     DeviceIosLeft {
         /// I/Os of the device that a request takes with the suspect: the mean of both sides.
         before: f64,
         /// I/Os of the device that a request takes without the suspect, likewise.
         left: f64,
     },
-    /// It was to go with less waiting for a CPU that others use, and how long threads waited is not known.
+    /// Less waiting for a CPU that others use was to remove the suspect, and the time that threads waited is
+    /// unknown.
     CpuWaitUnknown,
-    /// It was to go with less waiting for a CPU that others use, and more than half of it was left.
+    /// Less waiting for a CPU that others use was to remove the suspect, and more than half of it remained.
     CpuWaitLeft {
         /// Share of their time in which threads waited for others, with the suspect: the mean of both sides.
         before: f64,
         /// Share of their time in which threads waited for others without the suspect, likewise.
         left: f64,
     },
-    /// It was to go with bytes that come from storage, and they did not.
+    /// Bytes from storage were to remove the suspect, and they came from elsewhere.
     NotFromStorage,
-    /// It was to go in a longer and a shorter load of as many bytes, and these moved others.
+    /// A longer and a shorter load of the same sizes were to remove the suspect, and they moved other amounts.
     OtherVolume {
         /// Bytes of a trial of the load, with the suspect.
         before: f64,
@@ -190,13 +193,13 @@ pub enum WhyUntried {
     },
 }
 
-/// What is known of a suspect.
+/// Result for a suspect.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Suspected {
     /// Its name.
     #[serde(rename = "name")]
     pub suspect: String,
-    /// What part of the phenomenon goes with it; of joint causes with all of them.
+    /// Share of the phenomenon that disappears with the suspect; for joint causes, with all of them.
     pub share: Option<Share>,
     /// Whether joint causes were taken away with all other suspects only, and never by themselves.
     pub with_others: bool,
@@ -211,7 +214,7 @@ pub struct Suspected {
     pub is_reversed: bool,
     /// Why it was not tried.
     pub untried: Option<WhyUntried>,
-    /// What in the evidence of its cells, with it and without it, could make the same change: then it cannot be told.
+    /// Doubts about its cells, with and without it, that could make the same change: the verdict is then open.
     pub doubts: Vec<SideDoubt>,
 }
 
@@ -267,7 +270,7 @@ pub fn is_answered(claims: &[Claim]) -> bool {
 /// phenomenon.
 type Deviations = BTreeMap<u32, f64>;
 
-/// What a run shows that was made to explain a phenomenon; nothing of other runs.
+/// The result of a run that was made to explain a phenomenon; uses no other run.
 pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, Vec<Suspects>)> {
     let (inquiry, deviations) = measured(analysis)?;
     let unchecked = inquiry.tried.iter().filter_map(|suspect| {
@@ -348,7 +351,8 @@ fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Optio
     })
 }
 
-/// That the bytes of a side did not come from storage, or that this is not known.
+/// Reason why a side does not count as served by storage: its bytes came from elsewhere, or their origin is
+/// unknown.
 fn not_from_storage(cell: &CellAnalysis) -> Option<WhyUntried> {
     let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
     let is_storage = matches!(
@@ -358,8 +362,8 @@ fn not_from_storage(cell: &CellAnalysis) -> Option<WhyUntried> {
     (!is_storage).then_some(WhyUntried::NotFromStorage)
 }
 
-/// What the longer load moves where that is less than with the suspect, or the shorter one where that is more: one would end before the place
-/// where throughput falls, the other beyond it.
+/// Reason why two loads do not count without a suspect. The longer one moves less than with the suspect and may
+/// end before the fall, or the shorter one moves more and may reach beyond it.
 fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
     let moved = |cell: &CellAnalysis| {
         // MB/s times ns.
@@ -448,8 +452,9 @@ fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
     Some((inquiry, deviations.collect()))
 }
 
-/// The logarithm of the 99th percentile of latency over the median in each block. The median is that of the unchanged cell, or that of the cell itself
-/// where it is lower: a tail is not gone where all requests are slower, and not where all are faster.
+/// The logarithm of the ratio of the 99th percentile to the median of latency in each block. Uses the median of
+/// the unchanged cell, or of the cell itself if that is lower. A tail has not disappeared because all requests
+/// became slower, nor because all became faster.
 fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
     let ratios = |cell: &CellAnalysis| log_means((&cell.tail_ratios, &cell.tail_blocks));
     let medians = |cell: &CellAnalysis| -> Deviations {
@@ -469,19 +474,20 @@ fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
         .collect()
 }
 
-/// What is left of a phenomenon without some suspects, by the estimator of the verdicts: what goes and what is left make the whole.
+/// The part of a phenomenon that remains without some suspects. Uses the estimator of the verdicts, so that
+/// removed and remaining parts add up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remainder {
     /// The suspects that are taken away.
     pub without: Vec<String>,
-    /// What is left, of the phenomenon as it is.
+    /// Remaining share of the phenomenon.
     pub left: Share,
     /// Whether the verdicts say that it has turned round.
     pub is_reversed: bool,
 }
 
 impl Remainder {
-    /// What is taken away, in the words of findings; empty where that is nothing, or several suspects.
+    /// The removed suspect in the words of findings; empty for none, and for several.
     pub fn what(&self) -> &str {
         match self.without.as_slice() {
             [one] => Suspect::find(one).map_or(one.as_str(), |suspect| suspect.what),
@@ -490,7 +496,8 @@ impl Remainder {
     }
 }
 
-/// What is left as it is, without each suspect, and without all; none where the phenomenon is not there, or no suspect was tried.
+/// The remaining part with all suspects, without each, and without all. Empty if the phenomenon is not
+/// reproduced, or no suspect was tried.
 pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     let Some((inquiry, deviations)) = measured(analysis) else {
         return Vec::new();
@@ -545,7 +552,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cleared_suspects_answer_nothing_while_another_one_is_open() {
+    fn cleared_suspects_answer_nothing_while_one_is_open() {
         let answered = |again: Again, verdicts: &[CauseVerdict]| {
             let reproduced = Claim::Reproduced(Reproduction {
                 run: 0,

@@ -15,7 +15,7 @@ use crate::doubt::SideDoubts;
 pub struct Access {
     /// The target.
     pub target: String,
-    /// Which storage that is, as in [`Analysis::storage`]: a path of the same name may be another disk.
+    /// Identity of the storage, as in [`Analysis::storage`]: a path of the same name may be another disk.
     pub storage: String,
     /// Share of reads, %.
     pub read_percent: u8,

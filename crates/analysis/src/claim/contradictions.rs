@@ -11,7 +11,7 @@ use super::{Claim, MARGIN};
 use crate::analysis::Analysis;
 use crate::doubt::{Reason, SideDoubt};
 
-/// Where a comparison of two cells is found: the index of its claim, and its index in that claim.
+/// Location of a comparison of two cells: the index of its claim, and its index in that claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Source {
     claim: usize,
@@ -19,7 +19,7 @@ struct Source {
     part: (usize, usize),
 }
 
-/// What one claim says of two settings: the ratio of the second to the first, ordered by their text.
+/// Statement of one claim about two settings: the ratio of the second to the first, ordered by their text.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     source: Source,
@@ -75,8 +75,8 @@ impl Said {
     }
 }
 
-/// What claims say of each pair of settings. Only runs with different indices can contradict: one run compares two cells at most
-/// once.
+/// Statements of the claims about each pair of settings. Only runs with different indices can contradict, since
+/// one run compares two cells at most once.
 fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
     let mut all: HashMap<Key, Vec<Said>> = HashMap::new();
     if runs.len() < 2 {

@@ -1,5 +1,5 @@
-//! What a run shows within a single cell: falls of throughput, which a shorter and a longer load of that cell show again, and what has no two
-//! sides that can be measured.
+//! Effects within a single cell: falls of throughput, which a shorter and a longer load of the cell reproduce,
+//! and effects without two sides that can be measured.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::timeline::Access;
 
 /// The shorter load ends after this part of the bytes before the fall.
 const SHORTER: f64 = 0.5;
-/// The longer load takes so many times the time before the fall.
+/// Length of the longer load, as a multiple of the time before the fall.
 const LONGER: f64 = 2.0;
 /// The bytes of both loads are a multiple of this: the largest requests of a suspect.
 const UNIT: u64 = 256 << 10;
@@ -33,7 +33,7 @@ pub enum Unpaired {
 pub enum WhyUnpaired {
     /// Throughput rises.
     Rises,
-    /// The cell reads and writes: its bytes before the change are those of one of both.
+    /// The cell reads and writes, so that its bytes before the change mix both.
     ReadsAndWrites,
     /// Its requests are made at a rate.
     HasRate,
@@ -121,7 +121,7 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &Change) -> Option<WhyU
     }
 }
 
-/// What a run shows within its cells and no difference shows, in the order of its claims.
+/// Effects within the cells of a run that no difference shows, in the order of its claims.
 pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
     let all = super::claims(&[run]);
     let changed = changes(&all).into_iter().filter_map(|change| {

@@ -1,4 +1,4 @@
-//! What trials leave in a target for those that follow: credits and caches that are used up.
+//! Effects of trials on later ones: credits and caches that they use up.
 
 use iolab_plan::suspect::Leftover;
 use iolab_stats::median;
@@ -17,7 +17,7 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
         .any(|shift| own.contains(&shift.cell))
 }
 
-/// What trials of both sides leave for those that follow.
+/// Effect that trials of both sides have on later ones.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     // Whether idle time restores the level shows when the fall is there again.
     if let Some(fall) = phenomenon.fall() {
@@ -39,7 +39,7 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     if over_run.clone().any(|shift| shift.factor > 1.0) {
         return Leftover::Lasting;
     }
-    // The factor is that of all cells, of which some never reach the limit.
+    // The factor covers all cells, some of which may never reach the limit.
     let over_run = over_run.map(|shift| match own.contains(&shift.cell) {
         true => shift.factor.min(shift.after_mb_s / shift.before_mb_s),
         false => shift.factor,
@@ -61,8 +61,9 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
         .map_or(Leftover::Nothing, Leftover::Drained)
 }
 
-/// To what part the response of these cells became worse over the run, one in so many, where their trials drift: the median of the first third
-/// over that of the last one; `None` where that is less than a change of level. A limit that only one side reaches is no change of all cells.
+/// The greatest factor by which the response of one of these cells became worse over the run, if its trials
+/// drift. It is the ratio of the medians of the first and the last third, and `None` if it is less than a change
+/// of level. A limit that only one side reaches does not change all cells.
 pub(super) fn fell(run: &Analysis, cells: &[i64]) -> Option<f64> {
     let of_cell = |cell: &CellAnalysis| {
         let (values, _) = cell.trials();

@@ -1,4 +1,4 @@
-//! What trials take beside their I/O, for the budget of those that explain what they show.
+//! Time of trials apart from their I/O, for the budget of trials that are to explain them.
 
 use std::time::Duration;
 
@@ -8,17 +8,18 @@ use iolab_stats::mean;
 use super::phenomenon::Phenomenon;
 use crate::analysed_run::AnalysedRun;
 
-/// What a trial takes beside its I/O.
+/// Time of a trial apart from its I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overhead {
-    /// Before and after it, without idle time and without writing out: the mean of the side where that is more.
+    /// Time before and after the trial, without idle time and without writing out: the larger mean of both
+    /// sides.
     pub around: Duration,
     /// Writing out what it left in caches: the mean of the side where that is more, or where neither leaves anything, of the cell of the run where it
     /// is most.
     pub write_out: Duration,
 }
 
-/// What trials of both sides took beside their I/O in a run.
+/// Time apart from I/O that the trials of both sides took in a run.
 pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> Overhead {
     let sides = [phenomenon.base.cell, phenomenon.other.cell];
     let all = || run.analysis().cells.iter().map(|cell| cell.cell.id);

@@ -13,13 +13,13 @@ use super::{Claim, claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{ReasonKind, SideDoubt};
 
-/// Where more requests in flight gain less than this share of their number, that is the phenomenon.
+/// Share of their number below which the gain of more requests in flight is a phenomenon.
 const GAIN: f64 = 0.5;
 
 /// Why nothing of a run can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unexplainable {
-    /// It explains another one.
+    /// The run itself explains another one.
     Explains,
     /// Its cells run programs, from which no setting takes a mechanism away.
     Programs,
@@ -27,7 +27,7 @@ pub enum Unexplainable {
     Groups,
     /// Several processes measured together.
     Ranks,
-    /// Its cells are those of several targets.
+    /// Its cells have several targets.
     Targets,
     /// Another tool measured some of its cells.
     Tools,
@@ -36,7 +36,8 @@ pub enum Unexplainable {
 /// The phenomena of a run, the greatest first.
 ///
 /// # Errors
-/// Why there can be none, whatever its cells show: they are no trials of one process of iolab on one target.
+/// Reason why nothing can be explained, whatever the cells show: they are not trials of one process of iolab on
+/// one target.
 pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     let any = |is: &dyn Fn(&CellAnalysis) -> bool| run.cells.iter().any(is);
     if run.inquiry.is_some() {

@@ -18,14 +18,14 @@ pub struct Phenomenon {
     pub other: CellId,
     /// How many times as great the other's response is.
     pub seen: f64,
-    /// How many times as great it would be without the phenomenon: the number of requests in flight over that of the base, where these gain little;
-    /// else 1.
+    /// Ratio that would be expected without the phenomenon: the ratio of the requests in flight, where these
+    /// gain little, otherwise 1.
     pub expected: f64,
     /// The logarithm of the least ratio, of either sign, that the interval allows.
     pub size: f64,
     /// Why the run does not claim it; `None` where it does.
     pub unclaimed: Option<Unclaimed>,
-    /// What the two sides are.
+    /// Kind of the two sides.
     pub kind: PhenomenonKind,
 }
 
@@ -34,11 +34,12 @@ pub struct Phenomenon {
 pub enum Unclaimed {
     /// The bytes of its sides came from different sources, and that is a suspect.
     OtherSource,
-    /// What others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
+    /// Others may have made the difference. Trying suspects decides: a share that disappears with one is not due
+    /// to others.
     Disturbed,
 }
 
-/// What the two sides of a phenomenon are, with what the settings of each follow from.
+/// Kind of the two sides of a phenomenon, with the values that determine their settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PhenomenonKind {
     /// The two cells.
@@ -61,7 +62,7 @@ impl Phenomenon {
         })
     }
 
-    /// The same without what the settings follow from.
+    /// Kind of the two sides, without these values.
     pub fn compared(&self) -> Compared {
         match self.kind {
             PhenomenonKind::Cells => Compared::Cells,
@@ -94,7 +95,8 @@ pub struct Tail {
     pub quantiles: (f64, f64),
     /// Requests per second.
     pub iops: f64,
-    /// What a trial of the run took, or one that has enough requests for them with one in flight, if that is longer.
+    /// Time of a trial of the run, or of a trial with enough requests for the quantiles at one in flight, if
+    /// that is longer.
     pub time: Duration,
 }
 
@@ -119,11 +121,11 @@ impl Tail {
 pub struct Fall {
     /// Bytes of the shorter load.
     pub first_bytes: u64,
-    /// What it takes.
+    /// Time of the shorter load.
     pub first: Duration,
     /// Bytes of the longer load.
     pub whole_bytes: u64,
-    /// What it takes, and at most.
+    /// Time of the longer load, which is also its limit.
     pub whole: Duration,
     /// Throughput after the fall over that before it.
     pub factor: f64,

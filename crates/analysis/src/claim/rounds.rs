@@ -17,24 +17,25 @@ pub struct Rounds {
     /// The run.
     #[serde(skip)]
     pub run: usize,
-    /// What was asked: what a round is, the window, its limits, the most rounds.
+    /// The requested rounds: kind, window, limits and the most rounds.
     pub asked: SteadyRounds,
     /// Rounds that were completed.
     pub rounds: usize,
     /// How many of them are judged: those since the targets were last prepared.
     pub judged: usize,
-    /// What is tracked, in the order of the cells or targets.
+    /// Tracked series, in the order of the cells or targets.
     pub tracked: Vec<TrackedState>,
-    /// What they came to.
+    /// Result of the rounds.
     pub state: RoundsState,
-    /// What ended the rounds of cells; `None` of rounds of writes, which end by their number.
+    /// Reason why the rounds of cells ended; `None` for rounds of writes, whose number is fixed.
     #[serde(skip)]
     pub ended_by: Option<EndedBy>,
     /// The place in `tracked` of what is least steady; `None` where no window is complete.
     pub worst: Option<usize>,
     /// The trials of the same writes that lie furthest from steady rounds of writes; `None` where all lie within their range.
     pub outside: Option<Outside>,
-    /// Whether the limits, and what is tracked, are those of the standard whose test the run follows. Else steady rounds are no steady state of it.
+    /// Whether the limits and the tracked series follow the standard whose test the run follows. Otherwise
+    /// steady rounds are not its steady state.
     pub is_by_standard: bool,
 }
 
@@ -49,7 +50,7 @@ pub struct Outside {
     pub rounds_iops: f64,
 }
 
-/// What rounds came to, and whether it can be relied on.
+/// Result of rounds, and whether it can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundsState {
@@ -57,24 +58,24 @@ pub enum RoundsState {
     Steady,
     /// The last window is alike, but something speaks against a steady state.
     Alike(RoundsDoubts),
-    /// It is not steady.
+    /// The last window is not steady.
     NotSteady,
     /// There are too few rounds for a window.
     TooFew,
-    /// What is tracked lacks values.
+    /// A tracked series lacks values.
     LacksValues,
     /// No window was chosen: the run did not end by its rounds.
     Unended,
 }
 
-/// What speaks against a steady state though the rounds of the last window are alike.
+/// Doubts about a steady state although the rounds of the last window are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct RoundsDoubts {
     /// The lowest share of the region that was written before the window; `None` where all of it was.
     pub written: Option<f64>,
     /// Tracked cells whose throughput changes its level within each trial, which the mean of a round hides.
     pub changing: usize,
-    /// Tracked cells that left writes in a cache of the storage: their level is that of the cache.
+    /// Tracked cells that left writes in a cache of the storage, so that they show the level of the cache.
     pub cached: usize,
     /// Tracked cells whose trials were disturbed, by something other than a suspended machine.
     pub disturbed: usize,
@@ -83,7 +84,7 @@ pub struct RoundsDoubts {
 }
 
 impl RoundsState {
-    /// Of the rounds of this run.
+    /// Result of the rounds of this run.
     pub fn of(analysis: &Analysis, steady: &SteadyAnalysis) -> Self {
         match steady.end {
             RoundsEnd::Steady => match RoundsDoubts::of(analysis, steady) {
@@ -121,7 +122,7 @@ impl RoundsDoubts {
     }
 }
 
-/// What is tracked over the rounds.
+/// State of a series that is tracked over the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TrackedState {
     /// The cell whose response it is; `None` of writes before the first trial.

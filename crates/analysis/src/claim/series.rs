@@ -1,4 +1,4 @@
-//! What the order and the distribution of a cell's trials show: drift, dependence, two groups, a steady state.
+//! Claims from the order and the distribution of a cell's trials: drift, dependence, two groups, a steady state.
 
 use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ const DEPENDENCE_ALPHA: f64 = 0.01;
 /// Cells whose trials form two groups that are further apart than [`MARGIN`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Groups {
-    /// These cells.
+    /// The cells whose trials form two groups.
     pub cells: Vec<CellId>,
     /// The one whose groups are furthest apart.
     pub most: CellId,

@@ -1,4 +1,4 @@
-//! What a run counted of the mechanisms that may cause one of its differences.
+//! Counts of a run that point to mechanisms behind one of its differences.
 
 use iolab_plan::suspect::{Compared, Sign, Signs};
 use iolab_workload::stages::PerStage;
@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, CellAnalysis};
 
 /// Page faults of a request on the worse side beyond which there are more: one in ten requests has one.
 const FAULTS: f64 = 0.1;
-/// I/Os of the device beyond those of the better side: every tenth request is split.
+/// Least excess of device I/Os per request over the better side: every tenth request is split.
 const DEVICE_IOS: f64 = 0.1;
 /// A share of the time of threads: that in which they wait for others on any machine.
 const CPU_WAIT: f64 = 0.05;
@@ -57,7 +57,7 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     }
 }
 
-/// What the better and the worse side counted says, if so much more is more.
+/// Sign from the counts of the better and the worse side; `least` is the excess that counts.
 fn sign(counted: Option<(f64, f64)>, least: Option<f64>) -> Sign {
     match counted.zip(least) {
         None => Sign::Unknown,

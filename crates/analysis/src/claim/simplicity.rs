@@ -1,4 +1,4 @@
-//! Which of several equally good settings is the simplest.
+//! Choice of the simplest among equally good settings.
 
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::Pattern;
@@ -8,8 +8,8 @@ use crate::analysis::CellAnalysis;
 /// Settings that are compared by their values.
 const COMPARED: [&str; 5] = ["pattern", "bs", "threads", "depth", "skip"];
 
-/// What a setting asks of the program that uses it, less before more: sequential before other patterns, default before other settings, fewer
-/// requests in flight, smaller requests, a smaller skip.
+/// Effort that a setting takes in the program that uses it, in ascending order: sequential before other
+/// patterns, default before other settings, fewer requests in flight, smaller requests, a smaller skip.
 pub(super) fn effort(cell: &CellAnalysis) -> impl Ord + use<> {
     let spec = &cell.cell.spec;
     let trial = cell.cell.trial();

@@ -1,4 +1,4 @@
-//! Where the time of requests and of syncs goes, and where the slowest ones come from.
+//! Time of requests and of syncs by layer, and the layer of the slowest ones.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct Largest {
     pub interval: (f64, f64),
 }
 
-/// Where the time of a cell's requests goes, or that of its syncs.
+/// Time of a cell's requests, or of its syncs, by layer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TimeByLayer {
     /// Whose time it is.
@@ -37,26 +37,26 @@ pub struct TimeByLayer {
     pub cell: CellId,
     /// Trials that it rests on.
     pub trials: usize,
-    /// What carried the requests out.
+    /// Layers or devices that carried the requests out.
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub carried_by: CarriedBy,
     /// The mean time of one: the median over the trials of the sum of the stages, ns.
     pub mean_ns: f64,
-    /// What takes most of it.
+    /// Stage with most of the mean time.
     pub mean: Largest,
-    /// What takes most of the time of the slowest 1 % of them; `None` where trials have too few.
+    /// Stage with most of the time of the slowest 1 %; `None` if trials have too few.
     pub tail: Option<Largest>,
     /// The share of each stage of the mean, largest first.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub shares: Vec<(Stage, f64)>,
-    /// What was counted of the syncs of the cell, over its trials, and how the journal shows; `None` for a cell without traced
-    /// syncs.
+    /// Counts of the syncs of the cell, over its trials, and how the journal shows; `None` for a cell without
+    /// traced syncs.
     pub syncs: Option<JournalledSyncs>,
 }
 
-/// What was counted of the syncs of a cell.
+/// Counts of the syncs of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct JournalledSyncs {
     /// Syncs.
@@ -71,8 +71,8 @@ pub struct JournalledSyncs {
     pub journal: Journal,
 }
 
-/// Where the time goes of the traced cell with the greatest 99th percentile, and of the syncs of the one with the longest; of each where
-/// its trials suffice for an interval.
+/// Time by layer of the traced cell with the greatest 99th percentile, and of the syncs of the cell with the
+/// longest ones. Each only if its trials suffice for an interval.
 pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<Item = TimeByLayer> {
     let cells = analysis.cells.iter();
     let traced: Vec<(&CellAnalysis, &CellStages)> = cells
@@ -86,7 +86,7 @@ pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<It
         .filter_map(move |timed| longest(&traced, timed, run, confidence))
 }
 
-/// Of the traced cell with the longest ones.
+/// Time by layer of the traced cell with the longest requests, or syncs.
 fn longest(
     traced: &[(&CellAnalysis, &CellStages)],
     timed: Timed,

@@ -30,12 +30,13 @@ pub struct LongTail {
     pub quantiles: (f64, f64),
     /// The ratio of these two.
     pub ratio: f64,
-    /// Its interval, simultaneous over the cells: that of the geometric mean of the trials' ratios, and of this one.
+    /// Its interval, simultaneous over the cells. Covers the geometric mean of the trials' ratios, and this
+    /// ratio.
     pub interval: (f64, f64),
     /// Cells whose tail is shown to be long.
     pub cells: usize,
-    /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with too few trials, or with too few requests in
-    /// each for a 99th percentile.
+    /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with too few
+    /// trials, or with too few requests in each for a 99th percentile.
     pub unjudged: usize,
 }
 
@@ -93,8 +94,8 @@ impl LongTail {
     }
 }
 
-/// Whether the tail of a cell is its own: slow requests of a disturbed cell may have another cause, and behind a rate response times grow
-/// with the length of the trial.
+/// Whether the tail of a cell is its own. Slow requests of a disturbed cell may have another cause, and response
+/// times of a missed rate grow with the length of the trial.
 fn is_judged(cell: &CellAnalysis) -> bool {
     let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
     cell.tail_ratios.len() >= TRIALS_MIN && cell.mix.is_none() && is_its_own

@@ -23,7 +23,7 @@ pub struct Difference {
     pub new: SideValue,
 }
 
-/// What two sides differ in.
+/// Fact or setting in which two sides differ.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DiffersIn {
     /// The experiment.
@@ -64,7 +64,7 @@ impl DiffersIn {
         }
     }
 
-    /// The same, but of a setting the name that `--set` takes.
+    /// Key of the difference, but for a setting the name that `--set` takes.
     pub fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Setting { group, setting } => of_group(group.as_deref(), setting.name),
@@ -87,7 +87,7 @@ fn of_group(group: Option<&str>, name: &'static str) -> Cow<'static, str> {
     }
 }
 
-/// What a side has.
+/// Value of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SideValue {
     /// This, as in exports.
@@ -96,7 +96,7 @@ pub enum SideValue {
     Set(&'static Setting, Value),
     /// This much of a disturbance: the median over the cells.
     Disturbed(Disturber, f64),
-    /// It is not known.
+    /// The value is not known.
     Unknown,
     /// Another value in each cell.
     Various,

@@ -127,9 +127,9 @@ fn adjust(cells: &mut [CellComparison], test: HypothesisTest) {
     }
 }
 
-/// The conclusion from the interval: a difference where it excludes 1 and the ratio is outside the margin, so that the verdict
-/// agrees with the ratio next to it, and a real change too small to matter is no alarm; equivalence where the interval is within
-/// the margin.
+/// The conclusion from the interval. A difference is shown if the interval excludes 1 and the ratio is outside
+/// the margin. So the verdict agrees with the ratio next to it, and a real change too small to matter is not an
+/// alarm. Equivalence is shown if the interval is within the margin.
 fn shown(
     cell: &CellComparison,
     pair: &Pair,
@@ -185,7 +185,7 @@ fn apart(pair: &Pair, confidence: f64) -> Result<bool, WhyUndecided> {
     }
 }
 
-/// What values lack that have no interval.
+/// Reason why values have no interval.
 fn lacking(base: &[f64], new: &[f64]) -> WhyUndecided {
     let none = Valueless::of(base.is_empty(), new.is_empty());
     none.map_or(WhyUndecided::FewTrials, WhyUndecided::NoValue)
@@ -195,8 +195,9 @@ fn is_inside(ratio: f64, margin: f64) -> bool {
     ratio.ln().abs() <= margin.ln_1p()
 }
 
-/// The standard deviations behind the interval: of the ratios within blocks, or of the logarithms of each side. Inflated for
-/// values that depend on earlier ones, so that the same number of independent values would have the same uncertainty.
+/// The standard deviations that determine the interval: of the ratios within blocks, or of the logarithms of
+/// each side. Inflated for values that depend on earlier ones, so that the same number of independent values
+/// would have the same uncertainty.
 fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
     let of = |logs: &[f64]| Some(sd(logs)? / independence(logs).sqrt());
     let logs = |values: &[f64]| values.iter().map(|x| x.ln()).collect::<Vec<f64>>();

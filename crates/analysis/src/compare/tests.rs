@@ -84,7 +84,7 @@ fn verdicts_follow_direction_and_margin() {
 }
 
 #[test]
-fn a_change_that_is_real_but_within_the_margin_is_no_alarm() {
+fn real_change_within_the_margin_is_no_alarm() {
     let mut machine = Machine::new(2);
     let (base, new) = (
         machine.trials(40, 100.0, 0.01),
@@ -113,9 +113,9 @@ fn overlapping(against: SideDoubts, base: &[f64], new: &[f64]) -> CellComparison
     cells.pop().expect("one cell")
 }
 
-/// What a doubt leaves open, no number of trials settles.
+/// More trials never settle a doubt.
 #[test]
-fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
+fn more_trials_are_offered_only_for_precision() {
     let scores = [0.2, -1.0, 1.35, -0.2, 1.0, -1.35];
     let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
     let (fast, slow) = (around(100.0), around(85.0));
@@ -176,7 +176,7 @@ fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
 }
 
 #[test]
-fn what_cannot_be_told_says_what_it_would_take() {
+fn open_verdict_states_the_trials_needed() {
     // Trials with exactly the standard deviation used below.
     let scores = [0.2, -1.0, 1.35, -0.2, 1.0, -1.35];
     let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
@@ -207,7 +207,7 @@ fn what_cannot_be_told_says_what_it_would_take() {
     assert_eq!(empty.verdict, CellVerdict::CannotTell(none));
 }
 
-/// Of many cells that lack trials each has its share of the confidence once they have them.
+/// If many cells lack trials, each has its share of the confidence once they have them.
 #[test]
 fn the_trials_that_are_asked_for_make_intervals() {
     let mut machine = Machine::new(35);
@@ -258,7 +258,7 @@ fn trials_for_equivalence_suffice_too() {
 
 /// The verdict follows from the quantity and the interval that are shown.
 #[test]
-fn sides_of_unequal_spread_are_judged_by_what_is_shown() {
+fn sides_of_unequal_spread_follow_their_interval() {
     // Medians 1.21 apart, means further because of outliers on one side: only Welch's test finds a difference.
     let base: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i * 7 % 20)).collect();
     let new: Vec<f64> = (0..20)
@@ -273,7 +273,7 @@ fn sides_of_unequal_spread_are_judged_by_what_is_shown() {
 }
 
 #[test]
-fn a_verdict_says_what_its_interval_shows_and_swapped_sides_mirror_it() {
+fn verdict_follows_interval_and_swapped_sides_mirror_it() {
     let mut machine = Machine::new(8);
     for seed in 0..200 {
         let spread = [0.01, 0.05, 0.2, 0.5][seed % 4];
@@ -316,7 +316,7 @@ fn in_blocks(ratios: Vec<f64>) -> CellComparison {
 }
 
 #[test]
-fn blocks_that_depend_on_each_other_need_more_of_them() {
+fn dependent_blocks_need_more_of_them() {
     let mut machine = Machine::new(7);
     // They rise all the time: 30 blocks worth about two.
     let noise = machine.trials(30, 1.0, 0.02);
@@ -378,7 +378,7 @@ fn degenerate_sides_have_a_verdict_and_no_panic() {
 }
 
 #[test]
-fn the_p_values_of_the_first_trials_are_theirs() {
+fn p_values_of_first_trials_use_only_these() {
     let mut machine = Machine::new(4);
     let (base, new) = (
         machine.trials(20, 100.0, 0.05),
@@ -467,7 +467,7 @@ proptest! {
 }
 
 #[test]
-fn exact_intervals_that_hold_together_exist_from_the_trials_to_compare_on() {
+fn exact_simultaneous_intervals_exist_from_trials_to_compare() {
     for cells in 0..=2000 {
         let n = trials_to_compare(cells) as usize;
         let confidence = crate::claim::effect::confidence(cells);

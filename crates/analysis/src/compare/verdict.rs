@@ -21,7 +21,7 @@ pub enum CellVerdict {
     NoChange,
     /// Both sides are the same run.
     Identical,
-    /// None of these is shown, for this reason.
+    /// No verdict, for this reason.
     CannotTell(WhyUndecided),
 }
 

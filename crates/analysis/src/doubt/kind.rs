@@ -6,7 +6,8 @@ use crate::imbalance::Disturber;
 /// Defines [`ReasonKind`] with the list of all kinds.
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])* $kind:ident = $words:literal,)+) => {
-        /// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
+        /// Kind of a reason, the weightiest first: reasons that leave nothing of a comparison, those that leave
+        /// less of it, those that only its trials show.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ReasonKind {
             $($(#[doc = $doc])* $kind,)+
@@ -54,7 +55,7 @@ kinds! {
 }
 
 impl Reason {
-    /// What it is.
+    /// Kind of this reason.
     pub fn kind(&self) -> ReasonKind {
         match self {
             Self::ServedBy { .. } => ReasonKind::OtherSource,
@@ -74,7 +75,7 @@ impl Reason {
         }
     }
 
-    /// The disturber, where it is one that is told from others.
+    /// The disturber, for reasons that name one.
     pub(crate) fn disturber(&self) -> Option<Disturber> {
         match self {
             Self::Disturbed { by, .. } => Some(*by),

@@ -32,7 +32,8 @@ pub struct SideDoubt {
     pub reason: Reason,
 }
 
-/// What is known of a ratio, new over base, of which one side grows with the length of a trial: which of its ends holds for longer ones.
+/// End of a ratio, new over base, that also holds for longer trials, if one side grows with the length of a
+/// trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RatioBound {
@@ -153,7 +154,7 @@ impl SideDoubts {
         }
     }
 
-    /// These.
+    /// Doubts of these sides, for tests.
     #[cfg(test)]
     pub(crate) fn made_of(doubts: impl IntoIterator<Item = SideDoubt>) -> Self {
         Self(doubts.into_iter().collect())
@@ -292,7 +293,7 @@ fn foreign(
 /// The side that did not hold its rate; `Some(None)` for both.
 fn side_behind(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Option<Option<ComparedSide>> {
     let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
-    // The median of a side is that of a trial that fell behind.
+    // Only if most trials fell behind, the median of a side is one of them.
     let is_mostly = |cell: &&CellAnalysis| {
         let report = cell.rate_report.as_ref();
         is_behind(cell) && report.is_none_or(|report| 2 * report.not_held > cell.n)

@@ -111,7 +111,7 @@ fn quiet_trials_on_a_device_leave_no_doubt() {
 }
 
 #[test]
-fn what_may_come_from_memory_speaks_against_good_alone() {
+fn possible_memory_only_contradicts_good_results() {
     for served_by in [ServedBy::PageCache, ServedBy::Hole, ServedBy::Unknown] {
         let found = of(
             &log(),
@@ -169,7 +169,7 @@ fn writes_of_groups_are_doubted_one_by_one() {
 }
 
 #[test]
-fn writes_after_the_last_sync_speak_against_good_alone() {
+fn writes_after_last_sync_only_contradict_good_results() {
     let synced = |sync_every: &str, syncs: u64| {
         let own = cell(&[
             ("read_percent", "0"),
@@ -207,7 +207,7 @@ fn writes_after_the_last_sync_speak_against_good_alone() {
 }
 
 #[test]
-fn a_kind_of_verdict_is_one_doubt_whatever_its_numbers() {
+fn verdicts_of_one_kind_are_one_doubt() {
     let mut all = samples(|_| ());
     all[1].verdict = verdict(ServedBy::Unknown, "17 %");
     all[4].verdict = verdict(ServedBy::Unknown, "42 %");
@@ -223,7 +223,7 @@ fn a_kind_of_verdict_is_one_doubt_whatever_its_numbers() {
 }
 
 #[test]
-fn a_volatile_cache_has_to_be_flushed_where_that_is_counted() {
+fn volatile_cache_must_be_flushed_if_counted() {
     let unflushed = samples(|s| {
         let stat = s.counters.device.as_mut().expect("there");
         stat.flush_ios = 0;
@@ -354,7 +354,7 @@ fn a_claim_stands_that_the_other_trials_show() {
 }
 
 #[test]
-fn a_limit_that_was_reached_explains_what_is_slow() {
+fn reached_limit_explains_slow_result() {
     let limited = |wiops: &str, samples: &[Sample]| {
         let facts = environment(&[("device_limit_write_iops", wiops)]);
         Doubts::of_cell(&log(), samples, &facts)
@@ -421,9 +421,9 @@ fn one_of_each_kind() -> Vec<Reason> {
     ]
 }
 
-/// Whatever turns an answer, about a level or a comparison, is told with it.
+/// Every doubt that turns an answer, about a level or a comparison, is reported with it.
 #[test]
-fn each_kind_of_doubt_is_the_reason_of_the_answers_that_it_opens() {
+fn each_doubt_is_reason_of_answers_it_opens() {
     let all = one_of_each_kind();
     let kinds: Vec<ReasonKind> = all.iter().map(Reason::kind).collect();
     assert_eq!(kinds, ReasonKind::ALL);

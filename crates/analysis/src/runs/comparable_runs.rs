@@ -1,5 +1,5 @@
-//! Which runs are comparable over time: those of the same experiment with the same settings on the same machine and target,
-//! according to the run files.
+//! Runs that are comparable over time, according to their files: one experiment with one set of settings on one
+//! machine and target.
 
 use iolab_workload::Result;
 use schemars::JsonSchema;
@@ -18,15 +18,15 @@ use iolab_workload::group::split_group;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExclusionReason {
-    /// It is the same run.
+    /// The run itself.
     Itself,
-    /// It started later.
+    /// The run started later.
     Later,
-    /// It is not finished.
+    /// The run is not finished.
     Unfinished,
-    /// It has another experiment, or one whose definition differs.
+    /// The run has another experiment, or one whose definition differs.
     Experiment,
-    /// None of its cells has the levels of one of the new run.
+    /// No cell has the levels of a cell of the new run.
     NoCellInCommon,
     /// A setting or the measuring time differs.
     Settings(String),
@@ -41,7 +41,7 @@ pub enum ExclusionReason {
 /// An excluded run file, with the reason.
 pub type ExcludedRun = (String, ExclusionReason);
 
-/// What must agree.
+/// Properties in which comparable runs must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparability {
     /// Whether runs of other hosts with the same hardware are comparable.
@@ -244,7 +244,8 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
         .find_map(|(name, same)| (!same).then_some(name))
 }
 
-/// That there are no cells with equal levels, or the first setting in which these differ, but for those `expected` to.
+/// The first setting in which cells with equal levels differ, except those `expected` to; or the reason that
+/// there are no such cells.
 fn setting(
     a: &AnalysedRun,
     b: &AnalysedRun,

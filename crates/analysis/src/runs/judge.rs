@@ -100,7 +100,7 @@ impl RunCell {
         (base.len() >= base_min).then(|| contrast(&base, &logarithms(&self.new), RESOLUTION))?
     }
 
-    /// What it lacks where there is no contrast.
+    /// Reason why there is no contrast.
     fn lacking(&self) -> WhyUndecided {
         let lacks = |values: &[Option<f64>]| values.iter().flatten().next().is_none();
         let none = Valueless::of(lacks(&self.base), lacks(&self.new));

@@ -103,7 +103,7 @@ fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
     })
 }
 
-/// What the level of the load stands for in a cell.
+/// Position of a cell's level of the load.
 fn of_load(data: &Data<'_>, load: usize, row: &CellValues<'_>) -> f64 {
     labels::position(data.factors[load], row.levels[load]).unwrap_or(f64::INFINITY)
 }

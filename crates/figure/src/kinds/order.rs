@@ -16,7 +16,7 @@ use iolab_workload::escape_control::escape_control;
 
 /// Most cells that get a colour of their own.
 const CELLS_MAX: usize = 12;
-/// Up to so many trials each has a tick, and so does the beginning.
+/// Number of trials up to which each has a tick, as the beginning has.
 const FEW_TRIALS: usize = 4;
 /// Most runs: each has a panel.
 const RUNS_MAX: usize = 12;

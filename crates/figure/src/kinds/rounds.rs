@@ -99,7 +99,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     })
 }
 
-/// What is drawn of a run: the least steady where there is no room for all.
+/// Series that are drawn of a run: the least steady if there is no room for all.
 fn shown(steady: &SteadyAnalysis) -> Vec<&Tracked> {
     let mut all: Vec<&Tracked> = steady.tracked.iter().collect();
     if all.len() > TRACKED_MAX {

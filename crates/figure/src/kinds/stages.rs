@@ -1,4 +1,4 @@
-//! Which layer has the requests of traced cells when: the stages of the mean time one above the other, and their shares of the
+//! Time of traced requests by layer: the stages of the mean time one above the other, and their shares of the
 //! slowest requests.
 
 use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
@@ -112,7 +112,7 @@ fn traced<'a>(run: &FigureRun<'a>, several: bool) -> Vec<TracedCell<'a>> {
     cells.collect()
 }
 
-/// What the bars of a panel show.
+/// Quantity of the bars of a panel.
 #[derive(Clone, Copy)]
 enum Shown {
     /// The mean time, ns.
@@ -164,7 +164,8 @@ impl Shown {
     }
 }
 
-/// Bars that cover each other's lower part: that of the last stage first, so that each shows its own part only.
+/// Bars that cover each other's lower part. The last stage comes first, so that each bar shows only its own
+/// part.
 fn series(
     cells: &[TracedCell<'_>],
     along: &FactorAxis<'_>,

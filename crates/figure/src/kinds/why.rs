@@ -1,4 +1,4 @@
-//! What is left of a difference without each suspect.
+//! The part of a difference that remains without each suspect.
 
 use iolab_analysis::claim::{Remainder, remainders};
 use iolab_workload::escape_control::escape_control;
@@ -87,7 +87,7 @@ fn percent(share: f64) -> f64 {
     100.0 * share.max(0.0)
 }
 
-/// What is left without a suspect, in words: a bar does not show that a difference is reversed.
+/// The remaining part without a suspect, in words: a bar does not show that a difference is reversed.
 fn left(bar: &Remainder) -> String {
     match bar.is_reversed {
         true => "the difference is reversed".to_owned(),
@@ -108,7 +108,7 @@ fn reversed(bars: &[Remainder]) -> String {
     }
 }
 
-/// The suspects behind the names, as findings call them.
+/// Explains the names of the suspects, in the words of findings.
 fn suspects(bars: &[Remainder]) -> String {
     let named = bars.iter().filter(|bar| !bar.what().is_empty());
     let named: Vec<String> = named

@@ -1,4 +1,4 @@
-//! What a program asked for and what devices carried, over the time of an observation.
+//! Bytes that a program asked for and bytes that devices carried, over the time of an observation.
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::witness::Evidence;

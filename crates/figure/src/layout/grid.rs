@@ -25,7 +25,7 @@ const ROUNDS: usize = 4;
 /// The area for the panels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PanelArea<'a> {
-    /// Where they begin.
+    /// Upper edge of the panels.
     pub(super) top: f64,
     /// Height including axes and titles; `None`: follows from the width.
     pub(super) height: Option<f64>,

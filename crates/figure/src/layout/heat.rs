@@ -42,7 +42,7 @@ fn beside_label(chosen: &axes::Chosen, size: f64) -> f64 {
     BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
 }
 
-/// What the label of the bar takes across; nothing where it has none.
+/// Space that the label of the bar takes across, points; 0 without one.
 fn label_height(size: f64, model: &FigureModel) -> f64 {
     match model.heat_label.is_empty() {
         true => 0.0,

@@ -70,7 +70,7 @@ pub(super) fn direct_width(labels: &[DirectLabel], canvas: &Canvas) -> f64 {
     widths.fold(0.0, f64::max) + DIRECT_GAP + sample_width(canvas) + 1.0
 }
 
-/// Width of the sample of a line with the space behind it, points.
+/// Width of the sample of a line with the space after it, points.
 fn sample_width(canvas: &Canvas) -> f64 {
     canvas.sizes.tick * (SAMPLE + 0.4)
 }

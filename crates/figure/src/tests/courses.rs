@@ -1,11 +1,11 @@
-//! What happens within trials, and from trial to trial.
+//! Figures of the course within trials, and from trial to trial.
 
 use iolab_synthetic::throughput_inside;
 
 use super::*;
 
 #[test]
-fn a_soak_shows_its_course_unless_its_trials_are_too_short() {
+fn soak_shows_its_course_if_trials_are_long() {
     let mut record = record("read-size", &["bs"]);
     for (size, mb_s) in [("bs=4KiB", 60.0), ("bs=64KiB", 400.0)] {
         let cell = add_cell(&mut record, &[size], &[mb_s]);
@@ -45,7 +45,7 @@ fn a_course_of_few_requests_is_not_drawn() {
     let made = Made::new(std::slice::from_ref(&record));
     let drawn = |whole: usize| {
         let mut series = throughput_inside(&record);
-        // A request of 60 MB completes in every third of twelve intervals; in so many trials requests are small.
+        // In all but the first `whole` trials, a request of 60 MB completes in every third interval.
         for interval in series
             .iter_mut()
             .skip(whole)

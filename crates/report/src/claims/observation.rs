@@ -1,4 +1,4 @@
-//! What claims on an observation of `iolab witness` rest on.
+//! Evidence for claims on an observation of `iolab witness`.
 
 use iolab_analysis::witness::{
     Asked, Bounds, DeviceLoad, Direction, OtherCommand, OtherUse, Transfer, p99_of,
@@ -9,13 +9,13 @@ use iolab_workload::witness::{ObservedDevice, OtherProcess, TracedSyncs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a claim on an observation rests on, by its type.
+/// Evidence for a claim on an observation, by its type.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub(crate) enum Observed {
     /// An observed program moved nothing of note.
     NothingOfNote,
-    /// Where the bytes of an observed program came from, or went to.
+    /// Source or destination of the bytes of an observed program.
     Served(ServedData),
     /// Flushes of a write cache while an observed program wrote.
     Flushes {
@@ -26,11 +26,11 @@ pub(crate) enum Observed {
     },
     /// Syncs of an observed program.
     Syncs(SyncsData),
-    /// What others did with the devices of an observed program.
+    /// Traffic of other processes on the devices of an observed program.
     OtherUse(OtherUseData),
     /// A program says that it moved more than devices can have carried.
     Overstated(OverstatedData),
-    /// What a device that was watched alone did.
+    /// Load of a device that was observed without a program.
     DeviceLoad(DeviceLoadData),
     /// The processes of one name that did most I/O meanwhile.
     MostIo(OtherCommandData),
@@ -40,9 +40,9 @@ pub(crate) enum Observed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Bounds")]
 pub(crate) struct BoundsData {
-    /// It is no less.
+    /// Lower bound, bytes.
     least: u64,
-    /// It is no more.
+    /// Upper bound, bytes.
     most: u64,
 }
 
@@ -53,7 +53,7 @@ impl From<Bounds> for BoundsData {
     }
 }
 
-/// What the evidence says of reads, or of writes.
+/// Evidence on reads, or on writes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Direction")]
 pub(crate) struct DirectionData {
@@ -62,11 +62,13 @@ pub(crate) struct DirectionData {
     /// Bytes that its accounts say storage carried; of writes, what was sent or left in the page cache to be sent. `null` where no account
     /// could be read.
     moved_bytes: Option<u64>,
-    /// What of that storage carried for its calls: page faults fetch program files and other mappings. `null` where that is not known.
+    /// Bytes that storage carried for its calls. Page faults, which fetch program files and other mappings, do
+    /// not count. `null` where that is not known.
     by_calls_bytes: Option<BoundsData>,
-    /// What the devices in question carried of that; of writes, by the end of the observation. `null` where that is not known.
+    /// Bytes of these that the devices in question carried; for writes, by the end of the observation. `null`
+    /// where that is not known.
     carried_bytes: Option<BoundsData>,
-    /// Where the bytes came from or went to; `null` where there were none of note.
+    /// Source or destination of the bytes; `null` where too few were moved.
     #[schemars(extend("enum" = served_by_or_null()))]
     served_by: Option<&'static str>,
     /// Share of the bytes that the device carried, 0 to 1; `null` where it is not known.
@@ -103,7 +105,7 @@ impl DirectionData {
     }
 }
 
-/// What others did with the devices in question.
+/// Traffic of other processes on the devices in question.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OtherUse")]
 pub(crate) struct OtherUseData {
@@ -134,7 +136,7 @@ impl From<OtherUse> for OtherUseData {
     }
 }
 
-/// What a program says of one direction, and what devices can have carried of it.
+/// Result that a program reports of one direction, and the most of it that devices can have carried.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claimed")]
 pub(crate) struct ClaimedData {
@@ -144,7 +146,7 @@ pub(crate) struct ClaimedData {
     throughput_mb_s: Option<f64>,
     /// Bytes of it that devices can have carried at most; `null` where that is not known.
     carried_bytes_most: Option<u64>,
-    /// The same in the time of the claim; `null` where that is not known.
+    /// Most that devices can have carried in the time of the claim, MB/s; `null` where that is not known.
     carried_mb_s_most: Option<f64>,
     /// Whether devices cannot have carried nearly all of it; `null` where that is not known.
     exceeds_devices: Option<bool>,
@@ -166,12 +168,12 @@ impl ClaimedData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct ServedData {
-    /// Which way they went.
+    /// Direction of the bytes.
     #[schemars(extend("enum" = Transfer::NAMES))]
     pub(crate) transfer: &'static str,
     /// The devices in question that carried bytes that way, by name; all of them where none is known to have.
     pub(crate) devices: Vec<String>,
-    /// What the evidence says of them.
+    /// Evidence on the bytes.
     pub(crate) direction: DirectionData,
 }
 
@@ -181,14 +183,14 @@ pub(crate) struct ServedData {
 pub(crate) struct OverstatedData {
     /// The tool whose report says so.
     pub(crate) tool: String,
-    /// Which way the bytes went.
+    /// Direction of the bytes.
     #[schemars(extend("enum" = Transfer::NAMES))]
     pub(crate) transfer: &'static str,
-    /// What it says, and what devices can have carried of it.
+    /// Result that the program reports, and the most of it that devices can have carried.
     pub(crate) claimed: ClaimedData,
 }
 
-/// What a device did, of all processes.
+/// Load of a device, by all processes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct DeviceLoadData {
@@ -298,11 +300,11 @@ impl From<&OtherCommand<'_>> for OtherCommandData {
 pub(crate) struct SyncsData {
     /// Their number.
     syncs: u64,
-    /// Those whose end is known; the next fields are of these.
+    /// Syncs whose end is known; the next fields cover these.
     timed: u64,
-    /// Those within which the disk completed a flush of its cache.
+    /// Syncs within which the disk completed a flush of its cache.
     flushed: u64,
-    /// Those of files on disks without a volatile cache.
+    /// Syncs of files on disks without a volatile cache.
     uncached: u64,
     /// Journal commits that they waited for.
     commits: u64,

@@ -1,4 +1,4 @@
-//! What limits the numbers of runs, as data for other programs.
+//! Limits of the numbers of runs, as data for other programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::{IdentifiedRun, analyses, clean};
 use crate::findings::{self, Finding, FindingKind};
 use crate::notation::in_text;
 
-/// What limits the numbers of each run, and which settings to choose.
+/// Limits of the numbers of each run, and choices of settings.
 pub(crate) fn remarks(runs: &[IdentifiedRun<'_>]) -> Vec<RemarkData> {
     let of_run = |run: &IdentifiedRun<'_>| {
         let all = findings::of_rules(run.analysis).into_iter();
@@ -30,13 +30,13 @@ pub(crate) fn remarks(runs: &[IdentifiedRun<'_>]) -> Vec<RemarkData> {
 pub(crate) struct RemarkData {
     /// The rule that makes it: `other-traffic`, `below-precision`, `choice`.
     rule: String,
-    /// What it is for.
+    /// Purpose of the remark.
     purpose: FindingKind,
     /// Runs that it is about, as `run` of the cells names them.
     runs: Vec<String>,
-    /// What iolab prints.
+    /// Sentence that iolab prints.
     sentence: String,
-    /// What it rests on, in words.
+    /// Basis of the remark, in words.
     basis: String,
 }
 

@@ -9,7 +9,7 @@ use super::{Field, field};
 /// The quantiles of each operation with their shares of the requests.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)];
 
-/// What a trial did in one interval.
+/// Activity of a trial in one interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CourseInterval {
     /// Requests and bytes.
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_as_long_as_the_longer_intervals_and_hold_everything() {
+    fn rows_have_the_longer_intervals_and_all_data() {
         let interval = |number: u64, length_ns| Interval {
             start_ns: 100 * number,
             length_ns,

@@ -9,7 +9,7 @@ pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
     "the median of each cell over the ceiling of its kind",
 );
 
-/// What is said of a run.
+/// Rules on a run.
 pub(crate) const SAYS: &[Says] = &[exceeds_ceiling];
 
 /// Cells above a ceiling for which the evidence has no reason.

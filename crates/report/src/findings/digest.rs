@@ -1,4 +1,4 @@
-//! What several runs mean for a decision: few statements, the weightiest first, none twice.
+//! Conclusions of several runs for a decision: few statements, the weightiest first, none twice.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub struct Headline {
     pub names_targets: bool,
 }
 
-/// What a page begins with.
+/// First part of a page.
 #[derive(Debug, Clone)]
 pub struct Digest<'a> {
     /// The numbers that are compared most.
@@ -80,8 +80,9 @@ impl<'a> Digest<'a> {
     }
 }
 
-/// What held a run across hosts up, how tools agree, where that was asked, then what the runs show; what several runs say in the same
-/// words stands once. With them the claims that they are, and the runs that those without a claim are about.
+/// The headlines: ranks that held up a run across hosts, agreement of tools if it was asked for, then the claims
+/// of the runs. Statements that several runs make in the same words appear once. With them their claims, and the
+/// runs of headlines without a claim.
 fn headlines<'c>(
     runs: &[Told<'_>],
     analyses: &[&Analysis],
@@ -97,7 +98,7 @@ fn headlines<'c>(
         };
         (headline, Vec::new())
     };
-    // All other numbers of such a run are those of its slowest part.
+    // All other numbers of such a run reflect its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
         found.map(move |finding| of_run(run, finding))

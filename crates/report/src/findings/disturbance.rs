@@ -1,4 +1,4 @@
-//! What the reader must know of the disturbance: other traffic, read-ahead, split requests, CPU, sleep, write-back.
+//! Findings about disturbance: other traffic, read-ahead, split requests, CPU, suspension, write-back.
 
 use super::rule::DEVICE_REQUESTS;
 use super::{Finding, Rule, Says, capitalised, cells_of, within};
@@ -53,7 +53,7 @@ pub(crate) const SUSPENDED: Rule = Rule::doubt(
 );
 pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQUESTS);
 
-/// What is said of a run, in this order.
+/// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[
     suspended, io_limited, other_traffic, cpu_contended, cpu_quota, requests_split,
     requests_in_pieces, read_ahead, write_back_owed, storage_cache, written_out, not_durable,
@@ -393,7 +393,7 @@ fn spins(cell: &CellAnalysis) -> bool {
     of_each.any(|rate| rate >= SPINNING_RATE)
 }
 
-/// What took the CPU time, in words.
+/// Use of the CPU time by others, in words.
 fn contention(around: &CellDisturbance) -> String {
     let percent = |share: f64, what: &str| format!("{} {what}", format_percent(share));
     let parts = [

@@ -1,20 +1,21 @@
-//! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
+//! Interpretation of an analysed run: the costly part, which a command computes once for text, figures and
+//! pages.
 
 use crate::findings::{Conclusion, Finding, conclusions, findings, of_runs, with_choices};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
 
-/// What follows from the analysis of one run. The same run always gives the same.
+/// Conclusions from the analysis of one run. Deterministic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
     /// The run in lines that can be pasted, one per target.
     pub conclusions: Vec<Conclusion>,
-    /// Where its curves bend.
+    /// Bends of its curves.
     pub bends: Bends,
     /// iolab against each peer of the run.
     pub peers: Vec<Comparison>,
-    /// All that can be said of the run, beside those that it is shown with.
+    /// All findings on the run, except those that need other runs.
     pub findings: Vec<Finding>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn concluded(run: &AnalysedRun) -> (Vec<Conclusion>, Vec<Comparison>)
     (conclusions(run.analysis(), &peers), peers)
 }
 
-/// What runs say that are shown together.
+/// Interpretation of runs that are shown together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
     /// Each by itself, in their order: what none of the others contradicts.

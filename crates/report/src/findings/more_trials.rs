@@ -1,4 +1,4 @@
-//! What gives more trials, in words.
+//! Ways to get more trials, in words.
 
 use iolab_analysis::more_trials::MoreTrials;
 
@@ -21,7 +21,8 @@ pub(super) fn sentence(of: MoreTrials) -> &'static str {
     }
 }
 
-/// The same of cells that may have reached the goal of precision, and need more trials for something else.
+/// Ways to get more trials for cells that may have reached the goal of precision, and need trials for something
+/// else.
 pub(super) fn beyond_precision(of: MoreTrials) -> &'static str {
     match of {
         MoreTrials::Limits {

@@ -1,4 +1,4 @@
-//! What other tools were called with, and which cells they could not carry out.
+//! Calls of other tools, and cells that they could not carry out.
 
 use super::{Finding, Rule, Says, levels_of};
 use iolab_analysis::analysis::Analysis;
@@ -9,7 +9,7 @@ use iolab_workload::tool::Tool;
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
 pub(crate) const GAPS: Rule = Rule::limit("gaps", "the options of each tool");
 
-/// What is said of a run, in this order.
+/// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[gaps, peers];
 
 /// The version of each peer and the command line of one of its trials.

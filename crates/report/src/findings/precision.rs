@@ -12,7 +12,7 @@ pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
     "half of the median's interval over the median, against the goal",
 );
 
-/// What is said of a run, in this order.
+/// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[below_precision];
 
 /// Cells whose interval is wider than the precision asked for, or that have none.
@@ -110,7 +110,7 @@ pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<S
     Some(format!("{low} to {high}"))
 }
 
-/// What gives trials more requests.
+/// Way to get more requests per trial.
 pub(super) fn longer_trials(analysis: &Analysis) -> &'static str {
     match analysis.target_kind {
         TargetKind::Imported => "Longer jobs in the imported file have more.",

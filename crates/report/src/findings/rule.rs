@@ -6,31 +6,31 @@ use serde::Serialize;
 
 use super::Finding;
 
-/// What the number of requests that reach the device rests on.
+/// Basis of the number of requests that reach the device.
 pub(crate) const DEVICE_REQUESTS: &str =
     "the device's count of requests over iolab's, in each trial";
 
-/// What a sentence is for.
+/// Purpose of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Purpose")]
 pub enum FindingKind {
-    /// It answers a question.
+    /// Answers a question.
     Result,
-    /// It says how far the numbers can be trusted.
+    /// States how far the numbers can be trusted.
     Doubt,
-    /// It says what the numbers do not tell.
+    /// States what the numbers do not show.
     Limit,
 }
 
-/// What all findings of one sort have in common.
+/// Properties that all findings of one sort share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// Its name in reports.
     pub name: &'static str,
-    /// What its sentences are for.
+    /// Purpose of its sentences.
     pub kind: FindingKind,
-    /// What they rest on.
+    /// Basis of its sentences.
     pub basis: &'static str,
 }
 

@@ -33,15 +33,15 @@ pub(crate) const READS_AFTER_WRITES: Rule = Rule::doubt(
 pub(crate) const ORDER_OF_CELLS: Rule =
     Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
 
-/// What is said first: how far the run got.
+/// First findings: how far the run got.
 pub(crate) const STATUS: &[Says] = &[
     unfinished, no_definition, order_of_cells, reads_after_writes,
 ];
 
-/// What served the bytes.
+/// Findings on the origin of the bytes.
 pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device, over_the_network];
 
-/// What is said last: trials that failed.
+/// Last findings: trials that failed.
 pub(crate) const FAILURES: &[Says] = &[failed_trials];
 
 /// The plan was not carried out.
@@ -80,7 +80,7 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
     UNFINISHED.one(text)
 }
 
-/// What the run was made for is not known.
+/// The purpose of the run is unknown.
 pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
     match analysis.has_definition {
         true => Vec::new(),

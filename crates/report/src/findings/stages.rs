@@ -9,7 +9,7 @@ pub(crate) const NOT_JOINED: Rule = Rule::limit(
     "the requests of each traced trial, joined with the kernel's events",
 );
 
-/// What tracing did not show.
+/// Findings on what tracing could not show.
 pub(crate) const SAYS: &[Says] = &[not_joined];
 
 /// Cells with traced trials whose stages are not known.

@@ -1,4 +1,4 @@
-//! Where the tail of latency is not known.
+//! Cells whose tail of latency is unknown.
 
 use super::precision::longer_trials;
 use super::{Finding, Rule, Says, cells_of};
@@ -6,7 +6,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_M
 
 pub(crate) const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
 
-/// What was not known of tails.
+/// Findings on unknown tails.
 pub(crate) const UNKNOWN: &[Says] = &[tail_unknown];
 
 /// Cells whose trials have too few requests for a 99th percentile.

@@ -23,7 +23,7 @@ const FINDINGS_LINES: usize = 5;
 /// Most targets with a column of their own.
 const TARGETS_MAX: usize = 3;
 
-/// What the rows of a table are.
+/// Kind of rows in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Table {
     /// Kinds of access.
@@ -61,7 +61,8 @@ impl Overview<'_> {
         format!("{head}\n{table}{foot}{gap}{findings}")
     }
 
-    /// What the screen is about: the result of a run, or the target of a glance; a verdict before it, where the numbers are of no use.
+    /// First lines of the screen: the result of a run, or the target of a glance. A verdict precedes them if the
+    /// numbers are of no use.
     fn head(&self) -> Vec<String> {
         let subject = match (self.inputs.as_slice(), self.shows()) {
             ([only], Table::Curves) => {
@@ -157,7 +158,7 @@ impl Overview<'_> {
         notes
     }
 
-    /// What served all numbers of the glance, where that is not the target.
+    /// Origin of all numbers of the glance, unless it is the target.
     fn common_origin(&self) -> Option<String> {
         let mut origins = self.digest.glance.rows.iter().map(origin);
         let first = origins.next()??;
@@ -177,7 +178,7 @@ impl Overview<'_> {
         all && runs().all(|run| run.seeks_precision)
     }
 
-    /// That a cache may hold what the trials of plain writes write, because a budget of writes ends them.
+    /// Note that a cache may hold the bytes of plain writes, because a budget of writes ends their trials.
     pub(crate) fn capped_writes(&self) -> Option<String> {
         let capped = self.digest.glance.rows.iter().filter(|row| {
             let trial = row.cell.cell.trial();
@@ -193,7 +194,7 @@ impl Overview<'_> {
         ))
     }
 
-    /// What the table shows: kinds of access, where these are all that was measured; cells, where these are few.
+    /// Kind of table: accesses, if these are all that was measured; cells, if these are few.
     fn shows(&self) -> Table {
         let rows = self.digest.glance.rows.len();
         match self.inputs.as_slice() {
@@ -420,13 +421,13 @@ fn without_repeats(texts: Vec<String>) -> Vec<String> {
     .collect()
 }
 
-/// What served a row, where that is not the target.
+/// Origin of a row, unless it is the target.
 fn origin(row: &HeadlineCell<'_>) -> Option<String> {
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
     served.map(result_names::served)
 }
 
-/// A rate with its interval, where that is not that of all, and its origin.
+/// A rate with its interval, unless one line gives the interval of all, and its origin.
 fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Option<String> {
     let rate = row.rate()?;
     let within = match (is_precise, rate.precision) {

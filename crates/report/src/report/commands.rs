@@ -19,8 +19,8 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
     ]
 }
 
-/// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its experiment, `again`
-/// that of the new run file.
+/// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its
+/// experiment, `again` is the name of the new run file.
 pub(super) fn of_run(
     input: &Input,
     definition: &str,

@@ -1,4 +1,4 @@
-//! What the kernel counted around the trials of each cell, next to what the trials requested.
+//! Counters of the kernel around the trials of each cell, next to the requests of the trials.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ pub(super) fn id(index: usize) -> String {
     format!("e{}", index + 1)
 }
 
-/// What the names of the files of a run begin with, by which runs of one experiment stay apart.
+/// Common beginning of the file names of a run, which keeps runs of one experiment apart.
 pub(super) fn stem(index: usize, input: &Input) -> String {
     let name = file_name(&input.run.record().experiment.name);
     format!("{}-{name}", id(index))

@@ -11,7 +11,7 @@ const UNBROKEN_MAX: usize = 24;
 const BROKEN: f64 = 74.0;
 /// Characters of a line of such a column.
 const BROKEN_LINE: usize = 18;
-/// Space beside a column, points.
+/// Space next to a column, points.
 const GAP: f64 = 5.0;
 /// Width of a digit in the script size, points; the mean width of a letter is at most that.
 const DIGIT: f64 = 4.0;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_is_split_by_the_lines_of_its_rows() {
+    fn long_table_is_split_by_lines_of_rows() {
         let short = || column("size", 0, 70, "4KiB");
         let flags = "other traffic, cpu contended, few trials, far from the goal";
         assert_eq!(of(vec![short()]).matches("begin{tabular}").count(), 2);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_table_loses_the_dearest_columns_and_says_so() {
+    fn wide_table_states_the_columns_it_drops() {
         let columns = (0..12).map(|i| column(&format!("c{i}"), i, 3, "123456789 MB/s"));
         let text = of(columns.collect());
         insta::assert_snapshot!(text, @r"
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_in_all_rows_stands_in_the_caption() {
+    fn values_equal_in_all_rows_are_in_caption() {
         let alike = Column::new("ended by", 1, ["budget", "budget"].map(str::to_owned));
         let text = of(vec![column("size", 0, 2, "4KiB"), alike]);
         insta::assert_snapshot!(text, @r"

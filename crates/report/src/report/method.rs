@@ -41,7 +41,7 @@ pub(super) fn rules(orders: &[Option<TrialOrder>]) -> Vec<MethodRule> {
     std::iter::once(trials).chain(rules.cloned()).collect()
 }
 
-/// The rules that hold for each design, and that of repetition, in the order in which they apply to the data.
+/// Rules for every design, including repetition, in the order in which they apply to the data.
 const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Throughput",

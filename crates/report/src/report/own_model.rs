@@ -68,7 +68,7 @@ fn definition(record: &RunRecord) -> Option<String> {
     definition.filter(|_| is_model)
 }
 
-/// That the run file lacks the definition of its model, which no command finds elsewhere; empty where it does not.
+/// Note that the run file lacks the definition of its model, which no command finds elsewhere; empty otherwise.
 pub(super) fn lacking(record: &RunRecord) -> String {
     let digest = record.environment.get(&KEYS.model_digest);
     let named = record.run.target.strip_prefix(PREFIX);

@@ -4,19 +4,19 @@ use super::captioned::Captioned;
 use super::section::Section;
 use crate::layout::Grid;
 
-/// Most characters of a value that stands on one line: a longer one, such as the paths of a stripe, would push the numbers beside
-/// it out of sight.
+/// Most characters of a value on one line. Longer values, such as the paths of a stripe, would push the next
+/// numbers out of sight.
 const ON_ONE_LINE: usize = 32;
 
 /// A table with its caption in two parts.
 #[derive(Debug)]
 pub(super) struct PageTable<'a> {
-    /// What it shows.
+    /// Title of the table.
     pub(super) title: &'a str,
-    /// What else has to be known to read it; empty where that is nothing.
+    /// Notes that a reader needs; may be empty.
     pub(super) notes: String,
     pub(super) grid: &'a Grid,
-    /// The id of each row; none where rows are not those of cells.
+    /// The id of each row; empty if rows do not stand for cells.
     ids: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_tables_have_in_common_is_said_once() {
+    fn common_notes_of_tables_are_said_once() {
         let table = |caption: &str| Captioned {
             caption: caption.to_owned(),
             grid: Grid {

@@ -21,7 +21,7 @@ pub(super) struct Picture {
     /// A description of the figure.
     pub(super) words: String,
     pub(super) svg: String,
-    /// The same for a narrow screen; `None` of figures that scroll there.
+    /// Version for a narrow screen; `None` for figures that scroll there.
     pub(super) narrow: Option<String>,
 }
 
@@ -75,9 +75,10 @@ fn other_kind(runs: &[FigureRun<'_>]) -> Option<FigureKind> {
     (has_curves && default_kind(runs) == FigureKind::Ratio).then_some(FigureKind::Response)
 }
 
-/// What runs have to show beside their figure, each under a name of its own: the latency inside the trials beside their throughput (the
-/// tail, else the median where intervals have too few requests for that), rounds until they are steady, and the stages of traced requests,
-/// of `own` alone: each run has a chapter. `options` are those of the figure of a name.
+/// Further figures of runs, each with a name of its own. These are the latency inside the trials (the tail, or
+/// the median if intervals have too few requests), rounds until they are steady, and the stages of traced
+/// requests. The stages are of `own` alone, since each run has a chapter. `options` gives the options of a
+/// figure by its name.
 pub(super) fn further(
     inputs: &[&Input],
     own: &Input,
@@ -124,8 +125,8 @@ pub(super) fn page_options(id: &str) -> Options {
     }
 }
 
-/// One run under the name of its experiment, several under those of their targets: or of their files, where the target is a factor too and would be
-/// named twice.
+/// One run under the name of its experiment, several under the names of their targets. If the target is a
+/// factor, which would be named twice, several under the names of their files.
 fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
     let compares_targets = |input: &&Input| {
         let mut factors = input.run.analysis().factors.iter();

@@ -26,7 +26,7 @@ use iolab_workload::quantity::counted;
 pub(super) struct Section {
     /// Its id in the document.
     pub(super) id: String,
-    /// What the names of its files begin with: `e1-read-size`.
+    /// Common beginning of its file names: `e1-read-size`.
     pub(super) stem: String,
     pub(super) name: String,
     pub(super) question: String,
@@ -37,7 +37,8 @@ pub(super) struct Section {
     /// The number of trials that its findings are based on, and what served them.
     pub(super) trials: String,
     pub(super) tables: Vec<Captioned>,
-    /// The tables that a standard's report has before those, and behind the figure of its rounds; none without a standard.
+    /// Tables of a standard's report, which precede the others and follow the figure of its rounds; empty
+    /// without a standard.
     pub(super) standard_tables: Vec<Captioned>,
     /// The cells that the rows of its first table are; none where these are not one of each cell.
     pub(super) cells: Vec<i64>,
@@ -49,9 +50,10 @@ pub(super) struct Section {
     pub(super) events: Vec<Event>,
     /// The definition of its model, where that is a file of the user.
     pub(super) model: Option<OwnModel>,
-    /// That the run file lacks this definition; empty where it does not.
+    /// Note that the run file lacks this definition; empty otherwise.
     pub(super) model_note: String,
-    /// The definition as TOML, and the file that commands name: that of the latest run where both have the same.
+    /// The definition as TOML, and the name of its file in commands. The file of the latest run serves all runs
+    /// with the same definition.
     pub(super) toml: String,
     pub(super) toml_name: String,
     pub(super) commands: Vec<String>,
@@ -98,7 +100,7 @@ pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Section> {
         .collect()
 }
 
-/// Names for all runs of a document, by which they can be told apart.
+/// Distinct names for all runs of a document.
 pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     let name = |input: &Input| {
         let name = &input.run.record().experiment.name;
@@ -121,7 +123,7 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     inputs.iter().map(name).collect()
 }
 
-/// What a section has from its place among the others.
+/// Properties of a section that follow from its place among the others.
 struct SectionPlace {
     index: usize,
     name: String,

@@ -6,7 +6,7 @@ use iolab_workload::quantity::counted;
 
 use super::clean;
 
-/// Maximum number of targets whose best values are printed beside a figure.
+/// Most targets whose best values are printed next to a figure.
 const BEST_MAX: usize = 3;
 
 /// Longest name of a level below a figure, characters.
@@ -35,7 +35,7 @@ pub(super) struct BestValue {
     pub(super) text: String,
 }
 
-/// What a target looks like in all small figures of a page.
+/// Look of a target in all small figures of a page.
 #[derive(Debug, Clone)]
 pub(super) struct TargetKey {
     pub(super) colour: String,

@@ -1,8 +1,9 @@
 //! The tables of a test of a standard, which a report has before the table of all cells: the window that was judged, and the means of its
 //! rounds in a grid.
 //!
-//! The order of tables and figures is that of an implementation of PTS 2.0: the tracked values round by round, the measurement window with
-//! what was allowed and what was measured, the table of all mixes and sizes, their figure.
+//! Tables and figures follow the order of an implementation of PTS 2.0. First come the tracked values round by
+//! round, then the measurement window with allowed and measured values. The table of all mixes and sizes and
+//! their figure follow.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, SteadyAnalysis, Tracked, TrackedOf};
 use iolab_stats::mean;

@@ -67,8 +67,8 @@ impl About {
     }
 }
 
-/// The findings of one kind by subject, without empty groups. Statements that several experiments share come before those of
-/// single experiments.
+/// The findings of one kind by subject, without empty groups. Statements that several experiments share come
+/// before statements on single experiments.
 pub(super) fn groups(
     kind: FindingKind,
     together: &[Finding],

@@ -56,7 +56,8 @@ fn drive(record: &RunRecord, number: usize) -> String {
     }
 }
 
-/// What was measured, when, on what machine, and how: name and value, each short enough for one line.
+/// Facts on the measurement: what, when, on what machine, and how. Name and value, each short enough for one
+/// line.
 pub(super) fn facts(inputs: &[Input]) -> Vec<(&'static str, String)> {
     let records: Vec<&RunRecord> = inputs.iter().map(|input| input.run.record()).collect();
     let mut disks: Vec<String> = Vec::new();
@@ -149,7 +150,7 @@ pub(super) fn title(inputs: &[Input]) -> String {
     }
 }
 
-/// What was measured, on which target and machine, and when.
+/// Sentences on the measurement: what, on which target and machine, and when.
 pub(super) fn sentences(inputs: &[Input]) -> Vec<String> {
     let mut sentences = vec![measured(inputs)];
     sentences.extend(inputs.first().map(|_| place(inputs)));
@@ -257,7 +258,7 @@ pub(super) fn moment(utc: &str) -> String {
     parts.unwrap_or(text)
 }
 
-/// The targets in the order of the runs, each path once: behind the name that the user gave it in any of them.
+/// The targets in the order of the runs, each path once, after the name that the user gave it in any run.
 fn targets(inputs: &[Input]) -> Vec<String> {
     let mut paths: Vec<&str> = Vec::new();
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();

@@ -22,7 +22,7 @@ pub(super) struct Frame {
 pub(super) struct JsonRows<W: Write> {
     to: W,
     frame: Frame,
-    /// What stands before each value: its name with what separates it from the value before.
+    /// Text before each value: its name, with the separator from the value before.
     names: Vec<String>,
     is_empty: bool,
 }

@@ -1,4 +1,4 @@
-//! What all cells of a table have in common, in the line above it.
+//! Properties that all cells of a table share, in the line above it.
 
 use iolab_analysis::analysis::Analysis;
 use iolab_workload::escape_control::escape_control;
@@ -16,9 +16,9 @@ const NOT_NAMED: [&str; 12] = [
     "active", "latency", "latency_over_time",
 ];
 
-/// What all cells have in common, the settings that are not what they are by themselves among it:
-/// `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None`
-/// for programs and groups, whose settings differ in other ways, and without cells.
+/// Properties that all cells share, including settings that differ from their defaults: `settings: random reads,
+/// threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None` for programs and groups, whose settings
+/// differ in other ways, and without cells.
 pub(super) fn in_words(analysis: &Analysis) -> Option<String> {
     let cells = || analysis.cells.iter().map(|cell| &cell.cell.spec);
     let first = cells().next()?;

@@ -368,7 +368,7 @@ fn owed_write_back_is_reported_with_its_time() {
     let told = text(&storage_cache(&analyse(&record)));
     insta::assert_snapshot!(told, @"The only cell left writes in a cache of the storage: making them durable took up to another 200 % of the timed span at bs=4KiB (81.9 ms), with which the throughput there is 33 % of what is shown. A load that outlasts the cache may be as slow; --set sync=end includes that time.");
     assert_eq!(only_cell(&with(0.2, CacheState::Direct)).flags, []);
-    // btrfs stores its trees then, and a sync waits for those of other programs too.
+    // btrfs stores its trees then, and a sync waits for the trees of other programs too.
     let mut amplified = with(2.0, CacheState::Direct);
     amplified
         .environment

@@ -1,8 +1,9 @@
-//! What in the evidence of cells could make the same difference as a phenomenon, or the same change as an intervention.
+//! Doubts that could make the same difference as a phenomenon, or the same change as an intervention.
 //!
-//! Variants lie in the same randomised blocks. What others do meanwhile cannot be taken away, but it is there with and without each
-//! suspect: what goes with a suspect is not their work, and what is left without all may be. A verdict falls where the cells with and without
-//! the suspect differ in such a disturbance, or where the bytes of two cells come from different places.
+//! Variants lie in the same randomised blocks. The work of others cannot be removed, but it is there with and
+//! without each suspect. A share that disappears with a suspect is therefore not due to others, and a share that
+//! remains without all suspects may be. A verdict falls if the cells with and without the suspect differ in such
+//! a disturbance, or if the bytes of two cells come from different places.
 
 use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::{ActsOn, Suspect};
@@ -33,7 +34,7 @@ pub(super) fn weigh(
     {
         again.again = Again::CannotTell;
         again.unexplained = None;
-        // Of what may not be there nothing is told but what was not tried.
+        // Difference not confirmed: keep only the suspects that were not tried.
         found.retain(|group| group.verdict == CauseVerdict::NotTried);
         return;
     }
@@ -91,7 +92,7 @@ pub(super) fn weigh(
     found.sort_by_key(|group| group.verdict);
 }
 
-/// What could make the difference between the unchanged cells by itself.
+/// Doubts that could make the difference between the unchanged cells by themselves.
 fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> Vec<SideDoubt> {
     let Some(([base, other], ratio)) = sides(analysis, inquiry, &[]).zip(ratio) else {
         return Vec::new();
@@ -186,7 +187,7 @@ fn parted(
     weighed.partition(|one| !one.doubts.is_empty())
 }
 
-/// What the cells with and without a suspect differ in beside it.
+/// Differences between the cells with and without a suspect, other than the suspect.
 fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<SideDoubt> {
     let cells = sides(analysis, inquiry, &[]).zip(sides(analysis, inquiry, &[suspect]));
     let Some((with, without)) = cells else {
@@ -212,7 +213,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         };
         let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
             Reason::Imbalance(found) => match found.what {
-                // Shares of all CPUs: that of the one which a thread runs on can be more.
+                // A share of all CPUs may be larger on the one that a thread runs on.
                 Disturber::Steal | Disturber::Quota => true,
                 Disturber::MemoryPressure => explains(found),
                 Disturber::CpuPressure | Disturber::WorkerWait => {

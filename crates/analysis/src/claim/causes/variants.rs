@@ -1,4 +1,4 @@
-//! The variants of an inquiry: what there is of a phenomenon without some suspects, and what part of it that is.
+//! The variants of an inquiry: the part of a phenomenon that remains without some suspects, and its share.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Variants<'a> {
 }
 
 impl<'a> Variants<'a> {
-    /// Those of an inquiry, and the deviations of each, in the same order.
+    /// The variants of an inquiry; `deviations` has the values of each, in the same order.
     pub(super) fn new(inquiry: &'a Inquiry, deviations: &'a [Deviations]) -> Self {
         let mut variants = Self {
             inquiry,
@@ -31,14 +31,14 @@ impl<'a> Variants<'a> {
         variants
     }
 
-    /// What is left as it was measured, which can be beyond nothing.
+    /// The remaining phenomenon as measured, which may be negative.
     pub(super) fn left<T: AsRef<str>>(&self, without: &[T]) -> Option<SignedRank> {
         let left: Vec<f64> = self.measured(without).into_values().collect();
         signed_rank(&left, 1.0 - ALPHA)
     }
 
-    /// What there is of the phenomenon without exactly these suspects: nothing where it has turned round, and at most all of it. What lies
-    /// beyond is a phenomenon of the interventions.
+    /// The remaining phenomenon without exactly these suspects, from none to all of it: nothing if it is
+    /// reversed. An excess over all of it comes from the interventions.
     pub(super) fn of<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
         let measured = self.measured(without).into_iter();
         measured
@@ -46,7 +46,7 @@ impl<'a> Variants<'a> {
             .collect()
     }
 
-    /// What was measured without exactly these suspects.
+    /// The measured deviations without exactly these suspects.
     fn measured<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
         let wanted: BTreeSet<&str> = without.iter().map(AsRef::as_ref).collect();
         let is_it = |variant: &Variant| {
@@ -62,7 +62,8 @@ impl<'a> Variants<'a> {
         found.cloned().unwrap_or_default()
     }
 
-    /// What part of the phenomenon a deviation is: the share whose signed ranks about it are even, block by block.
+    /// The share of the phenomenon that a deviation is: the value about which the signed ranks are balanced,
+    /// block by block.
     pub(super) fn share(&self, part: &Deviations, whole: &Deviations) -> Option<Share> {
         let pairs = paired(part, whole);
         let rest = |share: f64| -> Vec<f64> {

@@ -21,10 +21,11 @@ const EXPLAINED: f64 = 0.9;
 const CLEARED: f64 = 0.25;
 /// From this share of the phenomenon on, the opposite of it is a reversal.
 const REVERSED: f64 = 0.1;
-/// More blocks than these are no plan.
+/// Most blocks that are suggested.
 const BLOCKS_MAX: f64 = 10_000.0;
 
-/// What the deviations of each variant show, and the suspects of which it is not shown that they were taken away, each with the reason.
+/// Results of the deviations of each variant. `unchecked` has the suspects that are not shown to be removed,
+/// with the reason.
 pub(super) fn judge(
     inquiry: &Inquiry,
     deviations: &[Deviations],
@@ -175,7 +176,7 @@ fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Again {
     }
 }
 
-/// What one contrast between two variants says of a suspect: what goes where it is taken away.
+/// The effect of removing a suspect, in one contrast between two variants.
 struct Removal {
     values: Vec<f64>,
     test: SignedRank,
@@ -184,7 +185,7 @@ struct Removal {
 }
 
 impl Variants<'_> {
-    /// What goes between two variants.
+    /// The part that disappears between two variants.
     fn removal(&self, with: &Deviations, without: &Deviations) -> Option<Removal> {
         let values: Vec<f64> = paired(with, without)
             .into_iter()
@@ -198,8 +199,9 @@ impl Variants<'_> {
         })
     }
 
-    /// What goes without each suspect that was tried, twice: taken away from all, and from nothing else but itself. One is missed where
-    /// another suspect is enough, the other where another one is needed.
+    /// The part that disappears without each tried suspect, in two contrasts: removing the suspect from all, and
+    /// leaving it as the only one. The first misses a suspect if another one suffices, the second if it needs
+    /// another one.
     fn removals(&self) -> Vec<[Option<Removal>; 2]> {
         let tried = &self.inquiry.tried;
         let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
@@ -311,7 +313,8 @@ impl Variants<'_> {
 }
 
 impl Variants<'_> {
-    /// What is left without the cause with the greatest share, with its name, where that is shown to be less than what is left without all.
+    /// The remaining part without the cause of the greatest share, with the name of that cause. `None` unless it
+    /// is shown to be less than the part that remains without all suspects.
     fn left_without_one(
         &self,
         found: &[(CauseVerdict, Suspected)],
@@ -327,7 +330,7 @@ impl Variants<'_> {
         is_less.then(|| (rest, most.suspect.clone()))
     }
 
-    /// These suspects, where a variant is without exactly these; else all that were tried.
+    /// These suspects, if a variant is without exactly these; otherwise all that were tried.
     fn alone_or_all<'a>(&'a self, suspects: Vec<&'a String>) -> Vec<&'a String> {
         match self.of(&suspects).is_empty() {
             true => self.inquiry.tried.iter().collect(),
@@ -335,7 +338,7 @@ impl Variants<'_> {
         }
     }
 
-    /// Whether the phenomenon has turned round: scatter about nothing is no reversal, nor is what would not matter.
+    /// Whether the phenomenon is reversed. Scatter about zero and effects too small to matter do not count.
     fn is_reversed(&self, left: &SignedRank) -> bool {
         let least = (REVERSED * self.size).max(MARGIN_UP.ln_1p());
         left.interval.is_some_and(|interval| interval.high < -least)

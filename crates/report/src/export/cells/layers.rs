@@ -37,7 +37,7 @@ const SYNCS: [SyncCount; 5] = [
     ),
 ];
 
-/// Which layer has the requests of a traced cell when.
+/// Columns on the time of a traced cell by layer.
 pub(super) fn stages<'a>() -> Columns<'a> {
     let mut columns = vec![DataColumn::number(
         "unjoined_share_max",

@@ -13,7 +13,7 @@ use crate::ratio::{self, RatioShown};
 
 /// Most sizes, or ranges of them, that are named with one standing.
 const NAMED_MAX: usize = 3;
-/// What a choice rests on.
+/// Basis of a choice.
 const CHOICE: &str = "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access";
 
 /// The best of the curves of a run, and how the others on it compare with its best size; of several runs each of them.
@@ -42,7 +42,7 @@ pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     })
 }
 
-/// ` of random reads on model:sata-ssd`: what tells a curve from those of other runs.
+/// Words that distinguish a curve from those of other runs: ` of random reads on model:sata-ssd`.
 fn access(best: &Best, curves: &[Best], runs: &[&Analysis]) -> Option<String> {
     let of = |best: &Best| {
         let id = best.candidates.get(best.best)?.cell;
@@ -208,7 +208,7 @@ fn ranges(best: &Best, sizes: &[&Candidate]) -> Vec<String> {
     words.collect()
 }
 
-/// Which setting to choose for a kind of access.
+/// The setting to choose for a kind of access.
 pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
     let best = cell(runs, choice.best)?;
     let access = &choice.access;

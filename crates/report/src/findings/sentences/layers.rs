@@ -1,4 +1,4 @@
-//! Where the time of requests goes, in words.
+//! Time of requests by layer, in words.
 
 use iolab_analysis::analysis::{Analysis, Timed};
 use iolab_analysis::claim::{JournalledSyncs, Largest, TimeByLayer};
@@ -7,7 +7,7 @@ use iolab_workload::stages::{CarriedBy, Journal, Stage};
 
 use super::at_cell;
 
-/// What takes the time of requests, or of syncs, and of the slowest ones.
+/// Stages that take most of the time of requests, or of syncs, and of the slowest ones.
 pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
     let (whole, all) = match (time.timed, &time.syncs) {
         (Timed::Requests, None) => ("service time", "requests"),
@@ -34,7 +34,7 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
     )
 }
 
-/// What the journal has to do with syncs.
+/// Role of the journal in syncs.
 fn journal_of(counts: JournalledSyncs) -> String {
     match counts.journal {
         Journal::Absent => " There is no journal.".to_owned(),
@@ -58,7 +58,7 @@ fn share(largest: &Largest) -> String {
     )
 }
 
-/// What a request does in a stage, by what carries it out there.
+/// Activity of a request in a stage, by the layer that carries it out.
 fn what(stage: Stage, carried_by: CarriedBy) -> String {
     let (carrier, done) = match carried_by {
         CarriedBy::Disk => ("the device", "the device was done"),

@@ -1,4 +1,4 @@
-//! A share beside the limit that it is held to.
+//! A share, next to the limit that it is compared with.
 
 use iolab_workload::quantity::{digits, format_percent, significant};
 
@@ -9,7 +9,7 @@ const DIGITS_MAX: usize = 6;
 pub(crate) fn beside_limit(share: f64, limit: f64) -> (String, String) {
     let allowed = in_percent(limit);
     let (percent, most) = (share * 100.0, limit * 100.0);
-    // Also a limit is known only as it is shown: the two are told apart by these texts.
+    // The limit too is known only as it is printed, so that these texts have to differ.
     let number = |text: &str| text.trim_end_matches(" %").parse::<f64>().ok();
     let hides = |text: &str| percent != most && number(text) == number(&allowed);
     let precise = (3..=DIGITS_MAX).map(|count| format!("{} %", digits(percent, count)));

@@ -1,4 +1,4 @@
-//! What more blocks of an explanation would settle, and whether a larger budget gives them.
+//! Use of more blocks for an explanation, and whether a larger budget gives them.
 
 use iolab_plan::experiment::BLOCKS_MAX;
 
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_larger_budget_is_recommended_only_where_it_gives_more_blocks() {
+    fn larger_budget_is_recommended_only_for_more_blocks() {
         insta::assert_snapshot!(of_phenomenon(29), @" Increase --budget.");
         insta::assert_snapshot!(of_phenomenon(30), @" A larger budget gives no more than 30 blocks: measure when the machine is idle.");
         insta::assert_snapshot!(of_verdict(30, 20), @" (about 30 blocks, here 20: increase --budget)");

@@ -1,13 +1,13 @@
 //! The sentence of a claim: a head, then labelled lists.
 
-/// What has one standing, with the label of that.
+/// Items that share a label.
 pub(super) struct List {
     pub(super) label: String,
     pub(super) items: Vec<String>,
 }
 
-/// `Head. Lower: bs=4KiB; bs=64KiB; and 2 more. Cannot tell (other traffic): bs=1MiB.`: so many items of each list; lists without any are left
-/// out.
+/// `Head. Lower: bs=4KiB; bs=64KiB; and 2 more. Cannot tell (other traffic): bs=1MiB.` At most `named` items of
+/// each list appear; empty lists are left out.
 pub(super) fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named: usize) -> String {
     let lists = lists.into_iter().filter(|list| !list.items.is_empty());
     let lists = lists.map(|List { label, mut items }| {

@@ -58,7 +58,7 @@ pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
     groups.into_iter().chain(drift).collect()
 }
 
-/// What the median of two groups is, of which the lower one has this share of the values.
+/// Meaning of the median of two groups, of which the lower one has this share of the values.
 pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
     match (0.4..=0.6).contains(&low_share) {
         true => "describes neither group",
@@ -108,7 +108,7 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
     }
 }
 
-/// What a claim about the last trials rests on.
+/// Basis of a claim about the last trials.
 pub(super) fn steady_basis(state: &State) -> &'static str {
     match state {
         State::NotReached { .. } => "the last 5 trials of each cell that writes",

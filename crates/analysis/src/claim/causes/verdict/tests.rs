@@ -4,8 +4,8 @@ use iolab_plan::untried_suspect::Obstacle;
 
 const NAMES: [&str; 3] = ["reach", "read-ahead", "waiting"];
 
-/// A run of so many blocks with normal noise of this spread in each variant, in a world where the phenomenon is `effect` of the suspects that are
-/// there.
+/// A run of `blocks` blocks with normal noise of this spread in each variant. The phenomenon is the `effect` of
+/// the suspects that are present.
 fn world(
     effect: impl Fn(&[&str]) -> f64,
     (blocks, spread): (u32, f64),
@@ -87,7 +87,7 @@ fn of(found: &[Suspects], name: &str) -> CauseVerdict {
 }
 
 #[test]
-fn a_cause_is_named_with_its_share_and_the_others_are_cleared() {
+fn cause_is_named_with_share_and_others_cleared() {
     let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { 0.07 };
     let (inquiry, deviations) = world(effect, (30, 0.03), 1);
     let (again, found) = judged(&inquiry, &deviations);
@@ -104,7 +104,7 @@ fn a_cause_is_named_with_its_share_and_the_others_are_cleared() {
 }
 
 #[test]
-fn a_suspect_that_was_not_taken_away_is_no_cause() {
+fn suspect_that_was_not_removed_is_no_cause() {
     let effect = |there: &[&str]| if there.contains(&"waiting") { 0.7 } else { 0.0 };
     let (inquiry, deviations) = world(effect, (30, 0.03), 11);
     let why = WhyUntried::FewInFlight {
@@ -121,7 +121,7 @@ fn a_suspect_that_was_not_taken_away_is_no_cause() {
 
 /// All of it is gone either way: whether the opposite is there is another fact.
 #[test]
-fn what_turns_round_is_reversed_and_what_only_goes_is_not() {
+fn reversal_is_distinguished_from_disappearance() {
     for (left, is_reversed) in [(-0.7, true), (-0.1, true), (-0.04, false), (0.0, false)] {
         let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { left };
         let (inquiry, deviations) = world(effect, (30, 0.03), 1);
@@ -139,7 +139,7 @@ fn what_turns_round_is_reversed_and_what_only_goes_is_not() {
 }
 
 #[test]
-fn two_that_are_each_enough_are_a_joint_cause() {
+fn two_sufficient_suspects_are_a_joint_cause() {
     let effect = |there: &[&str]| {
         let any = there.contains(&"reach") || there.contains(&"read-ahead");
         if any { 0.7 } else { 0.0 }
@@ -180,7 +180,7 @@ fn two_that_are_both_needed_are_both_causes() {
 }
 
 #[test]
-fn none_of_two_that_stand_in_for_each_other_beside_a_third_is_cleared() {
+fn interchangeable_partners_of_a_cause_stay_open() {
     let effect = |there: &[&str]| {
         let either = there.contains(&"read-ahead") || there.contains(&"waiting");
         if there.contains(&"reach") && either {
@@ -208,9 +208,9 @@ fn shares_add_up_where_effects_do() {
     assert_eq!(of(&found, "read-ahead"), CauseVerdict::Contributes);
 }
 
-/// One intervention doubles the phenomenon: what the others then take from the double is no part of it.
+/// One intervention doubles the phenomenon. The part that the others then remove from the double does not count.
 #[test]
-fn what_an_intervention_adds_is_no_part_of_the_phenomenon() {
+fn effect_added_by_intervention_is_not_phenomenon() {
     let effect = |there: &[&str]| {
         let doubles = !there.contains(&"read-ahead") && there.contains(&"waiting");
         if doubles { 1.4 } else { 0.7 }
@@ -244,9 +244,10 @@ fn nothing_is_explained_that_is_not_there() {
     assert_eq!(opposite.again, Again::NotReproduced);
 }
 
-/// Of what was seen half has to be there again, whichever side is the greater one: a small part of it that is certain is another difference.
+/// Half of the original difference has to be reproduced, whichever side is greater: a small certain part is
+/// another difference.
 #[test]
-fn a_small_part_of_what_was_seen_is_not_it() {
+fn small_part_of_difference_does_not_reproduce_it() {
     let parts = [
         (0.19, Again::NotReproduced),
         (0.55, Again::Reproduced),
@@ -277,7 +278,7 @@ fn a_small_part_of_what_was_seen_is_not_it() {
 }
 
 #[test]
-fn noise_gives_no_verdict_and_says_what_would_settle_it() {
+fn noise_gives_no_verdict_but_blocks_needed() {
     let effect = |there: &[&str]| if there.contains(&"reach") { 0.3 } else { 0.0 };
     let (inquiry, deviations) = world(effect, (20, 0.2), 8);
     let found = judged(&inquiry, &deviations).1;
@@ -291,7 +292,7 @@ fn noise_gives_no_verdict_and_says_what_would_settle_it() {
     assert_eq!(judged(&few.0, &few.1).0.again, Again::CannotTell);
 }
 
-/// Of 400 innocents in 200 runs at most 5 % are accused; nearly all causes are named.
+/// At most 5 % of 400 innocents in 200 runs are accused, and nearly all causes are named.
 #[test]
 fn innocents_are_seldom_accused() {
     let effect = |there: &[&str]| if there.contains(&"reach") { 0.35 } else { 0.0 };
