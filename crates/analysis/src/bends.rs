@@ -12,7 +12,8 @@ use crate::machine_thresholds::MachineThreshold;
 
 /// Fewest sizes of a curve for which a bend can be distinguished from scatter.
 const POINTS_MIN: usize = 8;
-/// Most sizes of a curve in which bends are searched: the cost of a fit grows with them, and it is repeated many times.
+/// Most sizes of a curve in which bends are searched. The cost of a fit grows with them, and the fit is repeated
+/// many times.
 const POINTS_MAX: usize = 256;
 /// Most bends of one curve.
 const BENDS_MAX: usize = 4;
@@ -20,7 +21,8 @@ const BENDS_MAX: usize = 4;
 const RESAMPLES: usize = 200;
 /// An interval with a higher ratio of its ends does not locate a bend, and contains thresholds of any machine.
 const INTERVAL_RATIO_MAX: f64 = 4.0;
-/// The model of a fixed cost and a bandwidth is reported where its error at each size is at most this share of the time.
+/// Largest error at any size, as a share of the time, with which the model of a fixed cost and a bandwidth is
+/// reported.
 const MODEL_ERROR_MAX: f64 = 0.25;
 
 /// A size at which a curve changes its slope.
@@ -30,7 +32,7 @@ pub struct Bend {
     pub size: f64,
     /// Its 95 % interval, bytes, from resampled trials.
     pub interval: Option<Interval>,
-    /// Exponent of the power law below it: 1 where the response doubles with the size, 0 where it stays.
+    /// Exponent of the power law below it: 1 if the response doubles with the size, 0 if it stays constant.
     pub slope_before: f64,
     /// Exponent of the power law above it.
     pub slope_after: f64,
@@ -53,8 +55,8 @@ pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
     curves
 }
 
-/// The bends of all [`bendable`] curves of an analysis. Slow, since each curve is fitted 200 times: make this once, and pass it
-/// on.
+/// The bends of all [`bendable`] curves of an analysis. Slow to compute, since each curve is fitted 200 times:
+/// compute it once and pass it on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bends(Vec<OfCurve>);
 
@@ -78,8 +80,8 @@ impl Bends {
         Self(in_threads::map(&curves, fitted, of_curve))
     }
 
-    /// The bends of one of the [`bendable`] curves that are shown, in ascending order: those whose interval spans at most a factor of 4. None
-    /// for other curves.
+    /// The bends of one of the [`bendable`] curves that are shown, in ascending order: those whose interval
+    /// spans at most a factor of 4. Empty for other curves.
     pub fn placed_on(&self, curve: &Curve<'_>) -> impl Iterator<Item = &Bend> {
         let own = self.0.iter().find(|of| of.held == curve.held);
         let bends = own.into_iter().flat_map(|of| &of.bends);

@@ -45,7 +45,7 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         let cells = analysis.cells.iter();
         cells.filter(move |c| init_of(c) == Some(init) && c.n > 0)
     };
-    // The family of the comparisons of all preparations, so that both give the same intervals.
+    // Uses the family of the comparisons of all preparations, so that both give the same intervals.
     let first = analysis.cells.first().and_then(init_of);
     let others = analysis
         .cells
@@ -61,7 +61,7 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
     with(BufferInit::Untouched).filter_map(point).collect()
 }
 
-/// The preparation of all buffers of a cell; `None` where groups differ.
+/// The preparation of all buffers of a cell; `None` if groups differ.
 fn init_of(cell: &CellAnalysis) -> Option<BufferInit> {
     cell.cell.spec.shared(|trial| trial.buffer_init)
 }
@@ -72,7 +72,7 @@ impl PreparationPoint {
         self.difference == Difference::Lower
     }
 
-    /// Whether trials with untouched buffers have more page faults, by one at least.
+    /// Whether trials with untouched buffers have at least one more page fault.
     pub(crate) fn has_more_faults(&self) -> bool {
         self.faults.0 - self.faults.1 >= 1.0
     }

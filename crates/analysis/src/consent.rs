@@ -8,8 +8,8 @@ use iolab_workload::shell::shell_word;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::TrialSpec;
 
-/// Whether the user has consented to the loss of what an existing target of this run held, as whoever finishes the run has to do again:
-/// the file names the target, and no file decides that data may be destroyed.
+/// Whether the user consented to the loss of an existing target's data, which whoever finishes the run has to do
+/// again. The file names the target, but no file decides that data may be destroyed.
 fn needs_consent(record: &RunRecord) -> bool {
     let kinds: Vec<TargetKind> = record.target_kinds().collect();
     let is_existing = |kind: &TargetKind| kind.is_existing();
@@ -26,8 +26,9 @@ fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
-/// The command that finishes the runs of these files, or of the folder that stands for each of them; `None` where each is on a model, whose state is not kept. Of several files each is of
-/// one process, as the runs of one command are.
+/// The command that finishes the runs of these files, or of the folders that stand for them. `None` if all are
+/// on models, whose state is not kept. Each of several files belongs to one process, as for the runs of one
+/// command.
 pub fn command_to_finish<'a>(
     runs: impl IntoIterator<Item = (&'a RunRecord, &'a str)>,
 ) -> Option<String> {
@@ -47,13 +48,13 @@ pub fn command_to_finish<'a>(
 /// Consent that a user has to give again to repeat or finish a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NeededConsent {
-    /// The loss of what an existing target holds.
+    /// Loss of the data on an existing target.
     pub destroys_data: bool,
     /// Changes to the system that affect other programs: see [`CellSpec::needs_change_system`].
     ///
     /// [`CellSpec::needs_change_system`]: iolab_workload::settings::CellSpec::needs_change_system
     pub changes_system: bool,
-    /// The start of programs that the file names.
+    /// Start of programs that the file names.
     pub runs_programs: bool,
 }
 
@@ -68,7 +69,7 @@ impl NeededConsent {
         }
     }
 
-    /// The command that finishes the runs of these files, each of this many processes, as people paste it.
+    /// The command that finishes the runs of these files, each with this many processes, to be pasted.
     pub fn resume_command(self, files: &[&str], processes: usize) -> String {
         let launcher = match processes {
             0 | 1 => String::new(),

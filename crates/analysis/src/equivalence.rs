@@ -79,8 +79,8 @@ pub struct ProgramPair {
     pub more_trials: MoreTrials,
 }
 
-/// Compares the first program of a run with each other one; empty unless its response is the elapsed time and programs vary. What is
-/// told of several pairs holds for all of them together.
+/// Compares the first program of a run with each other one. Empty unless the response is the elapsed time and
+/// programs vary. Results for several pairs are simultaneous.
 pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     let place = |name: &str| analysis.factors.iter().position(|factor| factor == name);
     let mut varied = FACTORS
@@ -172,8 +172,8 @@ impl ProgramPair {
         self.from(|point| point.is_equivalent(margin))
     }
 
-    /// The largest size at which only the evidence speaks against equivalence within `MARGINS[margin]`; `None` where the programs are not
-    /// equivalent at a larger one, or the tests do not say so.
+    /// The largest size at which only doubts prevent equivalence within `MARGINS[margin]`. `None` if the
+    /// programs are not equivalent at a larger one, or the tests do not show equivalence.
     pub fn doubted(&self, margin: usize) -> Option<&SizePoint> {
         let mut all = self.points.iter().rev();
         let first = all.find(|point| !point.is_equivalent(margin))?;
@@ -194,18 +194,18 @@ impl ProgramPair {
 }
 
 impl SizePoint {
-    /// Whether one of the two is shown to take longer here.
+    /// Whether one of the two is shown to take longer at this size.
     pub fn differs(&self) -> bool {
         matches!(self.difference, Difference::Higher | Difference::Lower)
     }
 
-    /// Whether the programs are shown to be equivalent within `MARGINS[margin]` here.
+    /// Whether the programs are shown to be equivalent within `MARGINS[margin]` at this size.
     pub fn is_equivalent(&self, margin: usize) -> bool {
         let mut against = self.against_equivalence.get(margin).into_iter();
         self.is_tested_equivalent(margin) && against.all(Vec::is_empty)
     }
 
-    /// Whether the test alone says so, whatever the evidence.
+    /// Whether the test alone shows equivalence, without doubts.
     fn is_tested_equivalent(&self, margin: usize) -> bool {
         let p = self.equivalence.get(margin).copied().flatten();
         p.is_some_and(|p| p <= ALPHA)
@@ -243,7 +243,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
     };
     let medians = base.response.zip(new.response);
     let ratio = within_run(base, new, family.confidence);
-    // Each pair has a sequence of tests of its own.
+    // Each pair has its own sequence of tests.
     let of_all = |p: f64| (p * family.pairs as f64).min(1.0);
     let (difference, doubts) = ratio
         .as_ref()

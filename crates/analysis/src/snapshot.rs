@@ -30,14 +30,14 @@ pub struct RunSnapshot {
 pub enum RepetitionGoal {
     /// A precision of each cell: half-width of the median's 95 % interval over the median.
     Precision(f64),
-    /// Steady rounds of all cells. Of each cell only the rounds of the last window count, as in the table.
+    /// Steady rounds of all cells. As in the table, only the rounds of the last window count for each cell.
     SteadyRounds {
         /// The current round; the first is 1.
         round: usize,
         /// The most rounds.
         most: u32,
     },
-    /// A rate that is searched for.
+    /// The limit of a search for a rate.
     Rate,
     /// Each cell gets one trial, without repetition.
     OneTrial,
@@ -46,7 +46,7 @@ pub enum RepetitionGoal {
 /// How many cells of a run have reached its precision goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WithinGoal {
-    /// Cells that have.
+    /// Number of cells within the goal.
     pub cells: usize,
     /// All cells.
     pub of: usize,
@@ -75,7 +75,7 @@ pub struct LastTrial {
 }
 
 impl CellSnapshot {
-    /// From the measured trials of a cell; `None` for a trial with too few requests for its response.
+    /// Snapshot from the measured trials of a cell; `None` for a trial with too few requests for its response.
     pub fn new(levels: Vec<String>, trials: &[Option<f64>]) -> Self {
         let values: Vec<f64> = trials.iter().copied().flatten().collect();
         Self {

@@ -14,7 +14,7 @@ pub struct Sparkline {
     pub factor: String,
     /// Its levels: numbers ascend, names keep the order of the definition.
     pub levels: Vec<String>,
-    /// Whether these are names: there is nothing between them.
+    /// Whether the levels are names, without values between them.
     pub is_names: bool,
     /// The measured quantity.
     pub response: Response,
@@ -116,8 +116,8 @@ impl Sparkline {
         })
     }
 
-    /// The curves of runs of one experiment on shared axes, with all levels of any of them; `None` without a run, or where they lie along
-    /// different factors.
+    /// The curves of runs of one experiment on common axes, with all levels of any run. `None` without a run, or
+    /// if they lie along different factors.
     pub fn overlaid(runs: Vec<Self>) -> Option<Self> {
         let mut runs = runs.into_iter();
         let mut all = runs.next()?;

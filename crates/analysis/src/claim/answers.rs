@@ -20,15 +20,15 @@ pub struct Verified {
     pub run: usize,
     /// Counts over all cells.
     pub all: CellVerified,
-    /// Trials that were to write, and of which only a part of the data was read back.
+    /// Trials with writes of which only a part was read back.
     pub in_part: u64,
-    /// Trials that were to write, and of which no data was read back.
+    /// Trials with writes of which no data was read back.
     pub unread: u64,
     /// Cells with wrong data.
     pub wrong: usize,
 }
 
-/// How the response time depends on the given load.
+/// Dependence of the response time on the given load.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
     /// Index of the run.
@@ -36,7 +36,8 @@ pub struct Load {
     pub run: usize,
     /// Result for the requested rates.
     pub rates: Rates,
-    /// Reasons in the trials of the named rates for which their storage may be another than shown; with any, nothing is claimed.
+    /// Doubts about the trials of the named rates, for which their storage may differ from the result. With any
+    /// doubt, nothing is claimed.
     pub doubts: Vec<SideDoubt>,
 }
 
@@ -50,7 +51,7 @@ pub enum Rates {
         least: RateTimes,
         /// The highest rate that was reached; `None` where only one was.
         most: Option<RateTimes>,
-        /// Whether no rate was missed, so that none shows the limit.
+        /// Whether no rate was missed, so that the limit is not shown.
         all: bool,
         /// The share of requests beyond the capacity that trials at the highest of these rates may hide, and their length, ns.
         hidden: (f64, f64),
@@ -71,12 +72,12 @@ pub struct RateTimes {
     pub rate: f64,
     /// Median of the response time, ns: median over the trials.
     pub p50_ns: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the response time, ns: median over the trials.
     pub p99_ns: f64,
     /// The 95 % interval of its median, ns; `None` with too few trials.
     pub p50: Option<Interval>,
-    /// Time that the storage needed after a trial to store what a cache of it had taken in, over the timed span; `None` where it is
-    /// short.
+    /// Time that the storage needed after a trial to store the contents of its cache, as a share of the timed
+    /// span. `None` if it is short.
     pub cached: Option<f64>,
 }
 
@@ -135,8 +136,8 @@ pub struct FixedCost {
     pub held: Vec<String>,
     /// The model: times in ns, sizes in bytes, the rate in bytes per ns.
     pub model: LatencyBandwidth,
-    /// The size at which half of the rate is reached, bytes: where the sizes that were measured lie on both sides of it, with
-    /// throughput below half of the rate at all smaller ones and above it at all greater ones.
+    /// The size at which half of the rate is reached, bytes. Present only if measured sizes lie on both sides of
+    /// it. Throughput is then below half of the rate at all smaller sizes, and above it at all greater ones.
     pub half_rate: Option<f64>,
 }
 
@@ -244,7 +245,8 @@ pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Programs> {
     pairs.flat_map(of_pair).collect()
 }
 
-/// The cost of untouched buffers; `None` where there is none. That they are slower without more page faults is said by the comparison alone.
+/// The cost of untouched buffers; `None` if there is none. If they are slower without more page faults, the
+/// comparison alone says so.
 pub(super) fn untouched(analysis: &Analysis, run: usize) -> Option<Preparation> {
     let points = preparation(analysis);
     let settings = points.len();

@@ -22,14 +22,15 @@ use crate::json;
 /// Above this number of possibly best sizes, equivalence is not tested: the cost grows with the square.
 const OPEN_MAX: usize = 40;
 
-/// Factors whose combinations are ways to do the same; listed cells that differ in others, as jobs of fio do, need not be.
+/// Factors whose combinations are ways to do one task. Listed cells that differ in other factors, such as jobs
+/// of fio, need not be.
 const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 
-/// How a size compares with the others.
+/// Result of comparing a size with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, though it may be shown to be worse.
+    /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, even if shown to be worse.
     Near,
     /// Possibly the best: not shown to be worse than the size with the best median.
     Open,
@@ -53,14 +54,15 @@ pub struct Candidate {
     /// The medians of two groups of trials, if there are any: the median may lie between them, where no trial
     /// is.
     pub groups: Option<(f64, f64)>,
-    /// How it compares.
+    /// Result of the comparison with the other sizes.
     pub standing: Standing,
     /// Ratio of its response to the best median of all sizes; `None` for that size itself, and without an
     /// interval.
     pub of_best: Option<Estimate>,
     /// Doubts that could reverse the result, for [`Standing::Doubtful`].
     pub doubts: Vec<SideDoubt>,
-    /// Whether it is [`Standing::Open`] though it is worse in each block that both share: these are fewer than [`Best::blocks_needed`].
+    /// Whether it is [`Standing::Open`] although it is worse in each shared block, because these are fewer than
+    /// [`Best::blocks_needed`].
     pub is_worse_in_each_block: bool,
 }
 
@@ -71,17 +73,18 @@ pub struct Best {
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub response: Response,
-    /// Factor and level of what is constant along the curve.
+    /// Factors that are constant along the curve, with their levels.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
-    /// Whether it compares ways that an experiment names one by one to do the same, instead of sizes.
+    /// Whether it compares ways to do one task, which an experiment lists, instead of sizes.
     pub is_of_ways: bool,
     /// Its sizes in ascending order, or the ways.
     pub candidates: Vec<Candidate>,
     /// Index in `candidates` of the size with the best median.
     pub best: usize,
-    /// The shared blocks from which on a size that is worse in each of them is shown to be worse, among all pairs of the family.
+    /// Number of shared blocks from which a size that is worse in each of them is shown to be worse, among all
+    /// pairs of the family.
     pub blocks_needed: usize,
 }
 
@@ -98,7 +101,7 @@ impl Best {
     }
 }
 
-/// A size over another.
+/// Comparison of one size with another.
 struct Judged {
     estimate: Estimate,
     /// Doubts that could reverse a difference.
@@ -150,7 +153,8 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, family: usize) -> Op
     })
 }
 
-/// How the ways compare that an experiment names one by one to do the same: its cells, where it asks nothing else of them.
+/// Comparison of the ways to do one task that an experiment lists. `None` if the experiment asks anything else
+/// about its cells.
 pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     let response = analysis.response;
     let measured = analysis.cells.iter();
@@ -180,7 +184,8 @@ fn blocks_needed(family: usize) -> usize {
     trials_to_compare(family) as usize
 }
 
-/// How each of some cells compares with the one at `best`, which has the best median; intervals hold for all pairs of the family at once.
+/// Comparison of each cell with the one at `best`, which has the best median. Intervals are simultaneous over
+/// all pairs of the family.
 fn candidates(
     cells: &[&CellAnalysis],
     best: usize,
@@ -222,7 +227,8 @@ fn candidates(
         let near = |j: &usize| against(i, *j).is_some_and(|judged| judged.is_near);
         open.len() <= OPEN_MAX && others.all(near)
     };
-    // Below the blocks that an exact interval takes, one odd trial of the best cell can hide what all other blocks show.
+    // With fewer blocks than an exact interval needs, one odd trial of the best cell can hide a result that all
+    // other blocks show.
     let worse_in_each = |i: usize| {
         let logs = log_ratios(cells[best].trials(), cells[i].trials());
         let is_worse = |log: &f64| match response.more_is_better() {

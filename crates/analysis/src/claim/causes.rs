@@ -1,8 +1,8 @@
 //! Results of interventions: whether a difference between two cells is reproduced, and which share of it
 //! disappears with each suspect.
 //!
-//! All is on the logarithm of the ratio of both sides, within the blocks that variants share. METHODS.md has the rules and how often
-//! they fail on modelled disks whose causes were planted.
+//! Everything is computed on the logarithm of the ratio of both sides, within the blocks that variants share.
+//! METHODS.md has the rules, and their error rates on modelled disks with planted causes.
 
 mod doubts;
 mod variants;
@@ -26,30 +26,31 @@ use crate::doubt::SideDoubt;
 use variants::Variants;
 use verdict::judge;
 
-/// The chance of any false accusation in a run.
+/// Probability of any false accusation in a run.
 const ALPHA: f64 = 0.05;
-/// The share of page faults that may be left without them.
+/// Share of page faults that may remain if they are removed.
 const FAULTS_KEPT: f64 = 0.1;
-/// The share of the device's I/Os that may be left without a limit of requests.
+/// Share of the device's I/Os that may remain if a limit of requests is removed.
 const DEVICE_IOS_KEPT: f64 = 0.9;
-/// The share of the waiting for a CPU that others use which may be left without it.
+/// Share of the waiting for a CPU that others use which may remain if that waiting is removed.
 const CPU_WAIT_KEPT: f64 = 0.5;
-/// The share of its bytes that the longer of two loads moves at least, and the shorter one at most over it.
+/// Tolerance in the bytes of two loads: the longer one moves at least this share of its bytes, and the shorter
+/// one at most its bytes divided by it.
 const VOLUME_KEPT: f64 = 0.95;
 
-/// Whether a phenomenon is there again.
+/// Whether a phenomenon is reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Again {
     /// The difference is reproduced.
     Reproduced,
-    /// There is none, or less than half of it, or the opposite.
+    /// The difference is absent, reversed, or less than half of the original.
     NotReproduced,
-    /// Too few blocks, or too much noise.
+    /// Nothing can be concluded from too few blocks, or from too much noise.
     CannotTell,
 }
 
-/// A part of the phenomenon, of the logarithm of its ratio.
+/// A share of the phenomenon, by the logarithm of its ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Share {
     /// The estimate.
@@ -66,40 +67,42 @@ pub struct Reproduction {
     pub run: usize,
     /// The difference that another run showed, in words.
     pub phenomenon: String,
-    /// How many times as great the other side was there.
+    /// Ratio of the other side to the base in the other run.
     pub seen: f64,
-    /// How many times as great it would be without the phenomenon.
+    /// Ratio that would be expected without the phenomenon.
     pub expected: f64,
-    /// How many times as great it is here; `None` without trials.
+    /// Ratio in this run; `None` without trials.
     pub ratio: Option<f64>,
-    /// The 95 % interval of that.
+    /// 95 % interval of the ratio in this run.
     pub interval: Option<(f64, f64)>,
     /// Blocks in which both sides were measured.
     pub blocks: usize,
-    /// The time of a trial where that is less than in the other run, ns.
+    /// Time of a trial if it is shorter than in the other run, ns.
     pub shorter_ns: Option<u64>,
-    /// Idle time before each trial, ns; `None` where none was needed.
+    /// Idle time before each trial, ns; `None` if none was needed.
     pub idle_ns: Option<u64>,
-    /// Whether the level of a side, or of the run, changed in spite of the idle time: then a phenomenon that is not seen may only be hidden.
+    /// Whether the level of a side, or of the run, changed despite the idle time. A phenomenon that is not seen
+    /// may then be hidden.
     pub level_changed: bool,
-    /// Whether it is there again.
+    /// Whether the phenomenon is reproduced.
     #[serde(rename = "state")]
     pub again: Again,
     /// Share that remains without all tried suspects, or without one. `None` if the phenomenon is not
     /// reproduced, or no suspect was tried.
     pub unexplained: Option<Share>,
-    /// The suspect without which alone that is left, where more is left without all: what the others change is another difference.
+    /// The suspect without which alone that share remains, if more remains without all suspects: the others then
+    /// change something else.
     pub unexplained_without: Option<String>,
     /// Doubts about the unchanged cells that could make the difference by themselves. Disturbances could make
     /// the unexplained share; with bytes of different origins nothing can be concluded.
     pub doubts: Vec<SideDoubt>,
-    /// Whether one suspect explains nearly all of it by itself, whatever is left without all of them: what others change may be
-    /// another difference.
+    /// Whether one suspect explains nearly all of it by itself, whatever remains without all of them. The other
+    /// suspects may then change something else.
     pub is_explained: bool,
 }
 
 impl Reproduction {
-    /// The part of what was seen that is there again; `None` without trials.
+    /// The share of the original phenomenon that is reproduced; `None` without trials.
     pub fn part(&self) -> Option<Share> {
         let seen = (self.seen / self.expected).ln();
         let part = |ratio: f64| (ratio / self.expected).ln() / seen;
@@ -118,21 +121,22 @@ impl Reproduction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseVerdict {
-    /// Without it half of the phenomenon or more is gone.
+    /// Without it, half of the phenomenon or more disappears.
     Cause,
-    /// Several, each of which is enough: the phenomenon goes with all of them, and with none alone.
+    /// Several suspects, each of which suffices: the phenomenon disappears without all of them, and not without
+    /// one alone.
     Joint,
-    /// Without it a part of the phenomenon is gone.
+    /// Without it, a part of the phenomenon disappears.
     Contributes,
-    /// With or without it the phenomenon is the same, within a quarter of it, or the margin.
+    /// The phenomenon is the same with and without it, within a quarter of it, or within the margin.
     Cleared,
-    /// Too few blocks, or too much noise.
+    /// Too few blocks, or too much noise, for a verdict.
     CannotTell,
     /// The suspect was not removed.
     NotTried,
 }
 
-/// Why nothing is known of a suspect.
+/// Reason why nothing is known about a suspect.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyUntried {
@@ -140,7 +144,8 @@ pub enum WhyUntried {
     Planned(Obstacle),
     /// No trial without it succeeded.
     NoTrial,
-    /// The level of throughput changed during the run, in spite of idle time that was to bring back what each trial has drained.
+    /// The level of throughput changed during the run, despite idle time that was to restore what each trial
+    /// drains.
     LevelChanged {
         /// The idle time before each trial, ns.
         idle_ns: u64,
@@ -149,7 +154,7 @@ pub enum WhyUntried {
     InFlightUnknown,
     /// More requests in flight were to remove the suspect, and fewer than half of them were reached.
     FewInFlight {
-        /// The mean of what was in flight.
+        /// Mean number of requests in flight.
         in_flight: f64,
         /// Requested number in flight.
         asked: u64,
@@ -158,18 +163,18 @@ pub enum WhyUntried {
     FaultsUnknown,
     /// The suspect was to be removed with all page faults, and more than a tenth of them remained.
     FaultsLeft {
-        /// Page faults of a trial of either side, summed, with the suspect.
+        /// Page faults of a trial, summed over both sides, with the suspect.
         before: f64,
-        /// Page faults without the suspect, likewise.
+        /// Page faults of a trial, summed over both sides, without the suspect.
         left: f64,
     },
     /// Fewer I/Os of the device were to remove the suspect, and the number per request is unknown.
     DeviceIosUnknown,
     /// Fewer I/Os of the device were to remove the suspect, and hardly fewer were made.
     DeviceIosLeft {
-        /// I/Os of the device that a request takes with the suspect: the mean of both sides.
+        /// I/Os of the device per request with the suspect: the mean of both sides.
         before: f64,
-        /// I/Os of the device that a request takes without the suspect, likewise.
+        /// I/Os of the device per request without the suspect: the mean of both sides.
         left: f64,
     },
     /// Less waiting for a CPU that others use was to remove the suspect, and the time that threads waited is
@@ -179,7 +184,7 @@ pub enum WhyUntried {
     CpuWaitLeft {
         /// Share of their time in which threads waited for others, with the suspect: the mean of both sides.
         before: f64,
-        /// Share of their time in which threads waited for others without the suspect, likewise.
+        /// Share of their time in which threads waited for others, without the suspect: the mean of both sides.
         left: f64,
     },
     /// Bytes from storage were to remove the suspect, and they came from elsewhere.
@@ -201,18 +206,18 @@ pub struct Suspected {
     pub suspect: String,
     /// Share of the phenomenon that disappears with the suspect; for joint causes, with all of them.
     pub share: Option<Share>,
-    /// Whether joint causes were taken away with all other suspects only, and never by themselves.
+    /// Whether joint causes were removed only together with all other suspects, and never by themselves.
     pub with_others: bool,
-    /// Whether the share is what it makes by itself, with all others taken away: with these there, less goes with it.
+    /// Whether the share was measured with all other suspects removed: with these present, less disappears.
     pub by_itself: bool,
-    /// How many times as great the other side is without it.
+    /// Ratio of the other side to the base without the suspect.
     pub ratio_without: Option<f64>,
-    /// About how many blocks settle it, where it cannot be told.
+    /// Estimated number of blocks that would settle an open verdict.
     pub blocks_needed: Option<usize>,
-    /// Whether without it, or of joint causes without all of them, the phenomenon has turned round: the interval of what is measured lies
-    /// beyond nothing by more than the margin and a tenth of the phenomenon.
+    /// Whether the phenomenon is reversed without the suspect, or without all joint causes. The interval of the
+    /// measured remainder then lies below zero by more than the margin and a tenth of the phenomenon.
     pub is_reversed: bool,
-    /// Why it was not tried.
+    /// Reason why it was not tried.
     pub untried: Option<WhyUntried>,
     /// Doubts about its cells, with and without it, that could make the same change: the verdict is then open.
     pub doubts: Vec<SideDoubt>,
@@ -226,21 +231,22 @@ pub struct Suspects {
     pub run: usize,
     /// The verdict.
     pub verdict: CauseVerdict,
-    /// In the order in which they were tried.
+    /// Suspects in the order in which they were tried.
     pub suspects: Vec<Suspected>,
     /// Blocks of the run.
     pub blocks: usize,
 }
 
 impl Suspects {
-    /// The name of the first.
+    /// The name of the first suspect.
     pub(super) fn first(&self) -> &str {
         self.suspects.first().map_or("", |one| &one.suspect)
     }
 }
 
-/// Whether claims answer what a run asks that was made to explain a difference: the difference is not there again, or a suspect has a part in
-/// it, or each one is cleared. While one is not tried or cannot be told, that others are cleared answers nothing.
+/// Whether claims answer the question of a run that was made to explain a difference. They do if the difference
+/// is not reproduced, a suspect has a part in it, or each suspect is cleared. Cleared suspects answer nothing
+/// while another one is untried or open.
 pub fn is_answered(claims: &[Claim]) -> bool {
     let again = claims.iter().find_map(|claim| match claim {
         Claim::Reproduced(found) => Some(found.again),
@@ -266,8 +272,8 @@ pub fn is_answered(claims: &[Claim]) -> bool {
     }
 }
 
-/// The logarithm of the ratio of both sides in each block, less what is expected, and positive where it is as in the run that showed the
-/// phenomenon.
+/// The logarithm of the ratio of both sides in each block, less the expected one. Positive values have the
+/// direction of the original phenomenon.
 type Deviations = BTreeMap<u32, f64>;
 
 /// The result of a run that was made to explain a phenomenon; uses no other run.
@@ -288,7 +294,7 @@ pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, V
     Some((again, found))
 }
 
-/// Why it is not shown that a suspect was taken away; `None` where it is.
+/// Reason why the removal of a suspect is not shown; `None` if it is.
 fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option<WhyUntried> {
     let sides = |without: &[&str]| sides(analysis, inquiry, without);
     let (with, without) = sides(&[]).zip(sides(&[suspect]))?;
@@ -309,14 +315,15 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     }
 }
 
-/// The idle time in spite of which the level of the run, or of one of these cells, changed; `None` where it did not, and without idle time.
+/// The idle time despite which the level of the run, or of one of these cells, changed; `None` if no level
+/// changed, and without idle time.
 fn level_changed(analysis: &Analysis, inquiry: &Inquiry, own: &[&CellAnalysis]) -> Option<u64> {
     let own: Vec<i64> = own.iter().map(|cell| cell.cell.id).collect();
     let changed = || !analysis.timeline.over_run.is_empty() || fell(analysis, &own).is_some();
     inquiry.idle_ns.filter(|_| changed())
 }
 
-/// A quantity of both sides together, with the suspect and without it; `None` where it is not known of one.
+/// A quantity of both sides together, with and without the suspect; `None` if it is unknown for one.
 fn before_and_left(
     with: [&CellAnalysis; 2],
     without: [&CellAnalysis; 2],
@@ -326,7 +333,7 @@ fn before_and_left(
     sum(with).zip(sum(without))
 }
 
-/// How many I/Os of the device a request still takes, where that is hardly fewer.
+/// Number of I/Os of the device per request, if it is hardly lower than with the suspect.
 fn device_ios_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
     let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request;
     let Some((before, left)) = before_and_left(with, without, ios) else {
@@ -338,8 +345,8 @@ fn device_ios_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Opt
     })
 }
 
-/// How long threads still wait for a CPU that others use, where that is more than half of it. What they wait for each other stays, or grows: the
-/// more CPUs they get, the more of them run at a time.
+/// Share of the waiting for a CPU that others use, if more than half of it remains. Threads' waiting for each
+/// other stays or grows: the more CPUs they get, the more of them run at a time.
 fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
     let wait = |cell: &CellAnalysis| cell.disturbance.wait_for_others;
     let Some((before, left)) = before_and_left(with, without, wait) else {
@@ -386,7 +393,7 @@ fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option
     found.map(|(_, (before, left))| WhyUntried::OtherVolume { before, left })
 }
 
-/// How few requests were in flight, where these are fewer than half of what was asked for.
+/// Number of requests in flight, if it is less than half of the requested one.
 fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
     let seen = cell
         .concurrency
@@ -399,7 +406,7 @@ fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
     }
 }
 
-/// How many of the page faults of both sides are left, where these are too many.
+/// Page faults of both sides that remain, if they are too many.
 fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
     let Some((before, left)) = before_and_left(with, without, |cell| cell.minor_faults) else {
         return Some(WhyUntried::FaultsUnknown);
@@ -478,11 +485,11 @@ fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
 /// removed and remaining parts add up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remainder {
-    /// The suspects that are taken away.
+    /// The suspects that are removed.
     pub without: Vec<String>,
     /// Remaining share of the phenomenon.
     pub left: Share,
-    /// Whether the verdicts say that it has turned round.
+    /// Whether the phenomenon is reversed according to the verdicts.
     pub is_reversed: bool,
 }
 
@@ -516,7 +523,7 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
         let count = variant.without.len();
         (count <= 1 || count == all) && variant.without.iter().all(is_off)
     });
-    // Of joint causes all together have turned it round.
+    // Joint causes reverse it only if all are removed.
     let is_reversed = |without: &[String]| {
         found.iter().any(|group| {
             let is_meant = |one: &Suspected| match group.verdict {
@@ -539,7 +546,7 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     left.collect()
 }
 
-/// 1 where the phenomenon makes the other side greater than expected, else -1.
+/// 1 if the phenomenon makes the other side greater than expected, otherwise -1.
 fn direction(inquiry: &Inquiry) -> f64 {
     match inquiry.seen >= inquiry.expected {
         true => 1.0,

@@ -19,7 +19,7 @@ pub struct Access {
     pub storage: String,
     /// Share of reads, %.
     pub read_percent: u8,
-    /// When writes are durable.
+    /// Point at which writes are durable.
     pub sync: SyncPolicy,
     /// The cache state.
     pub cache: CacheState,
@@ -34,8 +34,8 @@ pub struct Choice {
     pub best: CellId,
     /// The median throughput of that cell, MB/s.
     pub throughput_mb_s: f64,
-    /// The simplest cell among those shown to be within the margin of the best, with the ratio of its throughput to the best;
-    /// `None` where no simpler cell was shown to be.
+    /// The simplest cell among those shown to be within the margin of the best, with the ratio of its throughput
+    /// to the best. `None` if no simpler cell is shown to be.
     pub simplest: Option<(CellId, Estimate)>,
     /// Number of cells compared.
     pub cells: usize,

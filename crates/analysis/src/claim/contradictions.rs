@@ -15,7 +15,7 @@ use crate::doubt::{Reason, SideDoubt};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Source {
     claim: usize,
-    /// Index of the effect in a comparison; or of the curve, and of a size on it.
+    /// Index of the effect in a comparison, or indices of the curve and of a size on it.
     part: (usize, usize),
 }
 
@@ -181,7 +181,7 @@ fn note_once(doubts: &mut Vec<SideDoubt>, because: SideDoubt) {
     }
 }
 
-/// Replaces what a claim says of one comparison by "cannot tell".
+/// Replaces a claim's statement about one comparison by "cannot tell".
 fn doubt(claims: &mut [Claim], source: Source) {
     let because = SideDoubt {
         side: None,

@@ -10,25 +10,25 @@ use super::{Change, ChangePlace, Claim, LongTail};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::timeline::Access;
 
-/// The shorter load ends after this part of the bytes before the fall.
+/// Share of the bytes before the fall after which the shorter load ends.
 const SHORTER: f64 = 0.5;
 /// Length of the longer load, as a multiple of the time before the fall.
 const LONGER: f64 = 2.0;
 /// The bytes of both loads are a multiple of this: the largest requests of a suspect.
 const UNIT: u64 = 256 << 10;
 
-/// Something that a run shows and that has no two sides to be measured again.
+/// An effect of a run that has no two sides to be measured again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unpaired {
     /// A change of the level of throughput.
     Change(Change, WhyUnpaired),
-    /// Trials in two groups, which no change over the run makes.
+    /// Trials in two groups, not caused by a change over the run.
     TwoGroups(Groups),
     /// Slow requests.
     LongTail(LongTail, TailObstacle),
 }
 
-/// Why a change of level has no two sides.
+/// Reason why a change of level has no two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyUnpaired {
     /// Throughput rises.
@@ -68,14 +68,14 @@ pub(super) fn falls(run: &Analysis, claims: &[Claim]) -> Vec<Phenomenon> {
     all.filter_map(|change| fall(run, change)?.ok()).collect()
 }
 
-/// A fall as a difference between a shorter and a longer load; `None` of a cell that is not there.
+/// A fall as a difference between a shorter and a longer load; `None` if its cell is missing.
 fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaired>> {
     let cell = run.cell(change.cell.cell)?;
     if let Some(why) = obstacle(run, cell, change) {
         return Some(Err(why));
     }
     let seconds = change.after_bytes / 1e6 / change.before_mb_s;
-    // A setting, and what a page shows: whole milliseconds.
+    // The time is a setting and appears on pages: whole milliseconds.
     let time = |part: f64| {
         let ms = Duration::try_from_secs_f64(part * seconds)
             .ok()?
@@ -142,7 +142,8 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
         .collect()
 }
 
-/// Whether a cell is none of those that changed together over the run: their levels before and after the change are two groups of trials.
+/// Whether a cell did not change with others over the run: otherwise its levels before and after the change are
+/// two groups of trials.
 fn is_steady(run: &Analysis, cell: &CellAnalysis) -> bool {
     let writes = cell.cell.trial().writes();
     !run.timeline.over_run.iter().any(|shift| match shift.cells {

@@ -19,14 +19,14 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
 
 /// Effect that trials of both sides have on later ones.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
-    // Whether idle time restores the level shows when the fall is there again.
+    // If the fall is reproduced, idle time restores the level.
     if let Some(fall) = phenomenon.fall() {
         return Leftover::Drained(1.0 / fall.factor);
     }
     let own = [phenomenon.base.cell, phenomenon.other.cell];
     let writes = |id: i64| run.cell(id).is_some_and(|cell| cell.cell.trial().writes());
     let timeline = &run.timeline;
-    // The first trial has used up what was there, and none has found it again.
+    // The first trial used up the credit or cache, and it never recovered.
     if timeline
         .in_warm_ups
         .iter()
@@ -45,7 +45,7 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
         false => shift.factor,
     });
     let by_itself = fell(run, &own);
-    // A trial that begins slow begins anew.
+    // A trial that begins slow starts from a new state, and is not a fall.
     let within = timeline
         .within
         .iter()

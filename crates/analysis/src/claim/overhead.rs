@@ -14,8 +14,8 @@ pub struct Overhead {
     /// Time before and after the trial, without idle time and without writing out: the larger mean of both
     /// sides.
     pub around: Duration,
-    /// Writing out what it left in caches: the mean of the side where that is more, or where neither leaves anything, of the cell of the run where it
-    /// is most.
+    /// Time of writing out what the trial left in caches: the larger mean of both sides. If neither leaves
+    /// anything, the largest mean of all cells of the run.
     pub write_out: Duration,
 }
 

@@ -1,4 +1,5 @@
-//! Differences whose cause can be asked for: between two cells of a run, and between a shorter and a longer load of one.
+//! Differences whose cause can be asked for: between two cells of a run, and between a shorter and a longer load
+//! of one cell.
 
 use iolab_plan::suspect::{Compared, MachineState, Sides, Signs};
 use iolab_workload::response::Response;
@@ -16,12 +17,12 @@ use crate::doubt::{ReasonKind, SideDoubt};
 /// Share of their number below which the gain of more requests in flight is a phenomenon.
 const GAIN: f64 = 0.5;
 
-/// Why nothing of a run can be explained.
+/// Reason why no difference of a run can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unexplainable {
     /// The run itself explains another one.
     Explains,
-    /// Its cells run programs, from which no setting takes a mechanism away.
+    /// Its cells run programs, and no setting removes a mechanism from these.
     Programs,
     /// A trial has groups of workers.
     Groups,
@@ -72,13 +73,13 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     }
     all.extend(tail::explainable(run));
     all.retain(|one| one.size > MARGIN.ln_1p());
-    // What the two sides differ in by construction explains itself.
+    // A difference by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
     all.sort_by_key(|one| one.unclaimed);
     // Loads that last beyond a fall take longer than any trial of the run.
     all.sort_by_key(Phenomenon::compared);
     all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
-    // What is within a cell comes after all that is between cells.
+    // Differences within a cell come after all differences between cells.
     all.sort_by_key(|one| one.compared() == Compared::Quantiles);
     Ok(all)
 }
@@ -107,7 +108,7 @@ fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
     }
 }
 
-/// An effect, or the gain that it lacks.
+/// The difference of an effect, or the gain that it lacks.
 fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     let unclaimed = unclaimed(run, effect);
     let phenomenon = |expected: f64, size: f64| Phenomenon {
@@ -124,7 +125,7 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
         let (_, high) = effect.estimate.interval?;
         return Some(phenomenon(expected, (expected / high).ln()));
     }
-    // More requests in flight that give as much more are what was asked for.
+    // A proportional gain of more requests in flight is expected.
     if in_flight.is_some_and(|most| most > 1.0 && effect.estimate.ratio >= 1.0) {
         return None;
     }
@@ -138,7 +139,7 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
     }
 }
 
-/// Why an effect is not claimed, where trying suspects can tell all the same.
+/// Reason why an effect is not claimed although trying suspects can still explain it.
 fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
     let is_source = |doubt: &SideDoubt| doubt.reason.kind() == ReasonKind::OtherSource;
     let others: Vec<&SideDoubt> = effect.doubts.iter().filter(|one| !is_source(one)).collect();
@@ -155,12 +156,12 @@ fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
         .then_some(Unclaimed::OtherSource)
 }
 
-/// Whether there are doubts, and all are about what others did meanwhile.
+/// Whether there are doubts, and all are about disturbances by others.
 fn are_disturbances(doubts: &[SideDoubt]) -> bool {
     !doubts.is_empty() && doubts.iter().all(|doubt| doubt.reason.is_disturbance())
 }
 
-/// How many times as many requests are in flight, where that could raise the response as much.
+/// Ratio of the requests in flight, if it could raise the response by as much.
 fn gained(comparison: &Comparison, effect: &Effect) -> Option<f64> {
     let Contrast::Levels { factor, .. } = &comparison.contrast else {
         return None;
@@ -171,7 +172,7 @@ fn gained(comparison: &Comparison, effect: &Effect) -> Option<f64> {
     Some(number(&effect.levels.1)? / number(&effect.levels.0)?)
 }
 
-/// The worst of the smaller sizes and of the larger ones against the best size, and the deepest dip.
+/// The worst of the smaller and of the larger sizes compared with the best size, and the deepest dip.
 fn of_curve(best: &Best) -> Vec<Phenomenon> {
     let (below, above) = (0..best.best, best.best + 1..best.candidates.len());
     let worst = [below, above].map(|side| worst(best, &best.candidates[side]));
@@ -188,7 +189,7 @@ fn of_best(one: &Candidate) -> Option<(f64, (f64, f64))> {
     Some((estimate.ratio, estimate.interval?))
 }
 
-/// The worst of some sizes against the best one.
+/// The worst of some sizes compared with the best one.
 fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
     let top = best.candidates.get(best.best)?;
     let worse = of.iter().filter(|one| match one.standing {
@@ -212,10 +213,10 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
     })
 }
 
-/// The deepest dip: a size with a better one on either side, against the lower of these two.
+/// The deepest dip: a size with a better one on either side, compared with the lower of these two.
 fn dip(best: &Best) -> Option<Phenomenon> {
     let less = !best.response.more_is_better();
-    // How far from the best one each lies: estimate, and the ends of its interval, on the logarithm.
+    // Distance of each from the best size, on the logarithm: the estimate and the ends of its interval.
     let far = |one: &Candidate| -> Option<(f64, f64, f64)> {
         if one.of_best.is_none() {
             return Some((0.0, 0.0, 0.0));

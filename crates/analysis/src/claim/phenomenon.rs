@@ -1,4 +1,5 @@
-//! A difference whose cause can be asked for: two cells, a shorter and a longer load of one, or the median and p99 of its latency.
+//! A difference whose cause can be asked for: two cells, a shorter and a longer load of one cell, or the median
+//! and p99 of its latency.
 
 use std::time::Duration;
 
@@ -9,27 +10,28 @@ use iolab_workload::trial::TrialLimit;
 use super::effect::CellId;
 use crate::analysis::Analysis;
 
-/// Two cells, two loads of one, or two quantiles of its latency, and by how much they differ.
+/// Two cells, two loads of one, or two quantiles of its latency, and the size of their difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phenomenon {
-    /// The cell that is compared with.
+    /// The base of the comparison.
     pub base: CellId,
-    /// The cell that is compared with it.
+    /// The cell that is compared with the base.
     pub other: CellId,
-    /// How many times as great the other's response is.
+    /// Ratio of the other's response to the base.
     pub seen: f64,
     /// Ratio that would be expected without the phenomenon: the ratio of the requests in flight, where these
     /// gain little, otherwise 1.
     pub expected: f64,
     /// The logarithm of the least ratio, of either sign, that the interval allows.
     pub size: f64,
-    /// Why the run does not claim it; `None` where it does.
+    /// Reason why the run does not claim it; `None` if it does.
     pub unclaimed: Option<Unclaimed>,
     /// Kind of the two sides.
     pub kind: PhenomenonKind,
 }
 
-/// Why a difference is explained that a run does not claim, those first that come first.
+/// Reason why a difference is explained although a run does not claim it, in the order in which differences are
+/// listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unclaimed {
     /// The bytes of its sides came from different sources, and that is a suspect.
@@ -101,7 +103,8 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// The settings of both sides, which end by their time: without others in flight the bytes of a trial would take longer.
+    /// The settings of both sides, which end by their time: with nothing else in flight, the bytes of a trial
+    /// would take longer.
     #[expect(
         clippy::disallowed_fields,
         reason = "runs with groups are not explained"
@@ -116,7 +119,7 @@ impl Tail {
     }
 }
 
-/// The two sides of a fall: the same cell from the same state on, until well before the fall and beyond it.
+/// The two sides of a fall: the same cell from one state, until well before the fall and beyond it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fall {
     /// Bytes of the shorter load.
@@ -127,7 +130,7 @@ pub struct Fall {
     pub whole_bytes: u64,
     /// Time of the longer load, which is also its limit.
     pub whole: Duration,
-    /// Throughput after the fall over that before it.
+    /// Ratio of the throughput after the fall to that before.
     pub factor: f64,
     /// Bytes before the fall.
     pub after_bytes: f64,
@@ -147,7 +150,8 @@ impl Fall {
                 bytes: Some(self.first_bytes),
                 time: None,
             },
-            // As many bytes without a suspect: what is used up by each request is used up by as many bytes, too, in the same time.
+            // Loads of as many bytes without a suspect, in the same time: whatever each request uses up, as many
+            // bytes use up too.
             TrialLimit {
                 bytes: Some(self.whole_bytes),
                 time: Some(self.whole),

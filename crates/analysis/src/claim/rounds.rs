@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::effect::CellId;
 use crate::analysis::{Analysis, CellAnalysis, RoundsEnd, SteadyAnalysis, TrackedOf};
 
-/// Rounds that were repeated until the last of them were steady, or until there were no more.
+/// Rounds that were repeated until the last of them were steady, or none remained.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Rounds {
     /// The run.
@@ -21,7 +21,7 @@ pub struct Rounds {
     pub asked: SteadyRounds,
     /// Rounds that were completed.
     pub rounds: usize,
-    /// How many of them are judged: those since the targets were last prepared.
+    /// Number of judged rounds: those since the targets were last prepared.
     pub judged: usize,
     /// Tracked series, in the order of the cells or targets.
     pub tracked: Vec<TrackedState>,
@@ -30,16 +30,17 @@ pub struct Rounds {
     /// Reason why the rounds of cells ended; `None` for rounds of writes, whose number is fixed.
     #[serde(skip)]
     pub ended_by: Option<EndedBy>,
-    /// The place in `tracked` of what is least steady; `None` where no window is complete.
+    /// Index in `tracked` of the least steady series; `None` if no window is complete.
     pub worst: Option<usize>,
-    /// The trials of the same writes that lie furthest from steady rounds of writes; `None` where all lie within their range.
+    /// The trials of the same writes that lie furthest from steady rounds of writes; `None` if all lie within
+    /// their range.
     pub outside: Option<Outside>,
     /// Whether the limits and the tracked series follow the standard whose test the run follows. Otherwise
     /// steady rounds are not its steady state.
     pub is_by_standard: bool,
 }
 
-/// A cell whose trials make the same writes as the rounds before them, one at a time, at another level.
+/// A cell whose trials repeat the writes of the rounds before them, one at a time, at another level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Outside {
     /// The cell.
@@ -56,7 +57,7 @@ pub struct Outside {
 pub enum RoundsState {
     /// The last window is steady.
     Steady,
-    /// The last window is alike, but something speaks against a steady state.
+    /// The last window is alike, but there are doubts about a steady state.
     Alike(RoundsDoubts),
     /// The last window is not steady.
     NotSteady,
@@ -71,7 +72,7 @@ pub enum RoundsState {
 /// Doubts about a steady state although the rounds of the last window are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct RoundsDoubts {
-    /// The lowest share of the region that was written before the window; `None` where all of it was.
+    /// The lowest share of the region that was written before the window; `None` if all of it was.
     pub written: Option<f64>,
     /// Tracked cells whose throughput changes its level within each trial, which the mean of a round hides.
     pub changing: usize,
@@ -125,9 +126,9 @@ impl RoundsDoubts {
 /// State of a series that is tracked over the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TrackedState {
-    /// The cell whose response it is; `None` of writes before the first trial.
+    /// The cell of this response; `None` for writes before the first trial.
     pub cell: Option<CellId>,
-    /// The target of these writes, where there are several.
+    /// The target of these writes, if there are several.
     pub target: Option<String>,
     /// The value of each round.
     pub values: Vec<f64>,
@@ -175,8 +176,8 @@ fn is_by_standard(analysis: &Analysis) -> bool {
     followed.is_some_and(|followed| !followed.deviations.iter().any(decides))
 }
 
-/// The cell of the same writes that is furthest from the mean of steady rounds: further than the range that was allowed. Of several
-/// targets it is not known which rounds are whose.
+/// The cell of the same writes that is furthest from the mean of steady rounds, beyond the allowed range. With
+/// several targets, it is unknown to which of them rounds belong.
 fn outside(analysis: &Analysis, steady: &SteadyAnalysis, run: usize) -> Option<Outside> {
     let [tracked] = steady.tracked.as_slice() else {
         return None;

@@ -8,8 +8,8 @@ use super::effect::{CellId, MARGIN};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::series_tests::SeriesTests;
 
-/// A drift over all trials below this share of the median is not claimed: it is below the resolution of request times, and far
-/// below any interval.
+/// Least drift over all trials that is claimed, as a share of the median. Smaller drifts are below the
+/// resolution of request times, and far below any interval.
 const DRIFT_LEAST: f64 = 1e-4;
 
 /// Level of the test for a drift. At 5 %, it was claimed in 5.7 % of runs of three cells with ten trials and no drift.
@@ -23,9 +23,9 @@ const DEPENDENCE_ALPHA: f64 = 0.01;
 pub struct Groups {
     /// The cells whose trials form two groups.
     pub cells: Vec<CellId>,
-    /// The one whose groups are furthest apart.
+    /// The cell whose groups are furthest apart.
     pub most: CellId,
-    /// Its groups.
+    /// The groups of this cell.
     pub levels: TwoLevels,
 }
 
@@ -57,7 +57,8 @@ pub enum State {
         range: f64,
         /// Change along the fitted line over their mean.
         slope: f64,
-        /// Whether, in any of the cells, that change exceeds its limit and what scatter explains; otherwise their trials only scatter.
+        /// Whether, in any of the cells, that change exceeds its limit and the effect of scatter. Otherwise
+        /// their trials only scatter.
         slopes: bool,
     },
 }
@@ -93,8 +94,8 @@ pub fn two_groups(
     })
 }
 
-/// The groups of a cell's trials, where they form two that are further apart than what matters. Each cell of a run is looked at: what is
-/// seen has to stand among as many.
+/// The two groups of a cell's trials, if they are further apart than the margin. All cells of a run are tested,
+/// so the test is corrected for their number.
 pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
     let cells = analysis.cells.len();
     let modes = cell.series_tests.modes;
@@ -162,7 +163,7 @@ fn significant(
 /// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of
 /// a device. Trials that are alike before the whole region was written are not a steady state: a device may be fast at first.
 pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
-    // What prepared the storage, and which rounds the run repeated, only its definition says.
+    // Only the definition says what prepared the storage, and which rounds the run repeated.
     if !analysis.has_definition {
         return Vec::new();
     }
@@ -195,7 +196,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
         }
         let written = cell.overwritten.filter(|times| *times < 1.0);
         match (steady.reached, written) {
-            // A disturbed cell says nothing about the steadiness of the storage.
+            // A disturbed cell does not show whether the storage is steady.
             (false, _) if cell.is_disturbed() => {}
             (false, _) => {
                 not.push(cell);

@@ -6,16 +6,17 @@ use iolab_workload::stages::PerStage;
 use super::phenomenon::Phenomenon;
 use crate::analysis::{Analysis, CellAnalysis};
 
-/// Page faults of a request on the worse side beyond which there are more: one in ten requests has one.
+/// Page faults per request on the worse side from which there are more: one in ten requests has one.
 const FAULTS: f64 = 0.1;
 /// Least excess of device I/Os per request over the better side: every tenth request is split.
 const DEVICE_IOS: f64 = 0.1;
-/// A share of the time of threads: that in which they wait for others on any machine.
+/// Share of the time of threads in which they wait for others on any machine.
 const CPU_WAIT: f64 = 0.05;
-/// A share of the time of a traced request on the worse side.
+/// Least share of the time of a traced request on the worse side.
 const STAGE: f64 = 0.05;
 
-/// The sign of each mechanism that a run counts. Between cells only: of loads and quantiles, whose sides are one cell, nothing is known.
+/// The sign of each mechanism that a run counts. Only for two cells: the sides of loads and quantiles are one
+/// cell, and show no signs.
 pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     let response = run.response;
     let sides = || {
@@ -32,7 +33,7 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
         true => (base, other),
         false => (other, base),
     };
-    // As many bytes of the better side as a request of the worse one has.
+    // Scales counts of the better side to the bytes of a request of the worse side.
     let bytes = |cell| Some(bytes_of_request(worse)? / bytes_of_request(cell)?);
     let of_bytes = |of: &dyn Fn(&CellAnalysis) -> Option<f64>| {
         let scaled = |cell| Some(of(cell)? * bytes(cell)?);

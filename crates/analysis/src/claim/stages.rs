@@ -12,7 +12,7 @@ use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, Timed};
 use crate::json;
 
-/// Fewest requests of a trial whose slowest 1 % are looked at.
+/// Fewest requests of a trial whose slowest 1 % are examined.
 const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
 
 /// The stage that takes most of the time of requests.
@@ -22,32 +22,32 @@ pub struct Largest {
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub stage: Stage,
-    /// Its share: the median over the trials.
+    /// Its share of the time: the median over the trials.
     pub share: f64,
-    /// The interval of that, simultaneous over the cells and over all requests and the slowest ones.
+    /// Interval of the share, simultaneous over the cells, and over all requests and the slowest ones.
     pub interval: (f64, f64),
 }
 
 /// Time of a cell's requests, or of its syncs, by layer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TimeByLayer {
-    /// Whose time it is.
+    /// Requests or syncs.
     pub timed: Timed,
-    /// The cell; of those that were traced the one with the slowest requests, or syncs.
+    /// The traced cell with the slowest requests, or syncs.
     pub cell: CellId,
-    /// Trials that it rests on.
+    /// Number of traced trials.
     pub trials: usize,
     /// Layers or devices that carried the requests out.
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub carried_by: CarriedBy,
-    /// The mean time of one: the median over the trials of the sum of the stages, ns.
+    /// Mean time of a request or sync: the median over the trials of the sum of the stages, ns.
     pub mean_ns: f64,
     /// Stage with most of the mean time.
     pub mean: Largest,
     /// Stage with most of the time of the slowest 1 %; `None` if trials have too few.
     pub tail: Option<Largest>,
-    /// The share of each stage of the mean, largest first.
+    /// Share of each stage in the mean time, largest first.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub shares: Vec<(Stage, f64)>,
@@ -79,7 +79,7 @@ pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<It
         .filter_map(|cell| Some((cell, cell.stages.as_ref()?)))
         .collect();
     let with_syncs = traced.iter().filter(|(_, stages)| stages.syncs_min > 0);
-    // Each has two statements.
+    // Each cell has two statements.
     let confidence = confidence(2 * (traced.len() + with_syncs.count()));
     Timed::ALL
         .into_iter()
@@ -127,8 +127,8 @@ fn longest(
     })
 }
 
-/// The stage with the largest mean share, with the median of its shares and the interval of that: a stage that takes most of the time in
-/// some trials alone has a small median.
+/// The stage with the largest mean share, with the median of its shares and the interval of that median. A stage
+/// that takes most of the time only in some trials has a small median.
 fn largest(
     stages: &CellStages,
     timed: Timed,

@@ -14,7 +14,7 @@ use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
 use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
 use crate::json;
 
-/// A tail is long where the interval of p99 over p50 lies above this ratio.
+/// Ratio of p99 to p50 above which a tail is long, by its interval.
 const LONG: f64 = 3.0;
 
 /// The longest tail of a run that is shown to be long.
@@ -22,7 +22,7 @@ const LONG: f64 = 3.0;
 pub struct LongTail {
     /// The cell.
     pub cell: CellId,
-    /// Factor and level of the cell, where other cells differ in them.
+    /// Factors in which other cells differ, with the levels of this cell.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub at: Vec<(String, String)>,
@@ -40,16 +40,16 @@ pub struct LongTail {
     pub unjudged: usize,
 }
 
-/// Why slow requests cannot be explained.
+/// Reason why slow requests cannot be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TailObstacle {
-    /// Requests are made at a rate: they wait for those that are late, however few are in flight.
+    /// Requests are made at a rate, and wait for late ones however few are in flight.
     HasRate,
     /// Trials end by a rule of their own, or each fills a new file.
     OwnBounds,
 }
 
-/// Why slow requests of such a cell cannot be explained; `None` where they can.
+/// Reason why slow requests of such a cell cannot be explained; `None` if they can.
 fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
     let trial = cell.cell.trial();
     if trial.has_rate() {
@@ -59,23 +59,24 @@ fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
 }
 
 impl LongTail {
-    /// Why it cannot be explained; `None` where it can.
+    /// Reason why it cannot be explained; `None` if it can.
     pub(super) fn obstacle(&self, run: &Analysis) -> Option<TailObstacle> {
         obstacle(run.cell(self.cell.cell)?)
     }
 
-    /// The tail as a difference between two quantiles of its cell; `None` of a cell that is not there, or was not timed.
+    /// The tail as a difference between two quantiles of its cell; `None` if the cell is missing, or was not
+    /// timed.
     fn phenomenon(&self, run: &Analysis) -> Option<Phenomenon> {
         let cell = run.cell(self.cell.cell)?;
         let trial = cell.cell.trial();
         let in_flight = trial.in_flight_of_all() as f64;
         let seconds = |seconds: f64| {
             let time = Duration::try_from_secs_f64(seconds).ok()?;
-            // A setting, and what a page shows: whole milliseconds.
+            // The time is a setting and appears on pages: whole milliseconds.
             Some(Duration::from_millis(time.as_millis() as u64 + 1))
         };
         let iops = cell.iops.as_ref()?.median;
-        // However few are in flight.
+        // Even with few requests in flight.
         let enough = seconds(QUANTILE_REQUESTS * in_flight / iops)?;
         let took = seconds(cell.elapsed.as_ref()?.median / 1e9)?;
         Some(Phenomenon {
@@ -106,12 +107,12 @@ fn is_unjudged(cell: &&CellAnalysis) -> bool {
     cell.latency.is_some() && !(cell.tail.is_some() && is_judged(cell))
 }
 
-/// Whether a cell could have slow requests that its run does not show: it was not timed, or is not judged.
+/// Whether a cell may have slow requests that its run does not show, because it was not timed or is not judged.
 pub fn leaves_tails_open(cell: &CellAnalysis) -> bool {
     cell.latency.is_none() || is_unjudged(&cell)
 }
 
-/// The longest tail; `None` where none is shown to be long.
+/// The longest tail; `None` if none is shown to be long.
 pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
     longest(analysis, run, |_| true)
 }

@@ -17,7 +17,7 @@ use crate::claim::effect::{
 use crate::claim::{Difference, Estimate};
 use crate::doubt::SideDoubt;
 
-/// A higher number of trials is not recommended.
+/// Most trials that are recommended.
 const TRIALS_ADVISED_MAX: usize = 1000;
 
 /// Compares all pairs, in their order.
@@ -33,7 +33,8 @@ pub(super) fn compare(
         let (shown, doubts) = shown(&cell, pair, terms, confidence);
         cell.verdict = allowed(shown, &doubts, unit);
         cell.doubts = doubts;
-        // More trials help neither against differences between runs nor against a doubt, which has a verdict of its own.
+        // More trials help neither against differences between runs nor against a doubt, which has its own
+        // verdict.
         let why = cell.verdict.why_open();
         let lacks_trials = why.is_some_and(WhyUndecided::is_for_lack_of_trials);
         if lacks_trials && unit != ReplicationUnit::OneRunEach {
@@ -173,7 +174,8 @@ fn shown(
     (verdict, doubts)
 }
 
-/// Whether the new values are higher, for values without a ratio: decided where the intervals of the medians do not overlap.
+/// Whether the new values are higher, for values without a ratio; decided if the intervals of the medians do not
+/// overlap.
 fn apart(pair: &Pair, confidence: f64) -> Result<bool, WhyUndecided> {
     let intervals = [&pair.base, &pair.new].map(|side| median_interval(side, confidence));
     let [Some(base), Some(new)] = intervals else {
@@ -207,8 +209,8 @@ fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
     }
 }
 
-/// Number of trials for the verdict that the estimate suggests: equivalence for a ratio within the margin, otherwise a
-/// difference. The confidence is that with as many intervals as there will be.
+/// Number of trials for the verdict that the estimate suggests: equivalence for a ratio within the margin,
+/// otherwise a difference. Assumes the confidence for the final number of intervals.
 fn further(
     cell: &CellComparison,
     pair: &Pair,
@@ -227,7 +229,7 @@ fn further(
         false => trials_for_apart(shift, &sd, confidence, POWER),
     };
     Some(match wanted {
-        // At least one, since the present trials did not suffice.
+        // At least one more, since the present trials did not suffice.
         Some(n) if n <= TRIALS_ADVISED_MAX => Further::Trials(n.saturating_sub(there).max(1)),
         _ => Further::TooMany,
     })

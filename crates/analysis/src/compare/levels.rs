@@ -9,12 +9,13 @@ use iolab_record::RunRecord;
 use iolab_workload::settings::{Setting, level_label};
 
 impl Comparison {
-    /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` where it has two levels; the sides
-    /// are named after the levels, and `of` is [`SideName::of`].
+    /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` if it has two
+    /// levels. The sides are named after the levels, and `of` is [`SideName::of`].
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such factor or level, not two of them, or no cell in common.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such factor or level, not two of them, or no cell in
+    /// common.
     pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Criteria) -> Result<Self> {
         let (factor, levels) = two_levels(run.record(), by)?;
         let source = |level| RunSide {

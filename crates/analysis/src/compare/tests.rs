@@ -7,7 +7,7 @@ use super::*;
 use crate::doubt::{ComparedSide, Reason, ReasonKind};
 use crate::imbalance::Disturber;
 
-/// The interval decides nothing.
+/// An interval that decides nothing.
 const WIDE: CellVerdict = CellVerdict::CannotTell(WhyUndecided::WideInterval);
 
 fn terms() -> Criteria {
@@ -101,7 +101,7 @@ fn real_change_within_the_margin_is_no_alarm() {
     assert_eq!(one(&base, &new, strict).verdict, CellVerdict::Slower);
 }
 
-/// Two sides whose trials overlap, with this against them.
+/// Two sides whose trials overlap, with these doubts.
 fn overlapping(against: SideDoubts, base: &[f64], new: &[f64]) -> CellComparison {
     let pair = Pair {
         base: base.to_vec(),
@@ -143,7 +143,7 @@ fn more_trials_are_offered_only_for_precision() {
         );
         assert_eq!((cell.further, cell.doubts.len()), (None, 1));
     }
-    // What slowed the faster side makes it no less fast: more trials would tell.
+    // A disturbance of the faster side does not make it slower, so that more trials would decide.
     for (side, base, new) in [
         (ComparedSide::Base, &fast, &slow),
         (ComparedSide::New, &slow, &fast),
@@ -152,7 +152,7 @@ fn more_trials_are_offered_only_for_precision() {
         assert_eq!(cell.verdict, WIDE);
         assert_eq!((cell.further, cell.doubts.len()), (undisturbed.further, 0));
     }
-    // A disturbance too small for the difference that the ratio suggests.
+    // This disturbance is too small for the difference that the ratio suggests.
     let slight = SideDoubts::made_of([SideDoubt {
         side: Some(ComparedSide::New),
         reason: Reason::Disturbed {
@@ -161,7 +161,7 @@ fn more_trials_are_offered_only_for_precision() {
         },
     }]);
     assert!(overlapping(slight, &fast, &slow).further.is_some());
-    // Either way where they look equal.
+    // Sides that look equal are doubted either way.
     let alike = around(101.0);
     for side in [ComparedSide::Base, ComparedSide::New] {
         let cell = overlapping(disturbed(side), &fast, &alike);
@@ -185,7 +185,8 @@ fn open_verdict_states_the_trials_needed() {
     let Some(Further::Trials(more)) = cell.further else {
         panic!("{:?}", cell.further)
     };
-    // With this number, a verdict is about as frequent as the power says: some are doubted because they seem dependent.
+    // With this number, verdicts are about as frequent as the power says; some are doubted because they seem
+    // dependent.
     let mut machine = Machine::new(33);
     let n = 6 + more;
     let mut told = |new: f64| {

@@ -1,4 +1,4 @@
-//! The verdict on a cell, and why there may be none.
+//! The verdict on a cell, and reasons for none.
 
 use std::fmt;
 
@@ -25,23 +25,24 @@ pub enum CellVerdict {
     CannotTell(WhyUndecided),
 }
 
-/// Why there is no verdict on a cell.
+/// Reason why there is no verdict on a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WhyUndecided {
     /// These sides have no value of the quantity.
     NoValue(Valueless),
     /// A value is not positive, so that there is no ratio, and the intervals of the medians overlap.
     NoRatio,
-    /// There are fewer trials than an interval takes.
+    /// There are fewer trials than an interval needs.
     FewTrials,
-    /// There are fewer runs than an interval takes.
+    /// There are fewer runs than an interval needs.
     FewRuns,
-    /// The interval holds a difference that matters and one that does not.
+    /// The interval includes both differences that matter and differences that do not.
     WideInterval,
-    /// A difference would be shown if runs of an unchanged machine did not differ; one run on each side does not tell by how much
-    /// they do.
+    /// A difference would be shown if runs of an unchanged machine did not differ; one run on each side does not
+    /// show by how much they do.
     OneRunEach,
-    /// A difference or equivalence would be shown, but the evidence could reverse it; of several reasons the weightiest.
+    /// A difference or equivalence would be shown, but the evidence could reverse it. Holds the weightiest
+    /// reason.
     Doubted(ReasonKind),
 }
 
@@ -69,7 +70,7 @@ impl CellVerdict {
         self.why_open().is_some()
     }
 
-    /// Why it leaves the question open; `None` where it does not.
+    /// Reason for an open verdict; `None` for other verdicts.
     pub fn why_open(self) -> Option<WhyUndecided> {
         match self {
             Self::CannotTell(why) => Some(why),
@@ -129,7 +130,7 @@ impl WhyUndecided {
 }
 
 impl Valueless {
-    /// `None` where both sides have a value.
+    /// The sides that lack a value; `None` if both have one.
     pub(crate) fn of(base_lacks: bool, new_lacks: bool) -> Option<Self> {
         match (base_lacks, new_lacks) {
             (true, true) => Some(Self::Both),

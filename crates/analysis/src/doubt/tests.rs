@@ -126,7 +126,7 @@ fn possible_memory_only_contradicts_good_results() {
         &samples(|s| s.verdict = verdict(ServedBy::NotStorage, "x")),
     );
     assert_eq!(both(&found), (vec!["served_by"], vec!["served_by"]));
-    // What a log has written may be both in the page cache and on the device; the rest of reads came from memory.
+    // Writes of a log may be both in the page cache and on the device; the rest of reads came from memory.
     let mixed = samples(|s| s.verdict = verdict(ServedBy::Mixed, "x"));
     assert_eq!(of(&log(), &mixed).all, []);
     assert_eq!(both(&of(&cell(&[]), &mixed)).0, ["served_by"]);
@@ -248,7 +248,7 @@ fn volatile_cache_must_be_flushed_if_counted() {
             false => assert!(reasons.is_empty(), "{facts:?}: {reasons:?}"),
         }
     }
-    // A loop device over memory counts them, without disks below.
+    // A loop device over memory counts flushes, and has no disks below.
     let flushed = samples(|s| {
         s.counters.bottom = Some(Bottom {
             stat: DeviceStat::default(),
@@ -260,7 +260,7 @@ fn volatile_cache_must_be_flushed_if_counted() {
     assert_eq!(Doubts::of_cell(&log(), &flushed, &facts).all, []);
 }
 
-/// A change of a trial by a disturbance, with the name of the doubt.
+/// A disturbance of a trial, with the name of the doubt.
 type Disturbing = (fn(&mut Sample), &'static str);
 
 const DISTURBING: [Disturbing; 5] = [
@@ -301,7 +301,8 @@ fn a_disturbance_speaks_against_bad_alone() {
     assert_eq!(both(&found), (vec!["suspended"], vec!["suspended"]));
 }
 
-/// Tasks of the machine wait for CPUs that no worker wants, and a worker can lose nearly all of its time while they wait for a part of it.
+/// Tasks may wait for CPUs that no worker wants. A worker may lose nearly all of its time while tasks wait for a
+/// part of it.
 #[test]
 fn what_workers_waited_counts_before_the_machine() {
     let waited = |share: u64| {
@@ -374,7 +375,7 @@ fn reached_limit_explains_slow_result() {
     });
     assert_eq!(both(&limited("200", &busy)), (vec!["served_by"], vec![]));
     assert_eq!(both(&limited("400", &busy)).1, ["cpu_stall"]);
-    // With other traffic on the device, its counters are useless: what certainly were writes of iolab count.
+    // With other traffic on the device, its counters are useless: certain writes of iolab count.
     let shared = samples(DISTURBING[0].0);
     assert_eq!(limited("200", &shared).limit, None);
     assert!(limited("110", &shared).limit.is_some());

@@ -14,7 +14,7 @@ use iolab_record::environment::{Environment, KEYS, Key, ValueType};
 use iolab_record::{RunRecord, RunStatus, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 
-/// Why a run is not comparable with another.
+/// Reason why a run is not comparable with another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExclusionReason {
@@ -49,11 +49,11 @@ pub struct Comparability {
 }
 
 impl Comparability {
-    /// Why `old` is not a comparable earlier run for `new`; `None` where it is one.
+    /// Reason why `old` is not a comparable earlier run for `new`; `None` if it is one.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition is needed and cannot be read.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) if a definition is needed and cannot be read.
     pub fn unlike(self, new: &FiledRun<'_>, old: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
         let (a, b) = (new.run.record(), old.run.record());
         if a.id() == b.id() {
@@ -65,7 +65,7 @@ impl Comparability {
         self.incompatibility(new, old)
     }
 
-    /// Why two runs are not comparable, whichever was the earlier.
+    /// Reason why two runs are not comparable, whichever came first.
     ///
     /// # Errors
     ///
@@ -81,7 +81,8 @@ impl Comparability {
         }
     }
 
-    /// In what two runs differ, finished or not: not runs of one experiment with the same settings on the same machine and target.
+    /// Difference that makes two runs, finished or not, more than repetitions: other experiment, settings,
+    /// machine or target.
     ///
     /// # Errors
     ///
@@ -127,11 +128,11 @@ impl Comparability {
     }
 }
 
-/// The settings that a plan is given where a target has no room, or allows no direct I/O.
+/// Settings that depend on a target that lacks room, or does not allow direct I/O.
 const GIVEN_BY_TARGET: [&str; 2] = ["region_bytes", "cache"];
 
-/// Whether two runs measured the same experiment, on whatever machine and target: its settings agree in all common cells, but for
-/// those that a target gives. Budgets and numbers of trials may differ.
+/// Whether two runs measured the same experiment, on whatever machine and target: its settings agree in all
+/// common cells, except those that a target decides. Budgets and numbers of trials may differ.
 pub fn is_same_experiment(a: &AnalysedRun, b: &AnalysedRun) -> bool {
     let given = |name: &str| GIVEN_BY_TARGET.contains(&split_group(name).1);
     is_named_alike(a.record(), b.record()) && matches!(setting(a, b, given), Ok(None))
@@ -175,7 +176,7 @@ fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
     (apart > SHARE * x.max(y) as f64).then(|| KEYS.memory_bytes.name())
 }
 
-/// The targets of some runs, each once: those that differ as [`Comparability`] has it.
+/// The distinct targets of some runs, as [`Comparability`] distinguishes them.
 pub(super) fn targets(runs: &[FiledRun<'_>]) -> Vec<String> {
     let mut found: Vec<&RunRecord> = Vec::new();
     for run in runs.iter().map(|run| run.run.record()) {
@@ -186,7 +187,7 @@ pub(super) fn targets(runs: &[FiledRun<'_>]) -> Vec<String> {
     found.iter().map(|run| run.target_text()).collect()
 }
 
-/// In what the targets differ: each with the one in its place.
+/// The first difference between targets in the same place.
 fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     if a.further_targets.len() != b.further_targets.len() {
         return Some("number");
@@ -216,7 +217,7 @@ fn one_target(
     }
     let mounted = |list: &Environment| list.get(&KEYS.mount_point).is_some();
     let by_mount = kind == TargetKind::Scratch && mounted(x) && mounted(y);
-    // What is unknown of both may be two things.
+    // Two unknown targets may be different ones.
     if !by_mount && path != other_path || path == UNKNOWN_TARGET {
         return Some("path");
     }

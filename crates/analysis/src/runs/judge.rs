@@ -37,7 +37,8 @@ pub fn judge(
     let together = merge_cells(cells);
     let overall = together.as_ref().map(contrast);
     let known = contrasts.iter().flatten().count() as f64;
-    // All cells together have the same weight as the single cells: what changes a machine changes most of its cells.
+    // All cells together have the weight of the single cells together: a change of a machine affects most of its
+    // cells.
     let weights = if overall.flatten().is_some() {
         2.0 * known
     } else {
@@ -134,7 +135,7 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
 }
 
 impl RunCriteria {
-    /// The conclusion from the interval of the ratio, and what could reverse it.
+    /// The conclusion from the interval of the ratio, with the doubts that could reverse it.
     fn verdict(
         &self,
         cell: &RunCell,
@@ -164,7 +165,7 @@ impl RunCriteria {
                 let new_is_better = is_higher == (better != Better::Lower);
                 against.turning(Direction::of_sides(new_is_better), 1.0)
             }
-            // Finding no change says nothing about what was not measured.
+            // A lack of change has no meaning for cells that were not measured.
             None => against.foreign(),
         };
         let shown = match (claim, self.looks_for) {

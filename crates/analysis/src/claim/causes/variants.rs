@@ -7,14 +7,14 @@ use iolab_stats::{SignedRank, signed_rank};
 
 use super::{ALPHA, Deviations, Share};
 
-/// Shares are looked for between these.
+/// Range in which shares are searched.
 const SHARES: (f64, f64) = (-20.0, 20.0);
 
-/// The variants of an inquiry, with what was measured of each.
+/// The variants of an inquiry, with their measured deviations.
 pub(super) struct Variants<'a> {
     pub(super) inquiry: &'a Inquiry,
     deviations: &'a [Deviations],
-    /// How large the phenomenon is, on the logarithm.
+    /// Size of the phenomenon, on the logarithm.
     pub(super) size: f64,
 }
 
@@ -89,7 +89,7 @@ fn ends(test: &dyn Fn(f64) -> Option<SignedRank>, share: f64) -> Option<(f64, f6
     Some((interval.low, interval.high))
 }
 
-/// The greatest share at which this still holds; it holds up to there.
+/// The greatest share at which `holds` is true, if it is true up to there and false beyond.
 fn bisect(holds: &dyn Fn(f64) -> bool) -> f64 {
     let (mut yes, mut no) = SHARES;
     for _ in 0..30 {

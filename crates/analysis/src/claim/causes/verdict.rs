@@ -1,4 +1,5 @@
-//! The verdict on each suspect, from how much of the phenomenon goes where it is taken away, by itself and with all others.
+//! The verdict on each suspect, from the part of the phenomenon that disappears if it is removed, alone and with
+//! all others.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +14,13 @@ use super::{
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::MARGIN_UP;
 
-/// From this share of the phenomenon on a suspect is a cause by itself.
+/// Share of the phenomenon from which a suspect is a cause by itself.
 const CAUSE: f64 = 0.5;
-/// From this share on nothing is left to be explained.
+/// Share of the phenomenon from which it counts as fully explained.
 const EXPLAINED: f64 = 0.9;
-/// Up to this share of the phenomenon a change is none.
+/// Share of the phenomenon up to which a change does not count.
 const CLEARED: f64 = 0.25;
-/// From this share of the phenomenon on, the opposite of it is a reversal.
+/// Share of the phenomenon from which an opposite effect is a reversal.
 const REVERSED: f64 = 0.1;
 /// Most blocks that are suggested.
 const BLOCKS_MAX: f64 = 10_000.0;
@@ -49,7 +50,7 @@ pub(super) fn judge(
     let again = again(test.as_ref(), seen, margin);
     let is_there = again == Again::Reproduced;
     let all: Vec<&String> = inquiry.tried.iter().collect();
-    // Where one of them was not taken away, nothing is known of what all leave.
+    // If one of them was not removed, the part that remains without all is unknown.
     let unexplained = (is_there && !all.is_empty() && unchecked.is_empty())
         .then(|| variants.share(&variants.of(&all), &variants.of::<&str>(&[])))
         .flatten();
@@ -118,9 +119,9 @@ pub(super) fn judge(
     (reproduction, grouped(found, run, blocks))
 }
 
-/// Withholds the verdict on suspects of which it is not shown that they were taken away.
+/// Withholds the verdict on suspects whose removal is not shown.
 fn withhold(found: &mut [(CauseVerdict, Suspected)], unchecked: &BTreeMap<String, WhyUntried>) {
-    // Of several that are each enough, one was not taken away: nothing is known of the rest.
+    // If one of several joint causes was not removed, nothing is known about the rest.
     let is_joint = |(verdict, one): &(CauseVerdict, Suspected)| {
         *verdict == CauseVerdict::Joint && unchecked.contains_key(&one.suspect)
     };
@@ -136,7 +137,8 @@ fn withhold(found: &mut [(CauseVerdict, Suspected)], unchecked: &BTreeMap<String
     }
 }
 
-/// Causes one by one, the greatest share first; all of other verdicts together.
+/// Groups suspects for claims: causes one by one, the greatest share first, and all suspects of each other
+/// verdict together.
 fn grouped(found: Vec<(CauseVerdict, Suspected)>, run: usize, blocks: usize) -> Vec<Suspects> {
     let mut by_verdict: BTreeMap<CauseVerdict, Vec<Suspected>> = BTreeMap::new();
     for (verdict, suspected) in found {
@@ -161,12 +163,12 @@ fn grouped(found: Vec<(CauseVerdict, Suspected)>, run: usize, blocks: usize) -> 
     all
 }
 
-/// Whether a phenomenon of this size, a logarithm, is there again; up to the margin there is none.
+/// Whether a phenomenon of this size, a logarithm, is reproduced; sizes up to the margin do not count.
 fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Again {
     let Some((test, interval)) = test.and_then(|test| Some((test, test.interval?))) else {
         return Again::CannotTell;
     };
-    // A small part of it can be shown to be there: it is another difference than the one that is to be explained.
+    // A small part may be certain, but is a different effect from the one to be explained.
     if interval.high < (seen / 2.0).max(margin) {
         Again::NotReproduced
     } else if interval.low > 0.0 && test.centre > margin {
@@ -180,7 +182,7 @@ fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Again {
 struct Removal {
     values: Vec<f64>,
     test: SignedRank,
-    /// The p-value, adjusted for all that are looked at.
+    /// The p-value, adjusted for all suspects.
     p: f64,
 }
 
@@ -232,7 +234,7 @@ impl Variants<'_> {
                 .and_then(within)
                 .is_some_and(|p| p <= ALPHA)
         };
-        // What is there and not shown to be small: a part that lies at the limit is one all the same.
+        // Parts that are present and not shown to be small; a part exactly at the limit counts.
         let shown = |removal: &Option<Removal>| {
             let is_there = |one: &Removal| one.p <= ALPHA && one.test.centre > 0.0;
             removal.as_ref().is_some_and(is_there) && !is_small(removal)
@@ -245,7 +247,8 @@ impl Variants<'_> {
             .filter(|place| is_enough[*place] && !is_needed[*place])
             .collect();
         let none_shown = !is_needed.iter().chain(&is_enough).any(|shown| *shown);
-        // A suspect that is needed and not enough needs another one; where none of the others shows, some of them stand in for each other.
+        // A suspect that is needed and does not suffice needs another one. If no other suspect shows, some of
+        // them are interchangeable.
         let lacks_partner = is_needed.iter().filter(|needed| **needed).count() == 1
             && !is_enough.iter().any(|enough| *enough)
             && tried.len() > 2;
@@ -345,7 +348,7 @@ impl Variants<'_> {
     }
 }
 
-/// Holm over all suspects, each looked at twice.
+/// Holm's correction over all suspects, with two tests each.
 fn adjust(removals: &mut [[Option<Removal>; 2]]) {
     let mut all: Vec<&mut Removal> = removals.iter_mut().flatten().flatten().collect();
     let p: Vec<f64> = all.iter().map(|removal| removal.p).collect();
@@ -354,13 +357,14 @@ fn adjust(removals: &mut [[Option<Removal>; 2]]) {
     }
 }
 
-/// About how many blocks settle what these cannot: intervals narrow with the square root of them. `None` where that is not known.
+/// Estimated number of blocks that would settle an open verdict, since intervals narrow with the square root of
+/// their number. `None` if unknown.
 fn blocks_needed(removals: &[Option<Removal>; 2], least: f64) -> Option<usize> {
     let needed = removals.iter().flatten().filter_map(|removal| {
         let interval = removal.test.interval?;
         let half = (interval.high - interval.low) / 2.0;
         let centre = removal.test.centre.abs();
-        // Far from the limit on its side.
+        // A value far from the limit on its side has more room.
         let room = (least - centre).abs().max(least / 3.0);
         let blocks = removal.values.len() as f64;
         Some((blocks * (half / room).powi(2), blocks))

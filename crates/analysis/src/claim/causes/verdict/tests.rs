@@ -119,7 +119,7 @@ fn suspect_that_was_not_removed_is_no_cause() {
     assert!(reasons.contains(&&why));
 }
 
-/// All of it is gone either way: whether the opposite is there is another fact.
+/// Everything disappears either way; a reversal is a separate result.
 #[test]
 fn reversal_is_distinguished_from_disappearance() {
     for (left, is_reversed) in [(-0.7, true), (-0.1, true), (-0.04, false), (0.0, false)] {
@@ -155,7 +155,7 @@ fn two_sufficient_suspects_are_a_joint_cause() {
     assert_eq!(of(&found, "read-ahead"), CauseVerdict::Joint);
     assert_eq!(of(&found, "waiting"), CauseVerdict::Cleared);
     assert_eq!(with_others(&found), [false, false]);
-    // As among more suspects: no variant is without these two alone.
+    // As with more suspects, no variant is without these two alone.
     let mut variants = inquiry.variants.iter();
     let both = variants.position(|one| one.without == ["reach", "read-ahead"]);
     let both = both.expect("there");
