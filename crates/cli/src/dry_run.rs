@@ -16,7 +16,7 @@ use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
 use iolab_runner::ranks::per_rank_paths::is_own;
-use iolab_storage::{Consent, Need, Size, Target, device_under, is_nvme_namespace};
+use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, significant};
 use iolab_workload::trial::{Backend, CacheState};
@@ -233,7 +233,10 @@ fn refused(error: &Error) -> String {
     let hint = error
         .remedy()
         .map_or_else(String::new, |hint| format!("; {hint}"));
-    format!("Refused: {}{hint}", error.message())
+    match error.message().strip_prefix("refusing to ") {
+        Some(what) => format!("Refused to {what}{hint}"),
+        None => format!("Refused: {}{hint}", error.message()),
+    }
 }
 
 /// The used part of the target, and the free space for it. Refusals go to `refusals`.
@@ -252,14 +255,10 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
             exact_size(bytes)
         ));
     }
+    let refusal = Target::check(path, need).err().as_ref().map(refused);
     if !path.is_dir() {
         let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
-        if need.write && need.consent == Consent::No {
-            refusals.push(
-                "Refused: its data would be destroyed; to allow that, add --destroy-data"
-                    .to_owned(),
-            );
-        }
+        refusals.extend(refusal);
         let has = path.metadata().ok().filter(Metadata::is_file);
         let has = has.map_or(u64::MAX, |metadata| metadata.len());
         if let Size::Exactly(least) | Size::AtMost { least, .. } = need.size
@@ -275,8 +274,8 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
         }
         return Ok(text);
     }
-    if let Err(error) = need.beside.check_count() {
-        refusals.push(refused(&error));
+    if refusal.is_some() {
+        refusals.extend(refusal);
         return Ok(format!("Scratch file: {}", exact_size(bytes)));
     }
     let free = iolab_storage::free(path)?;

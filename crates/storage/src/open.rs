@@ -167,6 +167,20 @@ impl Target {
             .collect()
     }
 
+    /// Refuses a target as [`Target::open`] does, without making a file or opening anything for writing. The size is not checked.
+    ///
+    /// # Errors
+    /// As [`Target::open`].
+    pub fn check(path: &Path, need: &Need) -> Result<()> {
+        let Prepared { found, .. } = Prepared::of(path, need, false)?;
+        match found.file_type() {
+            FileType::RegularFile | FileType::BlockDevice if need.write => {
+                open_existing::check(&found, need)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses targets as [`Target::open_all`] does if too little space is free for their new files. Makes and
     /// opens nothing, and does not check for other obstacles.
     ///

@@ -48,7 +48,8 @@ pub(super) fn open(
             (Opened::alone(file), None)
         }
         true => {
-            let (opened, users) = open_for_writing(found, sources, need, number)?;
+            let mut users = check_users(found, need, number)?;
+            let opened = open_for_writing(found, sources, need, number, &mut users)?;
             (opened, Some(users))
         }
     };
@@ -71,6 +72,20 @@ pub(super) fn open(
         notes,
         claims,
     })
+}
+
+/// Checks an existing file or device as [`open`] does before it writes, without opening it for writing.
+///
+/// # Errors
+/// As [`open`], but for what only opening it shows.
+pub(super) fn check(found: &NamedObject, need: &Need) -> Result<()> {
+    let number = number_of(&found.stat);
+    let users = check_users(found, need, number)?;
+    let opened = found.open(OFlags::RDONLY | OFlags::NONBLOCK);
+    let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
+    let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
+    let signatures = users.signatures(found, &file, length, number)?;
+    signatures.check(found, &need.consent)
 }
 
 fn length(file: &File) -> std::result::Result<u64, Errno> {
@@ -101,12 +116,9 @@ impl Opened {
     }
 }
 
-fn open_for_writing(
-    found: &NamedObject,
-    sources: Option<&Sources>,
-    need: &Need,
-    number: Option<Number>,
-) -> Result<(Opened, Users)> {
+/// Other users of a file or device that is to be written, if none of them hinders that. A use is told before the missing consent,
+/// which could not help there.
+fn check_users(found: &NamedObject, need: &Need, number: Option<Number>) -> Result<Users> {
     let is_systems =
         |link: &PathBuf| number.is_some_and(|number| device_links::leads_to(link, number));
     if let Some(link) = found.link.as_ref().filter(|link| !is_systems(link)) {
@@ -119,22 +131,32 @@ fn open_for_writing(
             found.path.display()
         )));
     }
-    if need.consent == Consent::No {
-        return Err(refused(found, "its data would be destroyed").hint(
-            "give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed",
-        ));
-    }
     let mut users = Users::read()?;
     match number {
         Some(number) => check_device(found, number, &mut users)?,
         None => check_file(found, &mut users)?,
     }
+    match need.consent {
+        Consent::Destroy | Consent::DestroySignature(_) => Ok(users),
+        Consent::No => Err(refused(found, "its data would be destroyed").hint(
+            "give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed",
+        )),
+    }
+}
+
+fn open_for_writing(
+    found: &NamedObject,
+    sources: Option<&Sources>,
+    need: &Need,
+    number: Option<Number>,
+    users: &mut Users,
+) -> Result<Opened> {
     // Checked before the opening, at which an overlay copies a file of a lower layer.
     if let Some(sources) = sources {
         sources.check(need.bytes_of(found), &found.path)?;
     }
     let opened = match number {
-        Some(number) => open_device(found, number, &mut users)?,
+        Some(number) => open_device(found, number, users)?,
         None => Opened::alone(
             found
                 .open(OFlags::RDWR)
@@ -142,7 +164,7 @@ fn open_for_writing(
         ),
     };
     check_locks(&opened.file, found)?;
-    Ok((opened, users))
+    Ok(opened)
 }
 
 fn check_device(found: &NamedObject, number: Number, users: &mut Users) -> Result<()> {

@@ -262,6 +262,14 @@ fn read_only_file_system_is_a_clear_error() {
     let Some(point) = device.mount("ro") else {
         return;
     };
+    // Consent would not help: a plan says so too, which opens nothing.
+    for consent in [Consent::No, Consent::Destroy] {
+        let need = need(MIB, true, consent);
+        let said = refused(&device, &device.device, &need);
+        assert!(said.contains("mounted"), "{said}");
+        let planned = Target::check(&device.device, &need).unwrap_err();
+        assert_eq!(device.said(planned), said);
+    }
     let error = Target::open(&point, &need(MIB, true, Consent::No)).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage, "{error}");
     insta::assert_snapshot!(device.said(error), @r"
