@@ -169,7 +169,7 @@ impl Requirement {
             let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
             usage_errors! {
                 trials < 8 => format!("{}: {} s of load are {}", self.name, hold.as_secs_f64(), counted(trials, "trial")),
-                    format!("an interval takes 8: load the storage for at least {} s", 8.0 * trial.as_secs_f64());
+                    format!("an interval takes 8: give --for {}s or more", 8.0 * trial.as_secs_f64());
                 trials > TRIALS_MAX => format!("{}: {} of load are more than {TRIALS_MAX} trials", self.name, exact_duration(hold)),
                     format!("load the storage for at most {}", exact_duration(trial.saturating_mul(TRIALS_MAX)));
             }

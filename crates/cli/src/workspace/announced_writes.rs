@@ -35,7 +35,7 @@ impl Workspace {
                 exact_size(filled),
                 exact_size(most)
             ))
-            .hint("allow more (--set writes=8GiB), or choose a smaller --size")),
+            .hint("allow more (--set writes=SIZE), or choose a smaller --size")),
         }
     }
 

@@ -29,6 +29,15 @@ impl Experiment {
         let sizes = cells.iter().map(|cell| cell.trial.largest_request());
         let largest = sizes.max().unwrap_or(1);
         let writers: Vec<CellSpec> = cells.iter().map(|cell| (**cell).clone()).collect();
+        // Enough for the requests in flight of every cell.
+        let in_flight = writers.iter().map(|cell| &cell.trial).map(|trial| {
+            trial
+                .in_flight_of_all()
+                .saturating_mul(trial.largest_request())
+        });
+        let least_cap = in_flight.max().unwrap_or(0).next_multiple_of(largest);
+        let least = (writers.len() as u64 * u64::from(trials)).saturating_mul(least_cap);
+        let least = least.saturating_add(fill.unwrap_or(0));
         for spec in &mut cells {
             if !spec.trial.writes_data() {
                 continue;
@@ -51,7 +60,10 @@ impl Experiment {
                     counted(same, "cell"),
                     counted(in_flight, "request"),
                 ))
-                .hint("allow more (--set writes=8GiB), or choose fewer levels, a smaller region or smaller requests"));
+                .hint(format!(
+                    "allow more (--set writes={}), or choose fewer levels, a smaller region or smaller requests",
+                    exact_size(least).replace(' ', "")
+                )));
             }
             let limit = &mut spec.trial.limit.bytes;
             *limit = Some(limit.map_or(cap, |own| own.min(cap)));
