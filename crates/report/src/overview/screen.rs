@@ -1,5 +1,7 @@
 //! The first screen of runs: the answer, a table, what matters, and where everything is, in at most [`SCREEN_LINES`] lines.
 
+use std::path::PathBuf;
+
 use iolab_analysis::analysis::MeasuredTarget;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell};
 use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
@@ -78,15 +80,10 @@ impl Overview<'_> {
         };
         let trust = &self.digest.trust;
         match trust.level {
-            TrustLevel::Poor => {
-                let again = format!(" Repeat when idle: {}", self.command());
-                let again = if trust::is_by_others(trust) {
-                    &again
-                } else {
-                    ""
-                };
-                vec![trust::sentence(trust) + again]
+            TrustLevel::Poor if trust::is_by_others(trust) => {
+                vec![trust::sentence(trust) + &self.again()]
             }
+            TrustLevel::Poor => vec![trust::sentence(trust)],
             TrustLevel::Good | TrustLevel::Limited => subject,
         }
     }
@@ -115,27 +112,14 @@ impl Overview<'_> {
         }
     }
 
-    /// The command that measures this again.
-    fn command(&self) -> String {
-        let records = || self.inputs.iter().map(|input| input.run.record());
-        let mut targets: Vec<String> = Vec::new();
-        for name in
-            records().flat_map(|record| record.targets().map(str::to_owned).collect::<Vec<_>>())
-        {
-            if !targets.contains(&name) {
-                targets.push(name);
-            }
-        }
-        let what = match records()
-            .map(|record| record.experiment.name.as_str())
-            .collect::<Vec<_>>()[..]
-        {
-            ["glance"] => "study".to_owned(),
-            [only] => format!("run {}", shell_words(&[only.into()])),
-            _ => "study".to_owned(),
+    /// Advice to repeat, with the command for a glance alone: a run of other settings could write more if they were left out.
+    fn again(&self) -> String {
+        let only = match self.inputs.as_slice() {
+            [only] if only.run.analysis().experiment == "glance" => only,
+            _ => return " Repeat when idle.".to_owned(),
         };
-        let paths: Vec<std::path::PathBuf> = targets.into_iter().map(Into::into).collect();
-        format!("iolab {what} {}", shell_words(&paths))
+        let targets: Vec<PathBuf> = only.run.record().targets().map(PathBuf::from).collect();
+        format!(" Repeat when idle: iolab study {}", shell_words(&targets))
     }
 
     /// Below the table: how sure all numbers are, and what limits them.
