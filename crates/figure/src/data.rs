@@ -23,9 +23,9 @@ pub(super) struct CellValues<'a> {
     /// Index of its run.
     pub(super) run: usize,
     pub(super) cell: &'a CellAnalysis,
-    /// Its level of each of [`Data::factors`]; empty where its run has no such factor.
+    /// Its level of each of [`Data::factors`]; empty if its run has no such factor.
     pub(super) levels: Vec<&'a str>,
-    /// In the order of time.
+    /// Values in the order of time.
     pub(super) values: Vec<f64>,
     pub(super) summary: Summary,
     /// Whether the median of a service level is a lower bound.
@@ -36,7 +36,7 @@ pub(super) struct CellValues<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Data<'a> {
     pub(super) quantity: Response,
-    /// The factors that vary; the run is one where there are several.
+    /// The factors that vary, including the run if there are several.
     pub(super) factors: Vec<&'a str>,
     pub(super) rows: Vec<CellValues<'a>>,
 }
@@ -47,8 +47,8 @@ pub(super) fn measured<'a>(run: &FigureRun<'a>) -> impl Iterator<Item = &'a Samp
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of each cell, in the order of time; of a service level where the run shows
-/// one.
+/// The values of a quantity in the measured trials of each cell, in the order of time. Values of a service level
+/// if the run shows one.
 pub(super) struct Values(BTreeMap<i64, Vec<f64>>);
 
 impl Values {
@@ -228,20 +228,21 @@ pub(super) fn nothing_measured(runs: &[FigureRun<'_>]) -> Error {
 pub(super) struct Parts {
     /// The x axis; `None` when nothing varies.
     pub(super) x: Option<usize>,
-    /// A line for each level.
+    /// The factor with a line for each level.
     pub(super) series: Option<usize>,
-    /// A panel for each combination of levels.
+    /// The factors with a panel for each combination of levels.
     pub(super) facets: Vec<usize>,
 }
 
 impl Parts {
-    /// Assigns the factors: as requested, otherwise x is the numeric factor with the most levels, the series are the remaining
-    /// factor with the most levels, and the rest are panels. Tools, targets and runs are series; workloads are panels where another factor
-    /// can be the series.
+    /// Assigns the factors as requested. Otherwise x is the numeric factor with the most levels, the series are
+    /// the remaining factor with the most levels, and the rest are panels. Tools, targets and runs are series.
+    /// Workloads are panels if another factor can be the series.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a requested factor does not exist, or has too many levels.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a requested factor does not exist, or has too many
+    /// levels.
     pub(super) fn of(data: &Data<'_>, options: &Options) -> Result<Self> {
         Self::share_out(data, options, true)
     }
@@ -342,7 +343,7 @@ fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<us
     let numeric =
         labels::number_kind(data.factors[factor]).is_some() && data.positions(factor).is_some();
     (
-        // Two numbers make no curve; they are preferred to names only where these are as few.
+        // Two numbers do not make a curve, and are preferred to names only if there are as few of these.
         numeric && levels > 2,
         levels,
         std::cmp::Reverse(factor),

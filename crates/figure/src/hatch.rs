@@ -25,7 +25,7 @@ pub(super) fn lines(frame: Frame, hatch: Hatch, apart: f64) -> Vec<[(f64, f64); 
     }
 }
 
-/// Along each line the sum of both coordinates is the same.
+/// Lines along which the sum of both coordinates is constant.
 fn rising(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
     let sums = multiples(frame.left + frame.top, frame.right + frame.bottom, apart);
     let line = |sum: f64| {
@@ -36,7 +36,7 @@ fn rising(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
     sums.map(line).collect()
 }
 
-/// Along each line the difference of both coordinates is the same.
+/// Lines along which the difference of both coordinates is constant.
 fn falling(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
     let differences = multiples(frame.left - frame.bottom, frame.right - frame.top, apart);
     let line = |difference: f64| {

@@ -1,4 +1,4 @@
-//! Paths as names: what tells them apart stands at their ends.
+//! Paths as names: their ends distinguish them.
 
 /// Removes the folder that all these paths begin with. Leaves the names unchanged if any is not a path.
 pub(super) fn leave_out_common(names: &mut [String]) {

@@ -69,7 +69,7 @@ pub fn text(input: &Input, style: &Style) -> String {
     text + gap + &end
 }
 
-/// Why the times may not be the storage's; empty where there is no doubt.
+/// Reasons why the times may not be the storage's; empty without doubts.
 fn doubt(input: &Input, width: u16) -> String {
     let all = Doubts::of_run(input.run.record(), |_| true);
     let doubts = all.against(Direction::AtLeast).into_iter();

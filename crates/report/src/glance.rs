@@ -1,5 +1,5 @@
-//! The numbers that a page and its picture begin with: sequential and random access where they were measured, else the best and the
-//! worst cell of each experiment.
+//! The first numbers of a page and its picture: sequential and random access if they were measured, otherwise
+//! the best and the worst cell of each experiment.
 
 use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::claim::CellId;
@@ -19,20 +19,20 @@ use crate::overview::main_numbers::number;
 use crate::report::summary;
 use crate::trust;
 
-/// A first number with the cell that it is of.
+/// A first number with its cell.
 #[derive(Debug, Clone)]
 pub(crate) struct FirstNumber<'a> {
-    /// As the picture shows it.
+    /// The number as the picture shows it.
     pub(crate) shown: PreviewNumber,
-    /// The number of its run.
+    /// Index of its run.
     pub(crate) run: usize,
     /// Its cell.
     pub(crate) cell: &'a CellAnalysis,
     /// The value, in the unit of the bars.
     value: f64,
-    /// The ends of its 95 % interval.
+    /// Ends of its 95 % interval.
     interval: Option<(f64, f64)>,
-    /// Half-width of that over the median.
+    /// Half-width of the interval over the median.
     precision: Option<f64>,
     /// Unit of the bars, which are comparable if it is equal: `MB/s`, `IOPS` or `ns`.
     scale: &'static str,
@@ -58,7 +58,7 @@ impl PictureWords {
 }
 
 impl Overview<'_> {
-    /// The first numbers, with bars as long as their shares of the greatest in the same unit, its interval included.
+    /// The first numbers. Bars show shares of the greatest number in the same unit, including its interval.
     pub(crate) fn first_numbers(&self) -> Vec<FirstNumber<'_>> {
         let glance = &self.digest.glance;
         let targets: Vec<&str> = glance.rows.iter().map(|row| row.target).collect();
@@ -94,7 +94,7 @@ impl Overview<'_> {
         numbers
     }
 
-    /// The best and the worst cell of a run; one where it has no other, and its stages where these follow one another.
+    /// The best and the worst cell of a run, or its only one, with its stages if these follow one another.
     fn ends(&self, run: usize) -> Vec<FirstNumber<'_>> {
         let Some(analysis) = self.inputs.get(run).map(|input| input.run.analysis()) else {
             return Vec::new();
@@ -181,7 +181,7 @@ impl Overview<'_> {
         Some((numbers.collect(), words))
     }
 
-    /// How far the numbers of the picture can be trusted: it shows no findings.
+    /// Trust in the numbers of the picture, which shows no findings.
     fn picture_trust(&self, pictured: &[FirstNumber<'_>]) -> Trust {
         let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
         let numbers = pictured.iter().map(|number| CellId {
@@ -195,7 +195,7 @@ impl Overview<'_> {
         })
     }
 
-    /// The first numbers that the picture shows: of several targets those with the most requests in flight.
+    /// The first numbers that the picture shows; for several targets, those with the most requests in flight.
     fn pictured(&self) -> Vec<FirstNumber<'_>> {
         let varies = self.digest.glance.varies_in_target();
         let mut numbers = self.first_numbers();
@@ -245,7 +245,7 @@ fn own_part<'a>(name: &'a str, all: &[&str]) -> &'a str {
     if rest.is_empty() { name } else { rest }
 }
 
-/// A row of the glance, with a name of its target where that has to be said, and the place of that; `None` without a value.
+/// A row of the glance, with the name and index of its target if needed; `None` without a value.
 fn of_access<'a>(
     row: &HeadlineCell<'a>,
     (name, target): (Option<&str>, usize),
@@ -290,7 +290,7 @@ fn of_access<'a>(
     })
 }
 
-/// The 99th percentile of latency, of a mix for each of its operations: `read 567 µs, write 23.6 µs`.
+/// The 99th percentile of latency, for each operation of a mix: `read 567 µs, write 23.6 µs`.
 fn p99_of_each(cell: &CellAnalysis) -> String {
     let Some(mix) = &cell.mix else {
         return cell.latency.map_or_else(none, |l| format_ns(l.p99_ns));
@@ -358,7 +358,7 @@ mod tests {
         Input::new(PathBuf::from("read-size.iolab"), AnalysedRun::of(record))
     }
 
-    /// The page is judged by its findings too, the picture by nothing but the numbers in it.
+    /// The page is judged by its findings too, the picture only by its numbers.
     #[test]
     fn trust_in_picture_covers_only_its_own_numbers() {
         let judged = |disturbed| {

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::CellAnalysis;
 use iolab_workload::trial::TrialSpec;
 
-/// The groups of these cells whose trials it concerns, each once; empty where cells have no groups.
+/// Names of the groups of these cells whose trials the advice concerns, each once; empty without groups.
 pub(crate) fn names<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     concerns: impl Fn(&TrialSpec) -> bool,
@@ -19,7 +19,8 @@ pub(crate) fn names<'a>(
     names
 }
 
-/// `--set sync=end`; of cells with groups `--set log.sync=end --set bulk.sync=end`, for those whose trials it concerns.
+/// `--set sync=end`, or for cells with groups `--set log.sync=end --set bulk.sync=end`, for the groups that it
+/// concerns.
 pub(crate) fn set<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     concerns: impl Fn(&TrialSpec) -> bool,
@@ -33,7 +34,7 @@ pub(crate) fn set<'a>(
     sets.collect::<Vec<_>>().join(" ")
 }
 
-/// `--direct`; of cells with groups `--set scan.cache=direct`, for those whose trials it concerns.
+/// `--direct`, or for cells with groups `--set scan.cache=direct`, for the groups that it concerns.
 pub(crate) fn direct<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     concerns: impl Fn(&TrialSpec) -> bool,

@@ -28,7 +28,7 @@ pub(crate) fn escaped(text: &str) -> String {
                 safe.push(c);
                 safe.push('}');
             }
-            // No line ends at these; the second is narrow.
+            // No-break spaces; the second one is narrow.
             '\u{a0}' => safe.push('~'),
             '\u{202f}' => safe.push_str("\\,"),
             c if c.is_ascii() && !c.is_control() => safe.push(c),

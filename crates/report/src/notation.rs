@@ -1,9 +1,9 @@
-//! One notation of numbers with units: `4 KiB`, `12 µs`, on pages `27 298` too, and no line that ends between a number and its unit.
-//! What a command takes stays as it is typed: `bs=4KiB`, `--time 30s`.
+//! One notation of numbers with units: `4 KiB`, `12 µs`, on pages `27 298` too. No line ends between a number
+//! and its unit. Arguments of commands stay as they are typed: `bs=4KiB`, `--time 30s`.
 
-/// Between a number and its unit, where no line may end.
+/// Separator of a number and its unit, at which no line ends.
 const SPACE: char = '\u{a0}';
-/// Between groups of three digits: narrow.
+/// Separator of groups of three digits, narrow.
 const THIN: char = '\u{202f}';
 /// Units that commands accept without a space after the number, and their notation.
 const TYPED: [(&str, &str); 11] = [
@@ -24,7 +24,7 @@ const SPACED: [&str; 18] = [
     "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB", "GB", "TB",
     "MB/s", "GB/s", "IOPS",
 ];
-/// Digits from which a page writes a number in groups.
+/// Number of digits from which a page writes a number in groups.
 const GROUPED_MIN: usize = 5;
 
 /// The text in the notation of pages.
@@ -37,7 +37,7 @@ pub(crate) fn bound(text: &str) -> String {
     written(text, None)
 }
 
-/// The text with spaces for no-break spaces: for terminals, which copy the ones as the others.
+/// The text with ordinary spaces for no-break ones, since terminals copy both.
 pub(crate) fn broken(text: &str) -> String {
     text.replace(SPACE, " ")
 }
@@ -89,7 +89,7 @@ fn begins_with_unit(word: &str) -> bool {
     })
 }
 
-/// A word that is a number, with or without a unit, and marks around it; any other word as it is.
+/// A number in this notation, with or without a unit, and with marks around it; other words stay as they are.
 fn number(word: &str, groups: Option<char>) -> String {
     let start = word.find(|c: char| !"([+-±".contains(c)).unwrap_or(0);
     let (before, rest) = word.split_at(start);

@@ -1,4 +1,5 @@
-//! Several runs together: what was measured and how reliable it is, the main numbers, and the most important findings.
+//! Several runs together: the measurement and how reliable it is, the main numbers, and the most important
+//! findings.
 
 pub(crate) mod main_numbers;
 mod screen;
@@ -21,7 +22,7 @@ use iolab_workload::escape_control::escape_control;
 /// Most experiments, or targets, named in a statement; for more it gives their number.
 const NAMED_MAX: usize = 3;
 
-/// Runs, and what a page about them begins with.
+/// Runs, with the first part of a page about them.
 #[derive(Debug)]
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
@@ -146,7 +147,7 @@ impl<'a> Overview<'a> {
         Some(preview_image::svg(&numbers, &words.borrowed(), id))
     }
 
-    /// The name of a run: its experiment, with its target where another run is of the same experiment.
+    /// The name of a run: its experiment, and its target if another run has the same experiment.
     pub(crate) fn name_among_runs(&self, analysis: &Analysis) -> String {
         let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
         match self.inputs.iter().filter(is_alike).count() {
@@ -155,7 +156,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The runs that a headline is about, where there are several and its text does not name them.
+    /// The runs of a headline, if there are several and its text does not name them.
     pub(crate) fn about(&self, headline: &Headline) -> String {
         if self.inputs.len() < 2 || headline.names_runs {
             return String::new();
@@ -167,7 +168,7 @@ impl<'a> Overview<'a> {
         })
     }
 
-    /// The targets that a headline is about, where the runs have several and its text does not name them.
+    /// The targets of a headline, if the runs have several and its text does not name them.
     pub(crate) fn place(&self, headline: &Headline) -> String {
         match self.needs_target(headline) {
             true => self.names_of(headline, "targets", |run| run.target.clone()),
@@ -175,13 +176,13 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// Whether a headline has to be said with its target.
+    /// Whether a headline needs the name of its target.
     fn needs_target(&self, headline: &Headline) -> bool {
         let targets = self.inputs.iter().map(|input| &input.run.analysis().target);
         targets.collect::<BTreeSet<_>>().len() > 1 && !headline.names_targets
     }
 
-    /// `NAME, NAME: ` of the runs of a headline, each once; `5 KIND: ` of many.
+    /// `NAME, NAME: ` of the runs of a headline, each once; `5 KIND: ` for many.
     fn names_of(
         &self,
         headline: &Headline,
@@ -218,7 +219,7 @@ fn overlaid_outlines(inputs: &[&Input]) -> Vec<(usize, String, Sparkline)> {
         let name = input.run.analysis().experiment.clone();
         match Sparkline::overlaid(outlines.clone()) {
             Some(all) => vec![(number, name, all)],
-            // They lie along different factors.
+            // The outlines lie along different factors.
             None => {
                 let each = outlines.into_iter();
                 each.map(|one| (number, name.clone(), one)).collect()

@@ -5,8 +5,9 @@ use iolab_workload::escape_control::escape_control;
 
 use crate::layout::{Column, none};
 
-/// The columns of a grid: the levels of each factor down, below what `heading` makes of its name, then one column for each level of the factor
-/// `across`, by its place in [`Analysis::factors`]. Rows and columns are in the order of the cells.
+/// The columns of a grid: first the levels of each other factor, under the name that `heading` gives it, then
+/// one column for each level of the factor `across`, an index in [`Analysis::factors`]. Rows and columns are in
+/// the order of the cells.
 pub(crate) fn columns<'a>(
     analysis: &'a Analysis,
     across: usize,

@@ -18,9 +18,9 @@ use super::line_across;
 
 /// Level of the tests.
 const ALPHA: f64 = 0.05;
-/// Lower p values are drawn at the edge.
+/// Edge at which lower p values are drawn.
 const P_MIN: f64 = 1e-4;
-/// With a ratio, or an end of its interval, beyond this in either direction, the axis is logarithmic.
+/// Ratio, or end of its interval, in either direction, beyond which the axis is logarithmic.
 const RATIO_LINEAR_MAX: f64 = 3.0;
 /// Longest label of a ratio that names its sides, characters.
 const RATIO_LABEL_MAX: usize = 20;

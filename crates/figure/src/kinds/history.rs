@@ -11,7 +11,7 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use iolab_workload::escape_control::escape_control;
 
-/// Most cells that get a line of their own; where there are more, only all of them together have one.
+/// Most cells with separate lines; with more, only all of them together have a line.
 const CELLS_MAX: usize = 8;
 /// Most dates along the axis.
 const DATES_MAX: usize = 4;
@@ -149,7 +149,7 @@ fn dates(line: &ExperimentLine) -> Axis {
     let step = runs.div_ceil(DATES_MAX).max(1);
     let start = |run: usize| line.runs.get(run).map_or("", |run| &run.started_utc);
     let day = |run: usize| start(run).get(..10).unwrap_or(start(run));
-    // Runs of one day differ in the time of day only.
+    // Runs of one day differ only in the time of day.
     let last = runs.saturating_sub(1);
     let one_day = runs > 1 && day(0) == day(last);
     let name = |run: usize| {

@@ -1,4 +1,4 @@
-//! Latency against throughput as the load grows: the way a storage system bends under work.
+//! Latency against throughput as the load grows.
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::{Error, Result};
@@ -11,7 +11,7 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use super::response::{center, interval, references};
 
-/// The factors that make load, the first that varies.
+/// Factors that change the load; the first one that varies is used.
 const LOADS: [&str; 3] = ["rate", "depth", "threads"];
 
 /// Makes the model: a line for the median latency and one for its 99th percentile, or, where another factor varies or
@@ -144,7 +144,7 @@ fn lines_of(
     let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
     let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
     let rates: Vec<Values> = rates.collect();
-    // A search for a rate has measured them in another order.
+    // A search for a rate measures the rates in another order.
     let mut rows: Vec<&CellValues<'_>> = data.rows.iter().collect();
     rows.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
     for row in rows {

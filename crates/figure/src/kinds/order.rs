@@ -93,7 +93,7 @@ fn trials_axis(most: usize) -> Axis {
     Axis {
         label: "Trial, in the order of time".to_owned(),
         scale: Scale::linear([0.0, most as f64].into_iter(), true),
-        // Between few numbers round ones would be fractions of a trial.
+        // Round values between a few numbers would be fractions of a trial.
         ticks: match most {
             1..=FEW_TRIALS => Ticks::Levels((0..=most).map(|trial| trial as f64).collect()),
             _ => Ticks::Number,
@@ -128,7 +128,7 @@ fn y_axis(
     }
 }
 
-/// The trials of a run: a series per cell where they are few, else one for all.
+/// The trials of a run: a series per cell if there are few, otherwise one for all.
 fn series(run: &FigureRun<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;

@@ -17,7 +17,8 @@ use super::reference_lines;
 
 /// Most lines of a panel with a band.
 const BANDS_MAX: usize = 3;
-/// How far an axis reaches beyond a ceiling, so that the name of that stands above it and not on the curves.
+/// Factor by which an axis extends beyond a ceiling, so that the name of the ceiling stands above it, not on the
+/// curves.
 const HEADROOM: f64 = 1.12;
 
 /// Makes the model.
@@ -242,7 +243,7 @@ fn series(
     }
 }
 
-/// A value in words; one that is a lower bound as such.
+/// A value in words, with "at least" if it is a lower bound.
 fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
     let is = if row.is_bound { "at least " } else { "" };
     format!("{is}{}", quantity.format(value))

@@ -1,4 +1,4 @@
-//! Rounds on the way to a steady state: what is tracked over them.
+//! Rounds on the way to a steady state, with the tracked series over them.
 
 use iolab_analysis::analysis::{SteadyAnalysis, Tracked, TrackedOf};
 use iolab_workload::escape_control::escape_control;
@@ -137,7 +137,7 @@ fn rounds_axis(most: usize) -> Axis {
     }
 }
 
-/// The line of one of what is tracked; `None` without a value.
+/// The line of a tracked series; `None` without a value.
 fn series(
     run: &FigureRun<'_>,
     steady: &SteadyAnalysis,

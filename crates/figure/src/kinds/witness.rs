@@ -14,12 +14,13 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
 
-/// One quantity over time: how it is read from the account of the program, and from the counters of a device, each per second.
+/// One quantity over time, per second, with its accessors in the account of the program and in the counters of a
+/// device.
 struct Quantity {
     label: &'static str,
     of_program: Option<fn(&ProcessIo, bool) -> u64>,
     of_device: fn(&DeviceStat) -> f64,
-    /// ns per second, over the unit of the values.
+    /// Conversion from units per ns into the unit of the values.
     factor: f64,
 }
 
@@ -57,7 +58,7 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
         scale: Scale::linear([0.0, end as f64].into_iter(), true),
         ticks: Ticks::TimeIn { factor },
     };
-    // Bytes of these ways are in no count of calls.
+    // Counts of calls do not include bytes of these ways.
     let calls = observed.ways.uncounted.is_empty();
     let program = observed.subject.command().first().map(|name| {
         let name = name.rsplit('/').next().unwrap_or(name);
@@ -88,7 +89,7 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
             .map(|one| one.y)
             .collect();
         let is_used = values.iter().any(|value| *value > 0.0);
-        // Where nothing moved, the last panel shows that.
+        // If nothing was moved, the last panel shows that.
         let is_last_resort = panels.is_empty() && quantity.of_program.is_none();
         if !(is_used || is_last_resort) {
             continue;

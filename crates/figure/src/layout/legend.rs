@@ -75,7 +75,8 @@ fn sample_width(canvas: &Canvas) -> f64 {
     canvas.sizes.tick * (SAMPLE + 0.4)
 }
 
-/// Writes the labels at the ends of the lines, each with dash and marker: in grey the colour says nothing.
+/// Writes the labels at the ends of the lines, each with dash and marker, since colours cannot be distinguished
+/// in grey.
 pub(super) fn draw_direct(
     canvas: &mut Canvas,
     frame: Frame,
@@ -183,7 +184,7 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
     y + size * 0.6
 }
 
-/// A name in lines; what is longer than [`LINES_MAX`] of them is shortened, as a name may have the length of a path.
+/// A name in at most [`LINES_MAX`] lines. Longer names, such as paths, are shortened.
 fn name_lines(name: &str, size: f64, room: f64) -> Vec<String> {
     let lines = text::wrapped(name, size, room);
     match lines.len() <= LINES_MAX {

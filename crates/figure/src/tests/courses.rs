@@ -38,7 +38,8 @@ fn a_single_trial_is_no_fraction() {
     assert!(svg.contains(">0<") && svg.contains(">1<") && !svg.contains(">0.2<"));
 }
 
-/// A request counts whole where it completes: intervals with one or none of them say nothing of the throughput.
+/// A request counts as a whole when it completes. Intervals with one request, or none, do not show the
+/// throughput.
 #[test]
 fn a_course_of_few_requests_is_not_drawn() {
     let record = size_curve("read-size", &[("128MiB", 237.0)]);

@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub(crate) enum Observed {
-    /// An observed program moved nothing of note.
+    /// An observed program moved too few bytes to matter.
     NothingOfNote,
     /// Source or destination of the bytes of an observed program.
     Served(ServedData),
@@ -36,7 +36,7 @@ pub(crate) enum Observed {
     MostIo(OtherCommandData),
 }
 
-/// A number of bytes that lies between two.
+/// A number of bytes of which only bounds are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Bounds")]
 pub(crate) struct BoundsData {
@@ -59,8 +59,8 @@ impl From<Bounds> for BoundsData {
 pub(crate) struct DirectionData {
     /// Bytes that it asked storage for with calls that are counted; `null` where that is not known.
     asked_bytes: Option<BoundsData>,
-    /// Bytes that its accounts say storage carried; of writes, what was sent or left in the page cache to be sent. `null` where no account
-    /// could be read.
+    /// Bytes that storage carried, by the program's accounts. For writes, includes bytes left in the page cache
+    /// to be sent. `null` where no account could be read.
     moved_bytes: Option<u64>,
     /// Bytes that storage carried for its calls. Page faults, which fetch program files and other mappings, do
     /// not count. `null` where that is not known.
@@ -73,7 +73,7 @@ pub(crate) struct DirectionData {
     served_by: Option<&'static str>,
     /// Share of the bytes that the device carried, 0 to 1; `null` where it is not known.
     device_fraction: Option<f64>,
-    /// Why, in words.
+    /// Reason for `served_by`, in words.
     reason: Option<String>,
 }
 
@@ -111,9 +111,9 @@ impl DirectionData {
 pub(crate) struct OtherUseData {
     /// Whether others used them for more than 256 KiB or 1 % of their traffic; `null` where that is not known.
     pub(crate) used_devices: Option<bool>,
-    /// Bytes that others read there; `null` where they did not use them so, or that is not known.
+    /// Bytes that others read there; `null` unless `used_devices` is true.
     pub(crate) read_bytes: Option<BoundsData>,
-    /// Bytes that others wrote there; `null` where they did not use them so, or that is not known.
+    /// Bytes that others wrote there; `null` unless `used_devices` is true.
     pub(crate) written_bytes: Option<BoundsData>,
 }
 
@@ -140,15 +140,15 @@ impl From<OtherUse> for OtherUseData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claimed")]
 pub(crate) struct ClaimedData {
-    /// Bytes over all its jobs or tests.
+    /// Bytes of all jobs or tests that the program reports.
     bytes: u64,
     /// Throughput; `null` where several jobs or tests have one each.
     throughput_mb_s: Option<f64>,
-    /// Bytes of it that devices can have carried at most; `null` where that is not known.
+    /// Most of these bytes that devices can have carried; `null` where that is not known.
     carried_bytes_most: Option<u64>,
     /// Most that devices can have carried in the time of the claim, MB/s; `null` where that is not known.
     carried_mb_s_most: Option<f64>,
-    /// Whether devices cannot have carried nearly all of it; `null` where that is not known.
+    /// Whether devices cannot have carried nearly all of these bytes; `null` where that is not known.
     exceeds_devices: Option<bool>,
 }
 
@@ -164,14 +164,14 @@ impl ClaimedData {
     }
 }
 
-/// Bytes that a program read or wrote, and where these came from or went to.
+/// Bytes that a program read or wrote, with their source or destination.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct ServedData {
     /// Direction of the bytes.
     #[schemars(extend("enum" = Transfer::NAMES))]
     pub(crate) transfer: &'static str,
-    /// The devices in question that carried bytes that way, by name; all of them where none is known to have.
+    /// Names of the devices in question that carried bytes in this direction; all of them where none is known.
     pub(crate) devices: Vec<String>,
     /// Evidence on the bytes.
     pub(crate) direction: DirectionData,
@@ -221,7 +221,7 @@ impl DeviceLoadData {
     }
 }
 
-/// A process that does not belong to what was observed.
+/// A process outside the observation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OtherProcess")]
 pub(crate) struct OtherProcessData {
@@ -260,11 +260,11 @@ impl From<&OtherProcess> for OtherProcessData {
     }
 }
 
-/// Processes of one name that do not belong to what was observed.
+/// Processes of one name outside the observation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OtherCommand")]
 pub(crate) struct OtherCommandData {
-    /// The number of the one that did most.
+    /// Number of the process with the most I/O.
     pid: u32,
     /// Their name.
     name: String,
@@ -272,7 +272,7 @@ pub(crate) struct OtherCommandData {
     is_kernel: bool,
     /// Whether all of them have ended.
     has_ended: bool,
-    /// How many they are.
+    /// Number of processes.
     processes: usize,
     /// Bytes that they fetched from storage.
     read_bytes: u64,
@@ -306,21 +306,21 @@ pub(crate) struct SyncsData {
     flushed: u64,
     /// Syncs of files on disks without a volatile cache.
     uncached: u64,
-    /// Journal commits that they waited for.
+    /// Journal commits that the syncs waited for.
     commits: u64,
-    /// Mean time, ns; `null` where none was timed, as of the times below.
+    /// Mean time of a sync, ns; `null` where none was timed, as for the times below.
     mean_ns: Option<f64>,
-    /// Median time, ns.
+    /// Median time of a sync, ns.
     p50_ns: Option<u64>,
-    /// 99th percentile, ns; `null` also where too few were timed for it.
+    /// 99th percentile of the time of a sync, ns; `null` also where too few were timed for it.
     p99_ns: Option<u64>,
     /// Mean time in which the disk flushed its cache, ns.
     flush_ns: Option<f64>,
-    /// Mean time in which else the journal was written, ns.
+    /// Mean time in which the journal was written, without flushes, ns.
     journal_ns: Option<f64>,
-    /// Mean time in which else the disk carried out writes, ns.
+    /// Mean time in which the disk carried out writes, without flushes and the journal, ns.
     write_ns: Option<f64>,
-    /// Mean rest, ns.
+    /// Mean remaining time of a sync, ns.
     host_ns: Option<f64>,
 }
 

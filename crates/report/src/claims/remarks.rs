@@ -24,7 +24,7 @@ pub(crate) fn remarks(runs: &[IdentifiedRun<'_>]) -> Vec<RemarkData> {
     all
 }
 
-/// A statement about runs that rests on no comparison of cells.
+/// A statement about runs that is not based on a comparison of cells.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Remark")]
 pub(crate) struct RemarkData {
@@ -32,7 +32,7 @@ pub(crate) struct RemarkData {
     rule: String,
     /// Purpose of the remark.
     purpose: FindingKind,
-    /// Runs that it is about, as `run` of the cells names them.
+    /// Runs that the remark is about, as `run` of the cells names them.
     runs: Vec<String>,
     /// Sentence that iolab prints.
     sentence: String,

@@ -14,11 +14,11 @@ const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)];
 pub(super) struct CourseInterval {
     /// Requests and bytes.
     pub(super) done: Interval,
-    /// Latencies; of an operation without any, or where none are kept, empty.
+    /// Latencies by operation; empty without requests, and if none are kept.
     pub(super) latency: PerOperation<IntervalLatency>,
 }
 
-/// The intervals of a trial with their latencies; where these have longer intervals than its throughput, in those.
+/// The intervals of a trial with their latencies, in the longer intervals of throughput and latency.
 pub(super) fn joined(series: &Series, latency: &[SampleLatencyOverTime]) -> Vec<CourseInterval> {
     let of = |operation: Operation| {
         let own = latency.iter().filter(|one| one.operation == operation);

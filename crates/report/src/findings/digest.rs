@@ -11,7 +11,7 @@ use iolab_analysis::compare::Comparison;
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_analysis::trust::{Shown, Trust};
 
-/// A run with what it says.
+/// A run with its comparisons of tools.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
     /// The run.
@@ -20,25 +20,25 @@ pub struct Told<'a> {
     pub peers: &'a [Comparison],
 }
 
-/// A statement that matters.
+/// A statement for the first part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// Places of the runs that it is about, in ascending order.
+    /// Indices of its runs, in ascending order.
     pub runs: Vec<usize>,
     /// A sentence, or a few.
     pub text: String,
-    /// Whether it says itself which of the runs it is about.
+    /// Whether its text names its runs.
     pub names_runs: bool,
-    /// The cells that it rests on; empty where it is about runs as a whole.
+    /// The cells that it is based on; empty if it concerns runs as a whole.
     pub cells: Vec<CellId>,
-    /// Whether it says itself which targets it is about.
+    /// Whether its text names its targets.
     pub names_targets: bool,
 }
 
 /// First part of a page.
 #[derive(Debug, Clone)]
 pub struct Digest<'a> {
-    /// The numbers that are compared most.
+    /// The most commonly compared numbers.
     pub glance: HeadlineNumbers<'a>,
     /// Cells with measured trials.
     pub cells: usize,
@@ -56,7 +56,7 @@ impl<'a> Digest<'a> {
         let claims = claim::claims(&analyses);
         let glance = HeadlineNumbers::of(&analyses);
         let (headlines, shown, whole) = headlines(runs, &analyses, &claims);
-        // Without a finding its tables and curves are what is shown, with the numbers of all cells.
+        // Without headlines, the tables and curves are the output, with the numbers of all cells.
         let rows = glance.rows.iter().filter(|_| !headlines.is_empty());
         let of_runs = whole.into_iter().flat_map(|run| {
             let cells = analyses[run].cells.iter();

@@ -38,7 +38,7 @@ impl Interpretation {
     }
 }
 
-/// A run in one line per target, and iolab against each of its peers, which the lines tell of.
+/// A run in one line per target, and iolab's comparisons with its peers, which the lines mention.
 pub(crate) fn concluded(run: &AnalysedRun) -> (Vec<Conclusion>, Vec<Comparison>) {
     let peers = with_peers(run);
     (conclusions(run.analysis(), &peers), peers)
@@ -47,14 +47,14 @@ pub(crate) fn concluded(run: &AnalysedRun) -> (Vec<Conclusion>, Vec<Comparison>)
 /// Interpretation of runs that are shown together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// Each by itself, in their order: what none of the others contradicts.
+    /// Each run by itself, in their order, without what another run contradicts.
     pub each: Vec<Interpretation>,
-    /// Several of them: comparisons across them, and which settings to choose.
+    /// Findings on several runs: comparisons across them, and choices of settings.
     pub across: Vec<Finding>,
 }
 
 impl Together {
-    /// Interprets them.
+    /// Interprets the runs together.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a AnalysedRun>) -> Self {
         let runs: Vec<&AnalysedRun> = runs.into_iter().collect();
         let analyses: Vec<_> = runs.iter().map(|run| run.analysis()).collect();

@@ -1,4 +1,4 @@
-//! Limits of this study from runs, whatever they found: what was not varied, not asked.
+//! Limits of this study that follow from its design: settings that did not vary, questions that were not asked.
 
 use super::{Finding, Rule};
 use crate::group_settings;

@@ -1,4 +1,4 @@
-//! Rules: what a finding is for, and what it rests on.
+//! Rules: the purpose of a finding, and its basis.
 
 use iolab_analysis::analysis::Analysis;
 use schemars::JsonSchema;
@@ -40,12 +40,12 @@ impl Rule {
         Self::new(name, FindingKind::Result, basis)
     }
 
-    /// A rule that says how far numbers can be trusted.
+    /// A rule that states how far numbers can be trusted.
     pub(crate) const fn doubt(name: &'static str, basis: &'static str) -> Self {
         Self::new(name, FindingKind::Doubt, basis)
     }
 
-    /// A rule that says what numbers do not tell.
+    /// A rule that states what numbers do not show.
     pub(crate) const fn limit(name: &'static str, basis: &'static str) -> Self {
         Self::new(name, FindingKind::Limit, basis)
     }
@@ -60,5 +60,5 @@ impl Rule {
     }
 }
 
-/// A function that says something of one run, or nothing.
+/// A function with the findings of one rule on a run.
 pub(crate) type Says = fn(&Analysis) -> Vec<Finding>;

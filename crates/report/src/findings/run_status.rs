@@ -85,7 +85,7 @@ pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
     match analysis.has_definition {
         true => Vec::new(),
         false => {
-            // Of one trial per cell no number rests on blocks.
+            // With one trial per cell, no number is based on blocks.
             let assumed = match analysis.cells.iter().any(|cell| cell.n > 1) {
                 true => " The numbers assume blocks of trials in random order.",
                 false => "",
@@ -97,7 +97,7 @@ pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
     }
 }
 
-/// Cells find what others have left.
+/// Cells depend on what earlier cells left.
 pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     match analysis.depends_on_order {
         false => Vec::new(),
@@ -108,12 +108,12 @@ pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     }
 }
 
-/// Cells that read while the storage may be writing what others left.
+/// Cells that read while the storage may be writing what other cells left.
 pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
     match analysis.reads_after_writes() {
         0 => Vec::new(),
         n => {
-            // A standard says which trials follow each other.
+            // A standard prescribes which trials follow each other.
             let advice = match (analysis.standard.is_some(), analysis.target_kind) {
                 (true, _) => "",
                 (false, TargetKind::Imported) => " Jobs that end with a sync leave nothing there.",
@@ -133,7 +133,7 @@ pub(crate) fn is_by_user(analysis: &Analysis) -> bool {
     cells.any(|cell| cell.cell.ended_by == Some(EndedBy::User))
 }
 
-/// A disk that is computed was measured, and no device.
+/// A modelled disk was measured, and no device.
 pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
     let Some(title) = &analysis.model else {
         return Vec::new();
@@ -148,7 +148,8 @@ pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
     ))
 }
 
-/// Cells whose bytes were not all carried by the device, where they ask for it: their numbers are not the device's.
+/// Cells whose bytes the device did not carry completely, although they ask for it, so that their numbers are
+/// not the device's.
 pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (verdict, what) in [
@@ -194,7 +195,8 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// The source that a finding names for a cell whose trials may have several: each cell is counted once, as the worst of them.
+/// The source that a finding names for a cell whose trials may have several. Each cell is counted once, by its
+/// worst source.
 fn told(served: &CellServed) -> Option<ServedBy> {
     let ranked = [
         ServedBy::NotStorage,
@@ -211,7 +213,7 @@ fn told(served: &CellServed) -> Option<ServedBy> {
     }
 }
 
-/// Cells that a file server served: how much of that its disks did is not seen from its client.
+/// Cells that a file server served. A client does not see how much of that came from the server's disks.
 pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
     let served = analysis.cells.iter().filter(|cell| {
         let verdict = cell.served.as_ref().and_then(CellServed::unanimous);

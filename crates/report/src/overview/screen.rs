@@ -1,4 +1,5 @@
-//! The first screen of runs: the answer, a table, what matters, and where everything is, in at most [`SCREEN_LINES`] lines.
+//! The first screen of runs: the answer, a table, the most important findings, and where to find the rest, in at
+//! most [`SCREEN_LINES`] lines.
 
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ use crate::notation::on_page;
 use crate::trust::LEAST_SHOWN;
 use crate::{compare, table, trust};
 
-/// Lines that findings have before rows of the table take them.
+/// Lines that are reserved for findings before rows of the table take them.
 const FINDINGS_LINES: usize = 5;
 /// Most targets with a column of their own.
 const TARGETS_MAX: usize = 3;
@@ -37,7 +38,7 @@ enum Table {
 }
 
 impl Overview<'_> {
-    /// The first screen, of which `below` lines are of the command.
+    /// The first screen, of which the command uses `below` lines.
     pub fn screen(&self, below: usize, style: &Style) -> String {
         let width = style.width;
         let block = |text: &str| paragraph(&escape_control(text), "", width);
@@ -47,7 +48,7 @@ impl Overview<'_> {
             foot += &block(&note);
         }
         let lines = |text: &str| text.lines().count();
-        // An empty line above the table, and one above what matters.
+        // An empty line above the table, and one above the findings.
         let taken = lines(&head) + lines(&foot) + below + 2;
         let left = SCREEN_LINES.saturating_sub(taken);
         let all = self.findings(usize::MAX, width);
@@ -88,7 +89,8 @@ impl Overview<'_> {
         }
     }
 
-    /// `/mnt/disk   Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`: a line for each target, or for all of them their names.
+    /// `/mnt/disk   Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`: a line for each target, or one with the names of
+    /// all.
     fn places(&self) -> Vec<String> {
         let mut targets: Vec<&MeasuredTarget> = Vec::new();
         for target in self
@@ -112,7 +114,7 @@ impl Overview<'_> {
         }
     }
 
-    /// Advice to repeat, with the command for a glance alone: a run of other settings could write more if they were left out.
+    /// Advice to repeat the measurement. Only a glance gets a command: without its settings, another run could write more.
     fn again(&self) -> String {
         let only = match self.inputs.as_slice() {
             [only] if only.run.analysis().experiment == "glance" => only,
@@ -122,7 +124,7 @@ impl Overview<'_> {
         format!(" Repeat when idle: iolab study {}", shell_words(&targets))
     }
 
-    /// Below the table: how sure all numbers are, and what limits them.
+    /// Notes below the table: the precision of all numbers, and their limits.
     fn notes(&self) -> Vec<String> {
         let trust = &self.digest.trust;
         let mut notes = Vec::new();
@@ -151,7 +153,7 @@ impl Overview<'_> {
             .then_some(first)
     }
 
-    /// Whether one line says how sure the numbers are: each reached its goal.
+    /// Whether all numbers reached their goal, so that one line states their precision.
     fn is_precise(&self) -> bool {
         let runs = || self.inputs.iter().map(|input| input.run.analysis());
         let all = runs().all(|run| {
@@ -203,7 +205,8 @@ impl Overview<'_> {
         layout::first_rows(columns, lines, width)
     }
 
-    /// A row for each kind of access, with a column for each operation; of several targets a row for each operation, and a column for each target.
+    /// A row for each kind of access, with a column for each operation. For several targets, a row for each
+    /// operation, and a column for each target.
     fn accesses(&self) -> Vec<Column> {
         let all = &self.digest.glance.rows;
         let mut targets: Vec<&str> = Vec::new();
@@ -300,7 +303,7 @@ impl Overview<'_> {
         columns
     }
 
-    /// A row for each curve: where it is least, and where it is most.
+    /// A row for each curve, with its least and its greatest value.
     fn curves(&self) -> Vec<Column> {
         let is_precise = self.is_precise();
         let mut factors: Vec<String> = Vec::new();
@@ -381,7 +384,7 @@ impl Overview<'_> {
             let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
             let taken = block.lines().count();
             if taken > left {
-                // The weightiest one stands there in any case, as far as it fits.
+                // The weightiest finding always appears, as far as it fits.
                 if number == 1 {
                     text = layout::cut(&block, left.max(1), width);
                 }
@@ -394,7 +397,7 @@ impl Overview<'_> {
     }
 }
 
-/// The texts, of which one that repeats the one above it is empty.
+/// The texts; a text that repeats the one above it is empty.
 fn without_repeats(texts: Vec<String>) -> Vec<String> {
     let repeats = |place: usize| place > 0 && texts[place - 1] == texts[place];
     let all = texts.iter().enumerate();

@@ -1,4 +1,4 @@
-//! A table with what it shows in words.
+//! A table with its caption.
 
 use crate::layout::Grid;
 

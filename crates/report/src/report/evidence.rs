@@ -11,10 +11,10 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use super::clean;
 use crate::layout::{Column, Grid, none};
 
-/// From this part of the bytes of the requests on, which would round to more than 100 %, a factor is written.
+/// Part of the bytes of the requests from which a factor is shown, since it would round to more than 100 %.
 const PART_MAX: f64 = 1.005;
 
-/// How to read the columns, of which some need more words where they hold more than 100 %.
+/// How to read the columns, with more words for those that may exceed 100 %.
 pub(super) fn caption(record: &RunRecord) -> String {
     let exceeds = |part: fn(&Sample) -> Option<f64>| {
         let mut measured = record.samples.iter().filter(|s| s.is_measured());

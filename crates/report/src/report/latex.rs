@@ -58,7 +58,7 @@ fn alone(report: &StudyReport<'_>, programs: Vec<Bundle>) -> Bundle {
     all
 }
 
-/// All before the text, with its title.
+/// The preamble, with the title.
 fn head(title: &str) -> String {
     format!(
         "{PREAMBLE}\\title{{{}}}\n\\author{{}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n",
@@ -112,7 +112,7 @@ fn answer(answer: &AnswerPart) -> String {
     )
 }
 
-/// The question where there is only one; otherwise what was measured.
+/// The only question as the title; with several, the measurement.
 fn title(report: &StudyReport<'_>) -> String {
     match report.sections.as_slice() {
         [only] if !only.question.is_empty() => only.question.clone(),
@@ -120,7 +120,7 @@ fn title(report: &StudyReport<'_>) -> String {
     }
 }
 
-/// The abstract: what was measured, and the headlines.
+/// The abstract: the measurement, and the headlines.
 fn summary(report: &StudyReport<'_>) -> String {
     // Results have no full stop at their end, answers do.
     let stop = if report.answers.is_empty() { "." } else { "" };
@@ -190,7 +190,7 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
     text
 }
 
-/// Threats to validity: what limits the numbers, and what they do not cover.
+/// Threats to validity: limits of the numbers.
 fn threats(report: &StudyReport<'_>) -> String {
     let groups = report.doubts.iter().chain(&report.limits);
     let item = |(about, statement): (String, &Statement)| {

@@ -1,5 +1,5 @@
-//! A table of a report in LaTeX, as wide and as high as the page has room for: one that is too wide loses columns, one that is too high
-//! is split.
+//! A table of a report in LaTeX that fits the page: if it is too wide it loses columns, if it is too high it is
+//! split.
 
 use super::captioned::Captioned;
 use crate::latex::{escaped, sentence};
@@ -7,9 +7,9 @@ use crate::layout::{Grid, wrap};
 
 /// Longest text of a column that is not broken into lines, characters.
 const UNBROKEN_MAX: usize = 24;
-/// Width of a column that is, points: 0.15 of the text.
+/// Width of a column with broken lines, points: 0.15 of the text.
 const BROKEN: f64 = 74.0;
-/// Characters of a line of such a column.
+/// Characters of a line in a column with broken lines.
 const BROKEN_LINE: usize = 18;
 /// Space next to a column, points.
 const GAP: f64 = 5.0;
@@ -22,7 +22,7 @@ const WIDE: f64 = 494.0;
 /// Lines of a table that fit on a page, with a caption.
 const LINES_MAX: usize = 60;
 
-/// Tables that float: over one column where they are narrow, else over both; long ones in several parts.
+/// Floating tables: over one column if they are narrow, otherwise over both; long ones in several parts.
 pub(super) fn table(table: &Captioned) -> String {
     let mut grid = table.grid.clone();
     let mut caption = table.caption.clone();
@@ -30,7 +30,7 @@ pub(super) fn table(table: &Captioned) -> String {
         caption.push_str(if caption.ends_with('.') { " " } else { "; " });
         caption.push_str(&text);
     };
-    // What is the same in every row says as much once.
+    // A value that all rows share is moved to the caption.
     let alike: Vec<String> = take_alike(&mut grid);
     if !alike.is_empty() {
         add(format!("in all rows: {}", alike.join(", ")));
@@ -96,7 +96,7 @@ fn take_alike(grid: &mut Grid) -> Vec<String> {
     taken
 }
 
-/// Takes the dearest columns out until the rest fits on the page; gives their headings.
+/// Removes the most dispensable columns until the rest fits on the page; returns their headings.
 fn take_dear(grid: &mut Grid) -> Vec<String> {
     let mut taken = Vec::new();
     while across(grid) > WIDE {

@@ -17,7 +17,7 @@ pub(super) struct MethodRule {
     pub(super) source: &'static str,
 }
 
-/// The name of the rule that only trials have which are repeated for a precision.
+/// Name of the rule that applies only to trials which are repeated for a precision.
 const REPETITION: &str = "Repetition";
 
 /// The rules of a study whose runs have these orders of trials, in the order in which they apply to the data.

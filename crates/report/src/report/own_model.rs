@@ -10,22 +10,22 @@ use super::Input;
 use super::file_names::{file_name, id};
 use super::run_sequence::RunSequence;
 
-/// How the target of a run on a model begins.
+/// Beginning of the target of a run on a model.
 const PREFIX: &str = "model:";
 
 /// The model of a run.
 #[derive(Debug, Clone)]
 pub(super) struct OwnModel {
-    /// The file that commands name.
+    /// Name of its file in commands.
     pub(super) file: String,
     /// Its definition.
     pub(super) text: String,
-    /// Whether it is shown with this run: once for all runs on it.
+    /// Whether it is shown with this run; it is shown once for all runs on it.
     pub(super) is_shown: bool,
 }
 
 impl OwnModel {
-    /// The target that commands name.
+    /// The target in commands.
     pub(super) fn target(&self) -> String {
         format!("{PREFIX}{}", self.file)
     }
@@ -38,9 +38,9 @@ impl OwnModel {
     }
 }
 
-/// The model of each run; `None` of a built-in one, of storage, and of a run file without the definition.
+/// The model of each run; `None` for a built-in one, for storage, and if the run file lacks the definition.
 pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Option<OwnModel>> {
-    // A text shows the latest run of each experiment.
+    // Documents show the latest run of each experiment.
     let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
     let text = |index: usize| definition(inputs.get(index)?.run.record());
     let of = |index: usize| {
@@ -51,7 +51,7 @@ pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Option<Own
         let target = &inputs.get(shown)?.run.record().run.target;
         let path = Path::new(target.trim_start_matches(PREFIX));
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        // The name in a report from which this run was repeated.
+        // The file may have the name from an earlier report, from which this run was repeated.
         let name = file_name(stem.strip_suffix(".model").unwrap_or(&stem));
         Some(OwnModel {
             file: format!("{}-{name}.model.toml", id(shown)),

@@ -1,4 +1,5 @@
-//! A table as a page shows it: its title, its notes, its rows; notes common to all tables appear once, above them.
+//! A table as a page shows it: its title, its notes and its rows. Notes common to all tables appear once, above
+//! them.
 
 use super::captioned::Captioned;
 use super::section::Section;
@@ -21,7 +22,7 @@ pub(super) struct PageTable<'a> {
 }
 
 impl<'a> PageTable<'a> {
-    /// With all of its notes.
+    /// The table with all of its notes.
     pub(super) fn of(table: &'a Captioned) -> Self {
         Shared(Vec::new()).without(table)
     }
@@ -52,7 +53,7 @@ impl<'a> PageTable<'a> {
 pub(super) struct Shared(Vec<String>);
 
 impl Shared {
-    /// The notes that each of these tables has; none of a single table.
+    /// The notes that all of these tables share; none for a single table.
     pub(super) fn of<'a>(tables: impl Iterator<Item = &'a Captioned>) -> Self {
         let notes = tables.map(|table| split(&table.caption).1);
         let all: Vec<Vec<&str>> = notes.collect();

@@ -25,8 +25,8 @@ pub(super) struct Picture {
     pub(super) narrow: Option<String>,
 }
 
-/// The figure for a page of a run, or of the same experiment on several targets, with ids that begin with `id`; `None` where the data
-/// makes none.
+/// The figure for a page of a run, or of one experiment on several targets, with ids that begin with `id`.
+/// `None` if the data makes none.
 pub(super) fn on_page(id: &str, inputs: &[&Input]) -> Option<Picture> {
     let runs = runs(inputs);
     let other = other_kind(&runs);
@@ -57,7 +57,7 @@ pub(super) fn on_page(id: &str, inputs: &[&Input]) -> Option<Picture> {
     })
 }
 
-/// The figure for paper, of one run, or of the same experiment on several targets; `None` where the data makes none.
+/// The figure for paper, of a run, or of one experiment on several targets; `None` if the data makes none.
 pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
     let runs = runs(inputs);
     let options = Options {
@@ -67,8 +67,8 @@ pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
     draw(&runs, &options).ok()
 }
 
-/// The kind of figure of these runs where it is not the default. Ratios of runs with several factors would stand without the curves that
-/// they are of.
+/// The kind of figure of these runs if it is not the default. Ratios of runs with several factors would lack the
+/// curves that they compare.
 fn other_kind(runs: &[FigureRun<'_>]) -> Option<FigureKind> {
     let mut factors = runs.iter().map(|run| run.run.analysis().factors.len());
     let has_curves = runs.len() > 1 && factors.any(|count| count > 1);

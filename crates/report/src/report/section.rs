@@ -34,13 +34,13 @@ pub(super) struct Section {
     pub(super) conclusions: Vec<String>,
     /// Its run file.
     pub(super) file: String,
-    /// The number of trials that its findings are based on, and what served them.
+    /// The number of trials that its findings are based on, and the source of their bytes.
     pub(super) trials: String,
     pub(super) tables: Vec<Captioned>,
     /// Tables of a standard's report, which precede the others and follow the figure of its rounds; empty
     /// without a standard.
     pub(super) standard_tables: Vec<Captioned>,
-    /// The cells that the rows of its first table are; none where these are not one of each cell.
+    /// The cells of the rows of its first table; empty if rows do not stand for cells.
     pub(super) cells: Vec<i64>,
     pub(super) evidence: Captioned,
     /// Name and value of the settings that are the same in every cell.
@@ -48,7 +48,7 @@ pub(super) struct Section {
     /// How the repetition ended.
     pub(super) ended: String,
     pub(super) events: Vec<Event>,
-    /// The definition of its model, where that is a file of the user.
+    /// The definition of its model, if that is a file of the user.
     pub(super) model: Option<OwnModel>,
     /// Note that the run file lacks this definition; empty otherwise.
     pub(super) model_note: String,
@@ -182,12 +182,12 @@ impl Section {
 }
 
 impl Section {
-    /// Whether a figure of this name comes before its own figure, as in a standard's report.
+    /// Whether a figure of this name precedes its own figure, as in a standard's report.
     pub(super) fn leads_with(&self, figure: &str) -> bool {
         figure == "rounds" && !self.standard_tables.is_empty()
     }
 
-    /// The id of the row of a cell in its first table; `None` where that has no such row.
+    /// The id of a cell's row in its first table; `None` without such a row.
     pub(super) fn row_id(&self, cell: i64) -> Option<String> {
         let has_row = self.cells.contains(&cell);
         has_row.then(|| format!("{}-c{cell}", self.id))

@@ -18,7 +18,7 @@ pub(super) struct Small {
     /// Id of the section that it links to.
     pub(super) id: String,
     pub(super) name: String,
-    /// The best value of each target with its unit; of many targets the best of all.
+    /// The best value of each target with its unit; with many targets, the best of all.
     pub(super) best: Vec<BestValue>,
     /// First and last level along the axis, empty where they are long, and the factor.
     pub(super) first: String,
@@ -30,7 +30,7 @@ pub(super) struct Small {
 /// The best value of a target.
 #[derive(Debug, Clone)]
 pub(super) struct BestValue {
-    /// The colour of the target; `None` where it needs none.
+    /// The colour of the target; `None` if it needs none.
     pub(super) colour: Option<String>,
     pub(super) text: String,
 }
@@ -44,7 +44,7 @@ pub(super) struct TargetKey {
 }
 
 impl TargetKey {
-    /// The keys of those targets of a page that a small figure shows; empty for a page with a single target.
+    /// The keys of the targets that the small figures show; empty for a page with a single target.
     pub(super) fn all(targets: &[&str], shown: &[&Sparkline]) -> Vec<Self> {
         let is_shown = |target: &str| shown.iter().any(|one| one.targets().contains(&target));
         let several = targets.iter().enumerate();

@@ -1,5 +1,5 @@
-//! The tables of a test of a standard, which a report has before the table of all cells: the window that was judged, and the means of its
-//! rounds in a grid.
+//! The tables of a test of a standard, which precede the table of all cells in a report: the judged window, and
+//! the means of its rounds in a grid.
 //!
 //! Tables and figures follow the order of an implementation of PTS 2.0. First come the tracked values round by
 //! round, then the measurement window with allowed and measured values. The table of all mixes and sizes and
@@ -15,7 +15,7 @@ use super::clean;
 use crate::layout::{Column, Grid, none};
 use crate::pivot;
 
-/// The tables, in their order; none of a run that follows no standard, or has no rounds of cells.
+/// The tables, in their order; empty for a run that follows no standard, or has no rounds of cells.
 pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
     let steady = analysis.steady.as_ref();
     let steady = steady.filter(|steady| analysis.standard.is_some() && steady.is_of_cells());
@@ -28,7 +28,7 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
         .collect()
 }
 
-/// The rounds of the last window in the tracked cells; `None` where there are fewer rounds.
+/// The rounds of the last window in the tracked cells; `None` if there are fewer rounds.
 fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
     let length = steady.asked.window as usize;
     let has_window = |one: &&Tracked| one.values.len() >= length;
@@ -80,8 +80,8 @@ fn named(analysis: &Analysis) -> String {
     }
 }
 
-/// The mean of each cell over the measured rounds: a row for each level of the second factor, a column for each of the first. `None` with
-/// another number of factors, or of levels too many for a page.
+/// The mean of each cell over the measured rounds: a row for each level of the second factor, a column for each
+/// of the first. `None` with another number of factors, or with too many levels for a page.
 fn grid(analysis: &Analysis) -> Option<Captioned> {
     const COLUMNS_MAX: usize = 12;
     let [across, down] = analysis.factors.as_slice() else {

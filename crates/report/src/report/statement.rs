@@ -58,7 +58,7 @@ impl About {
         }
     }
 
-    /// The trials that the statements are based on; empty where each experiment's section reports them.
+    /// The trials that the statements are based on; empty if each experiment's section reports them.
     pub(super) fn trials(&self) -> &str {
         match self {
             Self::One { trials, .. } => trials,

@@ -1,4 +1,4 @@
-//! A summary in a few sentences: what was measured, on which target and machine.
+//! A summary in a few sentences: the measurement, its targets and its machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use super::{Input, clean};
 use crate::input::experiments;
 use iolab_workload::quantity::counted;
 
-/// Settings that say how the trials of a report were made, where their experiments do not ask about them.
+/// Settings of all trials in a summary, unless an experiment varies them.
 const SHORT: [&str; 5] = ["backend", "depth", "threads", "cache", "region"];
 
 /// Most targets that a title names.
 const TARGETS_NAMED_MAX: usize = 2;
 
-/// The names of the drives that were measured: what the user calls them, else maker and model where the kernel knows them, else the
+/// Names of the measured drives: the user's name, else maker and model if the kernel knows them, else the
 /// device, else the target.
 pub(crate) fn drives(records: &[&RunRecord]) -> String {
     let mut names: Vec<String> = Vec::new();
@@ -137,7 +137,7 @@ fn settings(records: &[&RunRecord]) -> String {
     parts.collect::<Vec<String>>().join(", ")
 }
 
-/// The title: how many experiments, on which targets.
+/// The title: the number of experiments, and their targets.
 pub(super) fn title(inputs: &[Input]) -> String {
     let targets = targets(inputs);
     let place = match targets.as_slice() {

@@ -1,4 +1,4 @@
-//! In what order the trials of a study's runs were made, in words.
+//! Order of the trials of a study's runs, in words.
 
 use iolab_analysis::analysis::TrialOrder;
 

@@ -1,4 +1,4 @@
-//! Rows as JSON objects: an array of them, or one a line.
+//! Rows as JSON objects, in an array or one per line.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use crate::values::Rows;
 
 /// The text around the objects.
 pub(super) struct Frame {
-    /// Before the first, if there is one.
+    /// Text before the first object, if there is one.
     pub(super) first: &'static [u8],
-    /// Between two.
+    /// Text between two objects.
     pub(super) between: &'static [u8],
-    /// After the last.
+    /// Text after the last object.
     pub(super) last: &'static [u8],
-    /// Instead of all that where there is none.
+    /// Text in place of all this without objects.
     pub(super) none: &'static [u8],
 }
 

@@ -5,12 +5,12 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Value};
 use iolab_workload::trial_description;
 
-/// Settings named above a table where they do not vary.
+/// Settings named above a table if they do not vary.
 const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
 /// Settings that describe the accesses.
 const OF_ACCESS: [&str; 4] = ["workload", "pattern", "read_percent", "sync"];
-/// Settings that say how long a trial takes, where it begins and how its latencies are kept, what iolab chooses for new runs, and those
-/// that stand elsewhere. All others are named where they are not what they are by themselves.
+/// Settings that are not named: length and beginning of trials, recording of latencies, choices of iolab for new
+/// runs, and settings that stand elsewhere. All others are named if they differ from their defaults.
 const NOT_NAMED: [&str; 12] = [
     "bytes", "time", "batch", "first_offset", "buffer_memory", "target", "tool", "ranks", "hosts",
     "active", "latency", "latency_over_time",

@@ -6,7 +6,7 @@ use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
 use super::{Columns, ExportedCell};
 use crate::data_column::DataColumn;
 
-/// A count of what traced syncs waited for: the name of its column, what it is, its value.
+/// A count of what traced syncs waited for: the name of its column, its description, its value.
 type SyncCount = (&'static str, &'static str, fn(SyncCounts) -> u64);
 
 const SYNCS: [SyncCount; 5] = [

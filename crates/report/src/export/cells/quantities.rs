@@ -25,7 +25,8 @@ pub(super) fn trials<'a>() -> Columns<'a> {
     columns
 }
 
-/// A quantity of each trial: the name of its columns, what it is, and its summary over the trials of a cell.
+/// A quantity of each trial: the name of its columns, its description, and its summary over the trials of a
+/// cell.
 type Quantity = (
     &'static str,
     &'static str,
@@ -45,7 +46,7 @@ const QUANTITIES: [Quantity; 9] = table! {
     ("cpu_ns_per_request", "CPU time per request of a trial, ns", |cell| cell.tails.cpu.as_ref());
 };
 
-/// A part of a summary: the end of its column's name, what it is, its value.
+/// A part of a summary: the end of its column's name, its description, its value.
 pub(super) type SummaryPart = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
 
 pub(super) const PARTS: [SummaryPart; 14] = table! {

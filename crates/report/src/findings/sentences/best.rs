@@ -11,12 +11,13 @@ use super::{at, cell, doubts, has_several_targets, in_cell, margin, quantity};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 use crate::ratio::{self, RatioShown};
 
-/// Most sizes, or ranges of them, that are named with one standing.
+/// Most sizes, or ranges of them, that are named for each standing.
 const NAMED_MAX: usize = 3;
 /// Basis of a choice.
 const CHOICE: &str = "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access";
 
-/// The best of the curves of a run, and how the others on it compare with its best size; of several runs each of them.
+/// The best of the curves of a run, and the comparison of the others with its best size; for several runs, each
+/// of them.
 pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     let run = |best: &Best| best.candidates.first().map(|one| one.cell.run);
     if curves
@@ -122,7 +123,7 @@ fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> Stri
         blocks.unwrap_or(0),
         best.blocks_needed
     );
-    // The neighbours of the best one first.
+    // The neighbours of the best size come first.
     let distance = |one: &Candidate| {
         let own = best
             .candidates
@@ -159,7 +160,7 @@ fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> Stri
     sentence(&head, lists, named)
 }
 
-/// The candidates that compare so with the best one, without that.
+/// The other candidates with this standing.
 fn with_standing(best: &Best, standing: Standing) -> Vec<&Candidate> {
     let all = best.candidates.iter().enumerate();
     let own = all.filter(|(i, one)| *i != best.best && one.standing == standing);
@@ -179,7 +180,7 @@ fn value(best: &Best, one: &Candidate) -> String {
     }
 }
 
-/// A size in words: a bare number of bytes is one in a command only.
+/// A size in words, since a bare number of bytes appears only in commands.
 fn size(bytes: u64) -> String {
     match bytes < 1024 {
         true => format!("{bytes} B"),
@@ -187,7 +188,8 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Sizes as ranges of neighbours: `64KiB to 1MiB`, `16MiB`. The best size lies within a range even where it is not one of them.
+/// Sizes as ranges of neighbours: `64KiB to 1MiB`, `16MiB`. The best size may lie within a range without being
+/// one of the sizes.
 fn ranges(best: &Best, sizes: &[&Candidate]) -> Vec<String> {
     let is_in = |one: &Candidate| sizes.iter().any(|other| other.bs == one.bs);
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -220,7 +222,7 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
             access.sync, access.cache
         ),
     };
-    // Where either has several requests in flight, both say so.
+    // If either has several requests in flight, both say so.
     let simplest = choice.simplest.as_ref().and_then(|(id, _)| cell(runs, *id));
     let is_parallel = [Some(best), simplest]
         .into_iter()

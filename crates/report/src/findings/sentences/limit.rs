@@ -2,10 +2,11 @@
 
 use iolab_workload::quantity::{digits, format_percent, significant};
 
-/// Digits that tell a share from its limit, at most.
+/// Most digits that distinguish a share from its limit.
 const DIGITS_MAX: usize = 6;
 
-/// `9.8 %` and `10 %`, `10.04 %` and `10 %`: a share with as many digits as show on which side of its limit it lies, and the limit.
+/// A share and its limit: `9.8 %` and `10 %`, `10.04 %` and `10 %`. The share has as many digits as show on
+/// which side of its limit it lies.
 pub(crate) fn beside_limit(share: f64, limit: f64) -> (String, String) {
     let allowed = in_percent(limit);
     let (percent, most) = (share * 100.0, limit * 100.0);
@@ -23,7 +24,7 @@ pub(crate) fn beside_limit(share: f64, limit: f64) -> (String, String) {
     (text, allowed)
 }
 
-/// `20 %`, `0.01 %`: also one that a tenth of a percent does not show.
+/// `20 %`, `0.01 %`, also for shares below a tenth of a percent.
 fn in_percent(share: f64) -> String {
     match share > 0.0 && share < 0.000_95 {
         true => format!("{} %", significant(share * 100.0)),

@@ -2,7 +2,7 @@
 
 use iolab_plan::experiment::BLOCKS_MAX;
 
-/// ` Increase --budget.`, where that gives more than these blocks.
+/// ` Increase --budget.`, if that gives more than these blocks.
 pub(super) fn of_phenomenon(blocks: usize) -> String {
     match blocks < BLOCKS_MAX as usize {
         true => " Increase --budget.".to_owned(),
@@ -12,7 +12,7 @@ pub(super) fn of_phenomenon(blocks: usize) -> String {
     }
 }
 
-/// ` (about 25 blocks, here 20: increase --budget)`, where a verdict needs that many.
+/// ` (about 25 blocks, here 20: increase --budget)`, if a verdict needs that many.
 pub(super) fn of_verdict(needed: usize, blocks: usize) -> String {
     match needed <= BLOCKS_MAX as usize {
         true => format!(" (about {needed} blocks, here {blocks}: increase --budget)"),

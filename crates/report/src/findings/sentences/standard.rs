@@ -4,7 +4,7 @@ use iolab_analysis::analysis::StandardFollowed;
 use iolab_plan::standard::{Deviation, Medium};
 use iolab_workload::quantity::{counted, digits, exact_duration};
 
-/// How far a run on a target of this medium will be the test of the standard, as far as that is known before it.
+/// Conformance of a planned run to the test of a standard, as far as known before it.
 pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> String {
     let unknown = match medium {
         Some(Medium::Model) => "how the run ends is not known yet",
@@ -22,7 +22,7 @@ pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> S
     }
 }
 
-/// How far the run is the test of the standard.
+/// Conformance of the run to the test of the standard.
 fn conformance(followed: &StandardFollowed) -> String {
     let test = followed.test;
     let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
