@@ -17,7 +17,7 @@ use iolab_record::RunStatus;
 pub struct GateTerms {
     /// How changes are judged.
     pub runs: RunCriteria,
-    /// Which runs are comparable.
+    /// Criteria for comparable runs.
     pub kinship: Comparability,
     /// Most earlier runs used, the latest ones.
     pub last: usize,

@@ -1,4 +1,4 @@
-//! What a gate says: as text, as Markdown, as a JSON object.
+//! The verdict of a gate as text, as Markdown and as a JSON object.
 
 use std::io::{self, Write};
 
@@ -64,7 +64,7 @@ pub fn summary(gate: &Gate) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// `no earlier run with this definition, machine and target, and 5 are needed`: where there are too few.
+/// `no earlier run with this definition, machine and target, and 5 are needed`, if there are too few.
 fn history(gate: &Gate) -> String {
     let found = match gate.history {
         0 => "no earlier run".to_owned(),
@@ -73,7 +73,7 @@ fn history(gate: &Gate) -> String {
     format!("{found} with this definition, machine and target, and {HISTORY_MIN} are needed")
 }
 
-/// ` in 2 of 3 cells`; nothing where there is one cell.
+/// ` in 2 of 3 cells`; empty if there is one cell.
 fn in_cells(n: usize, compared: &Comparison) -> String {
     match compared.cells.len() {
         1 => String::new(),
@@ -81,7 +81,7 @@ fn in_cells(n: usize, compared: &Comparison) -> String {
     }
 }
 
-/// The change that a gate can detect, as a clause.
+/// The change that a gate would have found, as a clause; `None` without an estimate of it.
 fn sight(gate: &Gate) -> Option<String> {
     let compared = gate.compared.as_ref()?;
     let change = |factor: f64| match factor < 2.0 {

@@ -31,7 +31,7 @@ pub fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
     )
 }
 
-/// What the line is about.
+/// Heading of the line: experiment, host, target and time.
 fn heading(line: &ExperimentLine) -> String {
     let (first, last) = (line.runs.first(), line.runs.last());
     let host = last
@@ -277,7 +277,7 @@ struct View {
     heading: String,
     /// The figure as SVG, with its description.
     figure: Option<(String, String)>,
-    /// The same for a narrow screen, as SVG.
+    /// Version of the figure for a narrow screen, as SVG.
     narrow: Option<String>,
     table: Grid,
     remarks: Vec<String>,

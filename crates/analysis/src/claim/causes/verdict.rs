@@ -333,7 +333,7 @@ impl Variants<'_> {
         is_less.then(|| (rest, most.suspect.clone()))
     }
 
-    /// These suspects, if a variant is without exactly these; otherwise all that were tried.
+    /// The given suspects if there is a variant without exactly these, otherwise all suspects that were tried.
     fn alone_or_all<'a>(&'a self, suspects: Vec<&'a String>) -> Vec<&'a String> {
         match self.of(&suspects).is_empty() {
             true => self.inquiry.tried.iter().collect(),
