@@ -1,12 +1,14 @@
-//! CPU time per request in the disk grid: iolab's beside that of the installed fio and IOzone, cell by cell, in one
+//! CPU time per request in the disk grid: iolab compared with the installed fio and IOzone, cell by cell, in one
 //! run.
 //!
-//! `cargo bench -p iolab` prints a line per cell and fails when iolab needs more than a peer in user mode, which is a
-//! tool's own. The kernel's share is reported beside it: it is the same for all tools, and differs by chance by more than
-//! what a tool adds. Each trial is a whole pass, so that every thread runs for many ticks: the kernel splits the time
-//! of a thread by the ticks it has seen, and calls all of it user time where it has seen none. A peer that is not
-//! installed is reported, and skipped. fio's CPU is that of its workers; IOzone tells none, so that of the whole program
-//! counts, its start and the filling of its buffers among it.
+//! `cargo bench -p iolab` prints a line per cell, and fails if iolab needs more time in user mode than a peer.
+//! User mode is the tool's own work. Time in the kernel is only reported: it is the same for all tools, and its
+//! scatter exceeds the differences between them.
+//!
+//! Each trial is a whole pass, so that every thread runs for many ticks. The kernel divides the time of a thread
+//! by the ticks that it has seen, and counts all of it as user time without a tick. A peer that is not installed
+//! is reported and skipped. For fio, the CPU time is that of its workers. IOzone does not report any, so its
+//! whole program counts, including its start and the filling of its buffers.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -16,8 +18,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What is run: direct requests of the grid's smallest size, where a tool's own share of the time is the greatest. Random writes
-/// are left out: what IOzone uses for them cannot be distinguished from what it does before.
+/// The measured cells: direct requests of the grid's smallest size, in which a tool's own share of the time is
+/// greatest. Random writes are left out, because IOzone's CPU time for them includes that of earlier phases.
 const GRID: [&str; 15] = [
     "run", "disk-grid", "--size=96M", "--threads=1,8,48", "--time=none", "--budget=5min",
     "--peer=fio", "--peer=iozone", "--set=workload=RR,WS", "--set=bs=4k", "--set=bytes=none",
@@ -26,7 +28,7 @@ const GRID: [&str; 15] = [
 
 const IOLAB: &str = env!("CARGO_BIN_EXE_iolab");
 
-/// Workload, number of threads, tool.
+/// Workload, number of threads and tool of a cell.
 type GridCell = (String, u64, String);
 
 /// CPU time of the measured trials of a cell: the kernel counts it in ticks, too coarse for one trial.
@@ -67,7 +69,7 @@ fn main() {
     println!("no goal missed");
 }
 
-/// What iolab prints when it is called like this.
+/// The output of an iolab command, which must succeed.
 fn iolab(command: &mut Command) -> Vec<u8> {
     let ran = command.output().expect("iolab starts");
     let words = String::from_utf8_lossy(&ran.stderr);
@@ -92,7 +94,7 @@ fn used(samples: &[Value]) -> BTreeMap<GridCell, Used> {
     cells
 }
 
-/// Prints a line for each cell of each tool, and counts those in which iolab needs more than a peer.
+/// Prints a line for each cell of each tool; returns the number of cells in which iolab needs more than a peer.
 fn compare(cells: &BTreeMap<GridCell, Used>) -> usize {
     let mut missed = 0;
     for peer in ["fio", "iozone"] {

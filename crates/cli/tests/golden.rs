@@ -1,8 +1,8 @@
-//! What the commands that read run files write, for the run files stored in `crates/runfile/tests/golden`: texts for
-//! people as snapshots in `golden/`, and of formats for machines their fields and their counts of rows.
+//! Output of the commands that read run files, for the run files in `crates/runfile/tests/golden`. Texts for
+//! people are compared with snapshots in `golden/`, formats for machines by their fields and numbers of rows.
 //!
-//! `INSTA_UPDATE=always cargo test -p iolab --test golden` takes over an intended change; `golden/make` beside the run files
-//! makes these anew.
+//! `INSTA_UPDATE=always cargo test -p iolab --test golden` accepts an intended change. `golden/make` in the
+//! folder of the run files measures these again.
 
 mod support;
 
@@ -20,7 +20,7 @@ use support::json_schema::{assert_as_described, faults};
 use support::words::words;
 use support::*;
 
-/// Compares a text with the stored one.
+/// Compares a text with its snapshot.
 macro_rules! golden {
     ($name:expr, $text:expr) => {
         insta::with_settings!({
@@ -31,13 +31,13 @@ macro_rules! golden {
     };
 }
 
-/// The stored run files.
+/// Names of the stored run files.
 const STORED: [&str; 8] = [
     "grid", "interference", "interrupted", "linkage", "load", "read-size-again", "read-size",
     "tools",
 ];
 
-/// The first screen of each run, and of one all that is written.
+/// The first screen of each run, and the full table of one.
 #[test]
 fn tables_of_stored_runs() {
     let folder = stored();
@@ -93,7 +93,8 @@ fn job_files_are_read_and_written() {
     golden!("job-files", text.join("\n"));
 }
 
-/// What `of` gives for each stored run file, by two threads: the largest test does not run alone at the end.
+/// The result of `of` for each stored run file, by two threads, so that the largest one does not run alone at
+/// the end.
 fn of_each_stored<T: Send>(of: impl Fn(&str) -> T + Sync) -> Vec<T> {
     let of_half = |names: &[&str]| -> Vec<T> { names.iter().map(|name| of(name)).collect() };
     let (first, second) = STORED.split_at(STORED.len() / 2);
@@ -105,7 +106,8 @@ fn of_each_stored<T: Send>(of: impl Fn(&str) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// The fields of each format for machines that has no schema, over all stored runs: a name that a program reads does not vanish unseen.
+/// The fields of each format for machines without a schema, over all stored runs, so that no name disappears
+/// unnoticed.
 #[test]
 fn fields_of_formats_for_machines() {
     let folder = stored();
@@ -125,7 +127,7 @@ fn fields_of_formats_for_machines() {
         };
         let rows = json(&["export", "--format", "json"]);
         let count = rows.as_array().expect("rows").len();
-        // A trial of several groups has a row for each, and one of its own.
+        // A trial of several groups has a row for each group and a row for the whole.
         assert!(count >= samples as usize, "{name}: {count} of {samples}");
         // Buckets and intervals are many rows with the same fields.
         for (format, part) in [
@@ -178,7 +180,7 @@ fn fields_of_formats_for_machines() {
     golden!("fields", text);
 }
 
-/// What commands print as JSON is as its schema says, and holds nothing that the schema does not name.
+/// The JSON output of commands is valid against its schema, and has no name that the schema lacks.
 #[test]
 fn json_is_as_its_schema_says() {
     let folder = stored();
@@ -245,7 +247,7 @@ fn faults_are_found() {
     }
 }
 
-/// The same run file gives the same claims as text, page, Markdown, LaTeX and JSON, in the same order.
+/// Text, page, Markdown, LaTeX and JSON have the same claims in the same order.
 #[test]
 fn claims_are_the_same_in_every_format() {
     let folder = stored();
@@ -267,7 +269,7 @@ fn claims_are_the_same_in_every_format() {
         let mut wanted: Vec<String> = claims.iter().map(|c| text(c, "sentence")).collect();
         wanted.dedup();
         number += wanted.len();
-        // A report has three lists: findings, trust, limits of the study.
+        // A report has three lists: findings, trust, and limits of the study.
         let mut parted = Vec::new();
         for purpose in ["result", "doubt", "limit"] {
             let own = claims.iter().filter(|claim| claim["purpose"] == purpose);
@@ -275,7 +277,7 @@ fn claims_are_the_same_in_every_format() {
         }
         parted.dedup();
 
-        // Markdown says what each statement rests on, so that it shows which statements are claims.
+        // Markdown has the basis of each statement, which shows the statements that are claims.
         let markdown = report(&file, "markdown", &format!("{name}.md"));
         let stated = statements::of_markdown(&markdown);
         let of_claims = stated.iter().filter(|(_, basis)| bases.contains(basis));
@@ -303,7 +305,7 @@ fn claims_are_the_same_in_every_format() {
             );
         }
 
-        // How far that can be trusted is one sentence.
+        // Trust is one sentence.
         let trust = trust["sentence"].as_str().expect("text");
         for (format, document) in [
             ("page", statements::unescaped_html(&visible(&page))),
@@ -313,7 +315,7 @@ fn claims_are_the_same_in_every_format() {
             assert!(document.contains(trust), "{name}: {format}");
         }
 
-        // A page begins with some of those that matter most, in their order.
+        // A page begins with some of the most important claims, in their order.
         let headlines = claims.iter().filter(|claim| claim["headline"] == true);
         let headlines: Vec<String> = headlines.map(|claim| text(claim, "sentence")).collect();
         let begun: Vec<&String> = first.iter().filter(|text| wanted.contains(text)).collect();
@@ -366,7 +368,7 @@ fn stored() -> tempfile::TempDir {
     place
 }
 
-/// A command with its exit code where that is not 0, its messages and what it prints.
+/// A command with its exit code if that is not 0, its messages and its output.
 fn printed(folder: &Path, words: &[&str]) -> String {
     let done = run(folder, words);
     let code = done.code.expect("it ends by itself");
@@ -382,7 +384,7 @@ fn printed(folder: &Path, words: &[&str]) -> String {
     )
 }
 
-/// The words of a figure in the order in which they are drawn.
+/// The words of a figure in drawing order.
 fn figure(folder: &Path, words: &[&str]) -> String {
     let printed = printed(folder, words);
     match printed.split_once("<svg") {
@@ -391,7 +393,7 @@ fn figure(folder: &Path, words: &[&str]) -> String {
     }
 }
 
-/// A command that writes files, and the texts of these: of a page what a reader sees, of other pictures the name.
+/// A command that writes files, with their texts: for a page the visible text, for a picture only its name.
 fn written(folder: &Path, words: &[&str]) -> String {
     let before = entries(folder);
     let mut text = printed(folder, words);
@@ -422,7 +424,7 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// What of a page or a figure is text: without tags, styles, scripts and figures' shapes, a line for each piece.
+/// The visible text of a page or a figure, without tags, styles, scripts and shapes; one line for each piece.
 fn visible(document: &str) -> String {
     let mut rest = document;
     let mut lines: Vec<&str> = Vec::new();
@@ -442,7 +444,7 @@ fn visible(document: &str) -> String {
     lines.join("\n")
 }
 
-/// The path of every value of a JSON document with its type; all entries of an array share one path.
+/// The path of every value of a JSON document, with its type. All entries of an array have one path.
 fn keys(value: &Value, path: &str, into: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Null => "null",
@@ -455,7 +457,7 @@ fn keys(value: &Value, path: &str, into: &mut BTreeSet<String>) {
                 .for_each(|item| keys(item, &format!("{path}[]"), into));
         }
         Value::Object(fields) => {
-            // A name that is a number is the index of a histogram's bucket.
+            // A name that is a number is the index of a bucket of a histogram.
             for (name, value) in fields {
                 let name = if name.parse::<f64>().is_ok() {
                     "N"

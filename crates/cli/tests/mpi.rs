@@ -1,4 +1,4 @@
-//! One run by several processes: `cargo test -p iolab --features mpi --test mpi`. It takes mpirun.
+//! Runs by several processes: `cargo test -p iolab --features mpi --test mpi`. Needs mpirun.
 
 use std::ffi::OsString;
 use std::fs::DirEntry;
@@ -13,11 +13,11 @@ const TINY: [&str; 14] = [
     "bytes=none", "--set", "cache=cold", "-o", "run.iolab",
 ];
 
-/// Starts so many processes in a folder; a skip without mpirun.
+/// Starts `ranks` processes in a folder; `None` without mpirun, as a skipped test.
 #[track_caller]
 fn mpirun(folder: &Path, ranks: u32, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new(needs::tool(needs::Need::Mpi)?);
-    // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
+    // Without these variables, Open MPI does not start as root, or with more ranks than CPUs.
     for (name, value) in [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -79,7 +79,7 @@ fn all_processes_are_one_run() {
 }
 
 #[test]
-fn an_export_for_other_programs_has_the_workers_of_all_ranks() {
+fn export_for_programs_has_workers_of_all_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
     let sets = ["--set", "ranks=1,3", "--set", "threads=2"];
     let arguments = [&["run", "read-size", "."], &TINY[..], &sets[..]].concat();
@@ -127,7 +127,7 @@ fn a_run_is_resumed_by_as_many_ranks() {
     };
     let file = open();
     let before = samples(&file);
-    // As if the run had been cut off before its last trial.
+    // Removes the last trial, as if the run had been interrupted before it.
     let cut = "DELETE FROM part WHERE sample_id = (SELECT max(id) FROM sample);
         DELETE FROM client_sample WHERE sample_id = (SELECT max(id) FROM sample);
         DELETE FROM latency WHERE sample_id = (SELECT max(id) FROM sample);
@@ -154,7 +154,7 @@ fn a_run_is_resumed_by_as_many_ranks() {
 #[test]
 fn one_rank_does_what_one_process_does() {
     for arguments in [
-        // Computed, with groups of workers, and on a target with the number of its rank.
+        // A model, a run with groups of workers, and a target with the number of its rank.
         &["run", "read-size", "model:sata-7200"][..],
         &[
             "run", "interference", ".", "--set", "writer.rate=none", "--set", "time=10ms",
@@ -181,7 +181,7 @@ fn one_rank_does_what_one_process_does() {
 }
 
 #[test]
-fn processes_that_mpi_does_not_connect_are_no_run() {
+fn processes_without_connection_by_mpi_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     for (rank, code, messages) in [("0", 2, 1), ("3", 0, 0)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iolab"));
@@ -235,7 +235,7 @@ fn own_folders(ranks: u32) -> tempfile::TempDir {
 }
 
 #[test]
-fn targets_of_all_ranks_are_told_of_before_the_run() {
+fn targets_of_all_ranks_are_named_beforehand() {
     let folder = own_folders(4);
     let arguments = [&["run", "read-size", "r{rank}"], &TINY[..]].concat();
     let planned = [&arguments[..], &["--dry-run"]].concat();
@@ -266,7 +266,7 @@ fn targets_of_all_ranks_are_told_of_before_the_run() {
 }
 
 #[test]
-fn sizes_without_a_block_for_each_rank_are_left_out_or_refused() {
+fn sizes_with_too_few_blocks_are_not_measured() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [
         "run", "read-size", ".", "--size", "256k", "--budget", "1ms", "-o",

@@ -1,4 +1,5 @@
-//! An answer is kept with the run: whoever reads the run file gets it, and an interrupted question is answered by resuming it.
+//! Answers are kept with the run: every command that reads the run file shows the answer, and `resume` answers
+//! an interrupted question.
 
 use std::path::Path;
 
@@ -32,12 +33,12 @@ level = "reads.p99<10min"
 source = "not documented"
 remedy = "a faster disk"
 "#;
-/// What the requirement leaves out.
+/// The limits of the requirement, as its file states them.
 const NOT_COVERED: &str = "the rest";
 const FIT: [&str; 5] = ["fit", "mine.toml", "data", "-o", "out"];
 const FILES: [&str; 2] = ["out/mine-log.iolab", "out/mine-reads.iolab"];
 
-/// A folder with the requirement.
+/// A folder with the requirement and an empty target.
 fn place() -> tempfile::TempDir {
     let folder = folder();
     std::fs::write(folder.path().join("mine.toml"), REQUIREMENT).unwrap();
@@ -45,7 +46,7 @@ fn place() -> tempfile::TempDir {
     folder
 }
 
-/// Measures until the run file of a workload has so many samples, and interrupts.
+/// Measures until the run file of a workload has at least `samples` samples, then interrupts.
 fn interrupted(folder: &Path, workload: &str, samples: i64) -> Done {
     let child = iolab(folder, &FIT)
         .stdout(std::process::Stdio::piped())
@@ -59,7 +60,8 @@ fn interrupted(folder: &Path, workload: &str, samples: i64) -> Done {
 
 const ANSWERS: [&str; 3] = ["yes", "no", "cannot tell"];
 
-/// The answer that a text begins with: the lines before the question, which a long path of the target may make several.
+/// The answer at the beginning of a text: the lines before the question. A long path of the target makes several
+/// lines.
 fn answer_in(text: &str) -> String {
     let lines: Vec<_> = text
         .lines()
@@ -69,7 +71,7 @@ fn answer_in(text: &str) -> String {
     lines.join(" ")
 }
 
-/// The exit code of the answer that a text begins with.
+/// The exit code for the answer at the beginning of a text.
 #[track_caller]
 fn code_of(text: &str) -> i32 {
     // "cannot tell" is followed by its reasons.
@@ -82,20 +84,20 @@ fn code_of(text: &str) -> i32 {
     }
 }
 
-/// Whether a text says how to finish the run of a file.
+/// Whether a text has the command that finishes the run of a file.
 fn is_unfinished(text: &str, file: &str) -> bool {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     words.contains(&format!("iolab resume {file}"))
 }
 
-/// What the run files hold for queries.
+/// The answer in the table `question` of a run file; `None` without one.
 fn stored(path: &Path) -> Option<String> {
     let file = Connection::open(path).unwrap();
     file.query_row("SELECT answer FROM question", [], |row| row.get(0))
         .unwrap()
 }
 
-/// How the run of a run file stands.
+/// The status of a run, as its run file has it.
 fn status(path: &Path) -> String {
     let file = Connection::open(path).unwrap();
     file.query_row("SELECT status FROM run", [], |row| row.get(0))
@@ -103,7 +105,7 @@ fn status(path: &Path) -> String {
 }
 
 #[test]
-fn a_fit_is_answered_wherever_its_run_files_are_read() {
+fn answer_of_fit_is_in_every_output() {
     let place = place();
     let folder = place.path();
     let fit = run(folder, &FIT);
@@ -139,7 +141,7 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
         let arguments = [&["report", "--format", format, "-o", format], &FILES[..]].concat();
         let page = run(folder, &arguments).expect(0).stdout;
         let page = std::fs::read_to_string(folder.join(page.trim())).unwrap();
-        // Only the part behind the target: each format escapes its path in another way.
+        // The target is left out, since each format escapes its path differently.
         let answer = sentence.split_once(": ").unwrap().1;
         assert!(
             page.contains(&format!(": {answer}.")),
@@ -199,7 +201,7 @@ fn an_interrupted_fit_ends_as_it_would_have() {
 }
 
 #[test]
-fn service_levels_are_answered_wherever_the_run_file_is_read() {
+fn answer_of_service_levels_is_in_every_output() {
     const COMMON: [&str; 8] = words!("run load-latency model:sata-ssd --seed 9 --time 100ms -o");
     let folder = folder();
     for (file, more, kind, code, answer) in [
@@ -249,7 +251,7 @@ fn service_levels_are_answered_wherever_the_run_file_is_read() {
 }
 
 #[test]
-fn a_question_of_a_stranger_decides_nothing_and_is_shown_as_text() {
+fn question_of_stranger_decides_nothing_and_is_escaped() {
     let place = place();
     let folder = place.path();
     interrupted(folder, FILES[0], 2);

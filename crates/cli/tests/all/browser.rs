@@ -15,7 +15,7 @@ const PROBE: &str = "<script>addEventListener('load', () => {
     found: box('#found'), width: document.documentElement.scrollWidth, folded: document.querySelectorAll('details[open]').length,
   }), '*') })</script>";
 
-/// What the probe sees in a window of this size.
+/// The measurements of the probe in a window of this size.
 fn seen(browser: &str, place: &Path, width: u32, height: u32) -> serde_json::Value {
     let frame = format!(
         "<!DOCTYPE html><body><script>onmessage = e => document.body.setAttribute('data-seen', e.data)</script>\

@@ -19,7 +19,8 @@ use supplies::{Supplies, missing, shell};
 /// Commands that run at the same time.
 const AT_ONCE: usize = 2;
 
-/// What only computes or reads runs as it stands; what measures plans its run, or stops at a target that does not exist.
+/// Commands that only compute or read are run. Commands that measure only plan their run, or stop at a target
+/// that does not exist.
 #[test]
 fn commands_of_the_readme_are_understood() {
     carried_out(Scope::Plan, |at| at == "README.md", 15);
@@ -116,7 +117,7 @@ fn tried(place: &Path, supplies: &Supplies, line: &Line) -> Result<(), String> {
         let agrees = done.stderr.contains(end);
         return agrees.then_some(()).ok_or(said);
     }
-    // These commands may print nothing, so that silence is no failure.
+    // These commands may succeed without output.
     let is_quiet = [" resume ", " >> ", " witness "]
         .iter()
         .any(|word| line.text.contains(word));

@@ -55,7 +55,7 @@ fn verdicts(rows: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn what_was_never_written_is_a_hole_however_it_is_read() {
+fn bytes_never_written_are_hole_in_every_mode() {
     for (data, allocated, column, need) in [
         (0, 0, "hole_bytes", Need::Holes),
         (0, SIZE, "unwritten_bytes", Need::Fiemap),
@@ -81,7 +81,7 @@ fn what_was_never_written_is_a_hole_however_it_is_read() {
 }
 
 #[test]
-fn a_file_that_is_half_a_hole_says_so() {
+fn half_a_hole_is_reported() {
     let folder = folder();
     file(folder.path(), SIZE / 2, 0).expect("nothing to allocate");
     let Some(rows) = reads(folder.path(), &["--direct"]) else {
@@ -98,7 +98,7 @@ fn a_file_that_is_half_a_hole_says_so() {
 }
 
 #[test]
-fn pages_are_seen_where_they_are_and_where_they_are_not() {
+fn cached_bytes_are_reported_for_hot_and_cold() {
     let folder = folder();
     for (cache, resident) in [("hot", SIZE), ("cold", 0)] {
         let (set, name) = (format!("cache={cache}"), format!("{cache}.iolab"));
@@ -124,7 +124,7 @@ fn pages_are_seen_where_they_are_and_where_they_are_not() {
 }
 
 #[test]
-fn buffered_writes_say_what_they_leave_to_be_done() {
+fn buffered_writes_without_sync_owe_bytes() {
     let folder = folder();
     for (sync, owes) in [("none", true), ("end", false)] {
         let (set, name) = (format!("sync={sync}"), format!("{sync}.iolab"));

@@ -1,4 +1,4 @@
-//! What `iolab why` says of a run whose throughput falls, or whose trials show something that no two cells do.
+//! `iolab why` for runs whose throughput falls, or whose trials show a phenomenon without two differing cells.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ const NOISY: &str = "title = \"Noise\"\nsource = [\"made up\"]\n[model.noise]\ns
     [model.noise.inner.limit]\nbytes = { sustained = 50_000_000 }\n\
     [model.noise.inner.limit.inner.latency]\nread_us = 500\nwrite_us = 500\ninner.memory = 4_294_967_296\n";
 
-/// The parts that `iolab why` prints, and the bars that `iolab plot` draws, are those of one estimator, however noisy the blocks are.
+/// `iolab why` and `iolab plot` use one estimator for the parts and for the bars, even with noisy blocks.
 #[test]
 fn the_figure_has_the_numbers_of_the_text() {
     let folder = folder();

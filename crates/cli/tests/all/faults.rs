@@ -46,7 +46,8 @@ impl Drop for Running {
     }
 }
 
-/// What every failed run has in common: the trials before stay, that in which the storage broke counts for nothing.
+/// Asserts on every failed run: earlier trials are kept, and the trial in which the storage broke does not
+/// count.
 fn is_kept(folder: &Path) {
     let rows = exported(folder, "r.iolab");
     assert!(rows.len() >= 3);

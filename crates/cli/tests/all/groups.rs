@@ -64,7 +64,7 @@ fn targets_are_used_at_once_and_each_alone() {
 }
 
 #[test]
-fn nothing_is_written_to_a_target_that_was_not_consented_to() {
+fn target_without_consent_is_not_written() {
     let folder = folder();
     let path = folder.path();
     fs::create_dir(path.join("a")).expect("a directory");

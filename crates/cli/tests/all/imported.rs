@@ -35,7 +35,7 @@ fn import(folder: &Path, place: &str, text: &str, run_file: &str) {
 }
 
 #[test]
-fn reports_of_one_disk_are_a_series_wherever_they_lie() {
+fn reports_of_one_disk_are_a_series() {
     for further in [r#", "size": "1g""#, ""] {
         let folder = folder();
         let folder = folder.path();

@@ -1,4 +1,4 @@
-//! What is installed beside the program: completions and man pages.
+//! Files that are installed in addition to the program: completions and man pages.
 
 use crate::support::{folder, run};
 

@@ -9,7 +9,7 @@ use crate::support::words::words;
 use crate::support::{Done, exported, folder, iolab};
 
 #[test]
-fn peers_that_are_installed_carry_the_same_cell_out() {
+fn installed_peers_carry_out_the_same_cell() {
     let tools = [Need::Fio, Need::Iozone].into_iter();
     let tools: Vec<&str> = tools.filter_map(needs::tool).collect();
     if tools.is_empty() {
@@ -68,7 +68,7 @@ fn syncs_that_fio_has_timed_are_imported() {
 }
 
 #[test]
-fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
+fn exported_job_file_runs_in_fio_and_iolab() {
     let folder = folder();
     let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
     fs::write(folder.path().join("two.toml"), sets).unwrap();

@@ -1,4 +1,4 @@
-//! Runs that are cut off: nothing measured is lost, nothing is left behind, and the plan can be finished.
+//! Interrupted runs: they lose no measured trial, leave no scratch files, and their plans can be finished.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -23,12 +23,12 @@ const SLOW: [&str; 18] = words!(
 );
 
 #[test]
-fn an_interrupted_run_cleans_up_and_can_be_finished() {
+fn interrupted_run_cleans_up_and_can_be_finished() {
     for which in [Signal::INT, Signal::TERM] {
         let folder = folder();
         let child = started(folder.path(), &SLOW, 3);
         signal(&child, which);
-        // A second one, of an impatient user, must not cut the cleaning short.
+        // The second signal, of an impatient user, must not interrupt the cleaning.
         signal(&child, which);
         Done::from(child.wait_with_output().unwrap()).expect(130);
         assert!(
@@ -54,8 +54,8 @@ fn an_interrupted_run_cleans_up_and_can_be_finished() {
 }
 
 #[test]
-fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
-    // By number: real-time signals have no names, and SIGSTKFLT and SIGPWR none that every system knows.
+fn every_signal_that_ends_processes_by_default_interrupts() {
+    // Signals by number, since real-time signals have no names, and not every system knows SIGSTKFLT and SIGPWR.
     let numbers = [
         1, 3, 5, 6, 10, 12, 14, 16, 24, 26, 27, 29, 30, 31, 34, 50, 64,
     ];
@@ -83,10 +83,10 @@ fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
     }
 }
 
-/// How long a user stops a run.
+/// Time for which a user stops a run.
 const STOPPED: Duration = Duration::from_millis(200);
-/// One cell with a warm-up and six trials, each long enough that one which is seen to go on still does when a signal arrives: from
-/// storage, or with a bound in bytes, it would end earlier.
+/// One cell with a warm-up and six trials. Each trial is so long that one that has been seen to go on still runs
+/// when a signal arrives. On storage, or with a bound in bytes, it would end earlier.
 const STOPPABLE: [&str; 21] = words!(
     "run read-size data -o r.iolab --set bs=64k --set trials_min=6 --set trials_max=6 \
      --size 4MiB --time 400ms --budget 60s --set cache=hot --set bytes=none"
@@ -100,7 +100,8 @@ fn a_trial_that_the_user_stopped_says_so() {
     }
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
-    // As a shell starts it: the kernel ignores the signal in a group without a parent in the session.
+    // A group like that of a shell, since the kernel ignores the signal in a group without a parent in the
+    // session.
     let child = iolab(folder.path(), &STOPPABLE)
         .process_group(0)
         .stdout(Stdio::piped())
@@ -114,7 +115,7 @@ fn a_trial_that_the_user_stopped_says_so() {
         signal(&child, Signal::TSTP);
         let stopped = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
         assert!(stopped.is_some_and(|(_, status)| status.stopped()));
-        // Longer than what counts as sleep, and than two clocks differ by.
+        // Longer than the time that counts as sleep, and than the difference of two clocks.
         std::thread::sleep(STOPPED);
         signal(&child, Signal::CONT);
     }
@@ -123,11 +124,12 @@ fn a_trial_that_the_user_stopped_says_so() {
     assert_eq!(rows.len(), 7);
     let suspended = rows.iter().map(|row| row["suspended_ns"].as_u64().unwrap());
     let stopped = suspended.filter(|ns| Duration::from_nanos(*ns) >= STOPPED);
-    // On a busy machine one may come after the end of its trial.
+    // On a busy machine one signal may arrive after the end of its trial.
     assert!((1..=3).contains(&stopped.count()));
 }
 
-/// Waits until a worker of a trial reads the data: what it reads of /proc before, and what warms the cache, is far less.
+/// Waits until a worker of a trial reads data. Reads of /proc before, and those that warm the cache, have far
+/// fewer bytes.
 fn wait_for_reads(process: u32) {
     const DATA: u64 = 32 << 20;
     let reads = |task: std::fs::DirEntry| {
@@ -152,9 +154,9 @@ fn wait_for_reads(process: u32) {
     }
 }
 
-/// As after `ssh -t host iolab run`: no shell could continue it.
+/// A run as after `ssh -t host iolab run`, which no shell could continue.
 #[test]
-fn a_run_that_leads_its_session_is_not_stopped() {
+fn run_that_leads_its_session_is_not_stopped() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
     let plain = iolab(folder.path(), &SLOW);
@@ -182,7 +184,7 @@ fn a_run_that_leads_its_session_is_not_stopped() {
     assert!(suspended.max().is_some_and(|ns| ns < 1_000_000));
 }
 
-/// The signals that this process ignores, as the kernel's mask: children inherit it.
+/// The signals that this process ignores, as a mask of the kernel. Children inherit it.
 fn ignored_here() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status
@@ -237,7 +239,7 @@ fn a_target_with_any_name_can_be_resumed() {
 }
 
 #[test]
-fn what_has_the_name_of_a_target_by_now_is_not_overwritten() {
+fn new_file_named_as_target_is_not_overwritten() {
     let folder = folder();
     let place = |name: &str| folder.path().join(name);
     let (mine, data) = (place("mine"), vec![7u8; 4 << 20]);
@@ -263,7 +265,7 @@ fn what_has_the_name_of_a_target_by_now_is_not_overwritten() {
       start a new run on it; the run file keeps the trials so far
     ");
     resume("same.iolab").expect(0);
-    // Nothing but the name is the same.
+    // Only the name is the same.
     let moved = place("moved");
     std::fs::rename(&mine, &moved).unwrap();
     std::fs::write(&mine, &data).unwrap();
@@ -274,7 +276,7 @@ fn what_has_the_name_of_a_target_by_now_is_not_overwritten() {
     assert_eq!(std::fs::read(&mine).unwrap(), data);
     std::fs::rename(&moved, &mine).unwrap();
     resume("r.iolab").expect(0);
-    // Where a directory was that got a scratch file.
+    // A target that was a directory, in which the run had a scratch file.
     let options = options.iter().filter(|word| **word != "--destroy-data");
     let options: Vec<&str> = options
         .map(|word| if *word == "mine" { "data" } else { *word })
@@ -306,7 +308,7 @@ fn a_signal_after_the_last_trial_is_heard() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It prints more than a pipe holds, and waits for somebody who reads the rest.
+    // The program prints more than a pipe holds, and waits for a reader of the rest.
     let mut results = child.stdout.take().unwrap();
     results.read_exact(&mut [0]).unwrap();
     signal(&child, Signal::INT);
@@ -315,7 +317,7 @@ fn a_signal_after_the_last_trial_is_heard() {
 }
 
 #[test]
-fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
+fn interrupted_study_can_be_finished_as_a_whole() {
     let folder = folder();
     let study = words!(
         "study data --suite quick --size 4MiB --budget 2s --time 20ms --set batch=one -o out --log json"

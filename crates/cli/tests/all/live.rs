@@ -1,4 +1,4 @@
-//! What a run tells while it measures: to a terminal, to a pipe, to a machine; and what it tells when the user ends it.
+//! Messages of a run while it measures, to a terminal, to a pipe and to a program, and after the user ends it.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ use crate::support::{TINY, entries, exported, folder, iolab, run, run_tiny, sign
 /// The heading of a column that every table has.
 const TABLE: &str = "95 % interval";
 
-/// A terminal of so many columns and lines: the end that a user sees, and the one that a program writes to.
+/// A terminal of the given columns and lines: the end that a user sees, and the end that a program writes to.
 fn terminal(columns: u16, lines: u16) -> (File, OwnedFd) {
     let seen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&seen).expect("granted");
@@ -171,7 +171,7 @@ fn quiet_tells_errors_alone() {
     ");
 }
 
-/// Waits until a process has read so many bytes, from wherever: more than it does before its first trial.
+/// Waits until a process has read `bytes` bytes from anywhere, more than before its first trial.
 #[track_caller]
 fn wait_for_reads(child: &Child, bytes: u64) {
     let account = format!("/proc/{}/io", child.id());

@@ -186,7 +186,7 @@ fn a_hundred_random_moments() {
 }
 
 #[test]
-fn runs_at_the_same_time_leave_each_other_alone() {
+fn simultaneous_runs_do_not_disturb_each_other() {
     let folder = folder();
     let folder = folder.path();
     fs::create_dir(folder.join("data")).expect("made");

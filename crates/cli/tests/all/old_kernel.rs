@@ -45,7 +45,7 @@ fn values_of(folder: &Path, column: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_experiment_leaves_out_what_the_kernel_lacks_and_says_so() {
+fn experiment_omits_and_reports_settings_without_kernel_support() {
     let folder = folder();
     let arguments: [&[&str]; 3] = [
         &["run", "in-flight", "-o", "r.iolab", "--set", "bs=4k"],
@@ -68,7 +68,7 @@ fn an_experiment_leaves_out_what_the_kernel_lacks_and_says_so() {
 }
 
 #[test]
-fn a_backend_that_the_user_named_is_refused_before_anything_is_written() {
+fn requested_backend_without_support_is_refused_before_writing() {
     let folder = folder();
     let named: [&[&str]; 3] = [
         &["run", "read-random", "-o", "r.iolab"],

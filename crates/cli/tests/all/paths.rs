@@ -7,7 +7,7 @@ use crate::support::{self, entries, folder, run, run_tiny};
 /// Longest path that a system call takes, bytes.
 const PATH_MAX: usize = 4095;
 
-/// A folder below this one whose path has exactly so many bytes.
+/// A folder below `folder` whose path has exactly `length` bytes.
 fn deep(folder: &Path, length: usize) -> PathBuf {
     let mut path = folder.to_owned();
     loop {
@@ -44,7 +44,7 @@ fn long_paths_of_targets_work() {
 }
 
 #[test]
-fn paths_that_are_too_long_are_refused_for_that() {
+fn overlong_paths_are_refused_for_their_length() {
     let folder = folder();
     let target = deep(folder.path(), PATH_MAX - 5);
     let place = target.to_str().unwrap();

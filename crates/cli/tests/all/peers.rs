@@ -44,7 +44,7 @@ fn a_peer_that_never_works_fails_the_run() {
 }
 
 #[test]
-fn a_peer_is_given_a_descriptor_and_people_read_the_path() {
+fn peer_gets_descriptor_and_messages_have_path() {
     let folder = folder();
     let body = format!(
         "{VERSION}\nfor word; do case $word in --filename=*) file=${{word#*=}};; esac; done\necho \"$file\" >>given\nls -liL \"$file\" data/.iolab-scratch-* >>given\necho \"cannot read $file\" >&2\nexit 1"
@@ -72,7 +72,7 @@ fn a_peer_is_given_a_descriptor_and_people_read_the_path() {
 }
 
 #[test]
-fn a_target_that_is_moved_under_a_peer_ends_the_run() {
+fn moved_target_of_a_peer_ends_the_run() {
     let folder = folder();
     fs::write(folder.path().join("mine"), "data").unwrap();
     let body = format!(
@@ -89,11 +89,11 @@ fn a_target_that_is_moved_under_a_peer_ends_the_run() {
 }
 
 #[test]
-fn a_peer_that_hangs_is_waited_for_once_and_not_beyond_its_share() {
+fn hanging_peer_is_awaited_once_within_its_share() {
     let folder = folder();
     // This fio ignores the signals that ask a program to end.
     let body = format!("{VERSION}\ntrap '' TERM INT HUP\nwhile :; do sleep 100; done");
-    // The run has a budget of 1 s; a peer has longer than that to start, and is then killed.
+    // The run has a budget of 1 s. A peer has more time to start, and is then killed.
     with_fio(folder.path(), &body, "iolab,fio").expect(1);
     let rows = exported(folder.path(), "r.iolab");
     let hung = rows.iter().filter(|row| row["ok"] == false).count();
@@ -101,7 +101,7 @@ fn a_peer_that_hangs_is_waited_for_once_and_not_beyond_its_share() {
 }
 
 #[test]
-fn a_peer_that_does_not_answer_fails_the_run_before_it_begins() {
+fn silent_peer_fails_the_run_before_it_begins() {
     let folder = folder();
     let done = with_fio(folder.path(), "exec sleep 100", "iolab,fio").expect(1);
     let (_, told) = done.stderr.split_once("error: ").expect("an error");
@@ -110,7 +110,7 @@ fn a_peer_that_does_not_answer_fails_the_run_before_it_begins() {
 }
 
 #[test]
-fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
+fn export_has_one_fio_plot_file_per_cell() {
     let folder = folder();
     let mut run = vec!["run", "read-size", ".", "-o", "r.iolab"];
     run.extend(TINY);
@@ -152,7 +152,7 @@ fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
 }
 
 #[test]
-fn an_export_as_a_report_of_fio_imports_as_what_was_measured() {
+fn export_as_fio_report_imports_unchanged() {
     for (experiment, sets, count) in [
         ("write-random", "bs=64k trim_percent=50 sync=none", 1),
         ("read-random", "bs=4k rate=500,2000 threads=3", 2),

@@ -1,4 +1,4 @@
-//! What is claimed of models whose truth is in their definition. Each was once claimed wrongly.
+//! Claims about models whose truth is in their definitions. Each of these was once wrong.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn verdict(all: &[Claim], suspect: &str) -> Option<CauseVerdict> {
 }
 
 #[test]
-fn a_cache_full_after_two_seconds_of_a_soak_is_a_fall() {
+fn full_cache_after_two_seconds_is_a_fall() {
     let folder = with_models();
     let soak = words!(
         "run write-size model:write-back.toml --size 8G --set sync=none --soak 120s --seed 1 -o w.iolab --quiet --set bs=64k"
@@ -57,7 +57,7 @@ fn a_cache_full_after_two_seconds_of_a_soak_is_a_fall() {
 }
 
 #[test]
-fn what_only_slows_the_faster_side_is_not_a_cause() {
+fn slowdown_of_faster_side_is_not_a_cause() {
     let folder = with_models();
     let shown = words!(
         "run read-random model:lines.toml --set bs=64k --set pattern=seq,rand --seed 1 -o l.iolab --quiet"
@@ -71,7 +71,7 @@ fn what_only_slows_the_faster_side_is_not_a_cause() {
 }
 
 #[test]
-fn a_stated_peak_that_is_exceeded_stands_in_the_first_line() {
+fn exceeded_stated_peak_is_in_the_first_line() {
     let folder = folder();
     let above = words!(
         "run read-size model:nvme-970pro --set bs=64k,1M --peak read=500MB/s --seed 1 -o p.iolab"

@@ -10,7 +10,7 @@ use crate::support::{
     started,
 };
 
-/// As many trials on a busy machine as on another one.
+/// Options for equally many trials on busy and on idle machines.
 const TINY: [&str; 6] = words!("--set trials_min=3 --set trials_max=3 --budget 1min");
 
 /// Runs the linkage experiment in a moment, with further arguments.
@@ -27,7 +27,7 @@ fn environment(file: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn both_builds_of_the_reader_are_timed_and_compared() {
+fn both_builds_of_reader_are_timed_and_compared() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("tmp")).unwrap();
     let arguments = ["run", "linkage", "-o", "l.iolab", "--set", "region=1,64k"];
@@ -73,7 +73,7 @@ fn both_builds_of_the_reader_are_timed_and_compared() {
 }
 
 #[test]
-fn a_program_is_given_a_regular_file_in_a_private_folder() {
+fn program_gets_regular_file_in_private_folder() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
     let script = "test -f \"$0\" && test ! -L \"$0\" && echo \"$0\" >>names && ls -ld \"$(dirname \"$0\")/.\" >>folders";
@@ -94,7 +94,7 @@ fn a_program_is_given_a_regular_file_in_a_private_folder() {
 }
 
 #[test]
-fn a_program_that_moves_its_file_ends_the_run() {
+fn program_that_moves_its_file_ends_the_run() {
     let folder = folder();
     std::fs::write(folder.path().join("mine"), "data").unwrap();
     for what in ["mv \"$0\" \"$0\".old", "cp mine new; mv new \"$0\""] {
@@ -140,7 +140,7 @@ fn a_file_starts_no_program_without_consent() {
             dry.stdout
         );
         assert!(!folder.path().join("made").exists());
-        // A typed command takes the place of the file's.
+        // A command among the arguments replaces the command of the file.
         let typed = ["run", &file, "--set", "command=cat {file}", "--quiet"];
         run(folder.path(), &typed).expect(0);
         assert!(!folder.path().join("made").exists());
@@ -169,7 +169,7 @@ fn a_compiler_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_program_that_fails_ends_the_run_with_its_last_words() {
+fn failed_program_ends_run_with_last_words() {
     let folder = folder();
     let command = "command=sh -c 'echo it broke >&2; exit 9' {file}";
     let more = ["-o", "f.iolab", "--set", command, "--size", "1"];
@@ -202,7 +202,7 @@ fn a_program_that_fails_ends_the_run_with_its_last_words() {
     insta::assert_snapshot!(why, @"had not ended after 50 ms; it wrote nothing on its standard error");
 }
 
-/// Two cells with a warm-up and six trials each, at least 50 ms a trial.
+/// Two cells with a warm-up and six trials each, at least 50 ms per trial.
 const SLOW: [&str; 14] = [
     "run",
     "linkage",
@@ -221,7 +221,7 @@ const SLOW: [&str; 14] = [
 ];
 const SAMPLES: i64 = 14;
 
-/// Starts the slow run, waits until it has measured something, and ends it by a signal.
+/// Starts the slow run, waits until it has measured some samples, and ends it by a signal.
 fn cut_off(folder: &Path, which: Signal) -> Done {
     let child = started(folder, &SLOW, 3);
     signal(&child, which);
@@ -229,7 +229,7 @@ fn cut_off(folder: &Path, which: Signal) -> Done {
 }
 
 #[test]
-fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
+fn interrupted_run_cleans_up_and_can_be_finished() {
     let folder = folder();
     cut_off(folder.path(), Signal::INT).expect(130);
     assert!(entries(&folder.path().join("data")).is_empty());
@@ -247,7 +247,7 @@ fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
 }
 
 #[test]
-fn the_files_of_a_killed_run_are_removed_by_the_next() {
+fn files_of_killed_run_are_removed_by_next() {
     let folder = folder();
     cut_off(folder.path(), Signal::KILL);
     let left = entries(&folder.path().join("data"));

@@ -6,7 +6,7 @@ use crate::support::words::words;
 use crate::support::{entries, folder, run, with_runs};
 
 #[test]
-fn a_report_is_a_new_file_that_needs_no_other() {
+fn report_is_one_new_file_without_external_files() {
     let folder = folder();
     with_runs(folder.path(), &["a.iolab"]);
     let done = run(folder.path(), &["report", "a.iolab"]).expect(0);

@@ -1,4 +1,4 @@
-//! What can happen to the file that a run writes: nothing that was measured is lost, and what cannot be written is noticed
+//! Changes to the run file during a run: no measured trial is lost, and a file that cannot be written is noticed
 //! before the target is filled.
 
 use std::fs;
@@ -13,7 +13,7 @@ use crate::support::{
     Done, TINY, entries, exported, folder, iolab, run, status, wait_for_samples, with_runs,
 };
 
-/// Trials of [`SLOW`], warm-ups included.
+/// Number of trials of [`SLOW`], including warm-ups.
 const SAMPLES: usize = 22;
 /// About a second of trials.
 const SLOW: [&str; 20] = words!(
@@ -21,10 +21,10 @@ const SLOW: [&str; 20] = words!(
      trials_max=10 --set precision=0.0001 --size 4MiB --time 50ms --budget 60s --buffered"
 );
 
-/// What happens to the folder of a run file.
+/// A change to the folder of a run file.
 type Happening = fn(&Path);
 
-/// A slow run, in the course of which something happens to its file in the folder `kept`.
+/// The result of a slow run during which `what` changes the folder `kept` of its run file.
 #[track_caller]
 fn disturbed(folder: &Path, what: impl FnOnce(&Path)) -> Done {
     let kept = folder.join("kept");
@@ -43,7 +43,7 @@ fn disturbed(folder: &Path, what: impl FnOnce(&Path)) -> Done {
 }
 
 #[test]
-fn a_run_whose_file_is_gone_is_saved_under_a_new_name() {
+fn run_is_saved_anew_if_file_disappears() {
     let ways: [(&str, Happening); 3] = [
         ("removed", |kept| {
             fs::remove_file(kept.join("r.iolab")).unwrap()
@@ -78,22 +78,22 @@ fn a_run_whose_file_is_gone_is_saved_under_a_new_name() {
 }
 
 #[test]
-fn a_run_whose_folder_is_gone_is_saved_elsewhere() {
+fn run_is_saved_elsewhere_if_folder_disappears() {
     let folder = folder();
     disturbed(folder.path(), |kept| fs::remove_dir_all(kept).unwrap());
     assert_eq!(exported(folder.path(), "r-saved.iolab").len(), SAMPLES);
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
+fn unwritable_file_is_noticed_before_target_is_filled() {
     let folder = folder();
     fs::create_dir(folder.path().join("data")).unwrap();
-    // A path longer than SQLite opens, and a name without room for "-wal".
+    // A path longer than SQLite can open, and a name that leaves no room for "-wal".
     let deep = ["a".repeat(200), "b".repeat(200), "c".repeat(200)].join("/");
     fs::create_dir_all(folder.path().join(&deep)).unwrap();
     let deep = format!("{deep}/r.iolab");
     let long = format!("{}.iolab", "n".repeat(243));
-    // Where not even root can make a file.
+    // A folder in which not even root can create a file.
     symlink("/proc", folder.path().join("iolab-results")).unwrap();
     let before = entries(folder.path());
     let mut told = String::new();
@@ -124,9 +124,10 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
 }
 
-/// SQLite opens, writes and removes what bears these names: a link would lead it to somebody's data, a FIFO would hold it.
+/// SQLite opens, writes and removes files with these names: a link could lead to other data, a FIFO would block
+/// it.
 #[test]
-fn what_stands_beside_a_run_file_and_is_not_its_own_is_left_alone() {
+fn foreign_files_beside_run_file_are_left_alone() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     with_runs(folder.path(), &["r.iolab"]);

@@ -1,5 +1,5 @@
-//! What commands say before they touch anything: refusals, plans, help. The files in `tests/screens` hold the lines and what they print;
-//! for another line write `$ iolab ...` there and let `INSTA_UPDATE=always` add the rest.
+//! Output of commands before they change anything: refusals, plans, help. The files in `tests/screens` hold the
+//! lines with their output. To add a line, write `$ iolab ...` in a file and run with `INSTA_UPDATE=always`.
 
 use std::collections::BTreeMap;
 use std::fs;

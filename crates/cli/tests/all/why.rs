@@ -79,9 +79,9 @@ fn differences_are_listed_and_chosen_by_number() {
     "#);
 }
 
-/// What a run file names as its model may be any file of the user.
+/// The model in a run file can be any file of the user.
 #[test]
-fn a_run_file_that_names_another_file_as_its_model_quotes_nothing_of_it() {
+fn other_file_as_model_is_not_quoted() {
     let folder = folder();
     measured(folder.path());
     std::fs::write(folder.path().join("secret"), "root:x:0:0:root\n").expect("a file");

@@ -57,7 +57,7 @@ impl Mutator {
         bytes
     }
 
-    /// The same as text; what is no UTF-8 is replaced.
+    /// The damaged input as text; invalid UTF-8 is replaced.
     pub(crate) fn damaged_text(&mut self, good: &[&str], words: &[&str]) -> String {
         let good: Vec<&[u8]> = good.iter().map(|text| text.as_bytes()).collect();
         String::from_utf8_lossy(&self.damaged(&good, words)).into_owned()

@@ -1,4 +1,4 @@
-//! What people type and write: definitions, settings, sizes, commands, numbers.
+//! Texts that people write: definitions, settings, sizes, commands, numbers.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn words() -> Vec<&'static str> {
     SYNTAX.into_iter().chain(VALUES).chain(names).collect()
 }
 
-/// What a dry run shows of an experiment.
+/// Carries out a dry run of an experiment.
 fn foreseen(experiment: &Experiment) {
     if let Ok(plan) = Plan::of_new_run(experiment.clone(), &OneProcess) {
         let _ = Forecast::of(&plan, &iolab_peers::overhead);

@@ -1,5 +1,5 @@
-//! Whether a JSON document is as its schema says, and holds nothing that the schema does not name. It knows the keywords that
-//! iolab's schemas have, and refuses others.
+//! Validation of a JSON document against its schema, which must have all names of the document. Supports the
+//! keywords of iolab's schemas, and refuses others.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::run;
 
-/// Asserts that what a command prints as JSON is as `iolab schema NAME` says.
+/// Asserts that the JSON output of a command is valid against `iolab schema NAME`.
 #[track_caller]
 pub(crate) fn assert_as_described(folder: &Path, name: &str, document: &Value) {
     let schema = run(folder, &["schema", name]).expect(0).stdout;
@@ -15,7 +15,7 @@ pub(crate) fn assert_as_described(folder: &Path, name: &str, document: &Value) {
     assert_eq!(faults(&schema, document), [""; 0], "{name}");
 }
 
-/// What is wrong with a document, a line each with its path.
+/// Faults of a document, one line each, with their paths.
 pub(crate) fn faults(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     Check { root: schema }.value(schema, document, "", &mut found);
@@ -27,7 +27,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// What is said of a value, and that nothing is in it of which nothing is said.
+    /// Checks a value, and that its object has only names that the schema has.
     fn value(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
         self.said(schema, value, path, found);
         let mut named = Vec::new();
@@ -53,7 +53,7 @@ impl Check<'_> {
         for (keyword, part) in schema.as_object().into_iter().flatten() {
             let is_as_said = match keyword.as_str() {
                 "$schema" | "$id" | "$defs" | "title" | "description" | "format" => true,
-                // Checked with the list or the object that has it.
+                // These keywords are checked with the list or object that has them.
                 "properties"
                 | "patternProperties"
                 | "additionalProperties"
@@ -116,7 +116,7 @@ impl Check<'_> {
         named.expect("what is referred to")
     }
 
-    /// The names, and beginnings of names, that a schema has for an object; false where it says nothing of names.
+    /// The names, and prefixes of names, that a schema has for an object; false if it has no names.
     fn names(&self, schema: &Value, value: &Value, into: &mut Vec<String>) -> bool {
         let mut says = schema.get("additionalProperties").is_some();
         if says {

@@ -1,8 +1,8 @@
-//! What the formats of a report state, with the escapes of each taken away.
+//! Statements of the formats of a report, without escapes.
 
 use crate::visible;
 
-/// Text whose words are separated by one blank each.
+/// Text with single spaces between its words.
 pub(crate) fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -27,7 +27,7 @@ pub(crate) fn of_text(text: &str) -> Vec<String> {
     all.iter().map(|text| plain(text)).collect()
 }
 
-/// What was found, how far to trust it, what limits it: each statement with what it rests on.
+/// Findings, trust and limits of the study, each statement with its basis.
 pub(crate) fn of_markdown(markdown: &str) -> Vec<(String, String)> {
     let parts = [
         "What was found", "How far to trust it", "Limits of this study",
@@ -56,7 +56,7 @@ pub(crate) fn unescaped_markdown(text: &str) -> String {
     )
 }
 
-/// What a page begins with, and what its sections state.
+/// Statements of the first part of a page, and of its sections.
 pub(crate) fn of_page(page: &str) -> (Vec<String>, Vec<String>) {
     let (_, found) = page
         .split_once("<section id=\"found\">")
@@ -80,18 +80,18 @@ pub(crate) fn unescaped_html(text: &str) -> String {
     ] {
         text = text.replace(escaped, c);
     }
-    // The notation of pages.
+    // Spaces in the notation of pages.
     for (shown, plain) in [("\u{202f}", ""), ("\u{a0}", " ")] {
         text = text.replace(shown, plain);
     }
     plain(&text)
 }
 
-/// The paragraphs of the results, and what threatens them.
+/// The paragraphs of the results, and of the threats to validity.
 pub(crate) fn of_latex(latex: &str) -> Vec<String> {
     let found = latex.split("\\section{Results}").nth(1).unwrap_or_default();
     let lines = found.lines().map(|line| {
-        // An item begins with the experiment that it is about.
+        // An item begins with its experiment.
         let item = line
             .strip_prefix("\\item ")
             .and_then(|item| item.split_once(": "));

@@ -1,4 +1,4 @@
-//! Command lines as one text.
+//! Command lines written as one string.
 
 /// The words of a command line without quotes, as an array: `words!("run read-size -o r.iolab")`.
 macro_rules! words {
@@ -10,7 +10,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// Number of words, with single spaces between.
+/// Number of words in a text with single spaces.
 pub(crate) const fn count(line: &str) -> usize {
     let (mut at, mut spaces) = (0, 0);
     while at < line.len() {
@@ -20,7 +20,7 @@ pub(crate) const fn count(line: &str) -> usize {
     spaces + 1
 }
 
-/// The words of a line that has so many.
+/// The words of a line of `COUNT` words.
 pub(crate) const fn split<const COUNT: usize>(line: &str) -> [&str; COUNT] {
     let mut words = [line; COUNT];
     let (mut rest, mut at, mut word) = (line, 0, 0);

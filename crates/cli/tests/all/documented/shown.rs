@@ -1,4 +1,4 @@
-//! Where commands are shown.
+//! Places in which commands are shown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The documents for people: those of the top folder and of docs.
+/// The documents for people, in the top folder and in docs.
 pub(super) fn documents() -> Vec<PathBuf> {
     let of = |folder: PathBuf| {
         let entries = fs::read_dir(folder).unwrap();

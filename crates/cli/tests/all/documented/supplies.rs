@@ -1,4 +1,4 @@
-//! What documented commands read: run files, definitions, texts, images, programs.
+//! Files that documented commands read: run files, definitions, texts, images, programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -103,9 +103,9 @@ const FILES: &[(&str, &str)] = &[
     ("again.toml", "show read-size > again.toml"),
 ];
 
-/// What makes a run short: on a model, whose time is virtual.
+/// Options for a short run on a model, with its virtual time.
 const TINY: &str = "--size 8M --time 10ms --budget 100ms";
-/// The same elsewhere, with three trials of each cell however slow the machine is.
+/// Options for a short run on real storage, with three trials of each cell even on a slow machine.
 const FEW: &str = "--size 8M --time 10ms --set trials_min=3 --set trials_max=4 --budget 20s";
 
 /// Runs of one experiment on one target, in the order of time; each with its other names.
@@ -188,7 +188,7 @@ pub(super) fn has(name: &str) -> bool {
             .any(|known| known == name)
 }
 
-/// What commands read, in a folder that stays as it is.
+/// Files that commands read, in a folder that no command changes.
 pub(super) struct Supplies(PathBuf);
 
 impl Supplies {
@@ -302,7 +302,7 @@ fn tree(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().flat_map(below).collect()
 }
 
-/// What a command needs and is not installed here; `None` where it can run.
+/// A program or device that a command needs and that is missing; `None` if it can run.
 pub(super) fn missing(line: &str) -> Option<Need> {
     if line.contains(" --dry-run") {
         return None;
