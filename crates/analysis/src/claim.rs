@@ -96,7 +96,7 @@ pub enum Claim {
     NoChange(NoChange),
     /// Slow requests, far above the median latency.
     LongTail(LongTail),
-    /// Which layer takes the time of requests, and of the slowest ones.
+    /// Layers that take most of the time of requests, and of the slowest ones.
     TimeByLayer(TimeByLayer),
     /// Whether cells that write reached a steady state.
     Steady(Steady),

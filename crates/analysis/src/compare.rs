@@ -41,7 +41,7 @@ pub const ALPHA: f64 = 0.05;
 /// Probability of a verdict, for which the number of further trials is computed.
 pub const POWER: f64 = 0.8;
 
-/// Which of two values is better.
+/// Direction in which a value is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -105,7 +105,7 @@ pub struct Criteria {
     #[serde(serialize_with = "json::names")]
     #[schemars(with = "Vec<String>")]
     pub tests: Vec<HypothesisTest>,
-    /// Which value is better, where the response does not say.
+    /// Direction in which values are better, if the response does not say.
     pub better: Better,
     /// Numbers of trials for which p values are also computed, from the first ones of each side.
     pub repeats: Vec<usize>,
@@ -212,7 +212,7 @@ pub struct CellComparison {
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub verdict: CellVerdict,
-    /// What could reverse the verdict of the interval.
+    /// Doubts that could reverse the verdict of the interval.
     pub doubts: Vec<SideDoubt>,
     /// Number of further trials for a verdict, where there is none.
     pub further: Option<Further>,
@@ -265,7 +265,7 @@ impl CellComparison {
 pub struct SideName {
     /// Short name for sentences: a file, a level.
     pub name: String,
-    /// What was measured, and when; empty where unknown.
+    /// Experiment, target and time of the measurement; empty if unknown.
     pub of: String,
     /// The runs, in the order of time; none where a run is not the unit of replication.
     pub runs: Vec<RunName>,
@@ -322,7 +322,7 @@ pub struct Comparison {
     pub cells: Vec<CellComparison>,
     /// Number of simultaneous intervals.
     pub intervals: usize,
-    /// Whether steady rounds decide the number of trials: that of their window.
+    /// Whether steady rounds decide the number of trials, by their window.
     pub is_of_rounds: bool,
     /// All cells combined, where there are several: from shared blocks, or from undisturbed cells of runs.
     pub overall: Option<CellComparison>,
@@ -367,7 +367,7 @@ impl Comparison {
         let is_of_rounds =
             rounds(&base, SteadyAnalysis::is_of_cells) || rounds(&new, SteadyAnalysis::is_of_cells);
         let lacks = |(_, side): &(&SideName, RunSide<'_>)| !side.run.analysis().has_definition;
-        // Levels of one run are no files.
+        // Levels of one run are not separate files.
         let sides = names.iter().zip([base, new]);
         let sides = sides.filter(|_| unit != ReplicationUnit::Blocks);
         let undefined = sides.filter(lacks).map(|(name, _)| name.name.clone());

@@ -1,10 +1,11 @@
 //! Evidence against a claim, from the trials that it is based on.
 //!
-//! There is one list of [`Reason`]s with one rule: a claim says in which [`Direction`] each side is good, and [`Reason::turns`]
-//! says for which directions a reason could reverse it. There are two kinds of claims. How good storage is ([`Doubts`]: `fit`,
-//! `--slo`): such a claim holds if it also holds without the trials concerned. How two sides compare ([`SideDoubts`] in
-//! `doubt/sides.rs`: findings, `compare`, `gate`): such a claim holds if the sides differ by more than the reason explains.
-//! METHODS.md describes both.
+//! There is one list of [`Reason`]s with one rule. A claim says in which [`Direction`] each side is good, and
+//! [`Reason::turns`] says for which directions a reason could reverse it.
+//!
+//! There are two kinds of claims. A claim on how good storage is ([`Doubts`]: `fit`, `--slo`) holds if it also
+//! holds without the trials concerned. A claim on two sides ([`SideDoubts`] in `doubt/sides.rs`: findings,
+//! `compare`, `gate`) holds if they differ by more than the reason explains. METHODS.md describes both.
 
 mod kind;
 mod sides;
@@ -51,7 +52,7 @@ pub enum Reason {
         #[serde(serialize_with = "json::name")]
         #[schemars(with = "String")]
         sync: SyncPolicy,
-        /// The group whose writes they are; `None` without groups.
+        /// The group of these writes; `None` without groups.
         group: Option<String>,
     },
     /// Trials ended before the sync that would make their last writes durable.
@@ -65,7 +66,7 @@ pub enum Reason {
         #[serde(serialize_with = "json::name")]
         #[schemars(with = "String")]
         served_by: ServedBy,
-        /// Its reason.
+        /// Reason of the verdict.
         reason: String,
         /// Whether all trials concerned have this reason.
         is_one: bool,
@@ -95,11 +96,11 @@ pub enum Reason {
     Imbalance(Imbalance),
     /// A side only reads, and the storage may still have written what other cells had left in its volatile cache.
     ReadsAfterWrites,
-    /// Both sides missed their rates, or this one, so that times grow with the length of a trial.
+    /// Both sides, or this one, missed their rates, so that times grow with the length of a trial.
     RateNotHeld,
     /// The time limit ended trials whose length is compared: without it they would have been longer.
     EndedByTime,
-    /// A time is not known better than the clock resolves.
+    /// The clock is too coarse for the difference.
     ClockResolution {
         /// Step in which time stamps grow, ns.
         step_ns: f64,
@@ -108,11 +109,11 @@ pub enum Reason {
     },
     /// Another run compares the same settings of the same target, and shows something that excludes this.
     Contradicted,
-    /// Trials form two groups, or the ratios of blocks do, and what is claimed does not hold for all of them.
+    /// Trials, or the ratios of blocks, form two groups, and the claim does not hold for all of them.
     TwoGroups {
         /// Least ratio of one group of one side with a group of the other.
         low: f64,
-        /// The greatest.
+        /// Greatest ratio of one group of one side with a group of the other.
         high: f64,
     },
     /// Trials that depend on the ones before are worth fewer independent ones.
@@ -289,7 +290,8 @@ impl Doubts {
         found
     }
 
-    /// Leaves out that writes are made durable at the end of a trial alone: for rates, whose time includes that sync.
+    /// Removes the doubt that writes become durable only at the end of a trial. For rates, whose time includes
+    /// that sync.
     pub(crate) fn leave_out_syncs_at_end(&mut self) {
         let is_end = |reason: &Reason| {
             matches!(
@@ -338,8 +340,8 @@ impl Doubts {
         self.all.iter().filter(turns).collect()
     }
 
-    /// The doubts that reverse a claim; empty where it holds, because none could reverse it, or the other trials suffice:
-    /// `without` says whether the claim holds without some trials.
+    /// The doubts that reverse a claim. Empty if the claim holds, because no doubt could reverse it, or because
+    /// the other trials suffice: `without` says whether it holds without some trials.
     pub fn turning(
         &self,
         direction: Direction,
@@ -401,7 +403,7 @@ impl Reason {
     }
 }
 
-/// The writes that nothing makes durable at once: of the only trial, or of each group.
+/// Writes that nothing makes durable at once, of the only trial or of each group.
 fn not_synced(cell: &Cell) -> impl Iterator<Item = Reason> {
     let trials = cell.spec.named_trials().into_iter();
     let unsynced = trials.filter(|(_, trial)| trial.writes() && !trial.sync.is_per_write());
@@ -411,7 +413,7 @@ fn not_synced(cell: &Cell) -> impl Iterator<Item = Reason> {
     })
 }
 
-/// The writes of a trial that no sync followed, where `sync_every` lets them be many.
+/// Writes of a trial that no sync followed, if `sync_every` allows many.
 fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
     let trial = cell.spec.only_trial()?;
     let writes = sample.operations.write.requests;
@@ -432,9 +434,10 @@ fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
 fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
     let writing = cell.spec.writing_trials();
     match verdict.served_by {
-        // A file server answers like a disk array with a cache of its own; what it has acknowledged as synced it has to keep.
+        // A file server answers like a disk array with its own cache. It has to keep all data that it has
+        // acknowledged as synced.
         ServedBy::Device | ServedBy::Model | ServedBy::Network => false,
-        // What a log has written may be both in the page cache and on the device.
+        // Writes of a log may be both in the page cache and on the device.
         ServedBy::Mixed => {
             cell.trial().reads() || writing.iter().any(|one| !one.sync.follows_writes())
         }
@@ -450,7 +453,7 @@ fn served(verdict: &ServedVerdict) -> Reason {
     }
 }
 
-/// The trials of the cells in which no sync flushed the device's volatile cache; empty where flushes are not counted.
+/// The trials of cells in which no sync flushed the device's volatile cache; empty if flushes are not counted.
 fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> {
     let flushes = |sample: &Sample, environment: &Environment| {
         let counter = environment.get(&KEYS.device_flush_counter)?;
@@ -472,7 +475,7 @@ fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> 
     never.map(|(_, samples, _)| samples).collect()
 }
 
-/// Disturbances of one trial. None for a model, whose times are computed.
+/// Disturbances of one trial; empty for a model, whose times are computed.
 fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Reason> {
     if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
         return Vec::new();

@@ -71,13 +71,13 @@ impl RunName {
 pub struct RunCriteria {
     /// The smallest change that matters, a share; equivalence is shown within it.
     pub margin: f64,
-    /// Which changes to report.
+    /// Kind of changes to report.
     pub looks_for: ReportedChanges,
     /// Fewest runs of the base that a cell is judged by.
     pub base_min: usize,
 }
 
-/// Which changes a comparison reports.
+/// Kind of changes that a comparison reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportedChanges {
     /// Changes in both directions that exceed the margin, or equivalence.

@@ -1,8 +1,9 @@
-//! How far what an output shows can be trusted, in one verdict with what it rests on.
+//! Trust in an output, as one verdict with its basis.
 //!
-//! The verdict follows from the claims and numbers that the output shows: from the evidence of exactly the cells that these rest on,
-//! and from the doubts that turned a part of a claim to "cannot tell". Other cells do not count. Text, page, paper and JSON have the
-//! same verdict, because they show the same claims; a picture shows numbers only, and judges just these.
+//! The verdict follows from the claims and numbers that the output shows. Their basis is the evidence of exactly
+//! the cells that they use, and the doubts that turned a part of a claim to "cannot tell". Other cells do not
+//! count. Text, page, paper and JSON show the same claims and so have the same verdict. A picture shows only
+//! numbers, and judges only these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,28 +19,28 @@ use crate::imbalance::Disturber;
 /// The verdict, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrustLevel {
-    /// Nothing was found that weakens what is shown, and nearly all of its cells reached the precision goal.
+    /// Nothing weakens the output, and nearly all of its cells reached the precision goal.
     Good,
-    /// Some of its cells are disturbed, imprecise or not of the device, or a part of it cannot be told.
+    /// Some of its cells are disturbed, imprecise or not from the device, or a part of it is open.
     Limited,
-    /// Trials failed, data was wrong, or most of its cells say nothing of the device.
+    /// Trials failed, data was wrong, or most of its cells do not show the device.
     Poor,
 }
 
-/// Why what is shown is not fully trusted: the first of these that holds.
+/// Reason why an output is not fully trusted: the first of these that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrustReason {
     /// Nothing was measured.
     NoTrials,
-    /// Trials without a valid number: the worst of what ruins them.
+    /// Some trials have no valid number, by the worst flag.
     Ruined(Flag),
-    /// Most cells were not served by what they ask for.
+    /// Most cells were not served by the requested source.
     NotAsAsked,
     /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
     DisturbedAndImprecise,
     /// Most intervals are wider than twice their medians.
     NothingPrecise,
-    /// Some cells were not served by what they ask for.
+    /// Some cells were not served by the requested source.
     SomeNotAsAsked,
     /// Some cells were disturbed.
     SomeDisturbed,
@@ -53,7 +54,8 @@ pub enum TrustReason {
     TwoGroups,
     /// Trials of some cells depend on the ones before: their intervals are too narrow.
     Dependent,
-    /// The last trials of some cells that write differ too much to be called settled, though no change of their level is shown.
+    /// The last trials of some writing cells differ too much to be called settled, although no change of level
+    /// is shown.
     NotSettled,
     /// A run did not finish.
     Unfinished,
@@ -76,20 +78,20 @@ pub struct Shown<'a> {
     pub numbers: &'a [CellId],
 }
 
-/// How far what is shown can be trusted. Counts are of the cells that it rests on, where they have measured trials.
+/// Trust in an output. Counts include the cells that it uses, if they have measured trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trust {
     /// The verdict.
     pub level: TrustLevel,
-    /// Why it is not the best one.
+    /// Reason why the verdict is not the best one.
     pub reason: Option<TrustReason>,
-    /// Cells that this is about; 0 where it is about runs or claims.
+    /// Number of cells that the reason concerns; 0 if it concerns runs or claims.
     pub concerned: usize,
-    /// Number of claims that it rests on.
+    /// Number of claims in the output.
     pub claims: usize,
-    /// Cells that claims and numbers rest on; all cells, where neither is shown.
+    /// Number of cells that claims and numbers use; all cells if neither is shown.
     pub cells: usize,
-    /// Cells of the runs with measured trials, whether or not something rests on them.
+    /// Cells of the runs with measured trials, used or not.
     pub measured: usize,
     /// Cells of the runs without measured trials.
     pub unmeasured: usize,
@@ -136,7 +138,7 @@ struct OfRun<'a> {
 }
 
 impl Trust {
-    /// Judges what an output shows; where that is neither a claim nor a number, all cells of its runs.
+    /// Judges an output; if it shows neither claims nor numbers, all cells of its runs.
     pub fn of(shown: &Shown<'_>) -> Self {
         let runs = of_runs(shown);
         let all = || runs.iter().flat_map(|own| own.cells.iter().copied());
@@ -291,14 +293,14 @@ impl Trust {
         ];
         let found = reasons.into_iter().filter(|(holds, ..)| *holds);
         let found = found.map(|(_, reason, cells)| (reason, cells));
-        // Of one reason the most cells.
+        // Keeps the largest number of cells for each reason.
         found
             .chain(further)
             .min_by_key(|(reason, cells)| (*reason, std::cmp::Reverse(*cells)))
     }
 }
 
-/// The cells that what is shown rests on, by their run; runs that nothing rests on are left out.
+/// The cells that an output uses, by their run; without runs that it does not use.
 fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
     let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
     let of_claims = shown
@@ -325,19 +327,19 @@ fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
         .collect()
 }
 
-/// The worst of what makes the numbers of a cell useless.
+/// The worst flag that makes the numbers of a cell useless.
 fn ruin(cell: &CellAnalysis) -> Option<Flag> {
     let ruins = |flag: &Flag| flag.caution().is_some_and(|caution| caution.ruins);
     let all = cell.flags.iter().copied().filter(ruins);
     all.min_by_key(|flag| rank(*flag))
 }
 
-/// The place of a flag among all, the worst first.
+/// The rank of a flag among all, the worst first.
 fn rank(flag: Flag) -> Option<u8> {
     flag.caution().map(|caution| caution.rank)
 }
 
-/// How many cells of a run reached its goal, or were asked for nothing that has one.
+/// Number of cells of a run that reached its goal, or do not have its response.
 fn precise(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
     let goal = analysis.precision_goal;
     let is_silent = |cell: &CellAnalysis| cell.n > 0 && !analysis.has_response(cell);
@@ -346,7 +348,7 @@ fn precise(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
     own.iter().filter(reached).count()
 }
 
-/// How many measured cells of a run have no interval, though they were asked for something that has one.
+/// Number of measured cells of a run that have its response, but no interval.
 fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
     let is_without = |cell: &&&CellAnalysis| {
         cell.n > 0 && cell.precision.is_none() && analysis.has_response(cell)

@@ -5,7 +5,7 @@ use iolab_analysis::analysis::Response;
 /// The data of a figure besides the cells of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// Nothing beside the cells.
+    /// No data besides the cells.
     Cells,
     /// The latency histograms ([`super::FigureRun::latencies`]).
     Latencies,

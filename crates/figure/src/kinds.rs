@@ -183,7 +183,7 @@ fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
-/// The meaning of a marked field in a heat map, to follow that of its colour.
+/// The meaning of a marked field in a heat map, to follow the meaning of its colour.
 fn corner<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     match hollow(cells) {
         nothing if nothing.is_empty() => nothing,
@@ -227,7 +227,7 @@ fn experiments(runs: &[FigureRun<'_>]) -> String {
     names.join(", ")
 }
 
-/// The quantity as the first run has it: that of a service level, or with the operation whose latency a mix shows.
+/// Name of the quantity in the first run: of a service level, or with the operation whose latency a mix shows.
 fn measured(runs: &[FigureRun<'_>], quantity: Response) -> String {
     let timed = runs.first().map(|run| run.analysis().timed);
     let timed = timed.filter(|_| quantity.is_latency()).unwrap_or_default();
@@ -258,7 +258,7 @@ pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
     Some(escape_control(&text).into_owned())
 }
 
-/// Which runs did not become steady in their rounds; `None` where none of them failed to.
+/// Runs whose rounds did not become steady; `None` if there are none.
 pub(super) fn not_steady(runs: &[FigureRun<'_>]) -> Option<String> {
     let failed = |run: &&FigureRun<'_>| {
         let steady = run.analysis().steady.as_ref();
@@ -273,7 +273,8 @@ pub(super) fn not_steady(runs: &[FigureRun<'_>]) -> Option<String> {
     Some(escape_control(&text).into_owned())
 }
 
-/// How many of the measured cells were disturbed from outside, whose marks look like those of the others; `None` where none was.
+/// Number of measured cells that were disturbed from outside, since their marks look like all others; `None` if
+/// there are none.
 pub(super) fn disturbed(runs: &[FigureRun<'_>]) -> Option<String> {
     let cells = runs.iter().flat_map(|run| &run.analysis().cells);
     let cells: Vec<&CellAnalysis> = cells.filter(|cell| cell.n > 0).collect();

@@ -3,10 +3,10 @@
 //! The data of runs becomes a model (panels, axes, series: values without positions), layout assigns positions using the metrics
 //! of the font (a scene), and writers draw that as SVG, PNG and PDF. Output is deterministic.
 //!
-//! In the SVG each series is a `<g class="series cN" data-series="NAME">` whose `color` is that of all its marks, and each mark a
-//! `<g class="mark">` with `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and `data-verdict` (each where it
-//! is known) and its description as `<title>`. The unit of values is `data-unit` of the `<svg>`. [`style`] gives the colours as
-//! custom properties.
+//! In the SVG each series is a `<g class="series cN" data-series="NAME">` whose `color` all its marks share.
+//! Each mark is a `<g class="mark">` with its description as `<title>`. Its attributes, as far as known, are
+//! `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and `data-verdict`. The unit of values is
+//! `data-unit` of the `<svg>`. [`style`] gives the colours as custom properties.
 //!
 //! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
 //! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews, `sparkline.rs` a run
@@ -69,7 +69,7 @@ pub const RUN: &str = "run";
 /// One run with the data for figures.
 #[derive(Debug, Clone, Copy)]
 pub struct FigureRun<'a> {
-    /// Its name among several runs: that of its file.
+    /// Name that distinguishes the run from others: that of its file.
     pub name: &'a str,
     /// The analysed content of its file.
     pub run: &'a AnalysedRun,

@@ -22,7 +22,7 @@ pub(super) enum Ticks {
     Quantile,
     /// Names at given places.
     Named(Vec<(f64, String)>),
-    /// These values where they fit, else round ones: the levels of a factor.
+    /// Levels of a factor if they fit, otherwise round values.
     Levels(Vec<f64>),
 }
 

@@ -14,8 +14,9 @@ use super::kind::FigureKind;
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
 
 impl Options {
-    /// Shows the service levels of a rate search. Unless another quantity is requested, shows that of the first level against the
-    /// rate, and returns the level. The bound of each level with the same quantity is a reference line.
+    /// Shows the service levels of a rate search. Unless another quantity is requested, shows the quantity of
+    /// the first level against the rate, and returns the level. The bound of each level with the same quantity
+    /// is a reference line.
     pub fn show_levels(&mut self, levels: &ServiceLevels) -> Option<ServiceLevel> {
         let first = levels.all().first().copied();
         let shown = first.filter(|_| self.y.is_none() && self.kind.is_none());

@@ -4,7 +4,7 @@ use iolab_analysis::analysis::Response;
 
 /// Values with a higher ratio of their extremes are drawn on a log scale.
 const LINEAR_MAX_RATIO: f64 = 100.0;
-/// The same for times of whole trials, most of which are small where sizes double.
+/// Largest ratio on a linear scale for times of whole trials, most of which are small if sizes double.
 const LINEAR_MAX_RATIO_ELAPSED: f64 = 10.0;
 
 /// Whether values are drawn on a log scale because of their range.

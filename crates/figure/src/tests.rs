@@ -26,7 +26,8 @@ fn a_figure_is_as_it_was_looked_at() {
     insta::assert_snapshot!("figure_lines", of_any_machine(&figure.unwrap().svg()));
 }
 
-/// A drawing with 12 digits of its data: the last digits of powers and logarithms are those of a machine's mathematical library.
+/// A drawing with 12 digits of its data: further digits of powers and logarithms depend on the mathematical
+/// library of the machine.
 fn of_any_machine(svg: &str) -> String {
     let mut pieces: Vec<String> = Vec::new();
     for piece in svg.split('"') {
@@ -119,7 +120,7 @@ fn one_rate_alone_may_have_a_tail() {
 }
 
 #[test]
-fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
+fn search_shows_what_its_trials_decide_or_not() {
     let levels: ServiceLevels = "syncs.p95<5ms,syncs.p95<9ms,max<1s".parse().unwrap();
     let made = Made::new(&[loaded()]);
     let mut runs = made.runs();
@@ -158,7 +159,7 @@ fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
 }
 
 #[test]
-fn a_grid_of_workloads_shows_each_along_its_threads() {
+fn grid_shows_each_workload_along_its_threads() {
     let grid = |tools: &[&str]| {
         let mut record = record("disk-grid", &["workload", "bs", "threads", "tool"]);
         for workload in ["workload=WS", "workload=RS", "workload=WR"] {
@@ -206,7 +207,7 @@ fn the_ceilings_of_a_run_are_lines() {
     assert_eq!(ceilings(&record), 1, "nothing was written");
 }
 
-/// What a figure marks is what the text names: a bend that the trials do not place is none.
+/// Figures mark what the text names, so a bend that the trials do not place is not marked.
 #[test]
 fn bends_that_are_not_placed_are_not_marked() {
     let curve = |mb_s: fn(f64) -> f64| {
@@ -315,7 +316,7 @@ fn the_same_data_gives_the_same_bytes() {
 
 /// Its times grow with the length of a trial, so that the ratio is at least as great.
 #[test]
-fn the_ratio_to_a_side_that_fell_behind_is_hollow() {
+fn ratio_to_a_side_behind_is_hollow() {
     let drawn = |falls: bool| {
         let mut run = record("load-latency", &["bs", "buffer_memory"]);
         run.experiment.response = Response::Latency;
@@ -429,7 +430,7 @@ fn hostile_names_are_text() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_with_a_remedy() {
+fn undrawable_data_is_refused_with_a_remedy() {
     let x = |name: &str| Options {
         x: Some(name.to_owned()),
         ..Options::default()
@@ -509,7 +510,7 @@ fn colours_can_be_set_by_a_page() {
 
 /// Who has traced the requests is not advised to trace them.
 #[test]
-fn where_no_request_was_split_by_layer_the_reason_is_the_advice() {
+fn missing_layers_advise_by_their_reason() {
     let advice = |change: &dyn Fn(&mut iolab_record::Sample)| {
         let mut record = traced();
         record.samples.iter_mut().for_each(change);
@@ -526,9 +527,9 @@ fn where_no_request_was_split_by_layer_the_reason_is_the_advice() {
     insta::assert_snapshot!(untraced, @"measure with --set trace=true, as root");
 }
 
-/// Of trials that differ the medians of the layers do not add up: each trial has most of its time in another one.
+/// If trials differ, the medians of the layers do not add up: each trial has most of its time in another layer.
 #[test]
-fn layers_add_up_to_the_time_of_all_where_trials_differ() {
+fn layers_add_up_if_trials_differ() {
     let mut record = traced();
     for (number, sample) in record.samples.iter_mut().enumerate() {
         let stages = &mut sample.traced.as_mut().expect("traced").stages;
@@ -558,7 +559,7 @@ fn layers_add_up_to_the_time_of_all_where_trials_differ() {
 }
 
 #[test]
-fn a_figure_says_how_many_of_its_cells_were_disturbed() {
+fn figure_states_number_of_disturbed_cells() {
     let mut record = size_curve("read-size", &[("4KiB", 40.0), ("64KiB", 400.0)]);
     let said = |record: &RunRecord| {
         let records = [record.clone()];

@@ -20,7 +20,8 @@ pub(crate) use observation::{
 };
 pub(crate) use remarks::{RemarkData, remarks};
 
-/// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
+/// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimData<E> {
@@ -34,31 +35,34 @@ pub(crate) struct ClaimData<E> {
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
     /// `more-than-devices` (a program says that it moved more than devices can have carried), `nothing-of-note`, `device-load`, `most-io`.
     pub(crate) kind: String,
-    /// What its sentence is for.
+    /// Purpose of its sentence.
     pub(crate) purpose: FindingKind,
     /// Whether the claim answers a question, changes a decision, or explains another claim.
     pub(crate) role: Role,
-    /// Whether its sentence is among the five at most of its run, or of several runs together, that matter most.
+    /// Whether the sentence is one of the most important ones (at most five) of its run, or of several runs
+    /// together.
     pub(crate) headline: bool,
-    /// Runs that it rests on, as `run` of the cells names them; none of `iolab witness`.
+    /// Runs that the claim is about, as `run` of the cells names them; empty for `iolab witness`.
     pub(crate) runs: Vec<String>,
-    /// What iolab prints for it; levels that are equivalent to the same one may share a sentence, and so may claims that show nothing.
+    /// Sentence that iolab prints. Levels that are equivalent to one level may share a sentence, and so may
+    /// claims that show nothing.
     pub(crate) sentence: String,
-    /// Estimator and intervals that it rests on, in words.
+    /// Estimator and intervals of the claim, in words.
     pub(crate) basis: String,
-    /// Quantity that the experiment of its first run asks about; `null` of `iolab witness`.
+    /// Quantity that the experiment of its first run asks about; `null` for `iolab witness`.
     pub(crate) quantity: Option<QuantityData>,
     #[serde(flatten)]
     pub(crate) evidence: E,
 }
 
-/// What was measured.
+/// The measured quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Quantity")]
 pub(crate) struct QuantityData {
     /// `throughput`, `IOPS`, `median latency`, `elapsed time`, or another one of `--metric`.
     name: String,
-    /// `MB/s`, `IOPS` or `ns`.
+    /// `read`, `write` or `trim`: the operation of a latency, if cells of the run mix operations; `null`
+    /// otherwise.
     unit: String,
     /// `read`, `write` or `trim`: whose latency it is, where cells of the run mix operations; `null` otherwise.
     operation: Option<String>,
@@ -73,7 +77,8 @@ pub(crate) struct IdentifiedRun<'a> {
     pub(crate) analysis: &'a Analysis,
 }
 
-/// All claims of some runs in the order in which they are shown: those of each run, and then what several show together.
+/// All claims of some runs in the order in which they are shown: first of each run, then of several runs
+/// together.
 pub(crate) fn of_runs(runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim>> {
     let OfRuns { each, across } = claim::of_runs(&analyses(runs));
     let mut all = Vec::new();

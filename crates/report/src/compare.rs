@@ -1,4 +1,4 @@
-//! A comparison of two sides: as text, as rows, as a JSON object.
+//! A comparison of two sides as text, as rows and as a JSON object.
 
 pub(crate) mod conclusion;
 
@@ -85,7 +85,8 @@ pub(crate) fn table_text(comparison: &Comparison, width: u16) -> String {
     wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
 }
 
-/// The first screen: the answer, what else the sides differ in, the cells that differ most, and as many remarks as there is room for.
+/// The first screen: the answer, other differences of the sides, the cells that differ most, and as many remarks
+/// as fit.
 pub fn screen(comparison: &Comparison, width: u16) -> String {
     let head = wrapped(&conclusion(comparison), width) + "\n";
     let caption = wrapped(&caption(comparison), width);
@@ -106,7 +107,7 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
         .iter()
         .map(|note| layout::paragraph(note, "- ", width));
     let mut most = comparison.clone();
-    // Where there is no room for all.
+    // If not all cells fit, those that differ most come first.
     if most.cells.len() > SCREEN_ROWS {
         let size = conclusion::size;
         most.cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -114,7 +115,7 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
     let lines = |text: &str| text.lines().count();
     let notes: Vec<String> = notes.collect();
     let wanted: usize = notes.iter().map(|note| lines(note)).sum();
-    // An empty line above the remarks.
+    // One more line is the empty one above the remarks.
     let left = SCREEN_LINES.saturating_sub(lines(&head) + lines(&caption) + 1);
     let table = left.saturating_sub(wanted.min(REMARK_LINES));
     let table = layout::first_rows(columns(&most), table, width);
@@ -128,7 +129,7 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
     text
 }
 
-/// Lines that remarks have before rows of the table take them.
+/// Number of lines for remarks that are kept free of rows of the table.
 const REMARK_LINES: usize = 5;
 
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
@@ -170,7 +171,7 @@ pub(crate) fn list_markdown(remarks: &[String]) -> String {
     remarks.iter().map(item).collect()
 }
 
-/// What is compared, and other differences.
+/// The compared sides, with their other differences.
 pub(crate) fn heading(comparison: &Comparison) -> String {
     let mut lines = vec![
         format!("base: {}", escape_control(&whole(&comparison.base))),
@@ -200,7 +201,7 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
     lines.join("\n")
 }
 
-/// `bs=4KiB and 2 more`; `None` without a cell.
+/// `bs=4KiB and 2 more`; `None` if there are no cells.
 pub(crate) fn some_of(cells: &[String]) -> Option<String> {
     let (first, rest) = cells.split_first()?;
     let more = match rest.len() {
@@ -210,7 +211,8 @@ pub(crate) fn some_of(cells: &[String]) -> Option<String> {
     Some(format!("{}{more}", escape_control(first)))
 }
 
-/// The line about cells that are not compared, since the group or the operation that is asked about has no requests there.
+/// The line about cells that are not compared, because they have no requests of the group or operation in
+/// question.
 pub(crate) fn without_requests(cells: &[String]) -> Option<String> {
     let cells = some_of(cells)?;
     Some(format!(
@@ -234,7 +236,7 @@ pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item
     })
 }
 
-/// What two sides differ in.
+/// A difference of two sides, in words.
 fn differs_in(what: &DiffersIn) -> String {
     match what {
         DiffersIn::TargetKind => "kind of target".to_owned(),
@@ -248,7 +250,7 @@ fn differs_in(what: &DiffersIn) -> String {
     }
 }
 
-/// What a side has of it.
+/// The value of a side in a difference, in words.
 fn side_value(difference: &Difference, value: &SideValue) -> String {
     match (value, &difference.what) {
         (SideValue::Known(text), DiffersIn::Fact(key)) => fact::value(key, text),
@@ -290,7 +292,7 @@ pub(crate) fn day(utc: &str) -> &str {
     utc.get(..10).unwrap_or(utc)
 }
 
-/// Explains the table.
+/// The caption of the table: the quantity, the ratio with its interval, and the margin.
 pub(crate) fn caption(comparison: &Comparison) -> String {
     let (of, within) = match comparison.unit {
         ReplicationUnit::Runs => ("geometric means of the medians of the runs", ""),
@@ -301,7 +303,7 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         0 | 1 => String::new(),
         n => format!(" (simultaneous over {n} cells)"),
     };
-    // Readers would think that p decides the verdict.
+    // Without a remark, readers would assume that p decides the verdict.
     let tests = comparison.terms.tests.iter();
     let tests: Vec<&str> = tests.map(|test| compares(*test)).collect();
     let p = match tests.is_empty() {
@@ -318,7 +320,7 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
     )
 }
 
-/// What a test compares.
+/// The quantity that a test compares.
 fn compares(test: HypothesisTest) -> &'static str {
     match test {
         HypothesisTest::Welch => "Welch's test compares means",
@@ -363,7 +365,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
             })
         }),
     ]);
-    // Keeps the columns of several tests longer, since they were requested.
+    // Columns of several tests are kept longer, since they were requested.
     let dear = if comparison.terms.tests.len() > 1 {
         2
     } else {
@@ -415,7 +417,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     columns
 }
 
-/// The columns of iolab against each of its peers, whose names are levels.
+/// Columns for the comparison of iolab with each of its peers, whose names are levels.
 pub(crate) fn peer_columns(peers: &[Comparison]) -> Vec<Column> {
     let Some(mut all) = peers.first().cloned() else {
         return Vec::new();
@@ -432,7 +434,7 @@ pub(crate) fn peer_columns(peers: &[Comparison]) -> Vec<Column> {
     columns(&all)
 }
 
-/// The heading of the ratios: their estimator.
+/// The heading of the ratios, with their estimator.
 fn estimator(comparison: &Comparison) -> &'static str {
     match comparison.unit {
         ReplicationUnit::Runs => "ratio",
@@ -443,7 +445,7 @@ fn estimator(comparison: &Comparison) -> &'static str {
 
 fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
     match cell.further {
-        // Where trials are lacking, the interval beside it shows the rest.
+        // If only trials are missing, the interval beside the verdict shows the rest.
         Some(Further::Trials(n)) => {
             format!("cannot tell (+{})", counted(n as u64, repeated(unit)))
         }
@@ -451,7 +453,7 @@ fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
     }
 }
 
-/// What there is more of where more is measured.
+/// What further measurement adds: values, runs or trials.
 fn repeated(unit: ReplicationUnit) -> &'static str {
     match unit {
         ReplicationUnit::Numbers => "value",
@@ -473,7 +475,7 @@ pub(crate) fn factor(ratio: f64) -> String {
     }
 }
 
-/// The same, or the bound that the ratio is: `at most 0.00116`.
+/// A ratio, or the bound if only that is known: `at most 0.00116`.
 pub(crate) fn factor_shown(
     ratio: f64,
     interval: Option<(f64, f64)>,
@@ -488,7 +490,7 @@ pub(crate) fn factor_shown(
     }
 }
 
-/// Why ratios are only bounds, with the number of cells; `None` where none is.
+/// Reason why ratios are only bounds, with the number of cells; `None` if none is a bound.
 pub(crate) fn bounds(all: impl Iterator<Item = Option<RatioBound>>) -> Option<String> {
     let n = all.flatten().count();
     (n > 0).then(|| {
@@ -504,7 +506,8 @@ pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
 }
 
-/// What the table rests on and what would settle it, in sentences; how many cells have which verdict stands in [`conclusion`].
+/// Remarks on a comparison, in sentences: the basis of the table, and what would settle open verdicts.
+/// [`conclusion`] has the number of cells for each verdict.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks: Vec<String> = undefined(&comparison.undefined).collect();
     remarks.extend(comparison.unsteady.iter().map(|name| {
@@ -534,7 +537,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// What is not known of run files without a definition that can be read.
+/// Remarks on run files without a readable definition.
 pub(crate) fn undefined(files: &[String]) -> impl Iterator<Item = String> {
     files.iter().map(|file| {
         format!(
@@ -544,7 +547,7 @@ pub(crate) fn undefined(files: &[String]) -> impl Iterator<Item = String> {
     })
 }
 
-/// What follows for the verdicts where trials drift.
+/// The meaning of drifting trials for the verdicts.
 fn drift_advice(comparison: &Comparison) -> &'static str {
     match comparison.unit {
         _ if comparison.shares_blocks() => {
@@ -563,7 +566,7 @@ fn drift_advice(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// A sentence about the unit of replication, where readers may overestimate the verdicts.
+/// A sentence about the unit of replication, if readers may overestimate the verdicts.
 fn rests_on(unit: ReplicationUnit) -> Option<String> {
     let text = match unit {
         ReplicationUnit::Numbers | ReplicationUnit::Blocks => return None,
@@ -642,7 +645,8 @@ fn too_few(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// How rounds until they are steady give so many trials: a window that is longer than a run has rounds never is steady.
+/// Advice on how rounds until a steady state give so many trials. A window longer than the rounds of a run never
+/// becomes steady.
 fn window_advice(trials: usize) -> String {
     match trials <= SteadyRounds::default().rounds as usize {
         true => format!("window={trials} in --precondition, with rounds={trials} or more"),
@@ -670,7 +674,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
     let in_all = trials.iter().map(|(_, all)| *all).max();
     if let Some((most, all)) = most.zip(in_all) {
         let how = match (comparison.unit, comparison.is_of_rounds) {
-            // No run of iolab made them.
+            // No run of iolab measured these values.
             (ReplicationUnit::Numbers, _) => String::new(),
             (_, true) => format!(" ({})", window_advice(all)),
             (_, false) => format!(" (--set trials_min={all})"),
@@ -721,10 +725,10 @@ fn power(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// A column of CSV, and its value of a cell.
+/// A column of CSV, with its value for a cell.
 type Exported = (&'static str, fn(&CellComparison) -> Option<f64>);
 
-/// What CSV has of each cell beside its levels, tests and verdict.
+/// The numbers of each cell in CSV, apart from its levels, tests and verdict.
 const EXPORTED: [Exported; 15] = [
     ("base_n", |cell| Some(cell.base.values.len() as f64)),
     ("base", |cell| cell.base.centre),
@@ -763,7 +767,7 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     writer.finish()
 }
 
-/// `p_mann_whitney`.
+/// The name of the column of a test: `p_mann_whitney`.
 fn column_of(test: HypothesisTest) -> String {
     format!("p_{}", test.to_string().to_lowercase().replace('-', "_"))
 }
@@ -788,7 +792,7 @@ fn csv_row(factors: &[String], cell: &CellComparison) -> Vec<Field> {
     levels.chain(numbers).chain(tests).chain(texts).collect()
 }
 
-/// Writes everything as one JSON object; `iolab schema compare` describes it.
+/// Writes a comparison as one JSON object; `iolab schema compare` describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -807,7 +811,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_window_is_advised_that_the_rounds_of_a_run_do_not_reach() {
+    fn advised_window_fits_the_rounds_of_a_run() {
         let said = [12, 860].map(window_advice);
         insta::assert_snapshot!(said.join("\n"), @r"
         window=12 in --precondition, with rounds=12 or more

@@ -25,7 +25,7 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
     wrapped(&caption(comparison), width) + &layout::text(columns(comparison), width)
 }
 
-/// What the table shows.
+/// Caption of the table: the quantity, the estimator, and the intervals.
 pub(crate) fn caption(comparison: &Comparison) -> String {
     let response = comparison.response;
     let unit = match response.is_time() {

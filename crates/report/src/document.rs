@@ -38,7 +38,8 @@ pub(crate) struct TableDocument {
     claimed_runs: Vec<String>,
     /// What each run shows, and then what several of them show together, in the order in which it is printed.
     claims: Vec<ClaimData<Claim>>,
-    /// What limits the numbers of each run, in the order in which it is printed; of several runs, last, which settings to choose.
+    /// Limits of the numbers of each run, in the order in which they are printed. For several runs, choices of
+    /// settings follow.
     remarks: Vec<RemarkData>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct RunSummary {
     run: String,
     /// The target that the line is about, as the cells name it.
     target: String,
-    /// What it comes to, as text begins with it; of a run that looks for a cause, the cause.
+    /// Conclusion of the run, as text begins with it; for a run that looks for a cause, the cause.
     summary: String,
 }
 
@@ -94,7 +95,8 @@ impl JsonSchema for CellRows {
     }
 }
 
-/// What `iolab export --format json` prints: one object per trial, and per group of it where it had several.
+/// JSON document of `iolab export --format json`: one object per trial, and per group of it where it had
+/// several.
 pub(crate) struct SamplesDocument;
 
 impl JsonSchema for SamplesDocument {
@@ -120,7 +122,8 @@ impl JsonSchema for StagesDocument {
     }
 }
 
-/// What `iolab export --answers --format json` prints: one object per level that a run was asked about, and one of a search.
+/// JSON document of `iolab export --answers --format json`: one object per level that a run was asked about, and
+/// one for a search.
 pub(crate) struct AnswersDocument;
 
 impl JsonSchema for AnswersDocument {

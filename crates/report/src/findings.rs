@@ -122,7 +122,7 @@ pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> V
     with_choices(across.collect(), &analyses)
 }
 
-/// What several runs show together, from what they show across each other.
+/// Findings of several runs together, with choices of settings added.
 pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> Vec<Finding> {
     if analyses.len() > 1 {
         across.extend(choices(analyses));
@@ -130,7 +130,7 @@ pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> 
     across
 }
 
-/// Which settings to choose.
+/// Choices of settings.
 pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
     let all = claim::choices(analyses);
     all.iter()

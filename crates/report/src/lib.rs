@@ -1,8 +1,10 @@
 //! iolab-report: tables, charts and exports of run files. Measures nothing.
 //!
-//! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` the formats of exports,
-//! `rows.rs` rows in each format, `overview.rs` a digest of runs, on one screen (`overview/screen.rs`) and as a picture, `live.rs` a run
-//! in progress.
+//! Files to begin with:
+//! - `table.rs`: a run as a table, `overview.rs`: a digest of runs, on one screen (`overview/screen.rs`) and as
+//!   a picture, `live.rs`: a run in progress.
+//! - `report.rs`: one document for HTML, Markdown and LaTeX.
+//! - `formats.rs`: the formats of exports, `rows.rs`: rows in each format.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 

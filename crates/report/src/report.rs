@@ -53,7 +53,7 @@ pub struct StudyReport<'a> {
     title: String,
     /// The answers of the runs to the questions that they were made for.
     answers: Vec<AnswerPart>,
-    /// What was measured, and on what.
+    /// Sentences on the measured quantities and targets.
     summary: Vec<String>,
     /// The results: of all experiments together, then of each one.
     results: Vec<StatementGroup>,
@@ -61,7 +61,7 @@ pub struct StudyReport<'a> {
     doubts: Vec<StatementGroup>,
     /// Limits of this study.
     limits: Vec<StatementGroup>,
-    /// Which settings to choose.
+    /// Choices of settings.
     choices: Vec<Statement>,
     /// The headlines and main numbers of the latest run of each experiment.
     overview: Overview<'a>,
@@ -72,10 +72,10 @@ pub struct StudyReport<'a> {
     /// All findings of each run; empty for earlier runs of an experiment.
     each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
-    /// What was observed of programs and devices.
+    /// Observations of programs and devices.
     programs: Vec<ProgramPart>,
     environment: Vec<Fact>,
-    /// What was measured, on what machine, how: name and value, each short.
+    /// Facts about the measurement, the machine and the method: name and value, each short.
     facts: Vec<(&'static str, String)>,
     commands: Vec<String>,
 }
@@ -97,7 +97,7 @@ impl<'a> StudyReport<'a> {
         Self::with_programs(inputs, &[])
     }
 
-    /// The same, with what was observed of programs; there may be no runs beside.
+    /// A report on runs and on observations of programs; there may be no runs.
     pub fn with_programs(inputs: &'a [Input], programs: &[ProgramInput]) -> Self {
         let sequences = RunSequence::all(inputs);
         let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
@@ -166,7 +166,7 @@ impl<'a> StudyReport<'a> {
         latex::bundle(self, prefix)
     }
 
-    /// What was measured, as far as it is shown.
+    /// Sentences on the measured quantities and targets, and on the runs that are only shown over time.
     fn subject(&self) -> String {
         let subject = self.overview.subject();
         match self.inputs.len() - self.latest.len() {
@@ -176,7 +176,7 @@ impl<'a> StudyReport<'a> {
         }
     }
 
-    /// What the document begins with, one line each, to copy: the answers to questions, else the results of the runs.
+    /// First lines of the document, to copy: the answers to questions, otherwise the results of the runs.
     fn lines(&self) -> Vec<String> {
         let answers = self.answers.iter().flat_map(|one| &one.lead);
         match self.answers.is_empty() {
@@ -198,7 +198,7 @@ impl<'a> StudyReport<'a> {
 struct AnswerPart {
     /// The lines that the document begins with.
     lead: Vec<String>,
-    /// What follows them.
+    /// Lines after the lead.
     rest: Vec<String>,
     to_do: Vec<ToDo>,
     table: Captioned,

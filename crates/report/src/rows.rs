@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_cell_of_csv_runs_and_each_can_be_read_back(
+        fn csv_cells_are_inert_and_readable(
             name in "[a=+\\-@\t\r\n\",; 1]{1,8}",
             text in prop_oneof![any::<String>(), "[-+=@.0-9e\t\r\n\",'; a]{0,8}"],
             number in any::<f64>(),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_are_objects_that_parse_one_by_one() {
+    fn json_lines_are_objects_that_parse_separately() {
         let lines = written(Format::JsonLines, &rows());
         let parsed: Vec<Value> = lines
             .lines()
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_column_follows_the_one_before_it_in_its_row() {
+    fn new_column_follows_its_predecessor_in_the_row() {
         let mut rows = rows();
         rows.push(vec![field("d", 1), field("e", u64::MAX)]);
         assert_eq!(columns_of(rows), ["a", "d", "e", "b", "c"]);

@@ -59,7 +59,8 @@ pub fn latex(analysis: &Analysis) -> String {
     caption + &layout::latex(columns(analysis))
 }
 
-/// The columns of a first screen: the interval beside its number, unless `is_precise` says that one line has it.
+/// The columns of a first screen: the interval next to its number, unless `is_precise` says that one line has
+/// it.
 pub(crate) fn first_columns(analysis: &Analysis, is_precise: bool) -> Vec<Column> {
     let mut columns = columns(analysis);
     let left_out = [FLAGS, "n", "IQR", "ended by"];
@@ -239,7 +240,7 @@ fn leaves_sync_out(cell: &CellAnalysis) -> bool {
         && cell.cell.spec.only_trial().is_some_and(follows)
 }
 
-/// What latencies in one column do not have in common; empty where they mean the same.
+/// Differences between latencies in one column; empty if they have one meaning.
 fn apart(analysis: &Analysis) -> String {
     let apart = analysis.cells.iter().filter(|cell| leaves_sync_out(cell));
     let tools: BTreeSet<Tool> = apart.map(|cell| cell.cell.spec.tool).collect();
@@ -320,7 +321,7 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         false => "",
     };
     vec![
-        // Of the values that the median beside it is of: not every trial has one.
+        // Number of values that the median in the next column covers: not every trial has one.
         column(rows, "n", 4, |c| {
             c.response.map_or(c.n, |r| r.n).to_string()
         }),
@@ -420,8 +421,8 @@ fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "service p50", 5, service)]
 }
 
-/// Where the time of requests went: where they were traced in the device, elsewhere, and until the thread had the answer; else the mean
-/// that the device's counters tell.
+/// Columns on the time of requests: traced times in the device, elsewhere, and until the thread had the answer.
+/// Without traces, the mean by the device's counters.
 fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let stages = |c: &'_ CellAnalysis| c.stages.clone().filter(|stages| stages.known > 0);
     if rows.iter().all(|row| stages(row.cell).is_none()) {
@@ -462,7 +463,7 @@ fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     ]
 }
 
-/// Where the bytes came from, where cells differ in that.
+/// Origin of the bytes, if cells differ in it.
 fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if common_source(analysis).is_some() {
         return Vec::new();
@@ -471,7 +472,7 @@ fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "served by", 0, served).left()]
 }
 
-/// What ended the repetition, and the flags.
+/// Reason that ended the repetition, and the flags.
 fn end_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let ended = |c: &CellAnalysis| c.cell.ended_by.map_or("open", EndedBy::name).to_owned();
     let mut columns = vec![column(rows, "ended by", 8, ended).left()];

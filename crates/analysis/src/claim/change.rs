@@ -29,8 +29,8 @@ pub struct Change {
     pub after_bytes: f64,
     /// When the change happens.
     pub place: ChangePlace,
-    /// Of the trials at the lower level those that were disturbed, where most of them were, and a lower share of the others: what others did may
-    /// have made the change.
+    /// Disturbed trials at the lower level, if most of them were disturbed, and a lower share of the others:
+    /// disturbance may have made the change.
     pub disturbed: Option<DisturbedTrials>,
     /// All levels within the only trial of the cell, of which the change is the greatest; empty elsewhere.
     pub levels: Vec<TrialLevel>,
@@ -42,9 +42,9 @@ pub struct Change {
 pub enum ChangePlace {
     /// In the course of the run.
     OverRun {
-        /// What is common to the cells that changed together; their bytes are counted.
+        /// Kind of access that the changed cells have in common, whose bytes are counted.
         of: Access,
-        /// Cells that have trials of both levels; the levels shown are those of the fastest.
+        /// Number of cells with trials of both levels; the levels shown are from the fastest.
         cells: usize,
         /// For how long each level was seen.
         levels: Levels,
@@ -55,7 +55,7 @@ pub enum ChangePlace {
         cells: usize,
         /// Number of trials of the cell shown, over which the levels are medians.
         trials: usize,
-        /// Which bytes are counted.
+        /// Kind of bytes that are counted.
         of: Access,
         /// Whether the run asks about the beginning of its trials: it leaves none out as a warm-up.
         asked: bool,

@@ -36,7 +36,7 @@ const POLICIES: [SyncPolicy; 7] = [
     SyncPolicy::Osync,
 ];
 
-/// What is compared.
+/// Property that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Contrast {
@@ -56,7 +56,7 @@ pub enum Contrast {
 /// The effects of one contrast in all settings.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// What is compared.
+    /// Property that is compared.
     pub contrast: Contrast,
     /// The quantity.
     #[serde(serialize_with = "json::name")]
@@ -319,14 +319,14 @@ fn comparison(
     })
 }
 
-/// What tells the effects of a comparison apart.
+/// Names of the factors that distinguish the effects of a comparison.
 fn names(effects: &[Effect]) -> Vec<String> {
     let held = effects.first().map_or(&[][..], |effect| &effect.held);
     held.iter().map(|(factor, _)| factor.clone()).collect()
 }
 
 impl Contrast {
-    /// What else the accesses of a cell are that are compared by their pattern, or by their direction.
+    /// The property of a cell's accesses that stays fixed when their pattern, or their direction, is compared.
     fn access(&self, cell: Cell<'_>) -> Option<(String, String)> {
         match self {
             Self::Pattern => Some(("read_percent".to_owned(), reads_of(cell)?.to_string())),
@@ -409,8 +409,8 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         .collect()
 }
 
-/// The same experiments on other targets, each measured by a run of its own: a comparison of the first target with all others. Of
-/// several runs on a target the last counts; a run that has both targets compares them itself.
+/// Comparisons of one experiment on several targets, each measured by a run of its own: the first target with
+/// all others. The last of several runs on a target counts. A run that has both targets compares them itself.
 pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     let mut kinds: Vec<(&str, Response)> = Vec::new();
     for run in runs {
@@ -471,7 +471,7 @@ fn is_plain(cell: &CellAnalysis) -> bool {
     !cell.values.is_empty() && !cell.cell.spec.has_groups() && !cell.cell.spec.runs_program()
 }
 
-/// What tells the target of a cell from others: its name, and which storage that is.
+/// Identity of a cell's target: its name, and its storage.
 fn target_of<'a>(run: &'a Analysis, cell: &'a CellAnalysis) -> (&'a str, &'a str) {
     let name = run.target_of(cell.cell.spec.target.as_ref());
     (name, &run.storage)

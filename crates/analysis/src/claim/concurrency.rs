@@ -29,7 +29,7 @@ pub struct TooFew {
     pub asked: u64,
     /// Requests in flight that were observed, mean over time.
     pub seen: f64,
-    /// Where requests were missing.
+    /// Place at which requests were missing: in the threads, or before the device.
     pub shortfall: Shortfall,
     /// The cause according to the evidence.
     pub cause: Cause,
@@ -46,7 +46,7 @@ pub enum Cause {
     },
     /// A trial has fewer requests than should be in flight.
     FewRequests {
-        /// What limits their number.
+        /// Setting that limits the number of requests.
         #[serde(skip)]
         by: CountedBound,
         /// Number of requests of a trial.
@@ -54,7 +54,7 @@ pub enum Cause {
     },
     /// The threads did not issue the requests in time, or the trials had too few requests.
     Late {
-        /// What ended the trials before their time; `None` where time did.
+        /// Bound that ended the trials early; `None` if time ended them.
         #[serde(skip)]
         by: Option<CountedBound>,
     },

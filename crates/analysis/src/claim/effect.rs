@@ -17,7 +17,7 @@ use crate::series_tests::two_groups;
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;
-/// The same margin relative to the lower side: by how much the other is higher.
+/// [`MARGIN`] relative to the lower side: the share by which the other side is higher.
 pub(crate) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
 /// Share of runs in which one kind of claim may be false.
 const ALPHA: f64 = 0.05;
@@ -37,11 +37,11 @@ pub struct CellId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
-    /// It is higher.
+    /// The other cell's response is higher.
     Higher,
-    /// It is lower.
+    /// The other cell's response is lower.
     Lower,
-    /// It differs by at most the margin.
+    /// The difference is at most the margin.
     Equivalent,
     /// No difference was found: the interval holds 1, and more than the margin.
     NotFound,
@@ -52,7 +52,8 @@ pub enum Difference {
 /// A ratio with the simultaneous interval that decides about it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// The other cell's response over that of the base: the median over the shared blocks, or the ratio of the medians.
+    /// Ratio of the other cell's response to the base: the median over the shared blocks, or the ratio of the
+    /// medians.
     pub ratio: f64,
     /// Lower and upper end of the interval; `None` with too few trials.
     pub interval: Option<(f64, f64)>,
@@ -63,10 +64,10 @@ pub struct Estimate {
     pub dependent_interval: Option<(f64, f64)>,
     /// Effective number of independent trials over their number, of the side with the stronger dependence.
     pub independence: f64,
-    /// Where the ratios of the blocks, or the trials of a side, form two groups: the least and the greatest ratio of one group with
-    /// another.
+    /// The least and the greatest ratio of one group with another, if the ratios of the blocks, or the trials of
+    /// a side, form two groups.
     pub groups: Option<(f64, f64)>,
-    /// Where one side did not hold its rate, so that its times grow with the length of a trial: the ratio is only a bound.
+    /// Direction of a bound, if one side did not hold its rate: its times grow with the length of a trial.
     pub bound: Option<RatioBound>,
 }
 
@@ -87,9 +88,9 @@ pub struct Effect {
     pub medians: (f64, f64),
     /// The ratio of the other's response to the base's.
     pub estimate: Estimate,
-    /// What is claimed.
+    /// Conclusion of the comparison.
     pub difference: Difference,
-    /// What kept a difference from being claimed.
+    /// Doubts that kept a difference from being claimed.
     pub doubts: Vec<SideDoubt>,
 }
 
@@ -311,9 +312,9 @@ pub(crate) fn median_within(values: &[f64], confidence: f64) -> Option<(f64, f64
     Some((low.exp(), high.exp()))
 }
 
-/// The interval of values that are too few for order statistics at this confidence: the t interval, each end by the values on its own side of
-/// the median, widened to 0.3 of their range beyond all of them, so that no odd value decides. Stalls scatter to one side: they say nothing
-/// of how far the other end may lie.
+/// The interval of values that are too few for order statistics at this confidence. Each end is that of a t
+/// interval from the values on its own side of the median, widened to 0.3 of the range beyond all values, so
+/// that no odd value decides. Stalls scatter to one side, and do not show how far the other end may lie.
 fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let centre = median(logs)?;
     // The values of one side and their mirror images; the values at the median are their own.
@@ -343,7 +344,7 @@ pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f
     shared_log_ratios(base, other).collect()
 }
 
-/// The same in the order of the blocks.
+/// The logarithm of the ratio in each shared block, in the order of the blocks.
 fn shared_log_ratios(base: Trials<'_>, other: Trials<'_>) -> impl Iterator<Item = (u32, f64)> {
     let mut others = block_log_means(other).into_iter().peekable();
     let base = block_log_means(base).into_iter();
@@ -354,7 +355,8 @@ fn shared_log_ratios(base: Trials<'_>, other: Trials<'_>) -> impl Iterator<Item 
     })
 }
 
-/// The logarithm of the response over the sum of that of several others, in each block that all of them share, by block number.
+/// The logarithm of the response relative to the sum of several other responses, in each block that all share,
+/// by block number.
 pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTreeMap<u32, f64> {
     let parts: Vec<BTreeMap<u32, f64>> = parts.iter().map(|part| log_means(*part)).collect();
     let of_block = |(block, whole): (u32, f64)| {
@@ -372,8 +374,8 @@ pub(super) fn log_means(trials: Trials<'_>) -> BTreeMap<u32, f64> {
     block_log_means(trials).into_iter().collect()
 }
 
-/// The same in the order of the blocks. Trials are in that order nearly always, so that no tree of blocks is worth its cost, for each of the
-/// many pairs of cells.
+/// The mean logarithm of the values of each block, in the order of the blocks. Trials are in that order nearly
+/// always, so that a tree of blocks is not worth its cost for each of the many pairs of cells.
 fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
     let mut logs: Vec<(u32, f64)> = of
         .iter()
@@ -390,7 +392,7 @@ fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
 }
 
 impl Estimate {
-    /// The same, as the bound that it is by this evidence.
+    /// The estimate as the bound that this evidence makes it.
     pub(crate) fn bounded(self, against: &SideDoubts) -> Self {
         Self {
             bound: against.bound(),
@@ -398,14 +400,14 @@ impl Estimate {
         }
     }
 
-    /// What its interval shows on its own, without the evidence.
+    /// Conclusion from its interval alone, without doubts.
     pub(crate) fn shows(&self, margin: f64) -> Difference {
         self.interval
             .map_or(Difference::CannotTell, |interval| shown(interval, margin))
     }
 }
 
-/// What an interval of a ratio shows on its own.
+/// Conclusion from an interval of a ratio alone.
 pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
         Difference::Equivalent
@@ -533,7 +535,8 @@ pub(crate) fn against_suggested(
     reversing(estimate, margin, against, more_is_better, (suggested, size))
 }
 
-/// The doubts that could reverse a difference of at least this factor, or equivalence: those of the evidence, and two groups of trials.
+/// The doubts that could reverse a difference of at least this factor, or equivalence, including two groups of
+/// trials.
 fn reversing(
     estimate: &Estimate,
     margin: f64,

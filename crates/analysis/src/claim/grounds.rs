@@ -1,4 +1,4 @@
-//! What each kind of claim rests on: its cells, and the doubts that turned a part of it.
+//! Basis of each kind of claim: its cells, and the doubts that turned a part of it.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Reason, SideDoubt};
 
 impl Claim {
-    /// The cells that it rests on, by the indices of these runs. A claim about a run as a whole rests on those of its cells that can show
-    /// it, with [`cells`](Self::cells) it is just these.
+    /// The cells that the claim is based on, by the indices of these runs. For a claim about a run as a whole
+    /// these are all cells that can show it, otherwise just [`cells`](Self::cells).
     pub(crate) fn rests_on(&self, runs: &[&Analysis]) -> BTreeSet<CellId> {
         let of_run = |run: &usize, is: &dyn Fn(&CellAnalysis) -> bool| {
             let cells = runs.get(*run).into_iter().flat_map(|run| &run.cells);
@@ -76,7 +76,7 @@ impl Claim {
         all.into_iter().map(|SideDoubt { side: _, reason }| reason)
     }
 
-    /// What it says against the level of measured trials.
+    /// Statement of the claim against the level of measured trials.
     pub(crate) fn unsettled(&self) -> Option<Unsettled> {
         match self {
             Self::Change(change) => match change.place {
@@ -111,10 +111,10 @@ impl Claim {
     }
 }
 
-/// What a claim says against the level of measured trials.
+/// Statement of a claim against the level of measured trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsettled {
-    /// It changed, so that their median is that of no time.
+    /// The level changed, so the median describes no period.
     Changed,
     /// The last trials differ too much to be called settled, and no change is shown.
     NotShownToSettle,

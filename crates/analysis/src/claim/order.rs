@@ -18,7 +18,7 @@ use iolab_plan::precondition::Round;
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
 
-/// What a claim means for the reader, in the order in which claims are shown.
+/// Meaning of a claim for the reader, in the order in which claims are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -47,7 +47,7 @@ pub enum Role {
 }
 
 impl Claim {
-    /// What this claim means for the reader.
+    /// Meaning of this claim for the reader.
     pub fn role(&self) -> Role {
         match self {
             Self::Comparison(comparison) => comparison.role(),
@@ -116,7 +116,7 @@ impl Claim {
         }
     }
 
-    /// Whether it compares targets, which nobody gives several of for another reason.
+    /// Whether it compares targets. A user gives several targets for no other reason.
     pub fn compares_targets(&self) -> bool {
         matches!(self, Self::Comparison(Comparison { contrast: Contrast::Levels { factor, .. }, .. }) if factor == TARGET)
     }

@@ -1,4 +1,4 @@
-//! How two sides differ besides what is compared.
+//! Differences of two sides apart from what is compared.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ pub enum DiffersIn {
     Groups,
     /// A setting.
     Setting {
-        /// The group that it is a setting of; `None` where there are no groups.
+        /// The group of the setting; `None` without groups.
         group: Option<String>,
         /// The setting.
         setting: &'static Setting,

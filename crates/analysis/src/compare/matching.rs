@@ -156,7 +156,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
     })
 }
 
-/// Where the bytes of a cell came from.
+/// The source of the bytes of a cell; `None` if that was not judged.
 fn served_by(cell: &CellAnalysis) -> Option<ServedBy> {
     let served = cell.served.as_ref()?;
     Some(served.unanimous().unwrap_or(ServedBy::Mixed))
@@ -179,7 +179,8 @@ pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     }
 }
 
-/// What distinguishes the cells of a mix whose latencies are compared, besides factors: a write can become slower while reads do not.
+/// Distinguishes the operations of a mix whose latencies are compared: a write can become slower while reads do
+/// not.
 const OPERATION: &str = "operation";
 
 /// The factors of the first source, then those of later ones, without fixed factors; last the operation, where latencies of several
@@ -424,7 +425,7 @@ fn note(found: &mut Vec<Difference>, what: DiffersIn, base: SideValue, new: Side
     }
 }
 
-/// Whether a difference with this name is that of a factor: of all groups, or of the one that it names.
+/// Whether a difference with this name belongs to a factor: of all groups, or of the one that it names.
 pub(crate) fn is_of(factor: &str, name: &str) -> bool {
     let (group, setting) = split_group(factor);
     let column = column_of(setting);

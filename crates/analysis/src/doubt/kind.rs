@@ -1,4 +1,4 @@
-//! Reasons without their extents.
+//! Kinds of reasons, without their extents.
 
 use super::Reason;
 use crate::imbalance::Disturber;
@@ -50,7 +50,7 @@ kinds! {
     TwoGroups = "two groups",
     /// Trials depend on the ones before.
     Dependent = "dependent values",
-    /// Another run of the same settings excludes it.
+    /// Another run of the same settings excludes the claim.
     Contradicted = "another run differs",
 }
 
@@ -84,7 +84,7 @@ impl Reason {
         }
     }
 
-    /// Whether it is what others did meanwhile; with other reasons two sides do not measure the same.
+    /// Whether it is disturbance by others. Other reasons mean that two sides do not measure the same.
     pub(crate) fn is_disturbance(&self) -> bool {
         self.kind() == ReasonKind::Disturbed
     }

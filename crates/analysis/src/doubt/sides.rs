@@ -22,7 +22,7 @@ pub enum ComparedSide {
     New,
 }
 
-/// A reason with the side that it is about.
+/// A reason with the side that it concerns.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SideDoubt {
     /// The side; `None` for both together.
@@ -67,8 +67,8 @@ impl RatioBound {
 pub struct SideDoubts(Vec<SideDoubt>);
 
 impl SideDoubts {
-    /// For two cells of the same run: a disturbance explains at most the share that it took, since cells of a block have the same
-    /// conditions.
+    /// Doubts about two cells of one run. A disturbance explains at most the share that it took, since cells of
+    /// a block have the same conditions.
     pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
         let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
         let disturbed = sides.into_iter().flat_map(|(side, cell)| {
@@ -89,7 +89,7 @@ impl SideDoubts {
         )
     }
 
-    /// For what cells of a run show by themselves, each kind once with its greatest extent.
+    /// Doubts about single cells of a run, each kind once with its greatest extent.
     pub(crate) fn of_values<'a>(cells: impl IntoIterator<Item = &'a CellAnalysis>) -> Self {
         let mut all = Self::default();
         for cell in cells {
@@ -103,7 +103,7 @@ impl SideDoubts {
         all
     }
 
-    /// For a cell in the runs of two sides. Where these differ in a disturbance, its effect is unknown.
+    /// Doubts about a cell in the runs of two sides. If these differ in a disturbance, its effect is unknown.
     pub(crate) fn of_runs(
         base: &[&CellAnalysis],
         new: &[&CellAnalysis],
@@ -126,21 +126,22 @@ impl SideDoubts {
         )
     }
 
-    /// For a cell in two single runs: both kinds, without repeating a disturbance in which they differ.
+    /// Doubts about a cell in two single runs: both kinds, without repeating a disturbance in which they differ.
     pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
         let mut all = Self::of_runs(&[base], &[new], response);
         all.add(Self::of_cells(base, new, response).0);
         all
     }
 
-    /// For several pairs of cells together: all that is against any of them, each kind once for a side.
+    /// Doubts about several pairs of cells together, each kind once for a side.
     pub(crate) fn of_any<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         let mut merged = Self::default();
         all.for_each(|Self(doubts)| merged.add(doubts.iter().cloned()));
         merged
     }
 
-    /// Adds doubts of a kind and side that are not there yet; of the same kind and side, the one that explains more is kept.
+    /// Adds doubts of kinds and sides that are not there yet. Of the same kind and side, the doubt that explains
+    /// more is kept.
     fn add(&mut self, doubts: impl IntoIterator<Item = SideDoubt>) {
         for doubt in doubts {
             let is_alike = |known: &&mut SideDoubt| {
@@ -165,7 +166,7 @@ impl SideDoubts {
         self.0.is_empty()
     }
 
-    /// All reasons, whichever side they are about.
+    /// All reasons, for either side.
     pub(crate) fn reasons(&self) -> impl Iterator<Item = &Reason> {
         self.0.iter().map(|SideDoubt { side: _, reason }| reason)
     }
@@ -178,7 +179,7 @@ impl SideDoubts {
         })
     }
 
-    /// The bound that a ratio of times is where one side alone did not hold its rate.
+    /// Direction of the bound on a ratio of times, if only one side did not hold its rate.
     pub(crate) fn bound(&self) -> Option<RatioBound> {
         let is_behind = |side: Option<ComparedSide>| {
             let mut all = self.0.iter();
@@ -192,7 +193,7 @@ impl SideDoubts {
         }
     }
 
-    /// Doubts with which the sides measure different things, so that nothing can be claimed.
+    /// Doubts that make the sides measure different things, so that nothing can be claimed.
     pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
         let is = |doubt: &&SideDoubt| {
             matches!(
@@ -203,8 +204,8 @@ impl SideDoubts {
         self.0.iter().filter(is).cloned().collect()
     }
 
-    /// The doubts that could reverse a claim with these directions for the base and the new side, and a difference of at least
-    /// this factor.
+    /// Doubts that could reverse a claim with these directions for the base and the new side, and a difference
+    /// of at least `size`, a factor.
     pub(crate) fn turning(&self, [base, new]: [Direction; 2], size: f64) -> Vec<SideDoubt> {
         let turned = |doubt: &SideDoubt| match doubt.side {
             // Memory may be slower than a fast device: bytes of different origins are not comparable in either direction.
@@ -240,10 +241,12 @@ impl SideDoubt {
     }
 }
 
-/// Doubts with which the sides measure different things: bytes of different origins, one of them not the requested one; a
-/// suspended machine; a length of trials that is a setting; and times of sides that missed their rates, which grow with the length of a
-/// trial. Where one side alone did in most trials, it is worse whatever the length, and by how much its trials do not say. All runs of a
-/// side must agree.
+/// Doubts that make the sides measure different things. These are bytes of different origins, one of them not
+/// the requested one; a suspended machine; a length of trials that is a setting; and times of sides that missed
+/// their rates, which grow with the length of a trial.
+///
+/// If only one side missed its rate in most trials, it is worse whatever the length, by an unknown amount. All
+/// runs of a side must agree.
 fn foreign(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
@@ -308,7 +311,8 @@ fn side_behind(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Option<Option<C
     }
 }
 
-/// The step of the clock in the latencies of each side, where it shows; of several cells that in which it is the greatest share.
+/// The step of the clock in the latencies of each side, if it shows; for several cells the step with the
+/// greatest share.
 fn coarse(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
@@ -354,7 +358,7 @@ fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
 }
 
 impl Reason {
-    /// The largest factor by which it can have changed the response of a side.
+    /// The largest factor by which the reason can have changed the response of a side.
     fn explains(&self) -> f64 {
         let of_share = |share: f64| match share < 1.0 {
             true => 1.0 / (1.0 - share.max(0.0)),

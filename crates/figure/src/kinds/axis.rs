@@ -152,7 +152,7 @@ pub(super) fn of_quantity(
     named((quantity, &noun), values, from_zero, options)
 }
 
-/// The same with a name of the quantity that says more: `median latency of reads`.
+/// An axis with a longer name of the quantity: `median latency of reads`.
 pub(super) fn named(
     (quantity, noun): (Response, &str),
     values: &[f64],

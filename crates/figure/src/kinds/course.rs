@@ -30,7 +30,8 @@ const REQUESTS_MIN: u64 = 10;
 /// Makes the model: a line for each trial, in the colour of its cell.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no trial was long enough to have a course, or keeps that of this quantity.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) if no trial was long enough to have a course, or keeps a
+/// course of this quantity.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Throughput);
     let shows_latency = quantity.is_latency();
@@ -125,7 +126,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     })
 }
 
-/// What the lines are, and how many trials have none.
+/// Explains the lines, with the number of trials without one.
 fn note(runs: &[FigureRun<'_>], shows_latency: bool, without: usize) -> String {
     let mut text = match shows_latency {
         true => format!(
@@ -146,7 +147,7 @@ fn of_temperature(x: Axis, curves: Vec<Series>) -> Panel {
     let degrees = || curves.iter().flat_map(|s| &s.points).map(|point| point.y);
     let y = Axis {
         label: "Drive temperature (°C)".to_owned(),
-        // At least a degree: what a sensor rounds is no course.
+        // At least a degree, so that rounding by a sensor does not look like a course.
         scale: Scale::linear(
             degrees().flat_map(|value| [value - 0.5, value + 0.5]),
             false,

@@ -44,7 +44,8 @@ pub(super) fn share_of(response: Response) -> Option<f64> {
     }
 }
 
-/// Whose latency the runs show: where trials of any were asked for several operations, that of the first of these, for all runs.
+/// The operation whose latency the runs show. If trials of any run were asked for several operations, the first
+/// one, for all runs.
 pub(super) fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
     let chosen = runs.iter().map(|run| run.record().asked_timed());
     let chosen = chosen.filter_map(|timed| match timed {
@@ -54,7 +55,7 @@ pub(super) fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
     chosen.min().map_or(ShownLatency::Own, ShownLatency::Of)
 }
 
-/// What the latencies are of: the operation, where all measured trials are alike in it, and the group that was asked about.
+/// Subject of the latencies: the operation, if all measured trials have the same, and the group of the response.
 /// `reads`, `reads of reader`.
 pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
     let timed = timed(runs);

@@ -129,8 +129,8 @@ fn along(frame: Frame) -> Vec<(f64, Anchor)> {
     ends.into_iter().chain(between).collect()
 }
 
-/// Reference lines with labels above or below, where they overlap the curves least. A line that has others close on both sides is named
-/// beside the nearest label.
+/// Reference lines with labels above or below, where they overlap the curves least. A line that has others close
+/// on both sides is named next to the nearest label.
 fn lines(canvas: &mut Canvas, places: &MarkPositions<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
@@ -399,7 +399,7 @@ fn interval(canvas: &mut Canvas, places: &MarkPositions<'_>, point: &Mark, x: f6
     let Some((low, high)) = point.interval else {
         return;
     };
-    // An end without a place (zero on a log axis) is that of the axis.
+    // Clip to the axis an end without a place, such as zero on a log axis.
     let low = places.y(low).unwrap_or(places.frame.bottom);
     if let Some(high) = places.y(high) {
         canvas.line("interval", &[(x, low), (x, high)], INTERVAL_WIDTH, paint);

@@ -1,4 +1,4 @@
-//! What can be asked of a figure: used, or refused.
+//! Choices of a figure are used, or refused.
 
 use super::made_up::{Made, figure_of, gallery, kind, loaded, sizes};
 use super::*;
@@ -78,7 +78,7 @@ fn options_that_a_figure_would_ignore_are_refused() {
 
 /// Two runs are compared in the quantity that is asked for.
 #[test]
-fn a_comparison_is_of_the_quantity_that_is_asked_for() {
+fn comparison_shows_the_requested_quantity() {
     let mut slower = loaded();
     slower.run.seed += 1;
     for sample in &mut slower.samples {
@@ -105,7 +105,7 @@ fn a_comparison_is_of_the_quantity_that_is_asked_for() {
 }
 
 #[test]
-fn a_line_is_of_the_quantity_of_its_axis() {
+fn line_has_the_quantity_of_its_axis() {
     let line = |value, y| {
         let asked = Options {
             y: Some(y),

@@ -19,7 +19,7 @@ fn mixed() -> RunRecord {
     mixed
 }
 
-/// Where cells mix operations, all curves are of the same one, and cells without it are named.
+/// If cells mix operations, all curves show the same one, and cells without it are named.
 #[test]
 fn curves_of_a_mix_are_of_one_operation() {
     let mut mixed = mixed();

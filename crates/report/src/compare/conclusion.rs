@@ -1,4 +1,4 @@
-//! A comparison in one line that can be pasted.
+//! The answer of a comparison, in one line that can be copied.
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
@@ -11,13 +11,13 @@ use iolab_workload::settings::cell_label;
 use crate::cell_counts::all_cells;
 use crate::ratio::{self, RatioShown};
 
-/// The quantity of both sides.
+/// The compared quantity.
 pub(crate) fn measured(comparison: &Comparison) -> String {
     let response = comparison.response;
     response.map_or_else(|| "values".to_owned(), |response| response.to_string())
 }
 
-/// Why there is no conclusion about a cell: `disturbed`, `p99 needs 368 requests in a trial; ...`.
+/// Reason why there is no conclusion about a cell: `disturbed`, `p99 needs 368 requests in a trial; ...`.
 pub(crate) fn undecided(why: WhyUndecided, response: Option<Response>) -> String {
     match why {
         WhyUndecided::NoValue(sides) => no_value(sides, response),
@@ -45,7 +45,7 @@ fn no_value(sides: Valueless, response: Option<Response>) -> String {
     }
 }
 
-/// The ratio of a cell.
+/// The ratio of a cell; `None` without one.
 fn ratio_of(cell: &CellComparison) -> Option<RatioShown> {
     cell.estimate.as_ref().map(ratio::of)
 }
@@ -60,12 +60,13 @@ pub(super) fn size(cell: &CellComparison) -> f64 {
     ratio_of(cell).map_or(0.0, RatioShown::size)
 }
 
-/// The bound that a ratio is, where one side did not hold its rate.
+/// The bound that the ratio of a cell is, if one side did not hold its rate.
 fn bound(cell: &CellComparison) -> Option<RatioBound> {
     cell.estimate?.bound
 }
 
-/// ` (the base did not hold its rate)`, ` (in 2 the base did not hold its rate)`: which sides did not hold their rates among so many cells.
+/// Sides that did not hold their rates among `n` cells: ` (the base did not hold its rate)`, ` (in 2 the base
+/// did not hold its rate)`.
 fn unheld_rates(bounds: impl Iterator<Item = RatioBound>, n: usize) -> String {
     let bounds: Vec<RatioBound> = bounds.collect();
     let side = match bounds.as_slice() {
@@ -81,8 +82,8 @@ fn unheld_rates(bounds: impl Iterator<Item = RatioBound>, n: usize) -> String {
     format!(" ({within}{side} did not hold its rate)")
 }
 
-/// The answer for all cells: those that differ, with the largest difference; those that do not; those without a conclusion, with the reason.
-/// Of several runs also all cells together, where they differ.
+/// The answer for all cells: how many differ, with the largest difference; how many do not; how many have no
+/// conclusion, with the reason. For several runs also all cells together, if they differ.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     let cells = comparison.cells.as_slice();
     let margin = comparison.terms.margin;
@@ -98,7 +99,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         CellVerdict::Identical,
     ] {
         let own: Vec<&CellComparison> = cells.iter().filter(|c| c.verdict == verdict).collect();
-        // Of bounds none is the most: sides that held their rates come first.
+        // A bound has no largest difference: sides that held their rates come first.
         let size = |cell: &CellComparison| (bound(cell).is_none(), size(cell));
         let greater = |a: &CellComparison, b: &CellComparison| {
             let ((exact, size), (of_other, other)) = (size(a), size(b));
@@ -117,7 +118,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
             _ => times(most),
         };
         let n = own.len();
-        // The first part says of how many.
+        // Only the first part states the number of all cells.
         let count = match parts.is_empty() {
             _ if n == all => all_cells(all),
             true => format!("{n} of {all} cells"),

@@ -24,7 +24,7 @@ struct AnswerRow<'a> {
     of: RowOf<'a>,
 }
 
-/// What a row is about.
+/// Subject of a row.
 enum RowOf<'a> {
     /// A level, in a cell in words; empty where there is one cell only.
     Level(&'a str, &'a LevelAnswer),
@@ -68,7 +68,7 @@ fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
     columns
 }
 
-/// What the rows of one run share.
+/// Columns that the rows of one run share.
 fn question_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 9] {
     type Row<'a> = AnswerRow<'a>;
     [
@@ -126,7 +126,7 @@ fn question_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 9] {
     ]
 }
 
-/// What was asked, and what was measured of it, of a level or of a search.
+/// Columns on the question and its result, for a level or for a search.
 fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 8] {
     type Row<'a> = AnswerRow<'a>;
     [
@@ -275,7 +275,7 @@ pub(super) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
     of.into_iter().map(row).collect()
 }
 
-/// What JSON Schema says of a row.
+/// JSON schema of a row.
 pub(crate) fn schema() -> Value {
     row_schema(&columns(), &[])
 }

@@ -165,7 +165,7 @@ fn ranks<'a>() -> Columns<'a> {
     of_several.collect()
 }
 
-/// What went on around the trials.
+/// Columns on disturbances around the trials.
 fn disturbance<'a>() -> Columns<'a> {
     let mut columns = Vec::from(table! {
         DataColumn::number("other_traffic", "bytes that the device carried for others, a share of all that it carried",
@@ -240,7 +240,7 @@ fn limits<'a>() -> Columns<'a> {
     })
 }
 
-/// How a rate was kept, and latencies beside that of the requests themselves.
+/// Columns on how a rate was kept, and on latencies other than the requests' own.
 fn load<'a>() -> Columns<'a> {
     fn kept<'r>(row: &'r ExportedCell<'_>) -> Option<&'r CellRate> {
         row.cell.rate_report.as_ref()
@@ -308,7 +308,7 @@ fn quantiles<'a>(
     ]
 }
 
-/// What the numbers are worth.
+/// Columns on how far the numbers can be trusted.
 fn verdict<'a>() -> Columns<'a> {
     Vec::from(table! {
         DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials; `null` for one of several groups, whose origin is known of `all` only",

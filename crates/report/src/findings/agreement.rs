@@ -28,7 +28,8 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
     comparisons.iter().flat_map(sentences).collect()
 }
 
-/// Whether any cell, or all of them together, are shown to differ or to be equivalent: what shows nothing is no news.
+/// Whether any cell, or all of them together, are shown to differ or to be equivalent. Otherwise there is
+/// nothing to report.
 pub(super) fn is_shown(comparison: &Comparison) -> bool {
     let mut all = comparison.cells.iter().chain(&comparison.overall);
     all.any(|cell| !cell.verdict.is_open())
@@ -58,7 +59,8 @@ pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
     counted.collect::<Vec<String>>().join(", ")
 }
 
-/// What a cell, or all of them together, show: `equivalent within 10 %`, `cannot tell: served by page-cache on fio's side`.
+/// The verdict of a cell, or of all cells together, in words: `equivalent within 10 %`, `cannot tell: served by
+/// page-cache on fio's side`.
 pub(super) fn shown_of_cell(cell: &CellComparison, comparison: &Comparison) -> String {
     let margin = format_percent(comparison.terms.margin);
     match (cell.verdict, cell.verdict.why_open(), cell.doubts.first()) {

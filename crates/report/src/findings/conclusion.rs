@@ -43,7 +43,7 @@ pub fn conclusions(analysis: &Analysis, peers: &[Comparison]) -> Vec<Conclusion>
     subjects.iter().map(conclusion).collect()
 }
 
-/// What a line is about: the cells of a target.
+/// Subject of a line: the cells of a target.
 struct Subject<'a> {
     analysis: &'a Analysis,
     target: &'a str,
@@ -103,7 +103,7 @@ impl<'a> Subject<'a> {
         let analysis = self.analysis;
         let all = || self.cells.iter().filter(|cell| cell.response.is_some());
         let is_own = |cell: &CellAnalysis| !cell.cell.spec.tool.is_peer();
-        // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
+        // Other tools are compared with iolab's cells in a table of their own, and are not levels to rank.
         let has_own = all().any(|cell| is_own(cell));
         let measured = || all().filter(|cell| is_own(cell) || !has_own).copied();
         let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
@@ -164,8 +164,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Where a cell is among the others: ` (bs=4KiB)`. Neither that iolab measured it is said, since only its own cells are ranked, nor
-    /// the target that the line names.
+    /// Position of a cell among the others: ` (bs=4KiB)`. Omits the tool, since only iolab's own cells are
+    /// ranked, and the target that the line names.
     fn place(&self, cell: &CellAnalysis) -> String {
         let is_known = |factor: &str| match factor {
             "tool" => !cell.cell.spec.tool.is_peer(),
@@ -252,7 +252,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What a reader of the line has to know: how the run ended, and how many cells were disturbed, have no interval or missed the goal.
+    /// Doubts for a reader of the line: how the run ended, and how many cells were disturbed, have no interval
+    /// or missed the goal.
     fn doubts(&self) -> String {
         let analysis = self.analysis;
         let all = self.cells.len();
@@ -317,7 +318,7 @@ impl<'a> Subject<'a> {
                 .iter()
                 .map(|(n, what)| format!("{n} of {all} cells {what}")),
         );
-        // A median over both levels is that of neither.
+        // A median over both levels describes neither.
         let shifts = &analysis.timeline.over_run;
         let is_shown = |cell: i64| self.cells.iter().any(|own| own.cell.id == cell);
         if is_of_cells && shifts.iter().any(|shift| is_shown(shift.cell)) {

@@ -2,7 +2,7 @@
 
 use iolab_analysis::more_trials::MoreTrials;
 
-/// A sentence that names what gives more trials.
+/// A sentence with the way to get more trials.
 pub(super) fn sentence(of: MoreTrials) -> &'static str {
     match of {
         MoreTrials::Jobs => "More jobs of the same settings in the imported file give more trials.",

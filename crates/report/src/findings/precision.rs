@@ -1,4 +1,4 @@
-//! Whether the intervals are as narrow as was asked for.
+//! Whether the intervals are as narrow as requested.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
 use iolab_analysis::more_trials::MoreTrials;
@@ -17,8 +17,8 @@ pub(crate) const SAYS: &[Says] = &[below_precision];
 
 /// Cells whose interval is wider than the precision asked for, or that have none.
 pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
-    // An inquiry has as many blocks as its question takes; what it compares has intervals of its own. Steady rounds and a soak have no
-    // goal of precision, and no more trials would come.
+    // An inquiry has as many blocks as its question needs, and its comparisons have their own intervals. Steady
+    // rounds and a soak have no goal of precision, and get no more trials.
     if analysis.inquiry.is_some() || !analysis.seeks_precision {
         return Vec::new();
     }
@@ -101,8 +101,8 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// The interval of the median of a cell, `0.0250 MB/s to 14.9 MB/s`, if half of it is more than the median: a distance of 16853 % to both sides
-/// means nothing.
+/// The interval of the median of a cell, `0.0250 MB/s to 14.9 MB/s`, if half of it exceeds the median: a
+/// distance of 16853 % to both sides has no meaning.
 pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<String> {
     cell.precision.filter(|precision| *precision > 1.0)?;
     let interval = cell.response?.median_interval?;

@@ -1,4 +1,5 @@
-//! What the processes (ranks) of a run across hosts did apart: one that holds the others up, and the time that not all worked.
+//! Differences between the processes (ranks) of a run across hosts: one that holds the others up, and time in
+//! which not all worked.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ pub(crate) const CACHE_KEPT: Rule = Rule::doubt(
     "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache",
 );
 
-/// What is said of a run, in this order.
+/// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[stragglers, imbalance, caches_kept];
 
 /// Share of what a client reads that its page cache may hold before a cold trial.
@@ -169,7 +170,7 @@ fn gain(cell: &CellAnalysis) -> Option<f64> {
     (whole > 0.0).then_some(ranks.all_active?.median / whole)
 }
 
-/// What a stonewall would hide: ranks that end long after the first one.
+/// Ranks that end long after the first one, which a stonewall would hide.
 pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
     let gains = || {
         analysis

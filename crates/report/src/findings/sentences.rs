@@ -116,7 +116,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
     }
 }
 
-/// What a claim's sentence is for.
+/// Purpose of a claim's sentence.
 fn kind(claim: &Claim) -> FindingKind {
     match claim {
         Claim::Verified(verified) if verified.all.failed > 0 => FindingKind::Doubt,

@@ -1,10 +1,10 @@
-//! The method of a study as one paragraph, with the works behind it.
+//! The method of a study as one paragraph, with citations.
 
 use iolab_analysis::analysis::TrialOrder;
 
 use super::visits::{has_blocks, visits};
 
-/// What ends the repetition of trials in random blocks.
+/// Rule that ends the repetition of trials in random blocks.
 const REPETITION: &str = r" Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value.";
 
 /// The rules that a sentence applies to (none: all studies), and the sentence in LaTeX.

@@ -32,15 +32,15 @@ struct Page<'a> {
     glance: Option<Glance>,
     trust: String,
     level: &'static str,
-    /// What each of several targets looks like in the small figures.
+    /// Look of each of several targets in the small figures.
     keys: Vec<TargetKey>,
     smalls: Vec<Small>,
     headlines: Vec<Headline>,
     shared: String,
     views: Vec<View<'a>>,
-    /// What was observed of programs.
+    /// Observations of programs.
     programs: Vec<program::Shown<'a>>,
-    /// What several experiments show: results, then what limits trust, then limits of the study.
+    /// Statements on several experiments: results, then limits of trust, then limits of the study.
     together: [Vec<&'a StatementGroup>; 3],
     evidence: Vec<(&'a Section, PageTable<'a>)>,
     style: &'static str,
@@ -218,7 +218,7 @@ fn glance(
         is_doubtful: number.shown.is_doubtful,
         row: row_of(number.run, number.cell.cell.id).unwrap_or_default(),
     };
-    // A row of a target has several numbers, and no bar is that of all of them.
+    // A target's row has several numbers, and no single bar shows them all.
     let has_bars = !overview.digest.glance.varies_in_target();
     let bars = numbers.iter().filter(|_| has_bars).map(bar);
     let bars: Vec<Option<Bar>> = bars

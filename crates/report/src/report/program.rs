@@ -30,9 +30,9 @@ const OTHERS_MAX: usize = 20;
 /// A file of `iolab witness` that was read.
 #[derive(Debug, Clone)]
 pub struct ProgramInput {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it holds.
+    /// Content of the file.
     pub witnessed: Witnessed,
 }
 
@@ -41,15 +41,15 @@ pub struct ProgramInput {
 pub(super) struct ProgramPart {
     /// Its id in the document.
     pub(super) id: String,
-    /// What was observed: the name of the program, or of the devices.
+    /// Subject of the observation: the name of the program, or of the devices.
     pub(super) name: String,
     /// The result of the evidence.
     pub(super) headline: String,
     /// When, and the file.
     pub(super) origin: String,
-    /// What the evidence rests on: label and value.
+    /// Rows of evidence: label and value.
     pub(super) rows: Vec<(&'static str, String)>,
-    /// What else did I/O meanwhile.
+    /// I/O of other processes meanwhile.
     others: Captioned,
     evidence: Evidence,
     /// Name and value.
@@ -106,7 +106,7 @@ impl ProgramPart {
         Ok((name, self.figure(&paper_options())?))
     }
 
-    /// What to say where there is nothing for the table of others.
+    /// Text in place of an empty table of others.
     pub(super) fn no_others(&self) -> Option<&'static str> {
         let is_empty = self.others.grid.rows.is_empty();
         is_empty.then_some("No other process that iolab can see did I/O on any disk.")
@@ -175,7 +175,7 @@ impl ProgramPart {
     }
 }
 
-/// What was observed, in a few words.
+/// Subject of the observation, in a few words.
 fn name(evidence: &Evidence) -> String {
     match &evidence.observed.subject {
         Subject::Program(command) => witness::short(command),
@@ -226,7 +226,7 @@ fn others(evidence: &Evidence) -> Captioned {
     }
 }
 
-/// What a page shows of a part.
+/// Parts of an observation as a page shows them.
 pub(super) struct Shown<'a> {
     pub(super) part: &'a ProgramPart,
     /// The course, and its description.
@@ -254,7 +254,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The page where there are no runs beside.
+/// The page of observations without runs.
 #[derive(Template)]
 #[template(path = "witness.html")]
 struct Page<'a> {
@@ -264,7 +264,7 @@ struct Page<'a> {
     figure_style: String,
 }
 
-/// What a report of observations alone is about.
+/// Title of a report of observations alone.
 pub(super) fn title(parts: &[ProgramPart]) -> String {
     match parts {
         [only] => format!("Evidence for {}", only.name),

@@ -133,7 +133,7 @@ impl RunSequence {
     }
 }
 
-/// Ratios of a run's medians to those of the first run.
+/// Ratios of a run's medians to the medians of the first run.
 struct Against {
     mean: f64,
     least: (f64, String),

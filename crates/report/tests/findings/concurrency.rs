@@ -242,9 +242,9 @@ fn what_explains_an_effect_stands_before_it() {
     );
 }
 
-/// A sibling whose trials overlap those of the shared file does not show a lock.
+/// A sibling whose trials overlap with the shared file's does not show a lock.
 #[test]
-fn a_sibling_that_scatters_accuses_no_lock() {
+fn scattered_sibling_does_not_show_a_lock() {
     let mut record = locked();
     let mut own = record.samples.iter_mut().filter(|one| one.cell == 3);
     own.by_ref().take(3).for_each(|one| one.elapsed_ns *= 7);

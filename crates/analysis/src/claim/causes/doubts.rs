@@ -15,10 +15,10 @@ use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Direction, Reason, ReasonKind, SideDoubt, SideDoubts};
 use crate::imbalance::{Disturber, Imbalance};
 
-/// The suspects that waiting for a CPU is.
+/// The suspects that are a kind of waiting for a CPU.
 const CPU: [&str; 2] = ["cpu-binding", "cpu-waiting"];
 
-/// Adds the doubts, and leaves open what they could turn.
+/// Adds the doubts, and opens the verdicts that they could reverse.
 pub(super) fn weigh(
     analysis: &Analysis,
     inquiry: &Inquiry,
@@ -49,7 +49,7 @@ pub(super) fn weigh(
                 open.extend(doubtful);
                 open.extend(of_other_side);
             }
-            // Of several that are each enough none is one without the others.
+            // Joint causes that each suffice are only shown together.
             CauseVerdict::Joint => {
                 let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
                 match doubtful.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn weigh(
         (again.unexplained, again.unexplained_without) = (None, None);
     }
     for one in &mut open {
-        // What turned round may have turned with the doubt.
+        // A doubt may have caused the reversal too.
         one.is_reversed = false;
     }
     let (run, blocks) = (again.run, again.blocks);
@@ -102,7 +102,7 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     let all = SideDoubts::of_cells(base, other, analysis.response);
     let size = least_size(inquiry, deviation);
     let mut doubts = all.turning(Direction::of_sides(is_better), size);
-    // Where that is a suspect, it is tried.
+    // If waiting for a CPU is a suspect, it is tried, and not a doubt.
     let tries_cpu = inquiry
         .tried
         .iter()
@@ -113,8 +113,8 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     doubts
 }
 
-/// How great an effect a doubt must be able to make. What takes a share of the time slows the mean by as much, but one request in a hundred makes
-/// a 99th percentile of any size.
+/// Size of the effect that a doubt must be able to make. A disturbance for a share of the time slows the mean by
+/// that share, but one request in a hundred makes a 99th percentile of any size.
 fn least_size(inquiry: &Inquiry, ratio: f64) -> f64 {
     match inquiry.compares_quantiles() {
         true => 1.0,
@@ -122,7 +122,7 @@ fn least_size(inquiry: &Inquiry, ratio: f64) -> f64 {
     }
 }
 
-/// Whether a suspect is where bytes come from.
+/// Whether a suspect is the source of bytes.
 fn is_the_source(suspect: &str) -> bool {
     Suspect::find(suspect).is_some_and(Suspect::is_the_source)
 }
@@ -137,10 +137,10 @@ fn is_cpu(reason: &Reason) -> bool {
     }
 }
 
-/// Whether at least half of what goes with a suspect comes from the side that it acts on. What its intervention changes on the other side is a
-/// phenomenon of the intervention.
+/// Whether at least half of the part that disappears with a suspect comes from the side that it acts on. A
+/// change of the other side is an effect of the intervention.
 fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspected) -> bool {
-    /// The least part of what is gone.
+    /// Least share of the part that disappears.
     const OWN: f64 = 0.5;
     let acts_on = Suspect::find(&suspected.suspect).map(|suspect| suspect.acts_on);
     let others = inquiry.tried.iter().map(String::as_str);
@@ -154,7 +154,7 @@ fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspe
     let (Some(acts_on), Some((with, without))) = (acts_on, cells) else {
         return true;
     };
-    // By which factor each side gets greater, on the logarithm.
+    // Factor by which each side becomes greater, on the logarithm.
     let [base, other] = [0, 1].map(|side| {
         let logs = log_ratios(with[side].trials(), without[side].trials());
         median(&logs.into_values().collect::<Vec<f64>>()).unwrap_or(0.0)
@@ -174,7 +174,7 @@ fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspe
     inquiry.compares_quantiles() || own >= OWN * gone
 }
 
-/// The suspects with a doubt, which is theirs then, and those without.
+/// Separates the suspects with doubts, which they then hold, from those without.
 fn parted(
     analysis: &Analysis,
     inquiry: &Inquiry,
@@ -203,10 +203,10 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         let [Some(before), Some(now)] = medians else {
             return Vec::new();
         };
-        // What is better can have waited more: faster threads wait for CPUs.
+        // The better variant may have waited more: faster threads wait for CPUs.
         let is_better = (now > before) == analysis.response.more_is_better();
         let size = least_size(inquiry, now / before);
-        // Cells of a block have the same conditions: what a side waited takes at most that share of its time.
+        // Cells of a block have the same conditions: waiting costs a side at most that share of its time.
         let explains = |found: &Imbalance| {
             let most = found.base.1.max(found.new.1);
             most >= 1.0 || 1.0 / (1.0 - most) >= size

@@ -39,7 +39,7 @@ fn is_left_open(estimate: &Estimate, shown: Difference) {
 
 /// The interval of the median lies within the larger group: only that the ratio of the others lies elsewhere keeps it from being claimed.
 #[test]
-fn what_one_group_of_blocks_shows_is_not_claimed_of_the_other() {
+fn result_of_one_block_group_is_not_general() {
     let of = |most, rest| of_blocks(&logs(&two_groups(most, rest, 16, 3)), 0.95).expect("blocks");
     is_left_open(&of(1.5, 0.8), Difference::Higher);
     is_left_open(&of(0.7, 1.2), Difference::Lower);
@@ -49,7 +49,7 @@ fn what_one_group_of_blocks_shows_is_not_claimed_of_the_other() {
 }
 
 #[test]
-fn what_one_group_of_trials_shows_is_not_claimed_of_the_other() {
+fn result_of_one_trial_group_is_not_general() {
     let base: Vec<f64> = two_groups(100.0, 100.0, 16, 3);
     for (most, rest, shown) in [
         (150.0, 80.0, Difference::Higher),
@@ -66,7 +66,8 @@ fn what_one_group_of_trials_shows_is_not_claimed_of_the_other() {
     is_left_open(&estimate, Difference::Higher);
 }
 
-/// Of two groups of the same size the interval holds both, though the mean of the logarithms is known far better: it assumes no shape.
+/// The interval of two groups of the same size holds both, since it assumes no shape, although the mean of the
+/// logarithms is known far better.
 #[test]
 fn an_interval_of_two_equal_groups_holds_both() {
     let groups = two_groups(1.2, 0.9, 16, 8);
@@ -82,7 +83,7 @@ fn an_interval_of_two_equal_groups_holds_both() {
 
 /// Neither does a choice hold for the larger group alone.
 #[test]
-fn a_size_whose_rest_of_trials_is_far_from_the_best_is_not_near_it() {
+fn size_with_far_group_is_not_near() {
     let none = SideDoubts::default();
     let of = |most, rest| of_blocks(&logs(&two_groups(most, rest, 16, 3)), 0.95).expect("blocks");
     assert!(is_no_worse(&of(1.0, 1.0), &none, true));

@@ -80,7 +80,7 @@ fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
     )
 }
 
-/// Response times at a given load, or why the measured ones may not be those of the storage.
+/// Response times at a given load, or the reason why the measured ones may not show the storage.
 pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
     let measured = at_rates(load, run);
     match load.doubts.as_slice() {
@@ -164,7 +164,7 @@ fn at_rates(load: &Load, run: &Analysis) -> String {
     }
 }
 
-/// That a cache took in the writes of the highest rate; nothing where it did not.
+/// Note that a cache took in the writes of the highest rate; empty if none did.
 fn in_cache(rates: &Rates) -> String {
     let Rates::Held { least, most, .. } = rates else {
         return String::new();
@@ -179,7 +179,7 @@ fn in_cache(rates: &Rates) -> String {
     })
 }
 
-/// What trials too short for it do not show; nothing where they are long enough.
+/// Note on the overload that trials are too short to show; empty if they are long enough.
 fn hidden_overload((share, span_ns): (f64, f64)) -> String {
     if share <= OVERLOAD_TOLD {
         return String::new();
@@ -191,7 +191,7 @@ fn hidden_overload((share, span_ns): (f64, f64)) -> String {
     )
 }
 
-/// What page faults of untouched buffers cost.
+/// Cost of page faults of untouched buffers.
 pub(super) fn of_preparation(preparation: &Preparation, run: &Analysis) -> String {
     let most = &preparation.most;
     let place = match most.held.as_slice() {
@@ -222,7 +222,7 @@ pub(super) fn of_preparation(preparation: &Preparation, run: &Analysis) -> Strin
     )
 }
 
-/// What a request and its bytes cost.
+/// Cost of a request and of its bytes.
 pub(super) fn of_fixed_costs(costs: &FixedCosts) -> String {
     let parts = costs.curves.iter().map(|curve| {
         let model = &curve.model;

@@ -1,4 +1,4 @@
-//! What interventions show, in a clause.
+//! Results of interventions, in a clause.
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
@@ -65,7 +65,7 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
     })
 }
 
-/// What makes a difference that is there again, how much of it that leaves, and how many suspects it is not.
+/// Causes of a reproduced difference, the part that they leave, and the number of cleared suspects.
 fn answer(
     found: &Reproduction,
     suspects: &[&Suspects],

@@ -1,4 +1,4 @@
-//! What interventions show, in words.
+//! Results of interventions, in words.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ fn in_list(all: &[String], detail: Detail) -> String {
     }
 }
 
-/// A text with dots for its end where it is longer than so many characters.
+/// A text of at most `most` characters, with dots for the rest.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most).collect::<String>() + " ...",
@@ -421,7 +421,7 @@ mod tests {
         )
     }
 
-    /// The share is that of what can go, at most all: what lies beyond it is a reversal.
+    /// The share covers the part that can disappear, at most all: anything beyond is a reversal.
     #[test]
     fn a_difference_that_goes_beyond_nothing_is_reversed() {
         let reversed = Suspected {
@@ -451,7 +451,7 @@ mod tests {
 
     /// The base of such a doubt is the cell with the suspect.
     #[test]
-    fn what_is_against_a_verdict_names_the_cells_with_and_without_the_suspect() {
+    fn doubts_name_cells_with_and_without_the_suspect() {
         let doubt = |reason| SideDoubt {
             side: Some(ComparedSide::Base),
             reason,
@@ -481,7 +481,7 @@ mod tests {
 
     /// A difference that does not occur again has fewer explanations where storage may not recover between trials.
     #[test]
-    fn idle_time_that_may_not_suffice_is_named_where_a_difference_is_not_there_again() {
+    fn short_idle_time_is_named_if_not_reproduced() {
         let found = |idle_ns, again| Reproduction {
             run: 0,
             phenomenon: "throughput falls to 50 %".to_owned(),

@@ -309,7 +309,7 @@ pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
     }
 }
 
-/// What was done with bytes.
+/// Verb for these bytes.
 pub(in crate::findings) fn done(of: Access) -> &'static str {
     match of {
         Access::Writes => "written",

@@ -13,7 +13,7 @@ use crate::ratio::RatioShown;
 /// Most places that are named with one standing.
 const NAMED_MAX: usize = 3;
 
-/// What requests with this share of reads are called, %.
+/// Name of requests with this share of reads, %.
 fn accesses(read_percent: u8) -> String {
     match read_percent {
         100 => "reads".to_owned(),
@@ -26,7 +26,7 @@ pub(super) fn compares_targets(contrast: &Contrast) -> bool {
     matches!(contrast, Contrast::Levels { factor, .. } if factor == "target")
 }
 
-/// What is done in a cell, as a noun: `random reads`.
+/// Accesses of a cell, as a noun: `random reads`.
 fn accesses_of(cell: &CellAnalysis) -> String {
     let words = |trial: &TrialSpec| {
         let order = match trial.pattern {
@@ -103,7 +103,7 @@ fn on_target(contrast: &Contrast, runs: &[&Analysis], effect: &Effect) -> String
     }
 }
 
-/// Where the bytes came from, unless it was the target for both.
+/// Origin of the bytes, unless the target served both sides.
 fn origins(runs: &[&Analysis], effect: &Effect) -> String {
     let of = |id| cell(runs, id).map(origin).unwrap_or_default();
     match (of(effect.base), of(effect.other)) {
@@ -201,7 +201,8 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     sentence(&head, lists, NAMED_MAX)
 }
 
-/// The greatest effect of either direction, of sides that held their rates where there are any: that of others is a bound.
+/// The greatest effect in either direction. Prefers sides that held their rates, since the effects of others are
+/// bounds.
 fn greatest(comparison: &Comparison) -> Vec<&Effect> {
     let greatest = |difference| {
         let of = comparison.of(difference);

@@ -134,7 +134,8 @@ fn significance(pair: &ProgramPair) -> Option<String> {
     })
 }
 
-/// From where on the difference is shown to be below a margin, beside what the medians alone would say.
+/// Size from which the difference is shown to be below a margin, next to the size that the medians alone
+/// suggest.
 fn equivalence(pair: &ProgramPair, margin: usize) -> String {
     let within = margin_name(MARGINS[margin]);
     let many = pair.points.len() > 1;

@@ -11,7 +11,7 @@ use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
 use super::at_cell;
 use super::limit::beside_limit;
 
-/// What the sentence rests on.
+/// Basis of the sentence about steady rounds.
 pub(super) const BASIS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
 
 /// Whether rounds came to a steady state.
@@ -102,7 +102,7 @@ fn outside_in_words(found: &Outside, run: &Analysis) -> String {
     )
 }
 
-/// What steady rounds are called: only those of a standard's test, with its limits and cells, are a steady state.
+/// Name of steady rounds: only those of a standard's test, with its limits and cells, are a steady state.
 fn steady(found: &Rounds) -> &'static str {
     match found.is_by_standard {
         true => "Steady state",

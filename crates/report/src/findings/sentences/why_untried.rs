@@ -51,7 +51,7 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
     }
 }
 
-/// The least share of a budget that filling is told of.
+/// Least share of a budget from which filling is reported.
 const FILL_TOLD_FROM: f64 = 0.03;
 
 /// `no time within the budget: --budget 12min`.
