@@ -62,7 +62,7 @@ fn numbers_come_from_a_pipe_too() {
 }
 
 #[test]
-fn default_runs_of_a_grid_have_the_trials_that_comparing_them_needs() {
+fn default_grid_runs_have_enough_trials_to_compare() {
     let folder = folder();
     for (seed, file) in [("1", "base.iolab"), ("2", "new.iolab")] {
         let grid = words!("run disk-grid model:sata-ssd --set bs=4k,64k --threads 1,2 --time 50ms");

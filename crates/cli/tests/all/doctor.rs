@@ -16,7 +16,7 @@ fn diagnosis(folder: &Path, target: &str) -> Value {
     serde_json::from_str(&done.stdout).expect("JSON")
 }
 
-/// The findings of one rule, severity and text.
+/// Severity and text of the findings of one rule.
 fn of_rule(diagnosis: &Value, topic: &str, rule: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let findings = diagnosis["findings"].as_array().expect("a list");
@@ -28,7 +28,7 @@ fn of_rule(diagnosis: &Value, topic: &str, rule: &str) -> Vec<(String, String)> 
 }
 
 #[test]
-fn a_directory_is_examined_and_left_as_it_was() {
+fn doctor_examines_directory_without_changes() {
     let folder = folder();
     let done = run(folder.path(), &["doctor"]).expect(0);
     let diagnosis = diagnosis(folder.path(), ".");
@@ -160,7 +160,7 @@ fn with_sparse(folder: &Path) {
 }
 
 #[test]
-fn a_run_on_a_sparse_file_says_so_first_and_keeps_it() {
+fn run_warns_of_sparse_file_and_keeps_it() {
     let folder = folder();
     with_sparse(folder.path());
     if of_rule(&diagnosis(folder.path(), "sparse"), "data", "empty")[0].0 == "fine" {

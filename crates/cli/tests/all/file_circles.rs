@@ -1,6 +1,8 @@
-//! No circle between files: a file takes names from those below it, never from one that takes names from it, by whatever way.
+//! There is no circle between files: a file takes no names from files that directly or indirectly take names
+//! from it.
 //!
-//! A file may name the one above it, of which it is a part (`super::`). The text is read, not compiled: names in macros are not seen.
+//! A file may take names from the file above it, of which it is a part (`super::`). Sources are read, not
+//! compiled, so that names in macros are not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +14,7 @@ type Place = Vec<String>;
 /// The files that each file takes names from.
 type Arrows = BTreeMap<Place, BTreeSet<Place>>;
 
-/// The files below a folder that are no tests.
+/// Adds the files below a folder, except tests.
 fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -28,7 +30,7 @@ fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, PathBuf>) {
     }
 }
 
-/// The paths of a `use`, each of its braces written out.
+/// The paths of a `use`, with each of its braces written out.
 fn written_out(text: &str) -> Vec<String> {
     let Some((before, rest)) = text.split_once('{') else {
         let path = text.split(" as ").next().unwrap_or(text);
@@ -154,7 +156,7 @@ fn no_file_takes_names_from_one_that_takes_names_from_it() {
 }
 
 #[test]
-fn a_circle_is_found_through_the_parts_of_a_file() {
+fn circle_through_parts_of_file_is_found() {
     let place = |text: &str| text.split('/').map(str::to_owned).collect::<Place>();
     let files: BTreeMap<Place, PathBuf> = ["a", "a/part", "b"]
         .map(|name| (place(name), PathBuf::new()))

@@ -1,5 +1,5 @@
-//! Runs that are denied what they need, at the start or half-way: one clear message, the documented exit code, and
-//! nothing left behind.
+//! Runs without a resource that they need, from the start or from a point in the middle: one clear message, the
+//! documented exit code, and no files left behind.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ const LONG: [&str; 22] = [
     "threads=1", "--time", "5ms", "--budget", "10min", "--buffered",
 ];
 
-/// The same with few trials, and with other values of these settings.
+/// The arguments of [`LONG`] with few trials, and with other values of some settings.
 fn short(others: &[&'static str]) -> Vec<&'static str> {
     let few = ["trials_min=2", "trials_max=2"];
     let others = [&few[..], others].concat();
@@ -30,10 +30,10 @@ fn short(others: &[&'static str]) -> Vec<&'static str> {
         .to_vec()
 }
 
-/// Runs the binary below a limit that the shell sets (`ulimit` with this option and value).
+/// Runs the binary with a limit that the shell sets (`ulimit` with this option and value).
 fn limited(folder: &Path, option: &str, value: u64, arguments: &[&str]) -> Done {
     let plain = iolab(folder, arguments);
-    // Without the files that whoever started the tests left open: they count, too.
+    // Closes files that the caller of the tests left open, since they count for the limit.
     let script =
         "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit \"$1\" \"$2\" && shift 2 && exec \"$@\"";
     let mut shell = Command::new("sh");
@@ -47,7 +47,7 @@ fn limited(folder: &Path, option: &str, value: u64, arguments: &[&str]) -> Done 
     shell.output().expect("there is a shell").into()
 }
 
-/// A run that had too little of something ended well, or said what was wrong, once.
+/// Asserts that a run with too little of a resource succeeded, or reported one error.
 fn ended_properly(folder: &Path, done: &Done, what: &str) {
     let Done { code, stderr, .. } = done;
     assert!(
@@ -64,7 +64,7 @@ fn ended_properly(folder: &Path, done: &Done, what: &str) {
     }
 }
 
-/// Tries a short run below each of these limits; how many came to their end.
+/// Number of short runs that succeeded, with each of the limits.
 fn below_each(option: &str, values: &[u64], others: &[&'static str]) -> usize {
     let mut whole = 0;
     for value in values {
@@ -84,7 +84,7 @@ fn a_small_stack() {
     assert_eq!(below_each("-s", &[64, 128, 8192], &[]), 3);
 }
 
-/// Runs the binary where `/dev` is hidden, with what `make` puts into it instead; needs root.
+/// Runs the binary with a hidden `/dev`, which holds what `make` puts there. Needs root.
 fn without_dev(folder: &Path, make: &str, arguments: &[&str]) -> Result<Done, String> {
     let plain = iolab(folder, arguments);
     // Exit code 99: the mount or `make` failed, and the binary was not started.
@@ -131,7 +131,7 @@ fn a_hidden_dev() {
     ");
 }
 
-/// Events name threads by the numbers of the host: those of this namespace belong to other programs there.
+/// Events have thread numbers of the host; numbers of this namespace belong to other programs there.
 #[test]
 fn trace_events_in_a_pid_namespace() {
     let folder = folder();
@@ -182,7 +182,7 @@ fn little_room_for_files() {
 }
 
 #[test]
-fn what_is_written_of_a_run_has_little_room() {
+fn outputs_of_a_run_have_little_space() {
     let folder = folder();
     with_runs(folder.path(), &[FILE]);
     for (command, output) in [
@@ -198,7 +198,7 @@ fn what_is_written_of_a_run_has_little_room() {
 
 #[test]
 fn little_memory() {
-    // In KiB. With less than the program itself takes, the kernel does not even start it.
+    // In KiB. With less memory than the program itself needs, the kernel does not start it.
     let start = least_memory();
     let limits = [0, 1_000, 5_000, 20_000, 40_000, 1_000_000].map(|more| start + more);
     let whole = below_each("-v", &limits, &[]);
@@ -211,7 +211,7 @@ fn little_memory() {
     assert_eq!(below_each("-v", &[start + 170_000], &large), 0);
 }
 
-/// The least virtual memory, in KiB to the nearest 1000, with which the program says its version.
+/// The least virtual memory with which the program prints its version, in KiB, to the nearest 1000.
 fn least_memory() -> u64 {
     let folder = folder();
     let starts = |kib: &u64| {
@@ -230,8 +230,8 @@ fn least_memory() -> u64 {
     enough
 }
 
-/// A run whose limit on a resource falls once something was measured: its error and the remedy. What else fails then is up to the
-/// limit.
+/// Error and remedy of a run for which the limit of a resource falls after some measurements. Further errors
+/// depend on the limit.
 fn falls_in_mid_run(resource: Resource, to: u64) -> String {
     let folder = folder();
     fs::create_dir(folder.path().join("data")).expect("made");
@@ -265,7 +265,7 @@ fn open_files_run_out_in_mid_run() {
 }
 
 #[test]
-fn the_run_file_reaches_the_limit_in_mid_run() {
+fn run_file_reaches_limit_in_mid_run() {
     let told = falls_in_mid_run(Resource::Fsize, 64 << 10);
     insta::assert_snapshot!(told, @r"
     I/O on r.iolab failed: disk I/O error

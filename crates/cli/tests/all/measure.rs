@@ -31,7 +31,7 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
         let done = without_reader(folder.path(), &arguments).expect(0);
         assert!(done.stderr.contains(files), "{files}: {}", done.stderr);
     }
-    // A disk that is full is.
+    // A full disk is an error.
     let full = std::fs::File::options().write(true).open("/dev/full");
     let again = [&["run", "read-size", "-o", "again.iolab"][..], &TINY].concat();
     let mut command = iolab(folder.path(), &again);
@@ -78,9 +78,9 @@ fn study_runs_them_all_and_compares() {
     assert!(report.with_file_name("report-2.html").exists());
 }
 
-/// A file alone, with files beside it, and in two folders of one file system.
+/// On one file, with other files beside it, and in two folders of one file system.
 #[test]
-fn a_dry_run_refuses_too_little_space_as_the_run_does() {
+fn dry_run_refuses_too_little_space_too() {
     let folder = folder();
     for name in ["a", "b"] {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
@@ -156,7 +156,7 @@ fn the_glance_comes_with_a_picture() {
     let study = words!("study --suite glance --set backend=psync --set depth=1");
     run(folder.path(), &[&study[..], &tiny].concat()).expect(0);
     let picture = std::fs::read(folder.path().join("iolab-results/glance.png")).unwrap();
-    // Width and height of a PNG stand at its bytes 16 to 24.
+    // Bytes 16 to 24 of a PNG are its width and height.
     assert_eq!(picture[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);
     let names = run_files(folder.path());
     assert_eq!(names.len(), 1, "{names:?}");

@@ -1,5 +1,5 @@
-//! What is claimed of modelled disks, against what their definitions and the numbers of a run without noise say. Each run here was once
-//! reported wrongly.
+//! Claims about modelled disks, compared with the definitions and with runs without noise. Each run here was
+//! once reported wrongly.
 
 use std::fs;
 use std::path::Path;
@@ -97,7 +97,7 @@ fn on_small_qlc(folder: &Path, arguments: &[&str]) -> AnalysedRun {
 }
 
 #[test]
-fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
+fn cache_that_fills_in_warm_up_comes_first() {
     let folder = folder();
     let sets = words!("--set bytes=none --time 25s --budget 400s");
     let long = on_small_qlc(folder.path(), &sets);
@@ -115,9 +115,9 @@ fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
     assert!((14.0..15.5).contains(&gib), "{gib} GiB");
 }
 
-/// The experiment asks which way is fastest; no factor by itself answers that.
+/// The experiment asks for the fastest way; no single factor answers that.
 #[test]
-fn ways_of_keeping_requests_in_flight_are_compared_with_each_other() {
+fn ways_to_keep_requests_in_flight_are_compared() {
     let folder = folder();
     let four = measured(folder.path(), &words!("in-flight model:sata-ssd"));
     let all = claims(&[four.analysis()]);
@@ -139,7 +139,7 @@ fn ways_of_keeping_requests_in_flight_are_compared_with_each_other() {
             .iter()
             .filter(move |one| one.standing == standing)
     };
-    // A model has no host: all ways with 16 in flight are alike, and one at a time is a ninth.
+    // A model has no host: all ways with 16 requests in flight are alike, and one request at a time has a ninth.
     assert_eq!(
         (of(Standing::Near).count(), of(Standing::Worse).count()),
         (4, 1)
@@ -147,7 +147,7 @@ fn ways_of_keeping_requests_in_flight_are_compared_with_each_other() {
 }
 
 #[test]
-fn a_study_says_nothing_twice_and_only_what_it_found() {
+fn study_repeats_nothing_and_reports_only_findings() {
     let folder = folder();
     let study = words!("study model:sata-ssd --suite quick --seed 5 -o ssd");
     let printed = run(folder.path(), &study).expect(0).stdout;
@@ -171,7 +171,7 @@ fn a_study_says_nothing_twice_and_only_what_it_found() {
                 .any(|other| (other.kind(), other.runs()) == (claim.kind(), claim.runs()))
         );
     }
-    // What is called simple is close to the best.
+    // The simplest choice is close to the best.
     let simplest = choices(&analyses);
     let close = simplest
         .iter()
@@ -180,7 +180,7 @@ fn a_study_says_nothing_twice_and_only_what_it_found() {
         let (low, _) = estimate.interval.expect("an interval");
         assert!(low >= 0.95, "{estimate:?}");
     }
-    // Each run by itself makes the claims that the study makes of it.
+    // Each run alone has the same claims as in the study.
     for (place, run) in runs.iter().enumerate() {
         let alone = claims(&[run.analysis()]);
         let within = comparisons(&all).filter(|one| {
@@ -204,9 +204,9 @@ fn a_study_says_nothing_twice_and_only_what_it_found() {
     }
 }
 
-/// Half of 60 s of trials are at 3000 requests a second, the others at 300: bursts last for 20 s.
+/// In 60 s of trials, half of the time has 3000 requests per second, the rest 300: bursts last 20 s.
 #[test]
-fn credits_that_run_out_are_a_change_for_reads_and_writes_alike() {
+fn exhausted_credits_are_a_change_of_both_directions() {
     for (experiment, sync) in [("write-random", "sync=none"), ("read-random", "sync=none")] {
         let folder = folder();
         fs::write(folder.path().join("credits.toml"), CREDITS).expect("a model");
@@ -229,9 +229,9 @@ fn credits_that_run_out_are_a_change_for_reads_and_writes_alike() {
     }
 }
 
-/// A disk that stalls every 15 s keeps a maximum at no rate, whichever rates the stalls hit.
+/// A disk that stalls every 15 s keeps a maximum at no rate, whatever rates the stalls hit.
 #[test]
-fn stalls_at_any_rate_leave_no_limit_of_a_maximum() {
+fn stalls_at_any_rate_leave_maximum_without_limit() {
     let folder = folder();
     let model = "title = 'rare long stalls'\nsource = ['made up']\n\
         [model.stall]\nstall_ms = 300.0\nmean_ms = 15000.0\n\

@@ -1,4 +1,5 @@
-//! Wrong usage and refusals: one clear message, the documented exit code, nothing lost or left behind.
+//! Wrong usage and refusals: one clear message, the documented exit code, no data lost, and no files left
+//! behind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +21,7 @@ fn a_file_is_not_written_without_consent() {
 }
 
 #[test]
-fn files_of_others_read_no_secret_into_a_log() {
+fn files_of_others_put_no_secret_into_logs() {
     const SECRET: &str = "hunter2topsecret";
     let root = folder();
     let place = root.path().join("checkout");
@@ -76,7 +77,7 @@ fn files_of_others_read_no_secret_into_a_log() {
     assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
     let done = with_secret(&["stats", "link.toml"]).expect(2);
     assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
-    // A run file keeps what a job file was read as, without the values of variables.
+    // A run file keeps a job file as read, without values of variables.
     let run = [
         "run", "e.fio", ".", "--budget", "1s", "--time", "10ms", "-o", "e.iolab",
     ];
@@ -89,7 +90,7 @@ fn files_of_others_read_no_secret_into_a_log() {
     );
 }
 
-/// As one of four processes that mpiexec of MPICH has started.
+/// Runs the binary like one of four processes that mpiexec of MPICH starts.
 fn as_rank(folder: &Path, rank: &str, arguments: &[&str]) -> Done {
     let mut command = iolab(folder, arguments);
     let output = command.env("PMI_SIZE", "4").env("PMI_RANK", rank).output();
@@ -98,25 +99,25 @@ fn as_rank(folder: &Path, rank: &str, arguments: &[&str]) -> Done {
 
 #[test]
 #[cfg_attr(feature = "mpi", ignore = "a build with MPI joins the others")]
-fn several_processes_of_a_launcher_are_not_unrelated_runs() {
+fn processes_of_a_launcher_are_not_separate_runs() {
     let folder = folder();
     let as_rank = |rank: &str, arguments: &[&str]| as_rank(folder.path(), rank, arguments);
     let measure = [&["run", "read-size"], &TINY[..]].concat();
     let told = as_rank("0", &measure).expect(2).stderr;
     insta::assert_snapshot!(told);
-    // One message is enough, and a launcher may end all at the first exit code that is not 0.
+    // One message suffices, and a launcher may end all processes at the first exit code other than 0.
     let done = as_rank("3", &measure).expect(0);
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
     assert_eq!(as_rank("0", &["resume", "r.iolab"]).expect(2).stderr, told);
     let slo = ["run", "load-latency", "--slo", "p99<1ms"];
     assert_eq!(as_rank("0", &slo).expect(2).stderr, told);
     assert!(entries(folder.path()).is_empty());
-    // Commands that do not measure work at every rank.
+    // Commands that do not measure work in every rank.
     as_rank("3", &["list"]).expect(0);
     as_rank("3", &[&measure[..], &["--dry-run"]].concat()).expect(0);
 }
 
-/// With MPI and without: one process carries them out.
+/// Such a command runs in one process, with MPI and without.
 #[test]
 fn commands_of_one_process_say_so_to_several() {
     let folder = folder();
@@ -132,7 +133,7 @@ fn commands_of_one_process_say_so_to_several() {
 }
 
 #[test]
-fn what_is_read_is_a_regular_file_and_nothing_blocks() {
+fn inputs_are_regular_files_and_never_block() {
     let folder = folder();
     let fifo = folder.path().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();

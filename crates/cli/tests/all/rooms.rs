@@ -1,4 +1,4 @@
-//! The rooms of the workspace: what docs/ARCHITECTURE.md draws is what the `Cargo.toml` files say.
+//! The rooms of the workspace: docs/ARCHITECTURE.md draws the dependencies of the `Cargo.toml` files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 /// What looks at run files: none of it may reach what does I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
-/// What does I/O or starts programs.
+/// Rooms that do I/O or start programs.
 const DOERS: [&str; 7] = [
     "doctor", "engine", "host", "peers", "runner", "serve", "storage",
 ];
 
-/// The rooms that each room depends on, without what its tests alone need.
+/// The rooms that each room depends on, except dependencies of its tests.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 fn read(path: &str) -> String {
@@ -19,7 +19,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The rooms named in those sections of a manifest whose heading is one of these.
+/// The rooms named in the sections of a manifest whose headings match.
 fn named_in(manifest: &str, is_one: fn(&str) -> bool) -> BTreeSet<String> {
     let mut heading = "";
     let mut names = BTreeSet::new();
@@ -100,7 +100,7 @@ fn the_rooms_are_as_they_are_drawn() {
 }
 
 #[test]
-fn what_reads_run_files_reaches_nothing_that_does_io() {
+fn readers_of_run_files_reach_no_io() {
     let arrows = declared();
     for reader in READERS {
         let reached = reached(&arrows, reader);
@@ -112,7 +112,7 @@ fn what_reads_run_files_reaches_nothing_that_does_io() {
 }
 
 #[test]
-fn without_the_feature_measure_the_program_does_no_io() {
+fn program_without_feature_measure_does_no_io() {
     let arrows = declared();
     let own = named_in(&read("crates/cli/Cargo.toml"), |heading| {
         heading == "[dependencies]"

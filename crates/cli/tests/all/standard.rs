@@ -7,7 +7,7 @@ use crate::support::words::words;
 use crate::support::{folder, run};
 use serde_json::Value;
 
-/// What is known of the run file.
+/// The JSON table of the run file.
 fn table(folder: &Path) -> Value {
     let printed = run(folder, &words!("table run.iolab --format json")).expect(0);
     serde_json::from_str(&printed.stdout).expect("JSON")

@@ -15,7 +15,7 @@ fn two_folders(folder: &Path) {
 }
 
 #[test]
-fn two_targets_are_measured_in_the_same_blocks_and_compared() {
+fn two_targets_share_blocks_and_are_compared() {
     let folder = folder();
     let folder = folder.path();
     two_folders(folder);
@@ -42,7 +42,7 @@ fn two_targets_are_measured_in_the_same_blocks_and_compared() {
 }
 
 #[test]
-fn a_target_that_must_not_be_written_refuses_the_whole_run() {
+fn one_unwritable_target_refuses_the_whole_run() {
     let folder = folder();
     let folder = folder.path();
     two_folders(folder);
@@ -55,7 +55,7 @@ fn a_target_that_must_not_be_written_refuses_the_whole_run() {
 }
 
 #[test]
-fn a_run_on_two_targets_is_resumed_on_both() {
+fn run_on_two_targets_resumes_on_both() {
     let folder = folder();
     let folder = folder.path();
     two_folders(folder);
@@ -109,7 +109,7 @@ design.trials_max = 7
 "#;
 
 #[test]
-fn a_study_of_two_folders_and_a_model_has_a_row_of_each_on_one_page() {
+fn study_of_three_targets_has_one_page() {
     let folder = folder();
     let folder = folder.path();
     two_folders(folder);

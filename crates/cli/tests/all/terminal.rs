@@ -1,4 +1,4 @@
-//! No text of a file reaches a terminal as a command to it, on any way: tables, pages, exports, messages.
+//! No text of a file reaches a terminal as a command, through tables, pages, exports or messages.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,11 @@ use rusqlite::Connection;
 use crate::support::words::words;
 use crate::support::{Done, folder, run};
 
-/// Sets the title of a window, clears it, turns the direction of writing; ends a line on a terminal that was told to.
+/// Commands to a terminal: set the title of a window, clear the screen, change the direction of writing, end a
+/// line.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}\r\u{8}";
 
-/// Fails where a terminal could take a part of a text as a command.
+/// Fails if a terminal could take a part of a text as a command.
 #[track_caller]
 fn assert_harmless(text: &str, what: &str) {
     let steers = |c: char| iolab_workload::escape_control::steers(c) && c != '\n' && c != '\t';
@@ -38,7 +39,7 @@ fn text_columns(file: &Connection) -> Vec<(String, String)> {
     rows.collect()
 }
 
-/// Puts the hostile text behind what a column of a run file holds, in every row.
+/// Appends the hostile text to columns of a run file, in every row.
 fn spoil(path: &Path, columns: &[(String, String)]) {
     let file = Connection::open(path).expect("opens");
     file.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF")
@@ -51,7 +52,7 @@ fn spoil(path: &Path, columns: &[(String, String)]) {
 }
 
 #[test]
-fn no_text_of_a_run_file_steers_a_terminal() {
+fn texts_of_run_file_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
     let measure = words!(
@@ -63,7 +64,7 @@ fn no_text_of_a_run_file_steers_a_terminal() {
     let bad = place.join("bad.iolab");
     let columns = text_columns(&Connection::open(place.join("good.iolab")).expect("opens"));
     assert!(columns.len() > 30, "{columns:?}");
-    // A hostile text in a column of iolab's own words makes the file unreadable.
+    // A hostile text in a column with iolab's own words makes the file unreadable.
     let mut free = Vec::new();
     for column in columns {
         fs::write(&bad, &good).expect("written");
@@ -119,7 +120,7 @@ fn no_text_of_a_run_file_steers_a_terminal() {
     }
 }
 
-/// As TOML and JSON have such characters, where they take them at all.
+/// The hostile text with the escapes of TOML and JSON.
 fn escaped() -> String {
     let characters = HOSTILE.chars();
     characters
@@ -194,7 +195,7 @@ fn no_text_of_a_definition_steers_a_terminal() {
 }
 
 #[test]
-fn no_text_of_a_suite_a_model_or_numbers_steers_a_terminal() {
+fn texts_of_other_inputs_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
     let (h, e) = (HOSTILE, escaped());

@@ -1,10 +1,11 @@
-//! What people type, coming from other tools or in a hurry: it does what they mean, or names what does.
+//! Command lines of users of other tools, or of users in a hurry: they work as meant, or the error names what
+//! does.
 
 use crate::support::words::words;
 use crate::support::{entries, exported, folder, run, with_runs};
 
 #[test]
-fn a_depth_takes_one_asynchronous_backend_for_all_levels() {
+fn depths_share_one_asynchronous_backend() {
     let folder = folder();
     let fast = ["--size=4MiB", "--time=10ms", "--budget=1s"];
     let line = ["run", "read-random", "--bs=4k", "--depth=1,4", "-o=r.iolab"];
@@ -19,14 +20,14 @@ fn a_depth_takes_one_asynchronous_backend_for_all_levels() {
     let mut told = done.stderr.lines().filter(|line| line.contains(&backend));
     let told = told.next().unwrap_or_default();
     insta::assert_snapshot!(told.replace(&backend, "BACKEND"), @"note: --depth 1,4 sets backend=BACKEND for all levels: the default backend has one request in flight (--set backend=... chooses another)");
-    // One request in flight needs no other backend.
+    // One request in flight needs no asynchronous backend.
     let plain = ["run", "read-random", "--depth=1", "--dry-run"];
     let done = run(folder.path(), &plain).expect(0);
     assert_eq!(done.stderr, "");
 }
 
 #[test]
-fn a_size_may_be_a_share_of_a_file() {
+fn size_may_be_share_of_a_file() {
     let folder = folder();
     std::fs::write(folder.path().join("mine"), vec![7u8; 4 << 20]).unwrap();
     for (share, bytes) in [("100%", 4 << 20), ("25%", 1 << 20)] {
@@ -64,7 +65,7 @@ fn the_extension_of_an_output_is_its_format() {
         let start: String = text.chars().take(20).collect();
         assert!(text.starts_with(begins), "{line:?}: {start}");
     }
-    // An existing folder, or a slash at the end.
+    // The output is an existing folder, or ends with a slash.
     run(path, &["report", "a.iolab", "-o", "runs"]).expect(0);
     run(path, &["report", "a.iolab", "-o", "new/"]).expect(0);
     assert_eq!(entries(&path.join("new")), ["report.html"]);
@@ -72,7 +73,7 @@ fn the_extension_of_an_output_is_its_format() {
 }
 
 #[test]
-fn a_run_file_may_be_put_into_a_folder() {
+fn run_file_may_be_put_into_folder() {
     let folder = folder();
     let line = ["run", "read-random", "--bs=4k", "--size=4MiB"];
     let rest = ["--time=10ms", "--budget=1s", "-o", "runs/"];
@@ -81,7 +82,7 @@ fn a_run_file_may_be_put_into_a_folder() {
 }
 
 #[test]
-fn the_experiment_of_a_run_file_repeats_the_run() {
+fn experiment_of_a_run_file_repeats_the_run() {
     let folder = folder();
     let path = folder.path();
     let model = [
@@ -112,7 +113,7 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
 }
 
 #[test]
-fn gauges_are_replaced_at_once_and_nothing_else_is() {
+fn gauges_are_replaced_only_with_force() {
     let folder = folder();
     let path = folder.path();
     with_runs(path, &["a.iolab", "b.iolab"]);
@@ -144,7 +145,7 @@ fn gauges_are_replaced_at_once_and_nothing_else_is() {
 }
 
 #[test]
-fn what_is_wrong_with_the_command_line_is_an_object_where_objects_are_asked_for() {
+fn usage_error_is_json_object_on_request() {
     let folder = folder();
     for (arguments, unknown) in [
         (
@@ -162,9 +163,9 @@ fn what_is_wrong_with_the_command_line_is_an_object_where_objects_are_asked_for(
 }
 
 #[test]
-fn only_what_all_changes_give_has_to_be_a_plan() {
+fn plan_is_limited_only_after_all_changes() {
     let folder = folder();
-    // With the skips of the definition so many sizes would be more than 10,000 cells.
+    // With the skips of the definition, so many sizes would be more than 10,000 cells.
     let many: Vec<String> = (1..=1000)
         .map(|blocks| format!("{}k", 4 * blocks))
         .collect();

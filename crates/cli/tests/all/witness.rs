@@ -1,4 +1,4 @@
-//! `iolab witness`: a program runs as it would alone, and the evidence is that of all that it starts.
+//! `iolab witness`: a program runs as if alone, and the evidence includes all processes that it starts.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -18,7 +18,7 @@ fn with_data(folder: &Path) {
     std::fs::write(folder.join("data"), vec![7; SIZE as usize]).unwrap();
 }
 
-/// The evidence for a command, as data.
+/// The evidence for a command, as JSON.
 fn evidence(folder: &Path, arguments: &[&str]) -> Value {
     let file = folder.join("e.json");
     let all = [&["witness", "-o", "e.json"], arguments].concat();
@@ -45,7 +45,7 @@ fn has_account(evidence: &Value) -> bool {
 }
 
 #[test]
-fn streams_and_exit_code_are_those_of_the_program() {
+fn streams_and_exit_code_are_of_the_program() {
     let folder = folder();
     let script = "echo out; echo err >&2; exit 7";
     let done = run(folder.path(), &["witness", "--", "sh", "-c", script]).expect(7);
@@ -68,7 +68,7 @@ fn iolab_ends_by_the_signal_of_the_program() {
 }
 
 #[test]
-fn a_signal_is_passed_on_and_the_evidence_is_told() {
+fn signal_is_passed_on_and_evidence_printed() {
     let folder = folder();
     let script = "trap 'exit 9' USR1; echo ready; while :; do read line; done";
     let mut child = iolab(folder.path(), &["witness", "--", "sh", "-c", script])
@@ -99,8 +99,8 @@ fn what_a_program_reads_is_counted_and_judged() {
     }
     let read = number(&evidence, "/processes/rchar");
     assert!((SIZE..SIZE + 65_536).contains(&read), "{read}");
-    // The file was written a moment ago, so that the page cache has most of it; under pressure the kernel drops some. In memory there
-    // is no storage, and some file systems do not tell.
+    // The file was written a moment ago, so that the page cache has most of it. Under pressure the kernel drops
+    // some of it. In memory there is no storage, and some file systems do not report any.
     let served = evidence["reads"]["served_by"].as_str().unwrap();
     let moved = number(&evidence, "/reads/moved_bytes");
     match served {
@@ -111,7 +111,7 @@ fn what_a_program_reads_is_counted_and_judged() {
 }
 
 #[test]
-fn what_outlives_the_program_is_counted_to_its_end() {
+fn processes_that_outlive_program_are_counted() {
     let folder = folder();
     with_data(folder.path());
     // The FIFO makes the inner shell read only after its parent has ended.
@@ -165,7 +165,7 @@ fn evidence_that_no_file_can_take_is_shown() {
     ");
 }
 
-/// A program that reads a file in a child each time it gets a line.
+/// A program that reads a file in a child for each line of input.
 fn reader_on_demand(folder: &Path) -> std::process::Child {
     let script = "echo ready; while read line; do cat data > /dev/null; echo done; done";
     std::process::Command::new("sh")
@@ -177,7 +177,7 @@ fn reader_on_demand(folder: &Path) -> std::process::Child {
         .unwrap()
 }
 
-/// Only what it does from then on counts, to the end of the process; the exit code is not its own.
+/// Only I/O from then on counts, to the end of the process. The exit code is not that of the process.
 #[test]
 fn a_running_process_is_joined_until_it_ends() {
     let folder = folder();
@@ -278,7 +278,7 @@ const REPORT: &str = r#"{"fio version": "fio-3.33",
 "write": {"io_bytes": 0, "total_ios": 0, "runtime": 0, "clat_ns": {}, "lat_ns": {}}}]}"#;
 
 #[test]
-fn what_a_program_claims_stands_beside_what_devices_carried() {
+fn claims_of_program_are_compared_with_devices() {
     let folder = folder();
     with_data(folder.path());
     std::fs::write(folder.path().join("old"), REPORT).unwrap();
@@ -294,7 +294,7 @@ fn what_a_program_claims_stands_beside_what_devices_carried() {
     if let (Some(most), Some(carried)) = (most, with["reads"]["carried_bytes"]["most"].as_u64()) {
         assert_eq!(most, carried.min(SIZE));
     }
-    // A report that was there before, none, and one that is something else, are no claim of this program.
+    // An older report, a missing one, and a file of another kind are no claims of this program.
     let past = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     let old = std::fs::File::options()
         .append(true)
@@ -312,7 +312,7 @@ fn what_a_program_claims_stands_beside_what_devices_carried() {
     }
 }
 
-/// What was seen is kept: the same text and data come of the file, and commands about trials refuse it.
+/// The evidence is kept: text and data can be made from the file again, and commands about trials refuse it.
 #[test]
 fn a_file_keeps_what_was_seen() {
     let folder = folder();

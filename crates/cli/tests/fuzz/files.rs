@@ -43,7 +43,7 @@ const COMMON: [&str; 8] = [
     "--set", "trials_min=6", "--set", "trials_max=6", "--budget", "20s", "-o", "good.iolab",
 ];
 
-/// What they are asked.
+/// Questions to a run.
 const QUESTIONS: [&str; 2] = [
     "INSERT INTO question (id, kind) VALUES (1, 'cells');
      INSERT INTO question_level VALUES (0, 'p99<2ms', '', '', ''), (1, 'iops>100', '', '', '')",

@@ -1,4 +1,4 @@
-//! Runs the binary in a folder of its own on a real file system.
+//! Runs the binary in a temporary folder on a real file system.
 
 #![allow(dead_code, reason = "each test crate uses its share")]
 
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use words::words;
 
-/// A run that is over in a moment.
+/// Options for a run that takes a moment.
 pub(crate) const TINY: [&str; 12] =
     words!("--set bs=4k,64k --size 4MiB --time 10ms --budget 1s --seed 7 --set trials_max=6");
 
@@ -25,7 +25,7 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for the test")
 }
 
-/// The same in memory: on a tmpfs.
+/// A temporary folder in memory, on a tmpfs.
 #[track_caller]
 pub(crate) fn folder_in_memory() -> Option<TempDir> {
     let is_tmpfs = |folder: &TempDir| {
@@ -38,8 +38,9 @@ pub(crate) fn folder_in_memory() -> Option<TempDir> {
     made
 }
 
-/// The binary, in a folder, with nothing of the tester's environment that changes its output. `IOLAB_READER` names another one in its
-/// place, which reads results: a build for another system, behind what runs that, with spaces between the words.
+/// The binary, started in a folder, without the parts of the environment that change its output. `IOLAB_READER`
+/// names another binary for reading results: a build for another system, after the program that runs it, with
+/// spaces between the words.
 pub(crate) fn iolab(folder: &Path, arguments: &[&str]) -> Command {
     let reader = std::env::var("IOLAB_READER").unwrap_or_default();
     let mut words = reader.split_whitespace();
@@ -55,7 +56,7 @@ pub(crate) fn iolab(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a run of the binary left.
+/// The exit code and output of a run of the binary.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -87,8 +88,8 @@ impl From<Output> for Done {
     }
 }
 
-/// The error that stderr ends with, but for the path of the folder, the random names of scratch files, and how many trials are kept,
-/// which depends on the speed of the machine: a text for a snapshot.
+/// The error at the end of stderr, for a snapshot. The path of the folder, random names of scratch files, and
+/// the number of kept trials, which depends on the machine, are replaced.
 #[track_caller]
 pub(crate) fn error_of(done: &Done, folder: &Path) -> String {
     let (_, told) = done.stderr.split_once("error: ").expect("an error");
@@ -118,8 +119,8 @@ pub(crate) fn run_tiny(folder: &Path, experiment: &str, more: &[&str]) -> Done {
     run(folder, &arguments)
 }
 
-/// Puts finished runs of the experiment read-size into a folder, under these names: three at most, which are measured once
-/// for all tests of a program.
+/// Puts finished runs of the experiment read-size into a folder, under these names. At most three runs are
+/// measured, once for all tests of a program.
 pub(crate) fn with_runs(folder: &Path, names: &[&str]) {
     static RUNS: [LazyLock<Vec<u8>>; 3] = [const { LazyLock::new(measured) }; 3];
     for (name, run) in names.iter().zip(&RUNS) {
@@ -134,7 +135,7 @@ fn measured() -> Vec<u8> {
     std::fs::read(place.path().join("r.iolab")).expect("a run file")
 }
 
-/// Names of everything in a folder, sorted.
+/// Names of all entries of a folder, sorted.
 pub(crate) fn entries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder can be read");
     let mut names: Vec<String> = entries
@@ -159,13 +160,13 @@ pub(crate) fn run_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Samples in a run file, which may be in the middle of being written.
+/// Number of samples in a run file, which may be incomplete.
 pub(crate) fn sample_count(file: &Path) -> Option<i64> {
     let record = iolab_runfile::read(file).ok()?;
     Some(record.samples.len() as i64)
 }
 
-/// How a run stands, as its file says: `running`, `done`, `interrupted` or `failed`.
+/// Status of a run, as its file has it: `running`, `done`, `interrupted` or `failed`.
 #[track_caller]
 pub(crate) fn status(file: &Path) -> String {
     let record = iolab_runfile::read(file).expect("a run file");
@@ -185,7 +186,7 @@ pub(crate) fn wait_for_samples(file: &Path, count: i64) {
     }
 }
 
-/// The rows that `export --format json` gives.
+/// The rows of `export --format json`.
 pub(crate) fn exported(folder: &Path, file: &str) -> Vec<serde_json::Value> {
     let done = run(folder, &["export", file, "--format", "json"]).expect(0);
     let rows: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
@@ -204,17 +205,17 @@ pub(crate) fn started(folder: &Path, arguments: &[&str], samples: i64) -> Child 
     child
 }
 
-/// Sends a signal to a process that is ours until it is waited for, whether it runs or not.
+/// Sends a signal to a child that has not been waited for, whether it still runs or not.
 pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it can be signalled");
 }
 
-/// Finishes the run of [`started`]: each of so many trials is there once, and no scratch file is left.
+/// Finishes the run of [`started`]: each of `samples` trials is there once, and no scratch file is left.
 pub(crate) fn resumed_is_whole(folder: &Path, samples: i64) {
     resumed_with_is_whole(folder, &[], samples);
 }
 
-/// As [`resumed_is_whole`], with these options.
+/// Like [`resumed_is_whole`], with these options.
 pub(crate) fn resumed_with_is_whole(folder: &Path, options: &[&str], samples: i64) {
     run(folder, &[&["resume", "r.iolab"], options].concat()).expect(0);
     let rows = exported(folder, "r.iolab");

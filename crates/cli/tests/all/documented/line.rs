@@ -1,4 +1,4 @@
-//! A command as the test runs it, and what it promises.
+//! A documented command as the test runs it, with its expected result.
 
 use std::fmt;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use super::supplies;
 use crate::support::entries;
 
-/// How far commands that measure go.
+/// Extent to which commands that measure are carried out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// They plan their run, or stop at a target that does not exist.
+    /// Commands plan their run, or stop at a target that does not exist.
     Plan,
-    /// They measure, for a moment.
+    /// Commands measure for a moment.
     Measure,
 }
 
-/// What stands for something of the reader's, and what the test puts there.
+/// Placeholders and names of the reader's system, with their replacements in the test.
 const WORDS: &[(&str, &str)] = &[
     ("/mnt/disk", "disk"),
     ("/mnt/a", "disk"),
@@ -46,7 +46,7 @@ const WORDS: &[(&str, &str)] = &[
     ("...", ""),
 ];
 
-/// The same of several words, replaced first.
+/// Phrases of several words, with their replacements. Replaced before [`WORDS`].
 const PHRASES: &[(&str, &str)] = &[
     ("--soak 1h", "--soak 1s"),
     (
@@ -75,7 +75,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("fit mine.toml", "fit requirement.toml"),
     ("--suite MINE.toml", "--suite suite.toml"),
     ("fit WHAT", "fit etcd"),
-    // A process and a disk that exist. `--for=` is one word, since `--for` with a second one is taken away like the other SIZES.
+    // A process and a disk that exist. `--for=` is one word, since `--for` with a separate value is removed like
+    // the other [`SIZES`].
     ("witness -p PID", "witness --for=100ms -p $PPID"),
     ("witness -p 4711", "witness --for=100ms -p $PPID"),
     // Only root can trace.
@@ -90,22 +91,22 @@ const PHRASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options whose values are sizes and budgets; [`tiny`] gives others.
+/// Options for sizes and budgets, which are removed from commands; [`tiny`] adds others.
 const SIZES: &[&str] = &["--size", "--time", "--budget", "--for"];
 
-/// What ends a command's own words.
+/// Marks that end the words of the command itself.
 const MARKS: &[&str] = &[" | ", " > ", " || "];
 
-/// A target that does not exist: the last thing that a command looks at before it measures.
+/// A target that does not exist: the last thing that a command checks before it measures.
 const NOWHERE: &str = "nowhere";
 
-/// A command that is shown, and what the test makes of it.
+/// A documented command, and its form in the test.
 pub(super) struct Line {
-    /// As it is shown.
+    /// The command as documented.
     pub(super) command: String,
-    /// Where.
+    /// Place of the command: document and line.
     at: String,
-    /// As the test runs it.
+    /// The command as the test runs it.
     pub(super) text: String,
 }
 
@@ -116,7 +117,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// One line, or one for each alternative of a word such as `bash|zsh|fish`.
+    /// The lines of a command: one for each alternative of a word such as `bash|zsh|fish`, otherwise one.
     pub(super) fn all_of(command: &str, at: &str, scope: Scope) -> Vec<Self> {
         let is_choice = |word: &&str| {
             word.len() > 2
@@ -145,7 +146,7 @@ impl Line {
         found.unwrap_or(slow.len())
     }
 
-    /// Words that look like something of the reader's and that the test does not know.
+    /// Words that look like placeholders, but have no replacement in the test.
     pub(super) fn strangers(&self) -> Vec<String> {
         let words = self.text.split([' ', '"', '\'']);
         let is_strange = |word: &&str| {
@@ -164,7 +165,7 @@ impl Line {
             .collect()
     }
 
-    /// Whether a text only names a command: what the command needs is not there.
+    /// Whether a text only names a command, without its arguments.
     pub(super) fn is_name_only(&self) -> bool {
         let mut words = self.text.split(' ').skip(1);
         let name = words.next().unwrap_or_default();
@@ -172,7 +173,7 @@ impl Line {
         !["study", "list", "doctor"].contains(&name) && given.all(|word| word.starts_with('-'))
     }
 
-    /// Whether it measures, and writes run files.
+    /// Whether the command measures and writes run files.
     pub(super) fn measures(&self) -> bool {
         let own = own_words(&self.text);
         does_measure(own)
@@ -181,19 +182,19 @@ impl Line {
             && !own.starts_with("iolab fit ")
     }
 
-    /// The exit codes that are right.
+    /// The allowed exit codes.
     pub(super) fn codes(&self) -> &'static [i32] {
         let answers = ["fit ", "--slo", "compare ", "gate "];
         match () {
             () if self.ends_with_error().is_some() => &[2],
             () if answers.iter().any(|word| self.text.contains(word)) => &[0, 4, 5],
-            // The run of the supplies has few trials.
+            // The run in the supplies has few trials.
             () if self.text.starts_with("iolab why ") => &[0, 5],
             () => &[0],
         }
     }
 
-    /// What it says in its error where its target does not exist, or the supplies have no run as it needs.
+    /// Part of the expected error, if the target does not exist, or the supplies have no suitable run.
     pub(super) fn ends_with_error(&self) -> Option<&'static str> {
         if self.text.contains(" --ranks") {
             return Some("carried out by several ranks");
@@ -207,7 +208,7 @@ impl Line {
         own_words(&self.text).contains(NOWHERE).then_some(error)
     }
 
-    /// The files and folders that it has to leave behind.
+    /// The files and folders that the command must create.
     pub(super) fn promised(&self) -> Vec<String> {
         match self.text.contains(" --dry-run") || self.ends_with_error().is_some() {
             true => Vec::new(),
@@ -215,7 +216,7 @@ impl Line {
         }
     }
 
-    /// The files and folders that it names as its output.
+    /// The files and folders that the command names as its output.
     pub(super) fn outputs(&self) -> Vec<String> {
         let words: Vec<&str> = self.text.split(' ').collect();
         let pairs = words
@@ -232,7 +233,7 @@ impl Line {
         files
     }
 
-    /// The run files that it has written, relative to the folder where it ran.
+    /// The run files that the command has written, relative to the folder in which it ran.
     pub(super) fn run_files(&self, folder: &Path) -> Vec<String> {
         let is_run = |file: &String| file.ends_with(".iolab");
         let mut files: Vec<String> = self.promised().into_iter().filter(is_run).collect();
@@ -249,7 +250,7 @@ impl Line {
         files
     }
 
-    /// The peers that it names.
+    /// The peers that the command names.
     pub(super) fn peers(&self) -> impl Iterator<Item = &str> {
         let rest = self.text.split(" --peer ").skip(1);
         rest.filter_map(|rest| rest.split(' ').next())
@@ -271,7 +272,7 @@ fn does_measure(own: &str) -> bool {
     }
 }
 
-/// The command with the test's targets, sizes and budgets.
+/// The command with the targets, sizes and budgets of the test.
 fn replaced(command: &str, scope: Scope) -> String {
     let mut line = command.to_owned();
     for (phrase, by) in PHRASES {
@@ -296,10 +297,10 @@ fn replaced(command: &str, scope: Scope) -> String {
     format!("{}{rest}", brief(own, scope))
 }
 
-/// A command that measures, made short.
+/// A command that measures, shortened.
 fn brief(own: &str, scope: Scope) -> String {
     if own.starts_with("iolab serve model") {
-        // Serving is tested in truth; here the command is refused at the mount.
+        // Serving has tests of its own; here the mount is refused.
         return format!(
             "{} {NOWHERE}",
             own.rsplit_once(' ').map_or(own, |(words, _)| words)
@@ -314,7 +315,7 @@ fn brief(own: &str, scope: Scope) -> String {
     }
 }
 
-/// What makes a command that measures short.
+/// Options that shorten a command that measures.
 fn tiny(own: &str) -> &'static str {
     let is = |word: &str| own.contains(word);
     match () {
@@ -325,7 +326,7 @@ fn tiny(own: &str) -> &'static str {
         // Each size fits into the file.
         () if is(" buffer-size") && is(" bs=") => " --size 16M --budget 100ms",
         () if is(" buffer-size") => " --size 256k --budget 100ms",
-        // Its slowest writer is due every 50 ms.
+        // The slowest writer of this experiment is due every 50 ms.
         () if is(" interference") => " --size 8M --time 100ms --budget 1s",
         // Tools that make passes set the size themselves.
         () if is(" --peer iozone") => " --budget 3s",
