@@ -69,7 +69,7 @@ impl AnalysedRun {
         &self.record
     }
 
-    /// Its analysis.
+    /// The analysis of the run.
     pub fn analysis(&self) -> &Analysis {
         &self.analysis
     }

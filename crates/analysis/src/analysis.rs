@@ -140,7 +140,7 @@ pub struct CellAnalysis {
     pub tail_blocks: Vec<u32>,
     /// Further quantities that can be the response.
     pub tails: Tails,
-    /// How well the rate was kept; `None` in the closed loop.
+    /// Requested and achieved rate; `None` in the closed loop.
     pub rate_report: Option<CellRate>,
     /// Concurrency, requested and achieved; `None` where it is unknown or has no meaning.
     pub concurrency: Option<Concurrency>,
@@ -165,7 +165,8 @@ pub struct CellAnalysis {
     /// Whether the cell only reads, and the storage may still have been writing what other cells had left in its
     /// volatile cache.
     pub reads_after_writes: bool,
-    /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
+    /// Number of times that the run had written the whole region before its last five trials; `None` for cells
+    /// that do not write.
     pub overwritten: Option<f64>,
     /// Step of the clock that timed its requests, ns; `None` if it is unknown, and for trials of another tool.
     pub clock_resolution_ns: Option<f64>,
@@ -177,9 +178,9 @@ pub struct CellAnalysis {
     pub peer_command: Option<String>,
     /// Warnings to readers, distinct, in a fixed order.
     pub flags: Vec<Flag>,
-    /// Its groups, then all of them together; empty without groups.
+    /// Analyses of the groups, then of all of them together; empty without groups.
     pub groups: Vec<GroupAnalysis>,
-    /// Its ranks; `None` for a single process.
+    /// Analyses of the ranks; `None` for a single process.
     pub ranks: Option<CellRanks>,
 }
 
@@ -273,7 +274,7 @@ impl CellAnalysis {
 pub struct Analysis {
     /// Name of the experiment.
     pub experiment: String,
-    /// Its question.
+    /// Question of the experiment.
     pub question: String,
     /// Measured quantity.
     pub response: Response,
@@ -294,7 +295,7 @@ pub struct Analysis {
     /// Whether trials are repeated for the precision goal: not if steady rounds end them, or if each cell gets
     /// one trial.
     pub seeks_precision: bool,
-    /// Its state.
+    /// State of the run.
     pub status: RunStatus,
     /// The target, as the run file names it.
     pub target: String,
@@ -330,7 +331,7 @@ pub struct Analysis {
     /// Time spent on writing out what trials left in caches; `None` if it is short or the definition cannot be
     /// read.
     pub write_out: Option<WriteOut>,
-    /// How its trials follow each other; `None` if that is not known.
+    /// Order in which the trials follow each other; `None` if that is not known.
     pub trial_order: Option<TrialOrder>,
 }
 
@@ -446,7 +447,7 @@ struct Context<'a> {
     clock_cost_ns: Option<f64>,
     clock_resolution_ns: Option<f64>,
     cpus: Option<u32>,
-    /// How many hosts its processes ran on.
+    /// Number of hosts on which the processes of the run were.
     hosts: u32,
 }
 

@@ -28,7 +28,7 @@ const MODEL_ERROR_MAX: f64 = 0.25;
 /// A size at which a curve changes its slope.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bend {
-    /// Its position, bytes.
+    /// Position of the bend, bytes.
     pub size: f64,
     /// Its 95 % interval, bytes, from resampled trials.
     pub interval: Option<Interval>,

@@ -10,7 +10,7 @@ use crate::claim::effect::{Difference, Estimate, MARGIN_UP, confidence, differen
 use crate::curve::held_levels;
 use crate::equivalence::FIRST_TRIALS;
 
-/// Both preparations in one setting.
+/// The comparison of both preparations in one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PreparationPoint {
     /// Size of the buffer, bytes.

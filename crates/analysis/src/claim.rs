@@ -77,7 +77,7 @@ pub enum Claim {
     Verified(Verified),
     /// Comparison of two programs.
     Programs(Box<Programs>),
-    /// How the response time depends on the given load.
+    /// Response time as a function of the given load.
     Load(Load),
     /// Fewer requests in flight than requested, with the cause.
     TooFew(TooFew),

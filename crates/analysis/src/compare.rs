@@ -503,7 +503,7 @@ impl Conclusion {
     /// Every conclusion.
     pub const ALL: [Self; 3] = [Self::Settled, Self::Regression, Self::CannotTell];
 
-    /// Its name in JSON.
+    /// Name of the conclusion in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Conclusion::Settled => "settled",

@@ -14,7 +14,7 @@ pub struct Point<'a> {
     pub size: u64,
     /// The response at it.
     pub summary: Summary,
-    /// Its cell.
+    /// Cell of the point.
     pub cell: &'a CellAnalysis,
 }
 
@@ -25,7 +25,7 @@ pub struct Curve<'a> {
     pub factor: &'static str,
     /// The fixed levels, `bs=4KiB`; empty where nothing else varies.
     pub held: Vec<String>,
-    /// Its points.
+    /// Points of the curve, by ascending size.
     pub points: Vec<Point<'a>>,
 }
 

@@ -207,7 +207,7 @@ impl Reason {
         }
     }
 
-    /// Its name in JSON.
+    /// Name of the reason in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::NotSynced { .. } => "not_synced",

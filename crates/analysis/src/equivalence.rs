@@ -36,7 +36,7 @@ pub struct FirstTrials {
     pub student: f64,
 }
 
-/// Both programs at one size.
+/// The comparison of both programs at one size.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
     /// Size of the file, bytes.

@@ -19,7 +19,7 @@ use crate::doubt::Direction;
 
 /// The limited quantity in a trial.
 pub(crate) struct TrialValue {
-    /// Its value.
+    /// Value of the trial.
     pub(crate) value: f64,
     /// Number of requests that the estimate is based on.
     pub(crate) requests: f64,

@@ -34,15 +34,15 @@ pub enum AccessOperation {
 pub struct HeadlineCell<'a> {
     /// The order of its accesses.
     pub order: AccessOrder,
-    /// Its operation.
+    /// Operation of the cell.
     pub operation: AccessOperation,
-    /// Its analysis.
+    /// Analysis of the cell.
     pub cell: &'a CellAnalysis,
     /// The change of the level of throughput within its only trial; `None` for most cells.
     pub shift: Option<&'a TrialShift>,
     /// The change of its throughput without a step; `None` for most cells.
     pub gradual: Option<&'a Gradual>,
-    /// Its target.
+    /// Target of the cell.
     pub target: &'a str,
     /// Index of its run.
     pub run: usize,
@@ -94,7 +94,7 @@ pub enum RateCourse {
 const IOPS_UP_TO: u64 = 64 << 10;
 
 impl AccessOrder {
-    /// Both orders.
+    /// Both orders of access.
     pub const ALL: [Self; 2] = [Self::Sequential, Self::Random];
 
     /// The I/O size commonly compared, bytes. The nearest measured size represents it.
@@ -105,7 +105,7 @@ impl AccessOrder {
         }
     }
 
-    /// Its name in a heading.
+    /// Name of the order in a heading.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sequential => "Sequential",
@@ -118,7 +118,7 @@ impl AccessOperation {
     /// All operations.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::DurableWrite];
 
-    /// Its name in a heading.
+    /// Name of the operation in a heading.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

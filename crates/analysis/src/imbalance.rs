@@ -57,7 +57,7 @@ impl Disturber {
             .filter_map(|(by, value)| Some((by, value?)))
     }
 
-    /// Its value in a cell; `None` where it was not counted.
+    /// Value of the disturbance in a cell; `None` where it was not counted.
     pub fn value(self, around: &CellDisturbance) -> Option<f64> {
         match self {
             Self::Steal => around.steal,

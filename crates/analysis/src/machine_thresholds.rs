@@ -7,9 +7,9 @@ use serde::Serialize;
 /// A size at which a machine changes its behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MachineThreshold {
-    /// Its name in sentences: `L2 cache`.
+    /// Name of the threshold in sentences: `L2 cache`.
     pub name: &'static str,
-    /// Its size, bytes.
+    /// Size of the cache or memory, bytes.
     pub bytes: u64,
 }
 

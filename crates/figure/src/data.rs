@@ -213,7 +213,7 @@ fn no_values(runs: &[FigureRun<'_>], quantity: Response) -> Error {
     }
 }
 
-/// Without a measured trial there is no figure; no run on a model can be finished.
+/// Error for runs without a measured trial. Runs on a model cannot be finished.
 pub(super) fn nothing_measured(runs: &[FigureRun<'_>]) -> Error {
     let kind = |run: &FigureRun<'_>| run.run.record().run.target_kind;
     let on_models = runs.iter().all(|run| kind(run) == TargetKind::Model);

@@ -11,7 +11,7 @@ pub(super) enum Hatch {
     Rising,
     /// Downwards to the right.
     Falling,
-    /// Both ways.
+    /// Lines in both directions.
     Crossed,
 }
 

@@ -256,7 +256,7 @@ impl Figure {
         })
     }
 
-    /// Its title; its description where it has none.
+    /// Title of the figure; its description if it has none.
     fn title(&self) -> &str {
         match self.model.title.as_str() {
             "" => &self.model.description,

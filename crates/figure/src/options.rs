@@ -73,10 +73,10 @@ fn of_quantile(q: f64) -> Option<Response> {
 /// The location measure of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Center {
-    /// Their median.
+    /// Median of the trials.
     #[default]
     Median,
-    /// Their mean.
+    /// Mean of the trials.
     Mean,
 }
 
@@ -86,7 +86,7 @@ pub enum Spread {
     /// The 95 % interval of the median or mean; also the interquartile range as a band where space permits.
     #[default]
     Interval,
-    /// From the first to the third quartile.
+    /// Range from the first to the third quartile.
     Quartiles,
     /// One standard deviation on either side of the mean.
     Deviation,
@@ -129,9 +129,9 @@ impl ReferenceValue {
 /// A horizontal reference line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// Its position.
+    /// Position of the line.
     pub value: ReferenceValue,
-    /// Its label: `stated peak`.
+    /// Label of the line: `stated peak`.
     pub label: String,
 }
 

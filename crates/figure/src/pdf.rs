@@ -27,7 +27,7 @@ const FONT_FILE: usize = 8;
 const TO_UNICODE: usize = 9;
 const INFORMATION: usize = 10;
 
-/// One page of the scene's size with this title, its text as text, and what it needs of the font.
+/// A page of the scene's size with this title, its text as text, and the needed part of the font.
 ///
 /// # Errors
 /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be made.

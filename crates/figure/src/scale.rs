@@ -53,7 +53,7 @@ impl Scale {
         share.is_finite().then_some(share)
     }
 
-    /// Its ends.
+    /// Ends of the scale.
     pub(super) fn ends(self) -> (f64, f64) {
         match self {
             Scale::Linear { low, high } | Scale::Log { low, high } => (low, high),

@@ -44,7 +44,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Its length in points, by the metrics of the font.
+    /// Length of the text in points, by the metrics of the font.
     pub(super) fn length(&self) -> f64 {
         text::width(&self.text, self.size)
     }

@@ -31,7 +31,7 @@ static LATIN: LazyLock<Vec<Glyph>> = LazyLock::new(|| ('\0'..='\u{ff}').map(foun
 /// A glyph of the font.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glyph {
-    /// Its number in the font; 0 is the box for missing characters.
+    /// Number of the glyph in the font; 0 is the box for missing characters.
     pub(super) id: u16,
     /// Distance to the next one, in ems.
     pub(super) advance: f64,

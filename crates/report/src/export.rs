@@ -289,7 +289,7 @@ pub struct ExportedInterval {
     pub experiment: String,
     /// The sample and its intervals.
     pub series: SampleSeries,
-    /// Its latencies over time; none where it keeps none.
+    /// Latencies over time of the trial; empty if it keeps none.
     pub latency: Vec<SampleLatencyOverTime>,
 }
 

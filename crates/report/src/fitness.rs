@@ -44,38 +44,38 @@ pub struct Asked {
     pub question: String,
     /// Aspects that the answer does not cover, in words.
     pub not: String,
-    /// How long each workload loads the storage.
+    /// Time for which each workload loads the storage.
     pub hold: Duration,
-    /// Its workloads.
+    /// Workloads of the requirement.
     pub workloads: Vec<AskedWorkload>,
 }
 
 /// One workload of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedWorkload {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
-    /// Its levels; empty if its run file is missing.
+    /// Levels of the workload; empty if its run file is missing.
     pub levels: Vec<Need>,
 }
 
-/// How much of a workload was measured.
+/// Extent to which a workload was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {
     /// All of it.
     Whole,
-    /// Its run was not finished.
+    /// The run of the workload was not finished.
     Part,
-    /// Its run file was not given.
+    /// The run file of the workload was not given.
     Nothing,
 }
 
 /// The result of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadResult {
-    /// Its name.
+    /// Name of the workload.
     pub workload: String,
-    /// How much of it was measured.
+    /// Extent to which the workload was measured.
     pub measured: Measured,
     /// A description of what was run.
     pub ran: String,
@@ -383,7 +383,7 @@ impl Fitness {
         reasons
     }
 
-    /// How to satisfy a level that fails.
+    /// Advice on satisfying a level that fails.
     fn remedy(&self, of: &str, level: &ServiceLevel) -> String {
         let workloads = self.requirement.workloads.iter();
         let needs = workloads

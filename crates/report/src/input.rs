@@ -14,9 +14,9 @@ use iolab_workload::quantity::counted;
 pub struct Input {
     /// Path of the run file.
     pub path: PathBuf,
-    /// Its analysed content.
+    /// Analysed content of the run file.
     pub run: AnalysedRun,
-    /// Its interpretation.
+    /// Interpretation of the run.
     pub interpretation: Interpretation,
     /// Series within its trials; empty unless [`Input::shows_inside`] holds and they were read.
     pub inside: InsideTrials,

@@ -345,7 +345,7 @@ struct Axis {
     scale: Scale,
     /// Columns.
     width: usize,
-    /// Its range; `None` before the first value.
+    /// Range of the axis; `None` before the first value.
     ends: Option<(f64, f64)>,
 }
 

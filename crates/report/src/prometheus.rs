@@ -25,9 +25,9 @@ use iolab_workload::table;
 pub struct GaugeRun {
     /// The stored record.
     pub record: RunRecord,
-    /// Its analysis.
+    /// Analysis of the run.
     pub analysis: Analysis,
-    /// Its answer; `None` without a question.
+    /// Answer of the run; `None` without a question.
     pub answer: Option<RunAnswer>,
 }
 

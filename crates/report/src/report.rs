@@ -57,7 +57,7 @@ pub struct StudyReport<'a> {
     summary: Vec<String>,
     /// The results: of all experiments together, then of each one.
     results: Vec<StatementGroup>,
-    /// How far the numbers can be trusted.
+    /// Limits of trust in the numbers.
     doubts: Vec<StatementGroup>,
     /// Limits of this study.
     limits: Vec<StatementGroup>,
@@ -81,7 +81,7 @@ pub struct StudyReport<'a> {
 }
 
 impl<'a> StudyReport<'a> {
-    /// How the trials of each run that is shown follow each other.
+    /// Order of the trials of each shown run.
     fn orders(&self) -> Vec<Option<TrialOrder>> {
         let shown = self
             .latest

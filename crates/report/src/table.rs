@@ -131,7 +131,7 @@ fn of_ranks(analysis: &Analysis) -> String {
     )
 }
 
-/// Why a row of all groups can lie below one of a group; empty where none does.
+/// Reason why the row of all groups can lie below the row of a group; empty if no row does.
 fn of_groups(analysis: &Analysis) -> &'static str {
     let throughput = |cell: &CellAnalysis| cell.throughput.map_or(0.0, |t| t.median);
     let is_below = |cell: &CellAnalysis| {

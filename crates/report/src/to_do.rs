@@ -14,7 +14,7 @@ pub(crate) struct ToDo {
 }
 
 impl ToDo {
-    /// How to finish this number of runs: with this command, `None` of runs on a model.
+    /// Advice to finish this number of runs with the command; `None` for runs on a model.
     pub(crate) fn to_finish(runs: usize, command: Option<String>) -> Self {
         let them = if runs == 1 { "it" } else { "them" };
         let words = match command {
@@ -24,7 +24,7 @@ impl ToDo {
         Self { words, command }
     }
 
-    /// Without control characters.
+    /// The advice without control characters.
     pub(crate) fn cleaned(&self) -> Self {
         let clean = |text: &String| escape_control(text).into_owned();
         Self {
@@ -33,14 +33,14 @@ impl ToDo {
         }
     }
 
-    /// For a terminal of `width` columns, which a command may exceed.
+    /// The advice for a terminal of `width` columns, which a command may exceed.
     pub(crate) fn text(&self, width: u16) -> String {
         let Self { words, command } = self.cleaned();
         let command = command.map(|command| format!("  {command}\n"));
         paragraph(&words, "", width) + &command.unwrap_or_default()
     }
 
-    /// For a document: its sentence and its block of lines to copy as they are written there.
+    /// The advice for a document: its sentence, and its block of lines to copy, in the notation of the document.
     pub(crate) fn written(
         &self,
         sentence: impl Fn(&str) -> String,

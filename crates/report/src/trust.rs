@@ -91,7 +91,7 @@ pub(crate) fn is_by_others(trust: &Trust) -> bool {
     trust.reason == Some(TrustReason::DisturbedAndImprecise)
 }
 
-/// Why numbers are not fully reliable.
+/// Reason why numbers are not fully reliable, in words.
 pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     let cells = part(trust, "cell");
     let is_one = trust.concerned == 1;

@@ -24,7 +24,7 @@ pub struct Efficiency {
     pub cause: Option<ExcessCause>,
 }
 
-/// Why a cell exceeds its ceiling.
+/// Reason why a cell exceeds its ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExcessCause {
     /// Trials were not served by storage.

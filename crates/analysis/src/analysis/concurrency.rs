@@ -22,9 +22,10 @@ const OUTSIDE_MAX: f64 = 4.0;
 pub struct Concurrency {
     /// Requested: threads times depth.
     pub asked: u64,
-    /// In flight as seen by the threads, while all of them are active (Little's law). Includes requests that wait for a lock.
+    /// Requests in flight as seen by the threads, while all of them are active (Little's law). Includes requests
+    /// that wait for a lock.
     pub in_flight: Option<f64>,
-    /// In flight at the device, in requests of this cell's size; `None` where other processes used it.
+    /// Requests in flight at the device, in requests of this cell's size; `None` where other processes used it.
     pub at_device: Option<f64>,
     /// Requests served in parallel by the utilisation law: the rate divided by that with one request at a time.
     pub served: Option<f64>,
@@ -42,9 +43,9 @@ pub struct Concurrency {
 pub struct FasterCell {
     /// The only factor in which it differs: the resource that the threads share.
     pub factor: &'static str,
-    /// Its level there.
+    /// Level of the faster cell.
     pub level: &'static str,
-    /// Its requests per second.
+    /// Requests per second of the faster cell.
     pub iops: f64,
 }
 

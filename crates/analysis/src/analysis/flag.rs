@@ -14,7 +14,7 @@ pub(crate) const CLOCK_SHOWS: f64 = 0.01;
 /// Severity of a flag when several runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caution {
-    /// Its rank among all cautions, the worst first.
+    /// Rank of the caution among all, the worst first.
     pub rank: u8,
     /// Whether it is a disturbance from outside.
     pub disturbs: bool,
@@ -64,14 +64,15 @@ macro_rules! flags {
             /// Every flag.
             pub const ALL: &'static [Self] = &[$(Self::$flag),+];
 
-            /// Its name in tables and exports.
+            /// Name of the flag in tables and exports.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$flag => $name,)+
                 }
             }
 
-            /// Its effect on the numbers of several runs; `None` for what is shown with each cell only.
+            /// Effect of the flag on the numbers of several runs; `None` for flags that are only shown with each
+            /// cell.
             pub fn caution(self) -> Option<Caution> {
                 match self {
                     $(Self::$flag => $caution,)+
@@ -97,7 +98,7 @@ flags! {
     Mixed = "mixed",
         Some(Caution::new(5)),
         |seen| seen.is_not_hot() && seen.is_served(ServedBy::Mixed);
-    /// Its tool cannot carry it out, or failed.
+    /// The tool cannot carry out the cell, or failed.
     Gap = "gap",
         Some(Caution::new(17)),
         |seen| seen.cell.gap.is_some();
@@ -117,7 +118,7 @@ flags! {
     ReadAhead = "read-ahead",
         Some(Caution::new(14)),
         |seen| seen.cell.disturbance.has_read_ahead();
-    /// Its trials form groups by the number of pieces of a request, with different responses.
+    /// The trials form groups by the number of pieces of a request, with different responses.
     RequestsSplit = "requests split",
         Some(Caution::new(12).disturbs()),
         |seen| seen.cell.disturbance.split.is_some_and(|split| split.matters());

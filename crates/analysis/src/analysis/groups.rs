@@ -9,7 +9,7 @@ use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
 /// The results of one group, or of all together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupAnalysis {
-    /// Its name; [`ALL`] for all groups.
+    /// Name of the group; [`ALL`] for all groups.
     pub name: String,
     /// Results of the group alone, with the experiment's response computed for it.
     pub cell: CellAnalysis,

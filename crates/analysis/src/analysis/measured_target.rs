@@ -8,7 +8,7 @@ use iolab_record::{Cell, RunRecord, TargetKind};
 /// A target of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredTarget {
-    /// Its absolute path; `model:NAME` for a model.
+    /// Absolute path of the target; `model:NAME` for a model.
     pub path: String,
     /// Name that the user gave, else the path.
     pub name: String,

@@ -14,7 +14,8 @@ pub(super) fn writing(record: &RunRecord) -> impl Iterator<Item = &PreparationSt
     })
 }
 
-/// How often `bytes` overwrite what the requests of a cell can reach; `None` if the cell does not write.
+/// Number of times that `bytes` overwrite the region that the requests of a cell can reach; `None` if the cell
+/// does not write.
 pub(super) fn times(cell: &Cell, bytes: f64) -> Option<f64> {
     let reached = cell.trial().overwritten_bytes();
     (reached > 0).then(|| bytes / reached as f64)
@@ -50,7 +51,8 @@ pub(super) fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
         .collect()
 }
 
-/// How often what a cell writes to was written before the window of rounds that ends with its last trial.
+/// Number of times that the region of a cell was written before the window of rounds that ends with its last
+/// trial.
 pub(super) fn before_window(
     written: &BTreeMap<i64, f64>,
     cell: &Cell,

@@ -32,11 +32,11 @@ pub struct CellRanks {
 /// The results of one client in the trials of a cell: the ranks of a host, or a rank with its own target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientAnalysis {
-    /// Its first rank.
+    /// First rank of the client.
     pub rank: u32,
     /// Number of its ranks.
     pub ranks: usize,
-    /// Its name.
+    /// Name of the client.
     pub name: ClientName,
     /// Numbers of the client alone, as for the cell; without flags.
     pub cell: CellAnalysis,
@@ -51,7 +51,7 @@ pub struct ClientAnalysis {
 pub struct ClientName {
     /// The name of its host.
     pub host: String,
-    /// Its rank, where the host has several clients.
+    /// Rank of the client; `None` if its host has no other client.
     pub rank: Option<u32>,
 }
 
@@ -234,7 +234,7 @@ fn of_ranks(cell: &Cell, ranks: usize) -> Cell {
     cell
 }
 
-/// How many hosts the processes of a run were on.
+/// Number of hosts on which the processes of a run were.
 pub(super) fn hosts(record: &RunRecord) -> u32 {
     let numbers: BTreeSet<u32> = record.ranks.iter().map(|rank| rank.host).collect();
     u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1)

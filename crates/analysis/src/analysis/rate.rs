@@ -73,7 +73,7 @@ impl CellRate {
 /// The schedule of a trial, and how long the storage worked on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Schedule {
-    /// Its length, ns.
+    /// Length of the schedule, ns.
     span_ns: f64,
     /// Time from its end to the last completion, ns.
     drain_ns: f64,

@@ -23,7 +23,7 @@ pub struct CellStages {
     pub syncs: SyncCounts,
     /// Layers or devices that carried the requests out.
     pub carried_by: CarriedBy,
-    /// How the journal shows, where syncs were traced.
+    /// Visibility of the journal in the trace; `None` without traced syncs.
     pub journal: Option<Journal>,
     /// Greatest share of requests of a trial that miss events.
     pub unjoined_share: f64,
@@ -48,7 +48,7 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// Both.
+    /// Both kinds of timed operations.
     pub const ALL: [Self; 2] = [Self::Requests, Self::Syncs];
 
     /// Stages of its time, in the order in which it passes them if there is one.

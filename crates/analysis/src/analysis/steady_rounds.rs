@@ -52,9 +52,10 @@ pub enum RoundsEnd {
 pub struct Tracked {
     /// Subject of the series.
     pub of: TrackedOf,
-    /// Its value in each round, in the order of time: the response of a cell, or requests per second.
+    /// Value of the tracked quantity in each round, in the order of time: the response of a cell, or requests
+    /// per second.
     pub values: Vec<f64>,
-    /// How steady the last window is; `None` where there are too few rounds.
+    /// Steadiness of the last window; `None` if there are too few rounds.
     pub steadiness: Option<Steadiness>,
 }
 

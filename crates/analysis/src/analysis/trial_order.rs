@@ -2,7 +2,7 @@
 
 use iolab_plan::experiment::Experiment;
 
-/// How the trials of a run follow each other.
+/// The order in which the trials of a run follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialOrder {
     /// Blocks of one trial of each cell, in random order, the first block as a warm-up.

@@ -16,7 +16,7 @@ pub struct CellVerified {
     pub failed: u64,
     /// Number of blocks read back.
     pub blocks: u64,
-    /// Their bytes.
+    /// Number of bytes of the verified blocks.
     pub bytes: u64,
     /// Bytes that may have come from the page cache instead of storage, as far as known.
     pub cached_bytes: u64,

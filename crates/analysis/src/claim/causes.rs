@@ -55,7 +55,7 @@ pub enum Again {
 pub struct Share {
     /// The estimate.
     pub share: f64,
-    /// Its 95 % interval; `None` with too few blocks.
+    /// 95 % interval of the share; `None` with too few blocks.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -9,7 +9,7 @@ use crate::timeline::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// At most this many changes over a run are claimed, the largest ones.
+/// Most changes over a run that are claimed, the largest ones first.
 const OVER_RUN_MAX: usize = 3;
 
 /// A change of the level of throughput.
@@ -71,7 +71,7 @@ pub struct GradualChange {
     pub cell: CellId,
     /// Number of such cells.
     pub cells: usize,
-    /// Its throughput.
+    /// Throughput of the cell over time.
     pub found: Gradual,
     /// The trial, where it was disturbed from outside, which may have made the change.
     pub disturbed: Option<DisturbedTrials>,

@@ -35,7 +35,7 @@ pub struct TooFew {
     pub cause: Cause,
 }
 
-/// Why fewer requests than requested were in flight.
+/// Reason why fewer requests than requested were in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {

@@ -37,7 +37,7 @@ pub enum WhyUnpaired {
     ReadsAndWrites,
     /// Its requests are made at a rate.
     HasRate,
-    /// Its trials end by a rule of their own, or each fills a new file.
+    /// The trials end by a rule of their own, or each trial fills a new file.
     OwnBounds,
     /// Several cells moved the bytes before a change over the run: a load of one of them would not use up the same.
     SeveralCells,

@@ -130,8 +130,8 @@ impl Claim {
         }
     }
 
-    /// Its weight among claims of its role: the natural logarithm of the smallest ratio in its interval. Claims without a ratio
-    /// have 0 and keep their order.
+    /// Weight of the claim among claims of its role: the natural logarithm of the smallest ratio in its
+    /// interval. Claims without a ratio have 0 and keep their order.
     pub fn size(&self) -> f64 {
         match self {
             Self::Comparison(comparison) => {

@@ -132,7 +132,7 @@ pub struct TrackedState {
     pub target: Option<String>,
     /// The value of each round.
     pub values: Vec<f64>,
-    /// How steady the last window is; `None` with too few rounds.
+    /// Steadiness of the last window; `None` with too few rounds.
     pub steadiness: Option<Steadiness>,
 }
 

@@ -65,7 +65,7 @@ pub struct JournalledSyncs {
     pub commits: u64,
     /// Journal commits that several syncs waited for.
     pub shared_commits: u64,
-    /// How the journal shows.
+    /// Visibility of the journal in the trace.
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub journal: Journal,

@@ -50,7 +50,7 @@ pub enum DiffersIn {
 }
 
 impl DiffersIn {
-    /// Its name in exports: a key of the environment, a column.
+    /// Name of the difference in exports: a key of the environment, or a column.
     pub fn key(&self) -> Cow<'_, str> {
         match self {
             Self::Experiment => "experiment".into(),

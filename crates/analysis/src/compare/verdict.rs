@@ -53,7 +53,7 @@ pub enum Valueless {
     Base,
     /// The new side.
     New,
-    /// Both.
+    /// Both sides.
     Both,
 }
 

@@ -53,7 +53,7 @@ impl RatioBound {
         }
     }
 
-    /// Its name for programs.
+    /// Name of the bound for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::AtLeast => "at_least",

@@ -219,7 +219,8 @@ mod tests {
         sample.verdict.served_by = ServedBy::Unknown;
     }
 
-    /// For `syncs.p99<10ms`: the result as measured, the answer, and the number of doubts that change it.
+    /// Results of `syncs.p99<10ms`: the answer as measured, the answer after doubts, and the number of doubts
+    /// that change it.
     fn answered(trials: &[Trial]) -> (Answer, Answer, usize) {
         let mut cell = Cell::default();
         for (name, value) in [("read_percent", "0"), ("sync", "fdatasync")] {

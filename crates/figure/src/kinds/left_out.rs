@@ -75,7 +75,7 @@ fn name(run: &FigureRun<'_>, cell: &CellAnalysis) -> String {
     escape_control(&name).into_owned()
 }
 
-/// Why a cell has no value of a quantity.
+/// Reason why a cell has no value of a quantity.
 fn reason(
     runs: &[FigureRun<'_>],
     run: &FigureRun<'_>,

@@ -49,7 +49,7 @@ impl Chosen {
         widths.fold(0.0, f64::max)
     }
 
-    /// How far the labels extend beyond the beginning and the end of a horizontal axis of this length.
+    /// Lengths by which the labels extend beyond both ends of a horizontal axis of this length.
     pub(super) fn overhangs(&self, scale: Scale, length: f64, size: f64) -> (f64, f64) {
         if self.upwards {
             return (0.0, 0.0);

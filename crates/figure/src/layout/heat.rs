@@ -12,7 +12,7 @@ use super::{Canvas, axes};
 const BAR: f64 = 7.0;
 /// Space between the panel and the bar.
 const BAR_GAP: f64 = 6.0;
-/// How far fields without a label reach into their neighbours, points.
+/// Overlap of fields without a label with their neighbours, points.
 const SEAM: f64 = 0.2;
 /// Number of steps of the bar.
 const STEPS: usize = 24;
@@ -37,7 +37,7 @@ pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &FigureModel) -> f
     BAR_GAP + beside_label(&chosen, size) + label_height(size, model)
 }
 
-/// From the left side of the bar to where its label begins, points.
+/// Distance from the left side of the bar to its label, points.
 fn beside_label(chosen: &axes::Chosen, size: f64) -> f64 {
     BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
 }

@@ -15,7 +15,7 @@ pub(super) const RADIUS: f64 = 1.9;
 const RADIUS_MIN: f64 = 0.8;
 /// Width of the lines of intervals.
 const INTERVAL_WIDTH: f64 = 0.8;
-/// With more marks than this, their origins are omitted.
+/// Number of marks above which their origins are omitted.
 const MARKS_MAX: usize = 600;
 /// Widest bar, points.
 const BAR_WIDTH_MAX: f64 = 34.0;

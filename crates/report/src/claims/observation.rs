@@ -194,7 +194,7 @@ pub(crate) struct OverstatedData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct DeviceLoadData {
-    /// Its name.
+    /// Name of the device.
     device: String,
     /// Reads per second; `null` where it does not count.
     reads_per_s: Option<f64>,
@@ -225,9 +225,9 @@ impl DeviceLoadData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OtherProcess")]
 pub(crate) struct OtherProcessData {
-    /// Its number.
+    /// Process ID.
     pid: u32,
-    /// Its name.
+    /// Name of the process.
     name: String,
     /// Whether it is a thread of the kernel.
     is_kernel: bool,

@@ -46,7 +46,7 @@ fn verdicts(comparison: &Comparison) -> String {
     format!("{cells}: {tally}.")
 }
 
-/// How many of some cells have which verdict: `1 equivalent within 10 %, 2 cannot tell (wide interval)`.
+/// Number of cells for each verdict: `1 equivalent within 10 %, 2 cannot tell (wide interval)`.
 pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
     let margin = format_percent(terms.margin);
     let mut verdicts: Vec<CellVerdict> = cells.iter().map(|cell| cell.verdict).collect();

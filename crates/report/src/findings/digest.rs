@@ -42,7 +42,7 @@ pub struct Digest<'a> {
     pub glance: HeadlineNumbers<'a>,
     /// Cells with measured trials.
     pub cells: usize,
-    /// How far these numbers and the headlines can be trusted.
+    /// Trust in these numbers and in the headlines.
     pub trust: Trust,
     /// At most [`HEADLINES_MAX`] statements, the weightiest first.
     pub headlines: Vec<Headline>,

@@ -34,7 +34,7 @@ pub(crate) const SAYS: &[Says] = &[stragglers, imbalance, caches_kept];
 /// Share of what a client reads that its page cache may hold before a cold trial.
 const KEPT: f64 = 0.05;
 
-/// How much slower than the others something has to be, at least, to be named.
+/// Share of the others' speed below which a rank or host is named as slower.
 const SLOWER: f64 = 0.95;
 /// Share of throughput that is worth a sentence.
 const WORTH: f64 = 0.05;

@@ -40,7 +40,7 @@ pub(crate) struct FitDocument<'a> {
 /// A workload of a requirement.
 #[derive(Serialize, JsonSchema)]
 struct Workload<'a> {
-    /// Its name.
+    /// Name of the workload.
     workload: &'a str,
     /// Whether all of it was measured: its run is done, and loaded the storage for as long as requested.
     complete: bool,
@@ -84,7 +84,7 @@ struct DoubtData<'a> {
 struct Level<'a> {
     /// The level as it is written: `syncs.p99<10ms`.
     level: String,
-    /// Its bound, in `unit`.
+    /// Bound of the level, in `unit`.
     limit: f64,
     /// Unit of the numbers: `ns`, `1/s` or `MB/s`.
     unit: &'static str,

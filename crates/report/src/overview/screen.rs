@@ -375,7 +375,7 @@ impl Overview<'_> {
         columns
     }
 
-    /// As many findings as fit into this number of lines, the most important first.
+    /// The most important findings that fit into this number of lines.
     fn findings(&self, lines: usize, width: u16) -> String {
         let mut text = String::new();
         let mut left = lines;

@@ -29,7 +29,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Its name and its content.
+    /// Name and content of the file.
     pub(super) fn into_file(self) -> (String, Vec<u8>) {
         (self.file, self.content)
     }

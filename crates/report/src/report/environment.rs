@@ -11,7 +11,7 @@ use crate::fact;
 #[derive(Debug, Clone)]
 pub(super) struct Fact {
     pub(super) name: String,
-    /// Its value; or `NAMES: VALUE` for each value where runs differ.
+    /// Value of the property, or `NAMES: VALUE` for each value if runs differ.
     pub(super) values: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct MethodRule {
     pub(super) text: Cow<'static, str>,
     /// The formula as plain text; empty for none.
     pub(super) formula: &'static str,
-    /// Its source; empty for none.
+    /// Source of the rule; empty for none.
     pub(super) source: &'static str,
 }
 

@@ -112,7 +112,7 @@ impl ProgramPart {
         is_empty.then_some("No other process that iolab can see did I/O on any disk.")
     }
 
-    /// In Markdown, with its figure.
+    /// The part in Markdown, with its figure.
     pub(super) fn markdown(&self, prefix: &str) -> Result<Bundle> {
         let (file, figure) = self.on_paper(prefix, "svg")?;
         let mut text = format!(
@@ -144,7 +144,7 @@ impl ProgramPart {
         })
     }
 
-    /// In LaTeX, with its figure.
+    /// The part in LaTeX, with its figure.
     pub(super) fn latex(&self, prefix: &str) -> Result<Bundle> {
         let (file, figure) = self.on_paper(prefix, "pdf")?;
         let mut text = format!(

@@ -18,7 +18,7 @@ pub(super) struct Statement {
 /// Statements with the same subject.
 #[derive(Debug, Clone)]
 pub(super) struct StatementGroup {
-    /// Their subject.
+    /// Subject of the statements.
     pub(super) about: About,
     pub(super) statements: Vec<Statement>,
 }

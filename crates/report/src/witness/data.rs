@@ -115,7 +115,7 @@ struct TraceData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TracedDisk")]
 struct TracedDiskData {
-    /// Its name.
+    /// Name of the disk.
     name: String,
     /// Reads that the program's threads sent.
     reads: TracedRequestsData,
@@ -129,9 +129,9 @@ struct TracedDiskData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TracedRequests")]
 struct TracedRequestsData {
-    /// Their number.
+    /// Number of requests.
     requests: u64,
-    /// Their bytes.
+    /// Bytes of the requests.
     bytes: u64,
     /// Time from the start of a request in the block layer to its issue; `null` without requests.
     queue: Option<TimesData>,
@@ -143,11 +143,11 @@ struct TracedRequestsData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Times")]
 struct TimesData {
-    /// Their mean, ns.
+    /// Mean time, ns.
     mean_ns: f64,
-    /// Their median, ns.
+    /// Median time, ns.
     p50_ns: u64,
-    /// Their 99th percentile, ns; `null` where they are too few for it.
+    /// 99th percentile of the time, ns; `null` with too few requests.
     p99_ns: Option<u64>,
 }
 
@@ -202,7 +202,7 @@ struct CourseData<'a> {
 struct MomentData {
     /// Start of the part, from the start of the observation, ns.
     start_ns: u64,
-    /// Its length, ns.
+    /// Length of the part, ns.
     length_ns: u64,
     /// Bytes of the program's read calls, from any source; `null` without an account.
     rchar: Option<u64>,
@@ -240,7 +240,7 @@ struct MomentDeviceData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Device")]
 struct DeviceData<'a> {
-    /// Its name.
+    /// Name of the device.
     name: &'a str,
     /// Bytes read; `null` where it does not count.
     read_bytes: Option<u64>,
@@ -271,9 +271,9 @@ struct DeviceData<'a> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "File")]
 struct FileData {
-    /// Its path.
+    /// Path of the file.
     path: String,
-    /// Its size at the end, bytes.
+    /// Size of the file at the end, bytes.
     bytes: u64,
     /// Whether it was open for writing.
     is_written: bool,

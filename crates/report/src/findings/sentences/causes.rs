@@ -296,7 +296,7 @@ pub(super) fn difference(found: &Suspects, runs: &[&Analysis]) -> String {
     }
 }
 
-/// Why suspects were not tried, each reason once, with their names.
+/// Reasons why suspects were not tried, each reason once, with their names.
 pub(crate) fn by_reason<W: PartialEq>(
     untried: impl Iterator<Item = (String, W)>,
 ) -> Vec<(W, Vec<String>)> {

@@ -18,7 +18,7 @@ pub(super) const GRADUAL: &str = "medians of the tenths of the trial: test of Ma
 pub(super) const KEPT: &str =
     "the same search in the intervals of each trial, and in the trial with a change added to it";
 
-/// At most this many levels of a trial are listed.
+/// Most levels of a trial that are listed.
 const LISTED_MAX: usize = 6;
 
 pub(super) fn basis(change: &Change) -> &'static str {

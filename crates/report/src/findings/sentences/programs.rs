@@ -105,7 +105,7 @@ fn shown(point: &SizePoint) -> Option<bool> {
     }
 }
 
-/// At how many sizes Welch's test finds a difference, for each number of trials.
+/// Number of sizes at which Welch's test finds a difference, for each number of trials.
 fn significance(pair: &ProgramPair) -> Option<String> {
     let parts: Vec<String> = FIRST_TRIALS
         .iter()
