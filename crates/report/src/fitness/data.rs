@@ -22,7 +22,7 @@ pub(crate) struct FitDocument<'a> {
     iolab_version: &'static str,
     /// Name of the requirement.
     requirement: &'a str,
-    /// Its question.
+    /// Question of the requirement.
     question: &'a str,
     /// The target.
     target: &'a str,
