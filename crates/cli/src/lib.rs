@@ -51,7 +51,7 @@ use iolab_workload::Error;
 const STACK: usize = 8 << 20;
 
 /// Memory that reading the arguments and the experiment takes, bytes, with room to spare.
-const HEADROOM: usize = 8 << 20;
+const HEADROOM: usize = 16 << 20;
 
 /// Carries out the command line of this process; the exit code is one of those that `iolab --help` names.
 pub fn main() -> ExitCode {

@@ -73,7 +73,6 @@ needs! {
     Browser, "browser", ["chromium", "chromium-browser", "google-chrome"], "a browser without a window";
     Axe, "axe", [], "axe-core, whose file axe.min.js is named by IOLAB_AXE";
     Latex, "latex", ["pdflatex"], "LaTeX";
-    Dpkg, "dpkg", ["dpkg"], "dpkg";
     Python, "python", ["python3"], "Python 3.9 or newer";
     Disk, "disk", [], "a folder on storage, not in memory";
     Shm, "shm", [], "/dev/shm, a tmpfs that can be written";
@@ -109,15 +108,6 @@ needs! {
     Signals, "signals", [], "signals that are not ignored already (no nohup)";
     Quiet, "quiet", [], "a machine that is not busy with something else";
     DriveTraces, "drive-traces", [], "a folder with the traces of DiskSim 4.0, named by IOLAB_DRIVES";
-    Packages, "packages", [], "what release/build makes, in a folder named in IOLAB_PACKAGES";
-    Lintian, "lintian", ["lintian"], "lintian, which checks Debian packages";
-    Pandas, "pandas", [], "pandas, which pip installs from its index";
-    QemuX86, "qemu-x86_64", ["qemu-x86_64-static"], "qemu-user, which runs programs for x86-64 elsewhere";
-    QemuArm64, "qemu-aarch64", ["qemu-aarch64-static"], "qemu-user, which runs programs for 64-bit ARM elsewhere";
-    Binstall, "cargo-binstall", ["cargo-binstall"], "cargo-binstall";
-    Openssl, "openssl", ["openssl"], "openssl, which serves files by HTTPS";
-    Buildah, "buildah", ["buildah"], "buildah, which builds images of containers";
-    Runc, "runc", ["runc"], "runc, which runs containers";
 }
 
 impl fmt::Display for Need {

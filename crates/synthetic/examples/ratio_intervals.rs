@@ -1,5 +1,5 @@
 //! Lowest coverage of the interval of a ratio of medians over shapes and numbers of trials, and its power:
-//! docs/METHODS.md, "Ratio of two runs". A test computes a tenth of it.
+//! docs/METHODS.md, "Median, ratio, equivalence". A test computes a tenth of it.
 //!
 //! `cargo run --release -p iolab-synthetic --example ratio_intervals [PAIRS]`
 

@@ -36,63 +36,6 @@ fn too_few_runs_are_no_alarm_and_no_success() {
 }
 
 #[test]
-fn a_gate_is_as_its_schema_says() {
-    let folder = folder();
-    let folder = folder.path();
-    three_runs(folder);
-    for name in ["runs/d.iolab", "runs/e.iolab", "runs/f.iolab"] {
-        run_tiny(folder, "read-size", &["-o", name]).expect(0);
-    }
-    let gate = ["gate", "--history", "runs", "runs/f.iolab"];
-    let done = run(folder, &[&gate[..], &["--format", "json"]].concat());
-    let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_as_described(folder, "gate", &said);
-    assert_eq!(said["history"], 5);
-    assert!(
-        said["compared"]["cells"][0]["estimate"]["interval"][0].is_number(),
-        "{said:#}"
-    );
-}
-
-#[test]
-fn runs_are_compared_with_runs() {
-    let folder = folder();
-    let folder = folder.path();
-    three_runs(folder);
-    let sides = words!("compare --base runs/a.iolab runs/b.iolab --new runs/c.iolab");
-    let json = ["--format", "json"];
-    let tails = [&sides[..], &["--metric", "p99.9"], &json].concat();
-    let tails: serde_json::Value =
-        serde_json::from_str(&run(folder, &tails).expect(5).stdout).unwrap();
-    assert_eq!(tails["cells"][0]["verdict"], "cannot tell (no value)");
-    insta::assert_snapshot!(tails["summary"].as_str().unwrap(), @"runs/c.iolab against 2 runs: cannot tell in any of 2 cells: p99.9 needs 3688 requests in a trial; no trial of either side has so many (increase --time)");
-    for format in ["text", "json", "csv", "markdown"] {
-        let done = run(folder, &[&sides[..], &["--format", format]].concat());
-        // What three short runs say is up to the machine; it is no error.
-        assert!(matches!(done.code, Some(0 | 4 | 5)), "{}", done.stderr);
-        if format == "json" {
-            let said = serde_json::from_str(&done.stdout).unwrap();
-            assert_as_described(folder, "compare", &said);
-        }
-    }
-    let compared = |options: &[&str]| {
-        let two = ["compare", "runs/a.iolab", "runs/b.iolab"];
-        let done = run(folder, &[&two[..], &json, options].concat());
-        let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-        (done.code, said)
-    };
-    let (code, said) = compared(&[]);
-    assert!(matches!(code, Some(0 | 5)), "{said:#}");
-    insta::assert_snapshot!(said["remarks"][0].as_str().unwrap(), @"One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.");
-    let (_, said) = compared(&["--within-run"]);
-    insta::assert_snapshot!(said["remarks"][0].as_str().unwrap(), @"Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.");
-    let (_, said) = compared(&["--metric", "p90"]);
-    assert_eq!(said["response"], "90th percentile of latency");
-    let done = run(folder, &["table", "runs/a.iolab", "--metric", "p90"]).expect(0);
-    assert!(done.stdout.contains("p90"), "{}", done.stdout);
-}
-
-#[test]
 fn a_folder_of_runs_has_a_history_in_every_format() {
     let folder = folder();
     let folder = folder.path();

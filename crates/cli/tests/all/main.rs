@@ -29,7 +29,6 @@ mod model;
 mod model_claims;
 mod moments;
 mod old_kernel;
-mod packages;
 mod paths;
 mod peers;
 mod planted;

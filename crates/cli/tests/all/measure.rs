@@ -122,34 +122,6 @@ fn dry_run_refuses_too_little_space_too() {
 }
 
 #[test]
-fn a_dry_run_says_that_direct_io_refuses_a_size() {
-    let folder = folder();
-    let plan = words!("run read-random --bs 4097 --size 1M --time 5ms --budget 1s --dry-run");
-    let refused = |plan: &[&str]| {
-        let done = run(folder.path(), plan);
-        let Some((_, told)) = done.stdout.split_once("every trial: ") else {
-            done.expect(0);
-            return None;
-        };
-        assert_eq!(done.code, Some(3));
-        let (told, _) = told.split_once("\nFilling ")?;
-        // Some disks have larger blocks.
-        let told = told.replace(" 4096,", " 512,");
-        Some(told.split_whitespace().collect::<Vec<_>>().join(" "))
-    };
-    // Where no disk is known, as in memory, nothing is said.
-    let knows_disk = iolab_storage::device_under(folder.path()).is_some();
-    assert_eq!(refused(&plan).is_some(), knows_disk);
-    if knows_disk {
-        insta::assert_snapshot!(refused(&plan).unwrap_or_default(), @"bs of 4097 bytes is not a multiple of 512, the alignment of direct I/O on this target; choose a multiple of 512, or measure through the page cache with --buffered");
-        run(folder.path(), &plan[..plan.len() - 1]).expect(2);
-    }
-    assert_eq!(refused(&[&plan[..], &["--buffered"]].concat()), None);
-    let whole = words!("run read-random --bs 4k --size 1M --dry-run");
-    assert_eq!(refused(&whole), None);
-}
-
-#[test]
 fn the_glance_comes_with_a_picture() {
     let folder = folder();
     let tiny = ["--size", "4MiB", "--time", "5ms", "--budget", "1s"];

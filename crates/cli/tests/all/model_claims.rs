@@ -6,8 +6,7 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    ChangePlace, Claim, Comparison, Contrast, Difference, Effect, Role, Standing, choices, claims,
-    headlines,
+    ChangePlace, Claim, Comparison, Role, Standing, choices, claims, headlines,
 };
 
 use crate::computed::CREDITS;
@@ -30,51 +29,6 @@ fn comparisons(all: &[Claim]) -> impl Iterator<Item = &Comparison> {
         Claim::Comparison(comparison) => Some(comparison),
         _ => None,
     })
-}
-
-/// Factor and level of a cell as text, for messages and for finding an effect.
-fn at(effect: &Effect) -> String {
-    let held = effect.held.iter();
-    let held: Vec<String> = held
-        .map(|(name, level)| format!("{name}={level}"))
-        .collect();
-    held.join(" ")
-}
-
-#[test]
-fn reads_of_a_grid_are_not_reported_as_writes() {
-    let folder = folder();
-    let sets = words!("disk-grid model:sata-ssd --set bs=4k,64k --threads 1,2");
-    let grid = measured(folder.path(), &sets);
-    let all = claims(&[grid.analysis()]);
-    let of_pattern = comparisons(&all).find(|one| one.contrast == Contrast::Pattern);
-    let of_pattern = of_pattern.expect("both were measured");
-    let random = |reads: &'static str| {
-        let own = of_pattern.effects.iter();
-        own.filter(move |one| one.held[0].1 == reads)
-    };
-    // The model reads at random more slowly where one request waits for another, and writes into a cache alike.
-    for place in ["bs=4KiB threads=1", "bs=64KiB threads=1"] {
-        let place = format!("read_percent=100 {place}");
-        let effect = random("100").find(|one| at(one) == place);
-        assert_eq!(
-            effect.expect("measured").difference,
-            Difference::Lower,
-            "{place}"
-        );
-    }
-    let writes = random("0");
-    assert!(
-        writes.clone().count() == 4
-            && writes
-                .clone()
-                .all(|e| e.difference == Difference::Equivalent)
-    );
-    // Threads help in most settings and cost in one: both stand in one claim.
-    let threads = comparisons(&all).find(|one| matches!(one.contrast, Contrast::Levels { .. }));
-    let threads = threads.expect("two levels");
-    assert!(threads.of(Difference::Higher).count() >= 5);
-    assert_eq!(threads.of(Difference::Lower).count(), 1);
 }
 
 /// The run of a command on a drive whose fast flash takes 14.8 GiB: an eighth of model:qlc-slc-cached, which is computed in an eighth

@@ -51,7 +51,9 @@ fn the_extension_of_an_output_is_its_format() {
     std::fs::create_dir(path.join("runs")).unwrap();
     with_runs(&path.join("runs"), &["a.iolab"]);
     for (line, begins) in [
-        (&["report", "a.iolab", "-o", "t.md"][..], "# "),
+        (&["table", "a.iolab", "-o", "t.csv"][..], "run,"),
+        (&["table", "a.iolab", "-o", "t.json"], "{"),
+        (&["report", "a.iolab", "-o", "t.md"], "# "),
         (&["report", "a.iolab", "-o", "t.tex"], "\\pdfminorversion"),
         (&["report", "a.iolab", "-o", "t.html"], "<!DOCTYPE html>"),
         (&["history", "runs", "-o", "h.html"], "<!DOCTYPE html>"),

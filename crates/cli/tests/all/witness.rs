@@ -129,23 +129,6 @@ fn processes_that_outlive_program_are_counted() {
     }
 }
 
-/// The program waits until its observer has closed what it deleted; its last file it deletes just before it ends.
-#[test]
-fn a_file_that_the_program_deletes_is_not_kept_open() {
-    let folder = folder();
-    let script = "exec 3>gone; dd if=/dev/zero bs=1M count=8 status=none >&3; rm gone; exec 3>&-
-        n=0; while ls -l /proc/$PPID/fd | grep -q 'gone (deleted)'; do n=$((n+1)); [ $n -lt 2000 ] || exit 1; done
-        dd if=/dev/zero of=last bs=1M count=8 status=none; rm last";
-    let evidence = evidence(folder.path(), &["--", "sh", "-c", script]);
-    assert!(evidence["owed_bytes"].as_u64().unwrap_or(0) < 1 << 20);
-    let files = evidence["files"].as_array().unwrap();
-    let is_gone = |file: &Value| {
-        let path = file["path"].as_str().unwrap();
-        path.ends_with("/gone") || path.ends_with("/last")
-    };
-    assert!(!files.iter().any(is_gone), "{evidence:#}");
-}
-
 /// The program is not run again for it.
 #[test]
 fn evidence_that_no_file_can_take_is_shown() {
@@ -212,61 +195,6 @@ fn a_running_process_is_joined_until_it_ends() {
         let read = number(&evidence, "/processes/rchar");
         let is_short = number(&evidence, "/processes/cut_short") > 0;
         assert!(is_short || (SIZE..2 * SIZE).contains(&read), "{evidence:#}");
-    }
-}
-
-#[test]
-fn devices_are_watched_for_a_time() {
-    let folder = folder();
-    let disks = std::fs::read_dir("/sys/block")
-        .into_iter()
-        .flatten()
-        .flatten();
-    let Some(disk) = disks.map(|disk| disk.file_name()).next() else {
-        needs::skip(needs::Need::BlockDevice, "/sys/block has none");
-        return;
-    };
-    let disk = disk.to_str().unwrap();
-    let arguments = ["witness", "--device", disk, "--for", "10ms", "-o", "e.json"];
-    run(folder.path(), &arguments).expect(0);
-    let text = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
-    let evidence: Value = serde_json::from_str(&text).unwrap();
-    assert_as_described(folder.path(), "witness", &evidence);
-    assert_eq!(evidence["devices"][0]["name"], disk);
-    assert_eq!(evidence["reads"]["served_by"], Value::Null);
-    assert!(evidence["observed_ns"].as_u64().unwrap() >= 10_000_000);
-}
-
-#[test]
-fn the_course_of_a_program_is_its_whole_and_can_be_drawn() {
-    let folder = folder();
-    with_data(folder.path());
-    let script = "cat data data > /dev/null";
-    let evidence = evidence(folder.path(), &["--", "sh", "-c", script]);
-    let moments = evidence["course"]["moments"].as_array().unwrap();
-    let length: u64 = moments.iter().map(|one| number(one, "/length_ns")).sum();
-    assert!(length >= number(&evidence, "/observed_ns"));
-    if has_account(&evidence) {
-        let sum: u64 = moments.iter().map(|one| number(one, "/rchar")).sum();
-        assert_eq!(sum, number(&evidence, "/processes/rchar"));
-    }
-    for (name, start) in [
-        ("c.svg", "<svg"),
-        ("c.png", "\u{fffd}PNG"),
-        ("c.pdf", "%PDF"),
-    ] {
-        let done = run(
-            folder.path(),
-            &["witness", "-o", name, "--", "sh", "-c", script],
-        )
-        .expect(0);
-        // With a figure as output, the text goes to stderr.
-        assert!(done.stderr.starts_with("sh: "), "{}", done.stderr);
-        let content = std::fs::read(folder.path().join(name)).unwrap();
-        assert!(
-            String::from_utf8_lossy(&content).starts_with(start),
-            "{name}"
-        );
     }
 }
 
