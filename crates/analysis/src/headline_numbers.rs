@@ -51,7 +51,7 @@ pub struct HeadlineCell<'a> {
 /// The rows by target, sequential before random, highest concurrency first, reads before writes.
 #[derive(Debug, Clone)]
 pub struct HeadlineNumbers<'a> {
-    /// At most one row for each target, kind of access and concurrency.
+    /// Rows of numbers, at most one for each target, kind of access and concurrency.
     pub rows: Vec<HeadlineCell<'a>>,
 }
 

@@ -28,7 +28,7 @@ pub const HISTORY_MIN: usize = 5;
 pub struct FiledRun<'a> {
     /// The path as the user wrote it.
     pub file: &'a str,
-    /// Its analysed content.
+    /// Analysed content of the run.
     pub run: &'a AnalysedRun,
 }
 
@@ -50,7 +50,7 @@ pub struct RunName {
     /// Start: RFC 3339, UTC.
     #[serde(rename = "run_started_utc")]
     pub started_utc: String,
-    /// Its host; `null` where unknown.
+    /// Host of the run; `null` where unknown.
     pub host: Option<String>,
 }
 

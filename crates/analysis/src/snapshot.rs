@@ -43,7 +43,7 @@ pub enum RepetitionGoal {
     OneTrial,
 }
 
-/// How many cells of a run have reached its precision goal.
+/// Progress of a run towards its precision goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WithinGoal {
     /// Number of cells within the goal.
@@ -97,7 +97,7 @@ impl CellSnapshot {
 }
 
 impl RunSnapshot {
-    /// How many cells have reached this precision goal.
+    /// Progress of the run towards this precision goal.
     pub fn within(&self, goal: f64) -> WithinGoal {
         let reached = self.cells.iter().filter(|cell| cell.is_within(goal));
         WithinGoal {

@@ -12,13 +12,13 @@ use crate::level_value::level_value;
 pub struct Sparkline {
     /// The factor along the curves.
     pub factor: String,
-    /// Its levels: numbers ascend, names keep the order of the definition.
+    /// Levels of the axis: numbers ascend, names keep the order of the definition.
     pub levels: Vec<String>,
     /// Whether the levels are names, without values between them.
     pub is_names: bool,
     /// The measured quantity.
     pub response: Response,
-    /// One curve for each target and combination of the other factors.
+    /// Curves, one for each target and combination of the other factors.
     pub curves: Vec<SparklineCurve>,
 }
 
@@ -44,7 +44,7 @@ pub struct SparklinePoint {
     pub device: bool,
 }
 
-/// In a grid of workloads, the factor of concurrency, along which the workloads are drawn.
+/// The axis of a grid of workloads: the factor of concurrency; `None` without factor `workload`.
 pub fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
     let place = |name: &str| factors.iter().position(|factor| factor.as_ref() == name);
     place("workload")?;

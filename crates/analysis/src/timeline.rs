@@ -85,18 +85,18 @@ impl Timeline {
     }
 }
 
-/// One interval of a run, or a whole trial without recorded intervals.
+/// An interval of a run, or a whole trial without recorded intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
     /// The sample.
     pub sample: i64,
-    /// Its cell.
+    /// Cell of the interval.
     pub cell: i64,
     /// Whether the trial is a warm-up.
     pub warmup: bool,
     /// Start, from the start of the run, ns; counts only timed spans of trials.
     pub start_ns: u64,
-    /// Its length, ns.
+    /// Length of the interval, ns.
     pub length_ns: u64,
     /// Bytes that the trials had written at its start.
     pub written_bytes: u64,

@@ -356,7 +356,7 @@ fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
     own.iter().filter(is_without).count()
 }
 
-/// How many times too narrow an interval is, at most, where trials drift or depend on the ones before.
+/// Factor by which an interval is at most too narrow if trials drift or depend on earlier ones.
 const TOO_NARROW: f64 = 3.0;
 
 /// Reasons in the order and the groups of some cells' trials against their numbers, each with the id of its
@@ -462,7 +462,7 @@ impl TrustReason {
         }
     }
 
-    /// Its name for programs.
+    /// Name of the reason for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoTrials => "no_trials",
@@ -487,7 +487,7 @@ impl TrustReason {
 }
 
 impl TrustLevel {
-    /// In one word.
+    /// Name of the level, in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Good => "good",

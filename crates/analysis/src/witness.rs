@@ -62,7 +62,7 @@ impl Bounds {
         }
     }
 
-    /// Both bounds, capped at `bytes`.
+    /// The same bounds, capped at `bytes`.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         Self {
@@ -227,7 +227,7 @@ impl DeviceLoad {
 pub struct Flushes {
     /// The disks that completed any.
     pub disks: Vec<String>,
-    /// Their number, of all processes.
+    /// Number of flushes of all processes.
     pub completed: u64,
     /// Whether these are the devices in question, rather than disks that also have other parts.
     pub are_in_question: bool,

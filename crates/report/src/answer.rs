@@ -28,7 +28,7 @@ pub struct Answers<'a> {
     all: Vec<Given<'a>>,
 }
 
-/// One answer, with its origin.
+/// An answer, with its origin.
 #[derive(Debug)]
 enum Given<'a> {
     /// Answer to a requirement, from the runs of its workloads.
@@ -53,7 +53,7 @@ pub(crate) struct Shown {
     pub(crate) rest: Vec<String>,
     /// Steps to complete it.
     pub(crate) to_do: Vec<ToDo>,
-    /// Its basis as a table.
+    /// Basis of the answer as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
     /// Reasons why it is open, and its limits.

@@ -19,7 +19,7 @@ pub fn share(of: &Efficiency) -> String {
     }
 }
 
-/// Why a share is above 1.
+/// Cause of a share above 1, in words.
 pub fn cause(why: ExcessCause) -> &'static str {
     match why {
         ExcessCause::NotStorage => "not storage",

@@ -133,7 +133,7 @@ impl QuantityData {
     }
 }
 
-/// As columns and levels of the rows are written.
+/// A text without control characters, as in columns and levels of the rows.
 fn clean(text: &str) -> String {
     escape_control(text).into_owned()
 }

@@ -56,7 +56,7 @@ fn subject(contrast: &Contrast) -> String {
     }
 }
 
-/// One row per setting.
+/// Columns of the table, which has one row per setting.
 pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Effect) -> String| {
         Column::new(heading, dispensable, comparison.effects.iter().map(value))

@@ -29,7 +29,7 @@ pub(crate) fn sources<'a>(runs: impl IntoIterator<Item = &'a FiledRun<'a>>) -> V
 }
 
 impl<'a> Side<'a> {
-    /// Their cells by the levels of these factors.
+    /// The runs as one side, with their cells by the levels of these factors.
     ///
     /// # Errors
     ///

@@ -13,8 +13,8 @@ use crate::fitness::{Evidence, TrialValue};
 pub struct LevelValues {
     /// The level.
     pub level: ServiceLevel,
-    /// Its value in each trial of a cell in the order of time, by cell id: ns, requests/s or MB/s. Without trials with fewer
-    /// requests than [`ServiceLevel::requests_min`].
+    /// Value of the quantity in each trial of a cell in the order of time, by cell id: ns, requests/s or MB/s.
+    /// Without trials with fewer requests than [`ServiceLevel::requests_min`].
     pub by_cell: BTreeMap<i64, Vec<f64>>,
     /// Cells whose median is a lower bound, since requests that were due and never issued count as long as their trial.
     pub bounds: BTreeSet<i64>,

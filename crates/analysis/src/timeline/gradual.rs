@@ -17,7 +17,7 @@ const TREND_SEPARATION: f64 = 4.0;
 /// Least distance between the lowest and the highest tenth where there is no trend, likewise.
 const RANGE_SEPARATION: f64 = 8.0;
 
-/// How the tenths of a trial follow each other.
+/// Direction in which throughput changes over the tenths of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -36,11 +36,11 @@ pub struct Gradual {
     pub first_mb_s: f64,
     /// Throughput of the last tenth, MB/s.
     pub last_mb_s: f64,
-    /// The lowest, MB/s.
+    /// Throughput of the lowest tenth, MB/s.
     pub lowest_mb_s: f64,
-    /// The highest, MB/s.
+    /// Throughput of the highest tenth, MB/s.
     pub highest_mb_s: f64,
-    /// How they follow each other.
+    /// Direction of the change.
     pub direction: Direction,
 }
 

@@ -17,12 +17,12 @@ const POINTS_MAX: usize = 200;
 /// Share of the trials that must show a change by themselves.
 const SHOWN_MIN: f64 = 0.75;
 
-/// One interval of a cell's trials, with the throughput over all trials.
+/// An interval of a cell's trials, with the throughput over all trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThroughputPoint {
     /// Start, from the start of a trial, ns.
     pub start_ns: u64,
-    /// Its length, ns.
+    /// Length of the interval, ns.
     pub length_ns: u64,
     /// Bytes transferred before it in a trial: median over the trials.
     pub moved_bytes: f64,
@@ -39,7 +39,7 @@ pub struct TrialShift {
     pub cell: i64,
     /// Number of measured trials in the profile.
     pub trials: usize,
-    /// From the start of a trial, ns.
+    /// Time of the shift, from the start of a trial, ns.
     pub after_ns: u64,
     /// Bytes written before it in a trial, or read where nothing was written: median over the trials.
     pub moved_bytes: f64,
@@ -53,7 +53,7 @@ pub struct TrialShift {
     pub levels: Vec<TrialLevel>,
 }
 
-/// One level of throughput within a trial.
+/// A level of throughput within a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TrialLevel {
     /// Since when, from the start of the trial, ns.
@@ -105,7 +105,7 @@ impl TrialShift {
 pub struct Profile {
     /// Number of measured trials.
     pub trials: usize,
-    /// At most 200, in the order of time.
+    /// Points of the profile, at most 200, in the order of time.
     pub points: Vec<ThroughputPoint>,
 }
 

@@ -33,9 +33,9 @@ pub struct RunShift {
     pub disturbed_after: DisturbedTrials,
     /// The cell with the highest throughput among those with trials of both levels.
     pub cell: i64,
-    /// Its median before, MB/s.
+    /// Median throughput before the shift, MB/s.
     pub before_mb_s: f64,
-    /// Its median after, MB/s.
+    /// Median throughput after the shift, MB/s.
     pub after_mb_s: f64,
 }
 

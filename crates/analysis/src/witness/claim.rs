@@ -46,7 +46,7 @@ pub enum WitnessClaim<'a> {
     },
     /// Flushes of a write cache that the devices completed while the program wrote, of all processes.
     Flushes(&'a Flushes),
-    /// Its syncs, as the kernel traced them.
+    /// Syncs of the program, as the kernel traced them.
     Syncs(&'a TracedProgram),
     /// Traffic of other processes on the devices in question.
     OtherUse(OtherUse),
@@ -153,7 +153,7 @@ impl Evidence {
 }
 
 impl WitnessClaim<'_> {
-    /// Its name in JSON.
+    /// Name of the claim in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing-of-note",

@@ -34,7 +34,7 @@ impl<'a> OtherCommand<'a> {
         (&self.first.name, self.first.is_kernel) == (&process.name, process.is_kernel)
     }
 
-    /// Its processes, by descending I/O.
+    /// Processes of the command, by descending I/O.
     pub fn processes(&self) -> impl Iterator<Item = &'a OtherProcess> {
         [self.first].into_iter().chain(self.further.iter().copied())
     }

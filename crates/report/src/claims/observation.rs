@@ -298,7 +298,7 @@ impl From<&OtherCommand<'_>> for OtherCommandData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Syncs")]
 pub(crate) struct SyncsData {
-    /// Their number.
+    /// Number of syncs.
     syncs: u64,
     /// Syncs whose end is known; the next fields cover these.
     timed: u64,
