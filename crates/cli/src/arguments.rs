@@ -312,9 +312,6 @@ pub(crate) struct Export {
     /// One row per service level that a run was asked about (iolab fit, iolab run --slo), with the answer
     #[arg(long, conflicts_with_all = ["histogram", "series", "ranks"])]
     pub(crate) answers: bool,
-    /// One row per traced trial (--set trace=true): the stages of its requests
-    #[arg(long, conflicts_with_all = ["histogram", "series", "ranks", "answers"])]
-    pub(crate) stages: bool,
     /// Add the start of its run to each value; prometheus only. The textfile collector refuses time stamps
     #[arg(long)]
     pub(crate) timestamps: bool,

@@ -1,71 +1,128 @@
 //! What can be asked of a figure, and which kinds use it: the others refuse it instead of ignoring it.
 
+use iolab_workload::{Error, Result};
+
 use super::kind::FigureKind::{
-    self, Course, Ecdf, Heat, Load, Order, PValues, Percentiles, Ranks, Ratio, Response, Rounds,
-    Scaling,
+    self, Course, Heat, Load, Order, PValues, Percentiles, Ratio, Response, Rounds,
 };
+use super::options::{Center, Options, Spread};
 
 /// An option that changes what a figure shows. Titles and lengths suit every figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
-    X,
-    Y,
-    Series,
-    Facet,
-    LogX,
-    LogY,
-    Center,
-    Spread,
-    Points,
-    By,
-    Margin,
-    Line,
+pub(super) struct Choice {
+    /// The option of the command line.
+    pub(super) flag: &'static str,
+    /// The kinds that use it.
+    pub(super) kinds: &'static [FigureKind],
+    /// Whether it is asked for, other than by default.
+    is_asked: fn(&Options) -> bool,
 }
 
+/// Reference lines.
+pub(super) const LINE: Choice = Choice {
+    flag: "--line",
+    kinds: &[Response, Load],
+    is_asked: |o| !o.references.is_empty(),
+};
+
+/// All choices.
+pub(super) const CHOICES: [Choice; 12] = [
+    Choice {
+        flag: "--x",
+        kinds: &[Response, Load, Ratio, PValues, Heat],
+        is_asked: |o| o.x.is_some(),
+    },
+    Choice {
+        flag: "--y",
+        kinds: &[Response, Load, Ratio, PValues, Order, Course, Heat],
+        is_asked: |o| o.y.is_some(),
+    },
+    Choice {
+        flag: "--series",
+        kinds: &[Response, Percentiles, Load, Course, Heat],
+        is_asked: |o| o.series.is_some(),
+    },
+    Choice {
+        flag: "--facet",
+        kinds: &[Response, Percentiles, Load, Course, Heat],
+        is_asked: |o| o.facet.is_some(),
+    },
+    Choice {
+        flag: "--log-x or --linear-x",
+        kinds: &[Response, Load, Ratio, PValues],
+        is_asked: |o| o.log_x.is_some(),
+    },
+    Choice {
+        flag: "--log-y or --linear-y",
+        kinds: &[
+            Response, Percentiles, Load, Ratio, Order, Rounds, Course, Heat,
+        ],
+        is_asked: |o| o.log_y.is_some(),
+    },
+    Choice {
+        flag: "--center",
+        kinds: &[Response, Load, Heat],
+        is_asked: |o| o.center != Center::default(),
+    },
+    Choice {
+        flag: "--interval",
+        kinds: &[Response, Load],
+        is_asked: |o| o.spread != Spread::default(),
+    },
+    Choice {
+        flag: "--points",
+        kinds: &[Response],
+        is_asked: |o| o.points,
+    },
+    Choice {
+        flag: "--by",
+        kinds: &[Ratio, PValues],
+        is_asked: |o| o.by.is_some(),
+    },
+    Choice {
+        // The margin decides the verdict of a mark.
+        flag: "--margin",
+        kinds: &[Ratio, PValues],
+        is_asked: |o| o.margin.total_cmp(&Options::default().margin).is_ne(),
+    },
+    LINE,
+];
+
 impl Choice {
-    /// The kinds that use it.
-    pub(super) fn kinds(self) -> &'static [FigureKind] {
-        match self {
-            Self::X => &[Response, Load, Scaling, Ratio, PValues, Heat],
-            Self::Y => &[
-                Response, Load, Scaling, Ratio, PValues, Order, Course, Heat, Ranks,
-            ],
-            Self::Series | Self::Facet => {
-                &[Response, Percentiles, Ecdf, Load, Scaling, Course, Heat]
-            }
-            Self::LogX => &[Response, Ecdf, Load, Scaling, Ratio, PValues],
-            Self::LogY => &[
-                Response, Percentiles, Load, Scaling, Ratio, Order, Rounds, Course, Heat, Ranks,
-            ],
-            Self::Center => &[Response, Load, Heat],
-            Self::Spread => &[Response, Load],
-            Self::Points => &[Response],
-            // The margin decides the verdict of a mark.
-            Self::By | Self::Margin => &[Ratio, PValues],
-            Self::Line => &[Response, Load],
-        }
-    }
-
     /// Whether a kind uses it.
-    pub(super) fn suits(self, kind: FigureKind) -> bool {
-        self.kinds().contains(&kind)
+    pub(super) fn suits(&self, kind: FigureKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+}
+
+impl Options {
+    fn asked(&self) -> impl Iterator<Item = &'static Choice> {
+        const ALL: &[Choice] = &CHOICES;
+        ALL.iter().filter(|choice| (choice.is_asked)(self))
     }
 
-    /// The option of the command line.
-    pub(super) fn flag(self) -> &'static str {
-        match self {
-            Self::X => "--x",
-            Self::Y => "--y",
-            Self::Series => "--series",
-            Self::Facet => "--facet",
-            Self::LogX => "--log-x or --linear-x",
-            Self::LogY => "--log-y or --linear-y",
-            Self::Center => "--center",
-            Self::Spread => "--interval",
-            Self::Points => "--points",
-            Self::By => "--by",
-            Self::Margin => "--margin",
-            Self::Line => "--line",
-        }
+    /// Refuses what a figure of this kind would ignore.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and the kinds that use it.
+    pub(super) fn check(&self, kind: FigureKind) -> Result<()> {
+        let Some(choice) = self.asked().find(|choice| !choice.suits(kind)) else {
+            return Ok(());
+        };
+        let what = format!("a figure of the kind {kind} does not use {}", choice.flag);
+        let kinds: Vec<String> = choice.kinds.iter().map(ToString::to_string).collect();
+        let remedy = format!("leave it out; it suits --kind {}", kinds.join(", "));
+        Err(Error::usage(what).hint(remedy))
+    }
+
+    /// Refuses what the figure of an observation would ignore.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option.
+    pub(super) fn check_of_witness(&self) -> Result<()> {
+        let Some(choice) = self.asked().next() else {
+            return Ok(());
+        };
+        let what = format!("the figure of an observation does not use {}", choice.flag);
+        Err(Error::usage(what).hint("leave it out; --title, --width and --height suit it"))
     }
 }

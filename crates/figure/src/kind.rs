@@ -11,8 +11,6 @@ enum Needs {
     Latencies,
     /// The trials over time ([`super::FigureRun::series`]).
     Series,
-    /// Their latencies over time ([`super::FigureRun::over_time`]).
-    LatencyOverTime,
 }
 
 macro_rules! kinds {
@@ -48,15 +46,9 @@ kinds! {
     /// Latency against percentiles.
     Percentiles = "percentiles", Needs::Latencies,
         "latency against its percentile, with a stretched tail";
-    /// A cumulative distribution.
-    Ecdf = "ecdf", Needs::Latencies,
-        "share of the requests that completed within a time";
     /// Latency against throughput.
     Load = "load", Needs::Cells,
         "latency against throughput as the load grows";
-    /// Throughput relative to that of the lowest parallelism.
-    Scaling = "scaling", Needs::Cells,
-        "throughput relative to the fewest threads (or the lowest depth), and proportional growth";
     /// Both sides above, their ratio below.
     Ratio = "ratio", Needs::Cells,
         "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";
@@ -75,15 +67,9 @@ kinds! {
     /// A heat map.
     Heat = "heat", Needs::Cells,
         "the response to two factors, as a grid of colours";
-    /// Latencies within trials as colours.
-    HeatLatency = "heat-latency", Needs::LatencyOverTime,
-        "latency within the trials over time; colours show the share of the requests (--soak, --set latency_over_time=true)";
     /// Stages of requests.
     Stages = "stages", Needs::Cells,
         "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)";
-    /// Throughput of hosts or ranks by block.
-    Ranks = "ranks", Needs::Cells,
-        "throughput of each host (or each rank of one host) by block, as colours, for a run by several processes; with --y latency, latencies";
     /// What is left of a difference without each suspect.
     Why = "why", Needs::Cells,
         "the rest of a difference without each suspect, for a run of iolab why";
@@ -102,8 +88,7 @@ impl FigureKind {
 
     /// Whether it needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this quantity.
     pub fn needs_latency_over_time(self, quantity: Option<Response>) -> bool {
-        self.needs() == Needs::LatencyOverTime
-            || self == Self::Course && quantity.is_some_and(Response::is_latency)
+        self == Self::Course && quantity.is_some_and(Response::is_latency)
     }
 }
 
@@ -118,6 +103,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, rounds, course, heat, heat-latency, stages, ranks, why");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, load, ratio, p-values, order, rounds, course, heat, stages, why");
     }
 }

@@ -10,11 +10,9 @@ mod left_out;
 mod load;
 mod order;
 mod over_time;
-mod ranks;
 mod reference_lines;
 mod response;
 mod rounds;
-mod scaling;
 mod stages;
 mod why;
 pub(super) mod witness;
@@ -28,8 +26,6 @@ use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
 
 pub(super) use left_out::left_out;
-
-use latency::View;
 
 use super::FigureRun;
 use super::data::{CellValues, Data, verdict};
@@ -52,17 +48,13 @@ pub(super) fn model(
 ) -> Result<FigureModel> {
     match kind {
         FigureKind::Response => response::model(runs, options),
-        FigureKind::Percentiles => latency::model(runs, View::Percentiles, options),
-        FigureKind::Ecdf => latency::model(runs, View::Cumulative, options),
+        FigureKind::Percentiles => latency::model(runs, options),
         FigureKind::Load => load::model(runs, options),
-        FigureKind::Scaling => scaling::model(runs, options),
         FigureKind::Order => order::model(runs, options),
         FigureKind::Rounds => rounds::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
-        FigureKind::HeatLatency => over_time::model(runs, options),
         FigureKind::Stages => stages::model(runs, options),
-        FigureKind::Ranks => ranks::model(runs, options),
         FigureKind::Why => why::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
         FigureKind::PValues => compare::p_values(&compared(runs, options)?, options),

@@ -39,7 +39,6 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
-mod unused_options;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};

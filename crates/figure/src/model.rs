@@ -146,16 +146,6 @@ pub(super) struct Band {
     pub(super) high: f64,
 }
 
-/// Text at a point of the data.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Note {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) text: String,
-    /// Series whose colour it has.
-    pub(super) place: usize,
-}
-
 /// One coloured field of a heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
@@ -184,7 +174,6 @@ pub(super) struct Panel {
     pub(super) series: Vec<Series>,
     pub(super) lines: Vec<ReferenceLine>,
     pub(super) bands: Vec<Band>,
-    pub(super) notes: Vec<Note>,
     /// Fields of a heat map, with the scale of their colours.
     pub(super) heat: Option<(Vec<Field>, Scale)>,
     /// Whether the points of its lines stand at values of x that were measured, and not at levels that they share.
@@ -203,7 +192,6 @@ impl Panel {
             series: Vec::new(),
             lines: Vec::new(),
             bands: Vec::new(),
-            notes: Vec::new(),
             heat: None,
             free_x: false,
             weight: 1.0,

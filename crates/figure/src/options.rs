@@ -7,7 +7,7 @@ use iolab_workload::service_level::{
 };
 use iolab_workload::{Error, Result};
 
-use super::choice::Choice;
+use super::choice;
 use super::kind::FigureKind;
 
 /// Lowest and highest width and height, points.
@@ -37,7 +37,7 @@ impl Options {
             },
             label: level.to_string(),
         });
-        if self.kind.is_none_or(|kind| Choice::Line.suits(kind)) {
+        if self.kind.is_none_or(|kind| choice::LINE.suits(kind)) {
             self.references.extend(lines);
         }
         shown

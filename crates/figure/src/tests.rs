@@ -406,7 +406,6 @@ fn hostile_names_are_text() {
         FigureKind::Heat,
         FigureKind::Order,
         FigureKind::Percentiles,
-        FigureKind::Ecdf,
     ] {
         let options = Options {
             kind: Some(kind),
@@ -456,7 +455,6 @@ fn undrawable_data_is_refused_with_a_remedy() {
             kind(FigureKind::Load),
             "no factor that changes the load",
         ),
-        (vec![sizes()], kind(FigureKind::Scaling), "more parallel"),
         (vec![sizes()], kind(FigureKind::Ratio), "two sides"),
         (vec![sizes_by_threads(12)], tall, "no room"),
         (

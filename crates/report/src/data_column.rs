@@ -1,12 +1,14 @@
 //! Columns of rows for other programs: name, type, meaning, and the function that gives the value. Rows and their schema are
 //! generated from the same columns, so that every value is documented.
 
+use std::io::{self, Write};
+
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Setting, ValueKind};
 use serde_json::{Map, Value, json};
 
-use crate::rows::Field;
+use crate::rows::{Field, Format, RowWriter, columns_of, in_columns};
 
 /// One column of rows about an `R`.
 pub(crate) struct DataColumn<'c, R> {
@@ -75,8 +77,18 @@ impl<'c, R: 'c> DataColumn<'c, R> {
 
     /// A column of a run file.
     pub(crate) fn stored<T>(column: &'static StoredColumn<T>, of: fn(&R) -> &T) -> Self {
-        let (name, doc) = (column.name, column.doc);
-        let value = move |row: &R| Some(column_value(column, of(row)));
+        Self::like(column.name, column, move |row| {
+            Some(column_value(column, of(row)))
+        })
+    }
+
+    /// A column with the type and the meaning of one of a run file.
+    pub(crate) fn like<T>(
+        name: &str,
+        column: &'static StoredColumn<T>,
+        value: impl Fn(&R) -> Option<Value> + 'c,
+    ) -> Self {
+        let doc = column.doc;
         match &column.access {
             Access::Number(..) => Self::new(name, doc, "integer", value),
             Access::Real(..) => Self::new(name, doc, "number", value),
@@ -151,8 +163,17 @@ impl<'c, R: 'c> DataColumn<'c, R> {
 
     /// Its field in a row; `None` where the row lacks the column.
     pub(crate) fn field(&self, row: &R) -> Option<Field> {
-        let is_of = self.is_of.is_none_or(|is_of| is_of(row));
-        is_of.then(|| (self.name.clone(), (self.value)(row)))
+        self.is_of(row)
+            .then(|| (self.name.clone(), (self.value)(row)))
+    }
+
+    fn is_of(&self, row: &R) -> bool {
+        self.is_of.is_none_or(|is_of| is_of(row))
+    }
+
+    /// The column in a schema.
+    pub(crate) fn in_schema(&self) -> InSchema {
+        (self.name.clone(), self.described(), self.is_of.is_none())
     }
 
     /// The JSON Schema of its values, with their meaning.
@@ -170,20 +191,100 @@ impl<'c, R: 'c> DataColumn<'c, R> {
     }
 }
 
+/// The rows of one run.
+pub(crate) struct RunRows<R> {
+    /// Where rows are from: their run, their cell with its settings.
+    pub(crate) places: Vec<Vec<Field>>,
+    /// The rows, each with the index of its place.
+    pub(crate) rows: Vec<(usize, R)>,
+}
+
+/// Rows of several runs with the same columns: those of the place of a row, then its own. A value that only some rows have is missing in the
+/// others.
+pub(crate) struct DataRows<'c, R> {
+    runs: Vec<RunRows<R>>,
+    own: Vec<DataColumn<'c, R>>,
+    /// Names of all columns.
+    names: Vec<String>,
+}
+
+impl<'c, R: 'c> DataRows<'c, R> {
+    pub(crate) fn new(mut own: Vec<DataColumn<'c, R>>, runs: Vec<RunRows<R>>) -> Self {
+        let rows = || runs.iter().flat_map(|run| &run.rows);
+        own.retain(|column| column.is_of.is_none() || rows().any(|(_, row)| column.is_of(row)));
+        let mut names = columns_of(runs.iter().flat_map(|run| &run.places));
+        names.extend(own.iter().map(|column| column.name.clone()));
+        Self { runs, own, names }
+    }
+
+    /// Names of the columns.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Passes on the values of each row, in the order of the names.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `take`.
+    pub(crate) fn each<E>(
+        &self,
+        mut take: impl FnMut(&[Option<&Value>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let of_place = &self.names[..self.names.len() - self.own.len()];
+        for run in &self.runs {
+            let places = run.places.iter();
+            let places = places.map(|place| in_columns(of_place, place).collect());
+            let places: Vec<Vec<Option<&Value>>> = places.collect();
+            for (place, row) in &run.rows {
+                let own: Vec<Value> = self.own.iter().map(|column| (column.value)(row)).collect();
+                let mut values = places[*place].clone();
+                values.extend(own.iter().map(Some));
+                take(&values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all rows.
+    ///
+    /// # Errors
+    ///
+    /// When the output cannot be written.
+    pub(crate) fn write(&self, format: Format, to: &mut dyn Write) -> io::Result<()> {
+        let mut writer = RowWriter::new(to, format, self.names.clone())?;
+        self.each(|values| writer.values(values))?;
+        writer.finish()
+    }
+}
+
 /// The schema of an object with these columns, and with those whose names begin with one of `prefixes`, each with its meaning.
 /// Rows of several runs have the same columns: a value that only some rows have is `null` in the others.
 pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &str)]) -> Value {
-    let properties = columns.iter().map(|c| (c.name.clone(), c.described()));
-    let required = columns.iter().filter(|column| column.is_of.is_none());
-    let required: Vec<&str> = required.map(|column| column.name.as_str()).collect();
+    schema_of(
+        columns
+            .iter()
+            .map(DataColumn::in_schema)
+            .collect::<Vec<_>>(),
+        prefixes,
+    )
+}
+
+/// A column in a schema: its name, its description, and whether all rows have it.
+pub(crate) type InSchema = (String, Value, bool);
+
+/// The schema of an object with these columns; see [`row_schema`].
+pub(crate) fn schema_of(columns: Vec<InSchema>, prefixes: &[(&str, &str)]) -> Value {
+    let required = columns.iter().filter(|(.., in_all)| *in_all);
+    let required: Vec<String> = required.map(|(name, ..)| name.clone()).collect();
     let patterns = prefixes.iter().map(|(prefix, doc)| {
         let text = json!({"type": ["string", "null"], "description": doc});
         (format!("^{prefix}"), text)
     });
     json!({
         "type": "object",
-        "properties": Map::from_iter(properties),
         "patternProperties": Map::from_iter(patterns),
+        "properties": Map::from_iter(columns.into_iter().map(|(name, doc, _)| (name, doc))),
         "required": required,
     })
 }

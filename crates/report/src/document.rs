@@ -10,20 +10,22 @@ use iolab_workload::escape_control::escape_control;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
+use crate::data_column::DataRows;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
-use crate::export::{answers, cells, samples, stages};
+use crate::export::cells::ExportedCell;
+use crate::export::{answers, cells, samples};
 use crate::findings::Conclusion;
 use crate::findings::digest::{Digest, Told};
 use crate::findings::interpretation::concluded;
-use crate::rows::{Field, columns_of, in_columns};
 use crate::trust::TrustData;
 
 /// What `iolab table --format json` prints.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct TableDocument {
+pub(crate) struct TableDocument<'a> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
     schema: u32,
     /// Version of iolab that wrote this.
@@ -33,7 +35,7 @@ pub(crate) struct TableDocument {
     /// How far the claims that matter most, and the main numbers, can be trusted: as a report of these runs begins.
     trust: TrustData,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
-    cells: CellRows,
+    cells: CellRows<'a>,
     /// Ids of the runs that claims are about, as the cells of these number them, from 0.
     claimed_runs: Vec<String>,
     /// What each run shows, and then what several of them show together, in the order in which it is printed.
@@ -68,20 +70,19 @@ impl RunSummary {
 }
 
 /// Rows of cells, all with the same columns.
-struct CellRows(Vec<Vec<Field>>);
+struct CellRows<'a>(DataRows<'a, ExportedCell<'a>>);
 
-impl Serialize for CellRows {
+impl Serialize for CellRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let columns = columns_of(&self.0);
-        let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
-        for row in &self.0 {
-            rows.serialize_element(&CellFields(&columns, row))?;
-        }
+        let mut rows = serializer.serialize_seq(None)?;
+        let names = self.0.names();
+        self.0
+            .each(|values| rows.serialize_element(&CellFields(names, values)))?;
         rows.end()
     }
 }
 
-impl JsonSchema for CellRows {
+impl JsonSchema for CellRows<'_> {
     fn schema_name() -> Cow<'static, str> {
         "Rows".into()
     }
@@ -109,19 +110,6 @@ impl JsonSchema for SamplesDocument {
     }
 }
 
-/// What `iolab export --stages --format json` prints: one object per traced trial.
-pub(crate) struct StagesDocument;
-
-impl JsonSchema for StagesDocument {
-    fn schema_name() -> Cow<'static, str> {
-        "Stages".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({"type": "array", "items": stages::schema()})
-    }
-}
-
 /// JSON document of `iolab export --answers --format json`: one object per level that a run was asked about, and
 /// one for a search.
 pub(crate) struct AnswersDocument;
@@ -137,14 +125,14 @@ impl JsonSchema for AnswersDocument {
 }
 
 /// A row in some columns.
-struct CellFields<'a>(&'a [String], &'a [Field]);
+struct CellFields<'a>(&'a [String], &'a [Option<&'a Value>]);
 
 impl Serialize for CellFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(columns, row) = self;
-        let mut object = serializer.serialize_map(Some(columns.len()))?;
-        for (column, value) in columns.iter().zip(in_columns(columns, row)) {
-            object.serialize_entry(column, &value)?;
+        let Self(names, values) = self;
+        let mut object = serializer.serialize_map(Some(names.len()))?;
+        for (name, value) in names.iter().zip(*values) {
+            object.serialize_entry(name, value)?;
         }
         object.end()
     }

@@ -71,6 +71,15 @@ impl<'a> RowWriter<'a> {
         self.rows.row(&values)
     }
 
+    /// Writes the values of one row, in the order of the columns.
+    ///
+    /// # Errors
+    ///
+    /// When the output cannot be written.
+    pub(crate) fn values(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
+        self.rows.row(values)
+    }
+
     /// Ends the table and flushes the output.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
 use crate::compare::CompareDocument;
-use crate::document::{AnswersDocument, SamplesDocument, StagesDocument, TableDocument};
+use crate::document::{AnswersDocument, SamplesDocument, TableDocument};
 use crate::document_header::SCHEMA;
 use crate::fitness::data::FitDocument;
 use crate::witness::data::WitnessDocument;
@@ -44,9 +44,8 @@ macro_rules! documents {
 }
 
 documents! {
-    Table = "table", "iolab table --format json", TableDocument;
+    Table = "table", "iolab table --format json", TableDocument<'_>;
     Export = "export", "iolab export --format json", SamplesDocument;
-    Stages = "stages", "iolab export --stages --format json", StagesDocument;
     Answers = "answers", "iolab export --answers --format json", AnswersDocument;
     Compare = "compare", "iolab compare --format json", CompareDocument<Comparison>;
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;

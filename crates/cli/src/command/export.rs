@@ -37,9 +37,6 @@ pub(crate) fn export(options: &Export) -> Outcome {
     if options.ranks {
         export::check_ranks(&records)?;
     }
-    if options.stages {
-        export::check_stages(&records)?;
-    }
     if options.answers {
         export::check_answers(&records)?;
     }
@@ -144,11 +141,10 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 /// Refuses contradicting options before anything is read or made.
 fn check(options: &Export, format: ExportFormat) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
-    let of_rows =
-        options.histogram || options.series || options.ranks || options.answers || options.stages;
+    let of_rows = options.histogram || options.series || options.ranks || options.answers;
     if of_rows && !is_of_rows(&format) {
         let error = Error::usage(
-            "this format cannot hold the rows of --histogram, --series, --ranks, --answers and --stages",
+            "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
         );
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
@@ -224,16 +220,6 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
             });
         export::series(rows, format, to)
     } else {
-        if options.ranks || options.stages {
-            let runs: Vec<_> = files()
-                .map(|(record, path)| (name(record, path), record))
-                .collect();
-            let written = match options.ranks {
-                true => export::ranks(&runs, format, to),
-                false => export::stages(&runs, format, to),
-            };
-            return Ok(written?);
-        }
         let answers: Vec<Option<RunAnswer>> = files()
             .map(|(record, path)| answer(record, path))
             .collect::<Result<_>>()?;
@@ -241,10 +227,12 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
             .zip(&answers)
             .map(|((record, path), answer)| (name(record, path), record, answer.as_ref()))
             .collect();
-        let written = match options.answers {
-            true => export::answers(&runs, format, to),
-            false => export::samples(&runs, format, to),
+        let write = match (options.answers, options.ranks) {
+            (true, _) => export::answers,
+            (false, true) => export::ranks,
+            (false, false) => export::samples,
         };
+        let written = write(&runs, format, to);
         Ok(written?)
     }
 }

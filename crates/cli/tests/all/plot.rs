@@ -26,7 +26,7 @@ fn a_run_becomes_a_figure_in_every_format() {
         stdout,
         std::fs::read_to_string(folder.join("f.svg")).unwrap()
     );
-    for kind in ["percentiles", "ecdf", "order"] {
+    for kind in ["percentiles", "order"] {
         let arguments = [
             "plot", "r.iolab", "-o", "-", "--kind", kind, "--width", "8.5cm",
         ];

@@ -57,7 +57,6 @@ fn the_end_of_the_credits_comes_first() {
     for arguments in [
         &["--kind", "course", "--y", "p99"][..],
         &["--kind", "course", "--y", "max"],
-        &["--kind", "heat-latency"],
     ] {
         let figure = [&["plot", "run.iolab", "-o", "-"][..], arguments].concat();
         assert!(

@@ -95,7 +95,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             false => "no trial has enough requests to show a course over its time",
         })
         .hint(match shows_latency {
-            true => "show a lower one, such as --y latency, or all: --kind heat-latency",
+            true => "show a lower one, such as --y latency",
             false => "measure with a longer --time, or see the order of the trials: --kind order",
         }));
     }

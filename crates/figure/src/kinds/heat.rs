@@ -105,7 +105,7 @@ fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
 }
 
 /// A value as a field has room for it.
-pub(super) fn short(quantity: Response, value: f64) -> String {
+fn short(quantity: Response, value: f64) -> String {
     if quantity.is_time() {
         return quantity.format(value);
     }

@@ -1,4 +1,4 @@
-//! The distribution of latency over all requests of one operation: by percentile with the tail stretched, or as a cumulative share.
+//! The distribution of latency over all requests of one operation, by percentile with the tail stretched.
 
 use iolab_analysis::analysis::Response;
 use iolab_record::{LatencyOf, RequestTime};
@@ -9,31 +9,15 @@ use iolab_workload::{Error, Result};
 use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts, measured, verdict};
 use super::super::labels;
-use super::super::model::{Axis, FigureModel, Look, Mark, Note, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::{axis, over_time};
 
 /// Percentiles that are marked on every curve.
 const MARKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
-/// Of these, the ones that are marked and named on a cumulative curve.
-const NAMED: [f64; 3] = [0.5, 0.99, 0.999];
-/// Most curves whose marks are named.
-const NAMED_CURVES_MAX: usize = 2;
 /// Points of a curve per power of ten of 1 / (1 - p).
 const POINTS_PER_DECADE: usize = 30;
-/// Points of a cumulative curve between 0 and 1, besides those of its tail.
-const POINTS: usize = 120;
-
-/// Which way the distribution is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum View {
-    /// Latency up, percentiles across with the tail stretched.
-    Percentiles,
-    /// Share of the requests up, latency across.
-    Cumulative,
-}
-
 /// All requests of a cell that the figure shows, in ns.
 struct Distribution<'a> {
     row: &'a CellValues<'a>,
@@ -44,11 +28,7 @@ struct Distribution<'a> {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no latencies in the run files, or more cells than can be distinguished.
-pub(in super::super) fn model(
-    runs: &[FigureRun<'_>],
-    view: View,
-    options: &Options,
-) -> Result<FigureModel> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let data = Data::new(runs, Response::Latency)?;
     let parts = Parts::without_x(&data, options)?;
     let mut cells = Vec::new();
@@ -61,7 +41,7 @@ pub(in super::super) fn model(
         return Err(Error::usage("no latency of single requests was recorded")
             .hint("set latency=true in the experiment, or choose another figure with --kind"));
     }
-    let (x, y) = axes(&cells, view, options);
+    let (x, y) = axes(&cells, options);
     let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
     let mut panels = Vec::new();
     for key in parts.panels(&data) {
@@ -73,12 +53,9 @@ pub(in super::super) fn model(
             let name = parts
                 .series
                 .map_or_else(String::new, |i| labels::level(data.factors[i], level));
-            panel.series.push(curve(cell, view, place, name));
+            panel.series.push(curve(cell, place, name));
         }
         panels.push(panel);
-    }
-    if view == View::Cumulative {
-        name_marks(&mut panels);
     }
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
     let shown = over_time::requests_of(runs);
@@ -135,7 +112,7 @@ pub(super) fn together<'a>(
     histograms.find(|histogram| !histogram.is_empty())
 }
 
-fn axes(cells: &[Distribution<'_>], view: View, options: &Options) -> (Axis, Axis) {
+fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
     let values: Vec<f64> = cells
         .iter()
         .flat_map(|cell| {
@@ -150,73 +127,43 @@ fn axes(cells: &[Distribution<'_>], view: View, options: &Options) -> (Axis, Axi
         .map(|cell| cell.histogram.len())
         .max()
         .unwrap_or(1);
-    let is_log = match view {
-        View::Percentiles => options.log_y,
-        View::Cumulative => options.log_x,
-    };
     let asked = Options {
-        log_y: Some(is_log.unwrap_or(true)),
+        log_y: Some(options.log_y.unwrap_or(true)),
         ..options.clone()
     };
     let mut latency = axis::of_quantity(Response::Latency, &values, true, &asked);
     latency.label = latency.label.replace("Median latency", "Latency");
-    match view {
-        View::Percentiles => {
-            let quantiles = Axis {
-                label: "Percentile".to_owned(),
-                scale: Scale::Log {
-                    low: 1.0,
-                    high: (most as f64).max(10.0),
-                },
-                ticks: Ticks::Quantile,
-            };
-            (quantiles, latency)
-        }
-        View::Cumulative => {
-            let share = Axis {
-                label: "Share of requests".to_owned(),
-                scale: Scale::Linear {
-                    low: 0.0,
-                    high: 1.0,
-                },
-                ticks: Ticks::Number,
-            };
-            (latency, share)
-        }
-    }
+    let quantiles = Axis {
+        label: "Percentile".to_owned(),
+        scale: Scale::Log {
+            low: 1.0,
+            high: (most as f64).max(10.0),
+        },
+        ticks: Ticks::Quantile,
+    };
+    (quantiles, latency)
 }
 
-fn curve(cell: &Distribution<'_>, view: View, place: usize, name: String) -> Series {
+fn curve(cell: &Distribution<'_>, place: usize, name: String) -> Series {
     let requests = cell.histogram.len() as f64;
     let last = 1.0 - 1.0 / requests;
     let steps = (requests.log10().max(0.0) * POINTS_PER_DECADE as f64).ceil() as usize;
     let tail = (0..=steps).map(|i| 1.0 - 10f64.powf(-(i as f64) / POINTS_PER_DECADE as f64));
     let mut quantiles: Vec<f64> = tail.filter(|q| *q <= last).chain([last]).collect();
-    if view == View::Cumulative {
-        quantiles.extend((0..=POINTS).map(|i| i as f64 / POINTS as f64));
-    }
-    let marked: &[f64] = match view {
-        View::Percentiles => &MARKED,
-        View::Cumulative => &NAMED,
-    };
-    let marked: Vec<f64> = marked.iter().copied().filter(|q| *q <= last).collect();
+    let marked: Vec<f64> = MARKED.into_iter().filter(|q| *q <= last).collect();
     quantiles.extend(&marked);
     quantiles.sort_by(f64::total_cmp);
     quantiles.dedup();
     let points = quantiles.into_iter().map(|q| {
         let ns = cell.histogram.value_at_quantile(q).max(1) as f64;
-        let (x, y) = match view {
-            View::Percentiles => (1.0 / (1.0 - q).max(1.0 / requests), ns),
-            View::Cumulative => (ns, q),
-        };
         let origin = if marked.contains(&q) {
             origin(cell, q, ns, &name)
         } else {
             Origin::default()
         };
         Mark {
-            x,
-            y,
+            x: 1.0 / (1.0 - q).max(1.0 / requests),
+            y: ns,
             interval: None,
             hollow: !cell.row.cell.is_target(),
             origin,
@@ -249,26 +196,4 @@ fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin
 /// A percentile as people write it: `p99.9`.
 fn percentile(quantile: f64) -> String {
     format!("p{}", labels::number((quantile * 1e8).round() / 1e6))
-}
-
-/// Names the marked percentiles where there are few.
-fn name_marks(panels: &mut [Panel]) {
-    if panels
-        .iter()
-        .any(|panel| panel.series.len() > NAMED_CURVES_MAX)
-    {
-        return;
-    }
-    for panel in panels {
-        for series in &panel.series {
-            for point in series.points.iter().filter(|p| !p.origin.text.is_empty()) {
-                panel.notes.push(Note {
-                    x: point.x,
-                    y: point.y,
-                    text: format!("{} {}", point.origin.x, format_ns(point.x)),
-                    place: series.place,
-                });
-            }
-        }
-    }
 }

@@ -23,18 +23,15 @@ pub(in super::super) fn left_out(
 ) -> Option<String> {
     let quantity = match kind {
         FigureKind::Response => super::quantity(runs, options),
-        FigureKind::Scaling => options.y.unwrap_or(Response::Throughput),
         FigureKind::Load => options.y.unwrap_or(Response::Latency),
-        FigureKind::Percentiles | FigureKind::Ecdf => Response::Latency,
+        FigureKind::Percentiles => Response::Latency,
         FigureKind::Ratio
         | FigureKind::PValues
         | FigureKind::Order
         | FigureKind::Rounds
         | FigureKind::Course
         | FigureKind::Heat
-        | FigureKind::HeatLatency
         | FigureKind::Stages
-        | FigureKind::Ranks
         | FigureKind::Why => return None,
     };
     let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();

@@ -1,7 +1,7 @@
 //! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
 use super::super::hatch::Hatch;
-use super::super::model::{Along, Look, Mark, Note, Panel, Series};
+use super::super::model::{Along, Look, Mark, Panel, Series};
 use super::super::palette;
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
@@ -114,7 +114,6 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     for series in &panel.series {
         draw_series(canvas, &places, series, crowded);
     }
-    notes(canvas, &places);
 }
 
 /// Possible positions of a label along a horizontal line: its ends first, then from right to left.
@@ -463,75 +462,4 @@ pub(super) fn hollow_sample(canvas: &mut Canvas, x: f64, y: f64) {
         marker: palette::Marker::Circle,
         hollow: true,
     });
-}
-
-/// Texts at points, each on the first side that is free of other texts, and of markers where there is one.
-fn notes(canvas: &mut Canvas, places: &MarkPositions<'_>) {
-    let size = canvas.sizes.small;
-    let markers = markers(places);
-    let mut taken: Vec<Frame> = Vec::new();
-    for note in &places.panel.notes {
-        let Some((x, y)) = places.at(note.x, note.y) else {
-            continue;
-        };
-        let sides = sides(note, x, y, size);
-        let free = |text: &&Text| {
-            let covers = text.frame();
-            let inside = covers.left >= places.frame.left
-                && covers.right <= places.frame.right
-                && covers.top >= places.frame.top - size
-                && covers.bottom <= places.frame.bottom;
-            inside && !taken.iter().any(|other| other.overlaps(&covers))
-        };
-        let clear = |text: &&Text| {
-            let covers = text.frame();
-            free(text) && !markers.iter().any(|marker| marker.overlaps(&covers))
-        };
-        if let Some(text) = sides.iter().find(clear).or(sides.iter().find(free)) {
-            taken.push(text.frame());
-            canvas.items.push(Item::Open {
-                class: "note",
-                series: Some(note.place),
-                data: Vec::new(),
-                words: String::new(),
-            });
-            canvas.items.push(Item::Text(text.clone()));
-            canvas.close();
-        }
-    }
-}
-
-/// The places of the markers that say something of themselves.
-fn markers(places: &MarkPositions<'_>) -> Vec<Frame> {
-    let points = places.panel.series.iter().flat_map(|series| &series.points);
-    let points = points.filter(|point| !point.origin.text.is_empty());
-    let at = points.filter_map(|point| places.at(point.x, point.y));
-    at.map(|(x, y)| Frame {
-        left: x - RADIUS,
-        top: y - RADIUS,
-        right: x + RADIUS,
-        bottom: y + RADIUS,
-    })
-    .collect()
-}
-
-fn sides(note: &Note, x: f64, y: f64, size: f64) -> [Text; 6] {
-    let text = |x, y, anchor| Text {
-        x,
-        y,
-        size,
-        anchor,
-        upwards: false,
-        paint: Paint::Series,
-        text: note.text.clone(),
-    };
-    let (near, drop) = (3.5, size * text::CAP_HEIGHT);
-    [
-        text(x + near, y + drop + 1.0, Anchor::Start),
-        text(x - near, y - 2.0, Anchor::End),
-        text(x + near, y - 2.0, Anchor::Start),
-        text(x - near, y + drop + 1.0, Anchor::End),
-        text(x + near, y + 2.0 * drop + 3.0, Anchor::Start),
-        text(x - near, y - drop - 4.0, Anchor::End),
-    ]
 }

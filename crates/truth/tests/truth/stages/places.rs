@@ -160,7 +160,7 @@ fn groups_on_disks_of_both_kinds() {
             "run", &experiment, "--budget", "4s", "--no-live", "-o", &file,
         ],
     );
-    let rows = told(&scene, &["export", &file, "--stages", "--format", "json"]);
+    let rows = told(&scene, &["export", &file, "--format", "json"]);
     let rows: serde_json::Value = serde_json::from_str(&rows).expect("JSON");
     let rows = rows.as_array().expect("rows");
     assert!(!rows.is_empty(), "{said}");

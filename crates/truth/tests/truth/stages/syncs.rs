@@ -55,7 +55,7 @@ fn traced_with(scene: &Scene, target: &Path, sync: &str, more: &[&str]) -> Optio
         .join("write-size.iolab")
         .display()
         .to_string();
-    let stages = told(scene, &["export", &file, "--stages", "--format", "json"]);
+    let stages = told(scene, &["export", &file, "--format", "json"]);
     let stages: Value = serde_json::from_str(&stages).expect("JSON");
     let stages = stages.as_array().expect("rows").clone();
     Some(Traced { seen, stages })

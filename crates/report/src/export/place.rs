@@ -1,0 +1,165 @@
+//! Where the rows of trials are from: run, targets, cell with its levels and settings, group.
+
+use std::borrow::Cow;
+
+use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::fitness::Answer;
+use iolab_analysis::runs::RunName;
+use iolab_record::{Cell, RunRecord, exported_settings};
+use iolab_workload::group::ALL;
+use serde_json::Value;
+
+use crate::data_column::{DataColumn, InSchema, schema_of};
+use crate::document_header::LEVEL;
+use crate::exported_run::{RUN_COLUMNS, level_fields};
+use crate::rows::Field;
+
+/// What the columns of a place are computed from.
+pub(super) struct Place<'a> {
+    pub(super) name: &'a RunName,
+    pub(super) answer: Option<&'a RunAnswer>,
+    pub(super) record: &'a RunRecord,
+    /// The cell; of a row of a group with the settings of the group.
+    cell: Option<Cow<'a, Cell>>,
+    /// The group, or all of them, where the cell has several.
+    group: Option<&'a str>,
+    /// The targets, with commas between.
+    targets: String,
+    /// What kinds these are of, each once.
+    kinds: String,
+}
+
+impl<'a> Place<'a> {
+    /// A group of a cell by its number from 1, or all of it.
+    pub(super) fn new(
+        (name, record, answer): (&'a RunName, &'a RunRecord, Option<&'a RunAnswer>),
+        cell: Option<&'a Cell>,
+        group: u32,
+    ) -> Self {
+        let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
+        let group = groups.get((group as usize).wrapping_sub(1));
+        let numbers = match (group, cell) {
+            (Some(group), _) => vec![record.target_number(group.spec.target.as_ref())],
+            (None, Some(cell)) => record.targets_of(cell),
+            (None, None) => vec![0],
+        };
+        let (targets, kinds) = named_targets(record, &numbers);
+        let of_group = group.zip(cell).map(|(group, cell)| Cell {
+            spec: group.spec.clone(),
+            ..cell.clone()
+        });
+        Self {
+            name,
+            answer,
+            record,
+            cell: of_group.map(Cow::Owned).or(cell.map(Cow::Borrowed)),
+            group: (!groups.is_empty()).then(|| group.map_or(ALL, |group| &group.name)),
+            targets,
+            kinds,
+        }
+    }
+
+    /// Its values, those of the levels in the middle.
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let (before, behind) = columns();
+        let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(self)).collect();
+        let factors = &self.record.experiment.factors;
+        fields.extend(
+            self.cell
+                .iter()
+                .flat_map(|cell| level_fields(factors, cell)),
+        );
+        fields.extend(behind.iter().filter_map(|c| c.field(self)));
+        fields
+    }
+}
+
+/// The schema of rows with a place and columns of their own.
+pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
+    let (before, behind) = columns();
+    let of_place = before.iter().chain(&behind).map(DataColumn::in_schema);
+    let columns: Vec<InSchema> = of_place
+        .chain(own.iter().map(DataColumn::in_schema))
+        .collect();
+    schema_of(columns, &[("level_", LEVEL)])
+}
+
+type Columns<'a> = Vec<DataColumn<'a, Place<'a>>>;
+
+/// The columns that say which run a row is of.
+pub(super) fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
+    let made = RUN_COLUMNS.iter().map(|column| {
+        let made = DataColumn::text(column.name, column.doc, move |row: &R| {
+            (column.value)(of(row)).map(str::to_owned)
+        });
+        if column.is_known { made.known() } else { made }
+    });
+    made.collect()
+}
+
+/// The columns before the levels of the factors, and those behind them.
+fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
+    type P<'a> = Place<'a>;
+    let mut before = run_columns(|place: &P<'_>| place.name);
+    before.extend([
+        DataColumn::text(
+            "answer",
+            "what the run answers to its question; of a search `yes` where it found the limit",
+            |place: &P<'_>| place.answer.map(|answer| answer.answer().name()),
+        )
+        .one_of(Answer::NAMES)
+        .only_of(|place| place.answer.is_some()),
+        DataColumn::text("experiment", "name of the experiment", |place: &P<'_>| {
+            Some(place.record.experiment.name.clone())
+        })
+        .known(),
+        DataColumn::text(
+            "target",
+            "the targets that the trials read or wrote, with commas between",
+            |place: &P<'_>| Some(place.targets.clone()),
+        )
+        .known(),
+        DataColumn::text(
+            "target_kind",
+            "what kinds these are of, each once",
+            |place: &P<'_>| Some(place.kinds.clone()),
+        )
+        .known(),
+        DataColumn::whole(
+            "cell",
+            "id of the cell in its run file, the same in `table`, `export` and `claims`",
+            |place: &P<'_>| place.cell.as_ref().map(|cell| cell.id),
+        )
+        .known(),
+    ]);
+    let group = DataColumn::text(
+        "group",
+        "group of workers that the row is of; `all` for the whole trial",
+        |place: &P<'_>| place.group.map(str::to_owned),
+    );
+    let mut behind = vec![group.only_of(|place| place.group.is_some())];
+    behind.extend(exported_settings().into_iter().map(|setting| {
+        DataColumn::setting(setting, move |place: &P<'_>| {
+            Some(place.cell.as_ref()?.value_in_force(setting).into())
+        })
+    }));
+    (before, behind)
+}
+
+/// The targets of these numbers, and what kinds they are of, each once.
+fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
+    let (mut targets, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for number in numbers {
+        let further = number.checked_sub(1);
+        let further = further.and_then(|number| record.further_targets.get(number));
+        let (target, kind) = match further {
+            Some(further) => (&further.target, further.kind.name()),
+            None => (&record.run.target, record.run.target_kind.name()),
+        };
+        targets.push(target);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    (targets.join(", "), kinds.join(", "))
+}
