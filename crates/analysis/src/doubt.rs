@@ -28,7 +28,7 @@ use crate::json;
 pub use kind::ReasonKind;
 pub use sides::{ComparedSide, RatioBound, SideDoubt, SideDoubts};
 
-/// Largest share of writes without a later sync that does not matter: levels are judged within as much.
+/// Largest share of writes without a later sync that is ignored, equal to the margin of levels.
 const UNSYNCED_MAX: f64 = 0.05;
 
 /// Bound on the measured storage that a claim implies.

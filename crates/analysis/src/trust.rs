@@ -46,7 +46,7 @@ pub enum TrustReason {
     SomeDisturbed,
     /// Some cells only read while the storage may still have written for others.
     ReadsAfterWrites,
-    /// A part of the claims could be the other way round, by the trials themselves: two groups, dependence, the clock, another run.
+    /// The trials leave open a part of the claims: two groups, dependence, the clock, another run.
     Undecided,
     /// The level of some cells changed or drifted during the run, so that their median may describe no period.
     LevelChanged,
@@ -127,7 +127,7 @@ pub struct Trust {
     pub undefined: usize,
 }
 
-/// Share of cells that may miss the precision goal where what is shown is trusted.
+/// Share of cells that may miss the precision goal in a trusted output.
 const IMPRECISE_MAX: f64 = 0.1;
 
 /// A run with its index among the shown ones, and its cells that count.

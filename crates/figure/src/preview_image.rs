@@ -49,7 +49,7 @@ pub struct PreviewText<'a> {
     pub title: &'a str,
     /// Target and settings, below the title.
     pub subject: &'a str,
-    /// How reliable the numbers are, below them.
+    /// Reliability of the numbers, printed below them.
     pub trust: &'a str,
     /// The program that made the picture, and when.
     pub source: &'a str,
@@ -68,7 +68,7 @@ pub struct PreviewNumber {
     pub column: String,
     /// The value without its unit.
     pub value: String,
-    /// Its unit.
+    /// Unit of the number.
     pub unit: String,
     /// Text below the value.
     pub note: String,

@@ -7,7 +7,7 @@ use crate::layout::paragraph;
 /// A step that the user has to take.
 #[derive(Debug, Clone)]
 pub(crate) struct ToDo {
-    /// In words.
+    /// The advice in words.
     pub(crate) words: String,
     /// The command that does it, on a line of its own, where people copy it.
     pub(crate) command: Option<String>,

@@ -49,7 +49,7 @@ pub struct Candidate {
     pub cell: CellId,
     /// The I/O size, bytes.
     pub bs: u64,
-    /// Its median response.
+    /// Median response of the candidate.
     pub median: f64,
     /// The medians of two groups of trials, if there are any: the median may lie between them, where no trial
     /// is.
@@ -79,7 +79,7 @@ pub struct Best {
     pub held: Vec<(String, String)>,
     /// Whether it compares ways to do one task, which an experiment lists, instead of sizes.
     pub is_of_ways: bool,
-    /// Its sizes in ascending order, or the ways.
+    /// The compared sizes in ascending order, or the compared ways.
     pub candidates: Vec<Candidate>,
     /// Index in `candidates` of the size with the best median.
     pub best: usize,

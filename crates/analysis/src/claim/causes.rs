@@ -201,7 +201,7 @@ pub enum WhyUntried {
 /// Result for a suspect.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Suspected {
-    /// Its name.
+    /// Name of the suspect.
     #[serde(rename = "name")]
     pub suspect: String,
     /// Share of the phenomenon that disappears with the suspect; for joint causes, with all of them.

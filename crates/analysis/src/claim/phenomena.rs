@@ -22,13 +22,13 @@ const GAIN: f64 = 0.5;
 pub enum Unexplainable {
     /// The run itself explains another one.
     Explains,
-    /// Its cells run programs, and no setting removes a mechanism from these.
+    /// The cells run programs, and no setting removes a mechanism from these.
     Programs,
     /// A trial has groups of workers.
     Groups,
     /// Several processes measured together.
     Ranks,
-    /// Its cells have several targets.
+    /// The cells have several targets.
     Targets,
     /// Another tool measured some of its cells.
     Tools,

@@ -22,7 +22,7 @@ pub struct Largest {
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub stage: Stage,
-    /// Its share of the time: the median over the trials.
+    /// Share of the layer in the time: the median over the trials.
     pub share: f64,
     /// Interval of the share, simultaneous over the cells, and over all requests and the slowest ones.
     pub interval: (f64, f64),

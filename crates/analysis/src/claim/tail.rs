@@ -30,8 +30,8 @@ pub struct LongTail {
     pub quantiles: (f64, f64),
     /// The ratio of these two.
     pub ratio: f64,
-    /// Its interval, simultaneous over the cells. Covers the geometric mean of the trials' ratios, and this
-    /// ratio.
+    /// Interval of `ratio`, simultaneous over the cells. Covers the geometric mean of the trials' ratios, and
+    /// this ratio.
     pub interval: (f64, f64),
     /// Cells whose tail is shown to be long.
     pub cells: usize,

@@ -90,7 +90,7 @@ fn of_group(group: Option<&str>, name: &'static str) -> Cow<'static, str> {
 /// Value of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SideValue {
-    /// This, as in exports.
+    /// Known text, as in exports.
     Known(String),
     /// This value of a setting.
     Set(&'static Setting, Value),

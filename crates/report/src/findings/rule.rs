@@ -26,7 +26,7 @@ pub enum FindingKind {
 /// Properties that all findings of one sort share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name in reports.
+    /// Name of the rule in reports.
     pub name: &'static str,
     /// Purpose of its sentences.
     pub kind: FindingKind,

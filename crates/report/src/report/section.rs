@@ -24,7 +24,7 @@ use iolab_workload::quantity::counted;
 /// The content of a report about one run.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
-    /// Its id in the document.
+    /// Id of the section in the document.
     pub(super) id: String,
     /// Common beginning of its file names: `e1-read-size`.
     pub(super) stem: String,
