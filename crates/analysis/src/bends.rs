@@ -30,7 +30,7 @@ const MODEL_ERROR_MAX: f64 = 0.25;
 pub struct Bend {
     /// Position of the bend, bytes.
     pub size: f64,
-    /// Its 95 % interval, bytes, from resampled trials.
+    /// 95 % interval of the position, bytes, from resampled trials.
     pub interval: Option<Interval>,
     /// Exponent of the power law below it: 1 if the response doubles with the size, 0 if it stays constant.
     pub slope_before: f64,

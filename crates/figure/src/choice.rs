@@ -1,4 +1,4 @@
-//! What can be asked of a figure, and which kinds use it: the others refuse it instead of ignoring it.
+//! Choices of a figure, and the kinds that use them: the others refuse a choice instead of ignoring it.
 
 use iolab_workload::{Error, Result};
 

@@ -49,7 +49,7 @@ kinds! {
     /// Latency against throughput.
     Load = "load", Needs::Cells,
         "latency against throughput as the load grows";
-    /// Both sides above, their ratio below.
+    /// Both sides above, the ratio below.
     Ratio = "ratio", Needs::Cells,
         "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";
     /// p values of a comparison for several numbers of trials.
@@ -70,7 +70,7 @@ kinds! {
     /// Stages of requests.
     Stages = "stages", Needs::Cells,
         "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)";
-    /// What is left of a difference without each suspect.
+    /// The part of a difference that remains without each suspect.
     Why = "why", Needs::Cells,
         "the rest of a difference without each suspect, for a run of iolab why";
 }

@@ -161,7 +161,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self
     }
 
-    /// Its field in a row; `None` where the row lacks the column.
+    /// Field of the column in a row; `None` if the row lacks the column.
     pub(crate) fn field(&self, row: &R) -> Option<Field> {
         self.is_of(row)
             .then(|| (self.name.clone(), (self.value)(row)))

@@ -23,7 +23,7 @@ use crate::findings::digest::{Digest, Told};
 use crate::findings::interpretation::concluded;
 use crate::trust::TrustData;
 
-/// What `iolab table --format json` prints.
+/// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TableDocument<'a> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -38,7 +38,7 @@ pub(crate) struct TableDocument<'a> {
     cells: CellRows<'a>,
     /// Ids of the runs that claims are about, as the cells of these number them, from 0.
     claimed_runs: Vec<String>,
-    /// What each run shows, and then what several of them show together, in the order in which it is printed.
+    /// Claims of each run, then claims about several runs together, in the order in which they are printed.
     claims: Vec<ClaimData<Claim>>,
     /// Limits of the numbers of each run, in the order in which they are printed. For several runs, choices of
     /// settings follow.

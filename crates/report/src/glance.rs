@@ -26,7 +26,7 @@ pub(crate) struct FirstNumber<'a> {
     pub(crate) shown: PreviewNumber,
     /// Index of its run.
     pub(crate) run: usize,
-    /// Its cell.
+    /// Cell of the number.
     pub(crate) cell: &'a CellAnalysis,
     /// The value, in the unit of the bars.
     value: f64,

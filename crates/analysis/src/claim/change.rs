@@ -46,7 +46,7 @@ pub enum ChangePlace {
         of: Access,
         /// Number of cells with trials of both levels; the levels shown are from the fastest.
         cells: usize,
-        /// For how long each level was seen.
+        /// Time for which each level was seen.
         levels: Levels,
     },
     /// In every trial of some cells.

@@ -35,7 +35,7 @@ pub enum WhyUnpaired {
     Rises,
     /// The cell reads and writes, so that its bytes before the change mix both.
     ReadsAndWrites,
-    /// Its requests are made at a rate.
+    /// The requests of the cell are made at a rate.
     HasRate,
     /// The trials end by a rule of their own, or each trial fills a new file.
     OwnBounds,

@@ -1,4 +1,4 @@
-//! `iolab doctor` on real targets, and what a run keeps of the look before it.
+//! `iolab doctor` on real targets, and its findings in run files.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;

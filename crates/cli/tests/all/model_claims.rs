@@ -31,8 +31,8 @@ fn comparisons(all: &[Claim]) -> impl Iterator<Item = &Comparison> {
     })
 }
 
-/// The run of a command on a drive whose fast flash takes 14.8 GiB: an eighth of model:qlc-slc-cached, which is computed in an eighth
-/// of the time.
+/// The analysed run of a command on a drive whose fast flash takes 14.8 GiB: an eighth of model:qlc-slc-cached,
+/// simulated in an eighth of the time.
 fn on_small_qlc(folder: &Path, arguments: &[&str]) -> AnalysedRun {
     let shown = run(folder, &words!("model show qlc-slc-cached")).expect(0);
     let mut model = shown.stdout;

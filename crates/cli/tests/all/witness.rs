@@ -129,7 +129,7 @@ fn processes_that_outlive_program_are_counted() {
     }
 }
 
-/// The program is not run again for it.
+/// The program does not run again for the evidence.
 #[test]
 fn evidence_that_no_file_can_take_is_shown() {
     let folder = folder();

@@ -266,7 +266,7 @@ impl From<&OtherProcess> for OtherProcessData {
 pub(crate) struct OtherCommandData {
     /// Number of the process with the most I/O.
     pid: u32,
-    /// Their name.
+    /// Name of the processes.
     name: String,
     /// Whether they are threads of the kernel.
     is_kernel: bool,

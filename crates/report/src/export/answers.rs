@@ -14,7 +14,7 @@ use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::exported_run::Exported;
 use crate::fitness::{unit, why};
 
-/// What the columns of one row are computed from.
+/// Data of one row.
 pub(super) struct AnswerRow<'a> {
     name: &'a RunName,
     record: &'a RunRecord,

@@ -22,7 +22,7 @@ use quantities::PARTS;
 /// A run with the name of its file.
 type NamedRun = (RunName, AnalysedRun);
 
-/// What the columns of one row are computed from.
+/// Data of one row.
 pub(crate) struct ExportedCell<'a> {
     analysis: &'a Analysis,
     cell: &'a CellAnalysis,
@@ -49,7 +49,7 @@ fn rows_of_run((name, run): &NamedRun) -> RunRows<ExportedCell<'_>> {
     RunRows { places, rows }
 }
 
-/// What JSON Schema says of a row.
+/// JSON schema of a row.
 pub(crate) fn schema() -> Value {
     place::schema(&columns())
 }
@@ -67,7 +67,7 @@ fn columns<'a>() -> Columns<'a> {
     topics.iter().flat_map(|topic| topic()).collect()
 }
 
-/// What the processes of a run across hosts did; no columns where there was one.
+/// Columns on the processes of a run across hosts; empty for a single process.
 fn ranks<'a>() -> Columns<'a> {
     fn of<'r>(row: &'r ExportedCell<'_>) -> Option<&'r CellRanks> {
         row.cell.ranks.as_ref()

@@ -25,7 +25,7 @@ pub(super) struct Place<'a> {
     group: Option<&'a str>,
     /// The targets, with commas between.
     targets: String,
-    /// What kinds these are of, each once.
+    /// Kinds of these targets, each once.
     kinds: String,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'
     made.collect()
 }
 
-/// The columns before the levels of the factors, and those behind them.
+/// The columns before the levels of the factors, and those after them.
 fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
     type P<'a> = Place<'a>;
     let mut before = run_columns(|place: &P<'_>| place.name);

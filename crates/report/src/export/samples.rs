@@ -17,11 +17,11 @@ const ID: &str = "id of the trial in its run file";
 /// A sample of a run.
 pub(super) struct SampleRow<'a> {
     sample: &'a Sample,
-    /// Whether the origin of its bytes is known only together with that of other groups.
+    /// Whether the origin of its bytes is known only together with other groups.
     shares_origin: bool,
 }
 
-/// What is known of all groups of a trial together only.
+/// Columns that are known only for all groups of a trial together.
 const OF_ALL_GROUPS: [&str; 3] = ["served_by", "device_fraction", "served_by_reason"];
 
 /// The columns of a sample; those of traced requests where there are any.
@@ -105,7 +105,7 @@ fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
     places.rows(rows)
 }
 
-/// What JSON Schema says of a row.
+/// JSON schema of a row.
 pub(crate) fn schema() -> Value {
     place::schema(&columns(true))
 }

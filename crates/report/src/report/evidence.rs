@@ -14,7 +14,7 @@ use crate::layout::{Column, Grid, none};
 /// Part of the bytes of the requests from which a factor is shown, since it would round to more than 100 %.
 const PART_MAX: f64 = 1.005;
 
-/// How to read the columns, with more words for those that may exceed 100 %.
+/// Explanation of the columns, longer for those that may exceed 100 %.
 pub(super) fn caption(record: &RunRecord) -> String {
     let exceeds = |part: fn(&Sample) -> Option<f64>| {
         let mut measured = record.samples.iter().filter(|s| s.is_measured());

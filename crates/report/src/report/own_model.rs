@@ -18,7 +18,7 @@ const PREFIX: &str = "model:";
 pub(super) struct OwnModel {
     /// Name of its file in commands.
     pub(super) file: String,
-    /// Its definition.
+    /// Definition of the model.
     pub(super) text: String,
     /// Whether it is shown with this run; it is shown once for all runs on it.
     pub(super) is_shown: bool,

@@ -32,7 +32,7 @@ pub(super) struct Section {
     pub(super) question: String,
     /// The run in lines that can be pasted, one per target.
     pub(super) conclusions: Vec<String>,
-    /// Its run file.
+    /// Run file of the section.
     pub(super) file: String,
     /// The number of trials that its findings are based on, and the source of their bytes.
     pub(super) trials: String,
@@ -45,7 +45,7 @@ pub(super) struct Section {
     pub(super) evidence: Captioned,
     /// Name and value of the settings that are the same in every cell.
     pub(super) settings: Vec<(String, String)>,
-    /// How the repetition ended.
+    /// The way in which the repetition ended.
     pub(super) ended: String,
     pub(super) events: Vec<Event>,
     /// The definition of its model, if that is a file of the user.
