@@ -11,9 +11,9 @@ use super::options::{Center, Options, Spread};
 pub(super) struct Choice {
     /// The option of the command line.
     pub(super) flag: &'static str,
-    /// The kinds that use it.
+    /// The kinds that use the choice.
     pub(super) kinds: &'static [FigureKind],
-    /// Whether it is asked for, other than by default.
+    /// Whether the choice differs from its default.
     is_asked: fn(&Options) -> bool,
 }
 
@@ -88,7 +88,7 @@ pub(super) const CHOICES: [Choice; 12] = [
 ];
 
 impl Choice {
-    /// Whether a kind uses it.
+    /// Whether a kind uses the choice.
     pub(super) fn suits(&self, kind: FigureKind) -> bool {
         self.kinds.contains(&kind)
     }
@@ -100,7 +100,7 @@ impl Options {
         ALL.iter().filter(|choice| (choice.is_asked)(self))
     }
 
-    /// Refuses what a figure of this kind would ignore.
+    /// Refuses the choice if a figure of this kind would ignore it.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and the kinds that use it.
@@ -114,7 +114,7 @@ impl Options {
         Err(Error::usage(what).hint(remedy))
     }
 
-    /// Refuses what the figure of an observation would ignore.
+    /// Refuses the choice if the figure of an observation would ignore it.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option.

@@ -76,17 +76,18 @@ kinds! {
 }
 
 impl FigureKind {
-    /// Whether it needs the latency histograms ([`super::FigureRun::latencies`]).
+    /// Whether the kind needs the latency histograms ([`super::FigureRun::latencies`]).
     pub fn needs_latencies(self) -> bool {
         self.needs() == Needs::Latencies
     }
 
-    /// Whether it needs the time series of trials ([`super::FigureRun::series`]).
+    /// Whether the kind needs the time series of trials ([`super::FigureRun::series`]).
     pub fn needs_series(self) -> bool {
         self.needs() == Needs::Series
     }
 
-    /// Whether it needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this quantity.
+    /// Whether the kind needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this
+    /// quantity.
     pub fn needs_latency_over_time(self, quantity: Option<Response>) -> bool {
         self == Self::Course && quantity.is_some_and(Response::is_latency)
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::rows::{Field, Format, RowWriter, columns_of, in_columns};
 
-/// One column of rows about an `R`.
+/// A column of rows that are computed from an `R`.
 pub(crate) struct DataColumn<'c, R> {
     name: String,
     doc: String,
@@ -41,7 +41,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         }
     }
 
-    /// Text, with unsafe characters made visible.
+    /// A column of text, with unsafe characters made visible.
     pub(crate) fn text<T: AsRef<str>>(
         name: &str,
         doc: &str,
@@ -53,17 +53,17 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         })
     }
 
-    /// True or false.
+    /// A column of true or false.
     pub(crate) fn flag(name: &str, doc: &str, value: impl Fn(&R) -> Option<bool> + 'c) -> Self {
         Self::new(name, doc, "boolean", move |row| value(row).map(Value::from))
     }
 
-    /// A number.
+    /// A column of numbers.
     pub(crate) fn number(name: &str, doc: &str, value: impl Fn(&R) -> Option<f64> + 'c) -> Self {
         Self::new(name, doc, "number", move |row| value(row).map(Value::from))
     }
 
-    /// A whole number.
+    /// A column of whole numbers.
     pub(crate) fn whole<N: TryInto<i64>>(
         name: &str,
         doc: &str,
@@ -75,14 +75,14 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         })
     }
 
-    /// A column of a run file.
+    /// A column of a run file, with its type and meaning.
     pub(crate) fn stored<T>(column: &'static StoredColumn<T>, of: fn(&R) -> &T) -> Self {
         Self::like(column.name, column, move |row| {
             Some(column_value(column, of(row)))
         })
     }
 
-    /// A column with the type and the meaning of one of a run file.
+    /// A column with the type and meaning of a column of a run file.
     pub(crate) fn like<T>(
         name: &str,
         column: &'static StoredColumn<T>,
@@ -101,7 +101,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         }
     }
 
-    /// The value of a setting, as exports show it.
+    /// A column of a setting, with values as in exports.
     pub(crate) fn setting(setting: &Setting, value: impl Fn(&R) -> Option<Value> + 'c) -> Self {
         let json_type = match setting.kind {
             ValueKind::Size | ValueKind::Count | ValueKind::Time => "integer",
@@ -121,7 +121,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         )
     }
 
-    /// A list of objects that this schema describes.
+    /// A column of objects that this schema describes.
     pub(crate) fn objects(
         name: &str,
         doc: &str,
@@ -133,7 +133,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         column
     }
 
-    /// Limits its values to these words.
+    /// Limits the values of the column to these words.
     pub(crate) fn one_of(mut self, words: &[&str]) -> Self {
         self.schema.insert("enum".to_owned(), json!(words));
         self
@@ -145,7 +145,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self
     }
 
-    /// `null` where these rows have no value of their own.
+    /// Makes the value `null` in rows that have none of their own.
     pub(crate) fn null_where(mut self, rows: fn(&R) -> bool) -> Self {
         let value = self.value;
         self.value = Box::new(move |row| match rows(row) {
@@ -155,7 +155,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self
     }
 
-    /// Limits it to these rows.
+    /// Limits the column to these rows.
     pub(crate) fn only_of(mut self, rows: fn(&R) -> bool) -> Self {
         self.is_of = Some(rows);
         self
@@ -171,12 +171,12 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self.is_of.is_none_or(|is_of| is_of(row))
     }
 
-    /// The column in a schema.
+    /// The column as part of a schema.
     pub(crate) fn in_schema(&self) -> InSchema {
         (self.name.clone(), self.described(), self.is_of.is_none())
     }
 
-    /// The JSON Schema of its values, with their meaning.
+    /// The JSON Schema of the column's values, with their meaning.
     fn described(&self) -> Value {
         let mut schema = self.schema.clone();
         if !self.is_known {
@@ -193,13 +193,14 @@ impl<'c, R: 'c> DataColumn<'c, R> {
 
 /// The rows of one run.
 pub(crate) struct RunRows<R> {
-    /// Where rows are from: their run, their cell with its settings.
+    /// Places of the rows: their run, and their cell with its settings.
     pub(crate) places: Vec<Vec<Field>>,
     /// The rows, each with the index of its place.
     pub(crate) rows: Vec<(usize, R)>,
 }
 
-/// Rows of several runs with the same columns: those of the place of a row, then its own. A value that only some rows have is missing in the
+/// Rows of several runs with the same columns: the columns of the place of a row, then its own. A value that
+/// only some rows have is missing in the others.
 /// others.
 pub(crate) struct DataRows<'c, R> {
     runs: Vec<RunRows<R>>,
@@ -222,7 +223,7 @@ impl<'c, R: 'c> DataRows<'c, R> {
         &self.names
     }
 
-    /// Passes on the values of each row, in the order of the names.
+    /// Passes the values of each row to `take`, in the order of the names.
     ///
     /// # Errors
     ///
@@ -258,8 +259,9 @@ impl<'c, R: 'c> DataRows<'c, R> {
     }
 }
 
-/// The schema of an object with these columns, and with those whose names begin with one of `prefixes`, each with its meaning.
-/// Rows of several runs have the same columns: a value that only some rows have is `null` in the others.
+/// The schema of an object with these columns, and with columns whose names begin with one of `prefixes`, each
+/// with its meaning. Rows of several runs have the same columns; a value that only some rows have is `null` in
+/// the others.
 pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &str)]) -> Value {
     schema_of(
         columns
@@ -273,7 +275,7 @@ pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &s
 /// A column in a schema: its name, its description, and whether all rows have it.
 pub(crate) type InSchema = (String, Value, bool);
 
-/// The schema of an object with these columns; see [`row_schema`].
+/// The schema of an object with these columns, as in [`row_schema`].
 pub(crate) fn schema_of(columns: Vec<InSchema>, prefixes: &[(&str, &str)]) -> Value {
     let required = columns.iter().filter(|(.., in_all)| *in_all);
     let required: Vec<String> = required.map(|(name, ..)| name.clone()).collect();
@@ -289,7 +291,7 @@ pub(crate) fn schema_of(columns: Vec<InSchema>, prefixes: &[(&str, &str)]) -> Va
     })
 }
 
-/// The value of a column of a run file, as exports show it.
+/// The value of a column of a run file, as in exports.
 pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
     match &column.access {
         Access::Number(get, _) => get(row).into(),

@@ -30,7 +30,7 @@ pub(crate) struct TableDocument<'a> {
     schema: u32,
     /// Version of iolab that wrote this.
     iolab_version: &'static str,
-    /// Each run in one line per target.
+    /// Conclusion of each run, one line per target.
     summaries: Vec<RunSummary>,
     /// How far the claims that matter most, and the main numbers, can be trusted: as a report of these runs begins.
     trust: TrustData,
@@ -50,7 +50,7 @@ pub(crate) struct TableDocument<'a> {
 pub(crate) struct RunSummary {
     /// Id of the run, as `run` of the cells names it.
     run: String,
-    /// The target that the line is about, as the cells name it.
+    /// The target of the line, as the cells name it.
     target: String,
     /// Conclusion of the run, as text begins with it; for a run that looks for a cause, the cause.
     summary: String,
@@ -181,9 +181,9 @@ pub(crate) fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result
 /// Breaks lines around the values of the outermost object, and the entries of its lists.
 #[derive(Default)]
 struct Lines {
-    /// Objects and lists around what is written.
+    /// Number of objects and lists around the current position.
     depth: usize,
-    /// Whether the innermost of these has no entry so far.
+    /// Whether the innermost object or list has no entry so far.
     is_empty: bool,
 }
 
@@ -194,7 +194,7 @@ impl Lines {
         to.write_all(mark)
     }
 
-    /// An entry begins; down to this depth it gets its own line.
+    /// Begins an entry. Down to this depth, each entry has a line of its own.
     fn entry<W: ?Sized + Write>(
         &mut self,
         to: &mut W,

@@ -23,7 +23,8 @@ pub use crate::exported_run::Exported;
 use crate::exported_run::run_fields;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
 
-/// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
+/// Writes one row per cell of each run, or per group of a cell and for all groups together: summaries, verdict
+/// and flags. Each run comes with the name of its file.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -40,7 +41,8 @@ pub fn samples(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io:
     samples::rows(runs).write(format, to)
 }
 
-/// Writes one row per level that a run was asked about, or of a search one: what was found, and the answer. Each run comes with
+/// Writes one row per level that a run was asked about, or one for a search, with its result and the answer.
+/// Each run comes with the name of its file.
 /// the name of its file.
 ///
 /// # Errors
@@ -65,7 +67,7 @@ pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     }
 }
 
-/// Refuses to write rows of ranks where no run has any.
+/// Checks that a run has ranks.
 ///
 /// # Errors
 ///

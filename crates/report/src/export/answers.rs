@@ -1,4 +1,4 @@
-//! Rows of answers: one per level that a run was asked about; of a search one.
+//! Rows of answers: one per level that a run was asked about, or one for a search.
 
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, LevelAnswer};
@@ -25,7 +25,7 @@ pub(super) struct AnswerRow<'a> {
 
 /// Subject of a row.
 enum RowOf<'a> {
-    /// A level, in a cell in words; empty where there is one cell only.
+    /// A level, with its cell in words; empty if there is only one cell.
     Level(&'a str, &'a LevelAnswer),
     Search(&'a SearchAnswer),
 }
@@ -58,7 +58,7 @@ impl<'a> AnswerRow<'a> {
     }
 }
 
-/// The columns, those of the run before all others.
+/// All columns, first those of the run.
 fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
     let mut columns = run_columns(|row: &AnswerRow<'_>| row.name);
     columns.extend(question_columns());
@@ -207,7 +207,7 @@ fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 8] {
     ]
 }
 
-/// The columns that a search lacks.
+/// Columns of levels, which a search lacks.
 fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
     type Row<'a> = AnswerRow<'a>;
     let columns = [
@@ -241,7 +241,7 @@ fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
     columns.map(|column| column.only_of(|row| row.level().is_some()))
 }
 
-/// The rows of some runs; none of one without a question.
+/// The rows of some runs; a run without a question has none.
 pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, AnswerRow<'a>> {
     let of_run = |run: &'a Exported<'a>| RunRows {
         places: vec![Vec::new()],

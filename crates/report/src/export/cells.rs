@@ -154,7 +154,7 @@ fn disturbance<'a>() -> Columns<'a> {
     columns
 }
 
-/// Requests in flight, and what the device gives at most.
+/// Columns on requests in flight, and on the ceiling of the device.
 fn limits<'a>() -> Columns<'a> {
     fn at_once(row: &ExportedCell<'_>) -> Option<Concurrency> {
         row.cell.concurrency

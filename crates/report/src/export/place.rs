@@ -1,4 +1,4 @@
-//! Where the rows of trials are from: run, targets, cell with its levels and settings, group.
+//! Columns of the place of a row: its run, its targets, its cell with levels and settings, and its group.
 
 use std::borrow::Cow;
 
@@ -14,23 +14,23 @@ use crate::document_header::LEVEL;
 use crate::exported_run::{RUN_COLUMNS, level_fields};
 use crate::rows::Field;
 
-/// What the columns of a place are computed from.
+/// Source of the columns of a place.
 pub(super) struct Place<'a> {
     pub(super) name: &'a RunName,
     pub(super) answer: Option<&'a RunAnswer>,
     pub(super) record: &'a RunRecord,
-    /// The cell; of a row of a group with the settings of the group.
+    /// The cell; in the row of a group with the settings of that group.
     cell: Option<Cow<'a, Cell>>,
-    /// The group, or all of them, where the cell has several.
+    /// The group, or [`ALL`] for the whole cell; `None` if the cell has no groups.
     group: Option<&'a str>,
-    /// The targets, with commas between.
+    /// Names of the targets, separated by commas.
     targets: String,
     /// Kinds of these targets, each once.
     kinds: String,
 }
 
 impl<'a> Place<'a> {
-    /// A group of a cell by its number from 1, or all of it.
+    /// The place of a group of a cell, by the number of the group from 1, or of the whole cell.
     pub(super) fn new(
         (name, record, answer): (&'a RunName, &'a RunRecord, Option<&'a RunAnswer>),
         cell: Option<&'a Cell>,
@@ -59,7 +59,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Its values, those of the levels in the middle.
+    /// Values of the place, with the levels of the factors between its other columns.
     pub(super) fn fields(&self) -> Vec<Field> {
         let (before, behind) = columns();
         let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(self)).collect();
@@ -74,7 +74,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The schema of rows with a place and columns of their own.
+/// The schema of rows that consist of a place and columns of their own.
 pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
     let (before, behind) = columns();
     let of_place = before.iter().chain(&behind).map(DataColumn::in_schema);
@@ -86,7 +86,7 @@ pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
 
 type Columns<'a> = Vec<DataColumn<'a, Place<'a>>>;
 
-/// The columns that say which run a row is of.
+/// The columns that identify the run of a row.
 pub(super) fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
     let made = RUN_COLUMNS.iter().map(|column| {
         let made = DataColumn::text(column.name, column.doc, move |row: &R| {
@@ -146,7 +146,7 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
     (before, behind)
 }
 
-/// The targets of these numbers, and what kinds they are of, each once.
+/// Names and kinds of the targets with these numbers, each kind once.
 fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
     let (mut targets, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for number in numbers {

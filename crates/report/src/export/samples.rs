@@ -1,4 +1,5 @@
-//! Rows of samples: one per trial, and behind it one per group where it had several; and rows of the ranks that carried them out.
+//! Rows of samples, one per trial, followed by one per group if there are several; and rows of the ranks of a
+//! trial.
 
 use std::collections::HashMap;
 
@@ -17,14 +18,14 @@ const ID: &str = "id of the trial in its run file";
 /// A sample of a run.
 pub(super) struct SampleRow<'a> {
     sample: &'a Sample,
-    /// Whether the origin of its bytes is known only together with other groups.
+    /// Whether the origin of the sample's bytes is known only together with other groups.
     shares_origin: bool,
 }
 
-/// Columns that are known only for all groups of a trial together.
+/// Columns that are known only for all groups of a trial together, if the groups have different origins.
 const OF_ALL_GROUPS: [&str; 3] = ["served_by", "device_fraction", "served_by_reason"];
 
-/// The columns of a sample; those of traced requests where there are any.
+/// The columns of a sample; columns of traced requests only if there are some.
 fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
     let stages: Vec<&str> = tables::stages().iter().map(|column| column.name).collect();
     let is_stage = |column: &Column<Sample>| stages.contains(&column.name);
@@ -44,7 +45,7 @@ fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
     std::iter::once(id.known()).chain(made).collect()
 }
 
-/// The places of a run that were asked for, each once.
+/// The places of a run that rows refer to, each once.
 struct Places<'a> {
     run: &'a Exported<'a>,
     known: HashMap<(i64, u32), usize>,
@@ -60,7 +61,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The index of a group of a cell.
+    /// The index of the place of a cell's group, or of the whole cell.
     fn index(&mut self, cell: i64, group: u32) -> usize {
         let (name, record, answer) = self.run;
         *self.known.entry((cell, group)).or_insert_with(|| {
@@ -80,7 +81,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The samples of some runs.
+/// The rows of samples of some runs.
 pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, SampleRow<'a>> {
     let mut samples = runs.iter().flat_map(|(_, record, _)| &record.samples);
     let columns = columns(samples.any(|sample| sample.traced.is_some()));
@@ -110,7 +111,7 @@ pub(crate) fn schema() -> Value {
     place::schema(&columns(true))
 }
 
-/// What a rank did in a trial.
+/// Data of a row: the part of a rank in a trial.
 pub(super) struct RankRow<'a> {
     sample: &'a Sample,
     part: &'a Part,
@@ -119,7 +120,7 @@ pub(super) struct RankRow<'a> {
     client: Option<&'a Sample>,
 }
 
-/// The ranks of the trials of some runs.
+/// The rows of ranks of some runs.
 pub(super) fn ranks<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, RankRow<'a>> {
     DataRows::new(rank_columns(), runs.iter().map(ranks_of_run).collect())
 }
@@ -153,7 +154,7 @@ fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
     itself.or_else(|| of_trial().find(|own| host(own.client) == host(part.id.rank)))
 }
 
-/// The columns of a rank: its trial, what it did, and the evidence of its client.
+/// The columns of a rank: its trial, its part, and the evidence of its client.
 fn rank_columns<'a>() -> Vec<DataColumn<'a, RankRow<'a>>> {
     const OF_TRIAL: [&str; 3] = ["block", "warmup", "ok"];
     let is_own = |name: &str| !name.ends_with("_id");
