@@ -47,7 +47,7 @@ the other commands.";
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
 
-/// What changes an experiment. Each short form is the same as a --set.
+/// Options that change an experiment. Each short form is the same as a --set.
 #[derive(Debug, Args)]
 pub(crate) struct Changes {
     /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings --all' shows all); each once
@@ -122,7 +122,7 @@ fn peer_names() -> PossibleValuesParser {
     PossibleValuesParser::new(names)
 }
 
-/// What trials may change beside their target.
+/// Option that lets trials change the system in addition to their target.
 #[derive(Debug, Args)]
 pub(crate) struct SystemOption {
     /// Let trials change settings of the kernel (--set system=...), as root: each is restored after its trial, and after a
@@ -139,7 +139,7 @@ pub(crate) struct ProgramsOption {
     pub(crate) run_programs: bool,
 }
 
-/// What is told on stderr meanwhile.
+/// Options for the messages on stderr during a run.
 #[derive(Debug, Args)]
 pub(crate) struct LogOptions {
     /// Print a line at the start and the end of each experiment instead of the live view

@@ -15,7 +15,7 @@ pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
 /// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[below_precision];
 
-/// Cells whose interval is wider than the precision asked for, or that have none.
+/// Cells whose interval is wider than the requested precision, or missing.
 pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     // An inquiry has as many blocks as its question needs, and its comparisons have their own intervals. Steady
     // rounds and a soak have no goal of precision, and get no more trials.

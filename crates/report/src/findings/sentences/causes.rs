@@ -165,7 +165,8 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// `without all of them 80 % of the difference is gone`: what goes without joint causes; `None` where that is not known.
+/// The part that disappears without joint causes: `without all of them 80 % of the difference is gone`; `None`
+/// if that is not known.
 pub(super) fn without_joint(one: &Suspected) -> Option<String> {
     let what = match one.with_others {
         true => "without all suspects",
@@ -181,7 +182,7 @@ pub(super) fn without_joint(one: &Suspected) -> Option<String> {
     }
 }
 
-/// `iolab why FILE --suspects reach,waiting`: what takes away these and nothing else.
+/// The command that removes these suspects only: `iolab why FILE --suspects reach,waiting`.
 fn inquiry_into(suspects: &[Suspected]) -> String {
     let names: Vec<&str> = suspects.iter().map(|one| one.suspect.as_str()).collect();
     format!("iolab why FILE --suspects {}", names.join(","))
@@ -366,7 +367,7 @@ pub(super) fn short(name: &str) -> String {
     words[..end.unwrap_or(words.len())].to_owned()
 }
 
-/// `83 % (75 to 90 %)`; estimates beyond the whole are all of it, and those below 0 nothing.
+/// A share in words, between nothing and all: `83 % (75 to 90 %)`.
 pub(super) fn of_share(share: &Share) -> String {
     let percent = |share: f64| format!("{:.0}", (100.0 * share).clamp(0.0, 100.0));
     let interval = share
