@@ -8,7 +8,6 @@ mod judge;
 mod levels;
 pub(crate) mod matching;
 mod peers;
-mod pressure;
 mod verdict;
 
 use std::fmt;

@@ -85,11 +85,6 @@ pub enum Reason {
         /// Its highest value over the trials, as in [`Disturber::value`].
         worst: f64,
     },
-    /// Workers were preempted often, on a kernel that does not report pressure.
-    Preempted {
-        /// Highest number of preemptions per second.
-        per_second: f64,
-    },
     /// The machine was suspended, or iolab stopped.
     Suspended,
     /// Two sides differ in a disturbance.
@@ -154,10 +149,7 @@ impl Reason {
             | Self::EndedByTime
             | Self::RateNotHeld => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
-            Self::Disturbed { .. }
-            | Self::Preempted { .. }
-            | Self::Imbalance(_)
-            | Self::ReadsAfterWrites => false,
+            Self::Disturbed { .. } | Self::Imbalance(_) | Self::ReadsAfterWrites => false,
             // Says nothing about the storage in either direction.
             Self::ServedBy { .. }
             | Self::Suspended
@@ -190,7 +182,6 @@ impl Reason {
                 matches!(other, Self::Imbalance(two) if one.what == two.what)
             }
             Self::NeverFlushed { syncs: _ }
-            | Self::Preempted { per_second: _ }
             | Self::Suspended
             | Self::ReadsAfterWrites
             | Self::RateNotHeld
@@ -215,7 +206,6 @@ impl Reason {
             Self::ServedBy { .. } => "served_by",
             Self::NeverFlushed { .. } => "never_flushed",
             Self::Disturbed { by, .. } => by.name(),
-            Self::Preempted { .. } => "preempted",
             Self::Suspended => "suspended",
             Self::ReadsAfterWrites => "reads_after_writes",
             Self::Imbalance(found) => found.what.name(),
@@ -331,10 +321,7 @@ impl Doubts {
     pub fn against(&self, direction: Direction) -> Vec<&Doubt> {
         let explained = self.limit.is_some();
         let turns = |doubt: &&Doubt| {
-            let is_slowed = matches!(
-                doubt.reason,
-                Reason::Disturbed { .. } | Reason::Preempted { .. }
-            );
+            let is_slowed = matches!(doubt.reason, Reason::Disturbed { .. });
             doubt.reason.turns(direction) && !(explained && is_slowed)
         };
         self.all.iter().filter(turns).collect()
@@ -389,10 +376,6 @@ impl Reason {
                 let same = by == other;
                 *worst = if same { worst.max(*w) } else { *worst };
                 same
-            }
-            (Self::Preempted { per_second }, Self::Preempted { per_second: other }) => {
-                *per_second = per_second.max(*other);
-                true
             }
             (Self::Unsynced { share }, Self::Unsynced { share: other }) => {
                 *share = share.max(*other);
@@ -483,11 +466,8 @@ fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Reaso
     let around = CellDisturbance::of(cell, &[sample], around, |_| None);
     let disturbed =
         Disturber::taken_by_others(&around).map(|(by, worst)| Reason::Disturbed { by, worst });
-    let preempted = around
-        .preempted()
-        .map(|per_second| Reason::Preempted { per_second });
     let suspended = (around.suspended_ns > 0).then_some(Reason::Suspended);
-    disturbed.chain(preempted).chain(suspended).collect()
+    disturbed.chain(suspended).collect()
 }
 
 #[cfg(test)]

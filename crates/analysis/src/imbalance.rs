@@ -15,6 +15,8 @@ iolab_workload::named! {
         CpuPressure = "cpu_stall",
         /// Workers that were ready to run and waited for a CPU.
         WorkerWait = "worker_wait",
+        /// Preemptions of a worker per second, where the kernel does not report pressure.
+        Preempted = "preempted",
         /// Tasks that waited for memory.
         MemoryPressure = "memory_stall",
         /// Traffic of others on the device.
@@ -43,12 +45,13 @@ pub struct Imbalance {
 
 impl Disturber {
     /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
-    pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
+    pub fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());
         let found = [
             (Self::OtherTraffic, traffic),
             (Self::CpuPressure, around.cpu_wait()),
             (Self::WorkerWait, around.workers_waited()),
+            (Self::Preempted, around.preempted()),
             (Self::Steal, around.stolen()),
             (Self::Quota, around.held_by_quota()),
         ];
@@ -63,6 +66,7 @@ impl Disturber {
             Self::Steal => around.steal,
             Self::CpuPressure => around.cpu_stall_of_unseen(),
             Self::WorkerWait => around.worker_wait,
+            Self::Preempted => around.preemptions,
             Self::MemoryPressure => around.memory_stall,
             Self::OtherTraffic => around.others,
             Self::Quota => around.quota_wait,
@@ -85,6 +89,8 @@ impl Disturber {
             Self::Splitting => a.max(b) >= PIECES * a.min(b),
             Self::Fragmentation => a.max(b) >= FRAGMENTS * a.min(b),
             Self::CpuPressure | Self::WorkerWait => (a - b).abs() >= CPU_SHARE,
+            // What it means depends on the load of each side.
+            Self::Preempted => false,
             _ => (a - b).abs() >= SHARE,
         }
     }

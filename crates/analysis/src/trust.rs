@@ -119,6 +119,8 @@ pub struct Trust {
     pub ruined: usize,
     /// Claims of which a part could be the other way round.
     pub undecided: usize,
+    /// The weightiest reason that turned a part of a claim.
+    pub turned_by: Option<doubt::ReasonKind>,
     /// Whether the machine is virtual; `None` where that is not known or differs between runs.
     pub is_virtual: Option<bool>,
     /// Runs that did not finish.
@@ -200,6 +202,7 @@ impl Trust {
             after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
             ruined: ruins.len(),
             undecided: against.iter().filter(|doubts| !doubts.is_empty()).count(),
+            turned_by: against.iter().flatten().map(|reason| reason.kind()).min(),
             is_virtual: is_virtual(&runs),
             unfinished: is_of_run(|run| run.status != RunStatus::Done),
             undefined: is_of_run(|run| !run.has_definition),
@@ -425,9 +428,7 @@ impl TrustReason {
             | doubt::Reason::NotSynced { .. }
             | doubt::Reason::Unsynced { .. }
             | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
-            doubt::Reason::Disturbed { .. }
-            | doubt::Reason::Preempted { .. }
-            | doubt::Reason::Imbalance(_) => Self::SomeDisturbed,
+            doubt::Reason::Disturbed { .. } | doubt::Reason::Imbalance(_) => Self::SomeDisturbed,
             // A time that holds a sleep is none of the storage.
             doubt::Reason::Suspended => Self::Ruined(Flag::Suspended),
             doubt::Reason::ReadsAfterWrites => Self::ReadsAfterWrites,

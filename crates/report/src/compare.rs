@@ -5,7 +5,6 @@ pub(crate) mod conclusion;
 use std::io::{self, Write};
 
 use crate::cell_counts::{self, cells};
-use crate::disturber;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::doubt::{has_values, on_side, remedy};
 use crate::fact;
@@ -242,7 +241,6 @@ fn differs_in(what: &DiffersIn) -> String {
         DiffersIn::TargetKind => "kind of target".to_owned(),
         DiffersIn::ToolVersion => "version of iolab".to_owned(),
         DiffersIn::Fact(key) => fact::name(key),
-        DiffersIn::Disturbance(by) => disturber::words(*by).to_owned(),
         DiffersIn::Experiment
         | DiffersIn::Target
         | DiffersIn::Groups
@@ -256,7 +254,6 @@ fn side_value(difference: &Difference, value: &SideValue) -> String {
         (SideValue::Known(text), DiffersIn::Fact(key)) => fact::value(key, text),
         (SideValue::Known(text), _) => escape_control(text).into_owned(),
         (SideValue::Set(setting, value), _) => setting_value(setting, value),
-        (SideValue::Disturbed(by, value), _) => disturber::extent(*by, *value),
         // Where there is none, a run has no such fact.
         (SideValue::Unknown, DiffersIn::Fact(key))
             if Traffic::ALL

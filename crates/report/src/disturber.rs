@@ -9,6 +9,7 @@ pub(crate) fn words(disturber: Disturber) -> &'static str {
         Disturber::Steal => "CPU time taken by the hypervisor",
         Disturber::CpuPressure => "waiting for a CPU",
         Disturber::WorkerWait => "iolab's threads waiting for a CPU",
+        Disturber::Preempted => "preempted by other programs",
         Disturber::MemoryPressure => "waiting for memory",
         Disturber::OtherTraffic => "other traffic on the device",
         Disturber::Quota => "waiting for the CPU quota",
@@ -21,6 +22,7 @@ pub(crate) fn words(disturber: Disturber) -> &'static str {
 pub(crate) fn extent(disturber: Disturber, value: f64) -> String {
     match disturber {
         Disturber::Splitting | Disturber::Fragmentation => digits(value, 3),
+        Disturber::Preempted => format!("{} times per second", digits(value, 3)),
         _ => format_percent(value),
     }
 }

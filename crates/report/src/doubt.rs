@@ -1,8 +1,6 @@
 //! Doubts about an answer, in words.
 
-use iolab_analysis::doubt::{
-    ComparedSide, Direction, Doubt, Doubts, Reason, ReasonKind, SideDoubt,
-};
+use iolab_analysis::doubt::{ComparedSide, Direction, Doubt, Doubts, Reason, SideDoubt};
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_record::ServedBy;
@@ -11,86 +9,22 @@ use iolab_workload::trial::SyncPolicy;
 
 use crate::disturber::{self, of_both};
 
-/// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.
+/// The doubt as a clause: `other traffic on the device (up to 44 %) in 8 of 8 trials`.
 pub fn words(doubt: &Doubt, all: &Doubts) -> String {
-    let trials = format!(
-        "in {} of {}",
-        doubt.samples.len(),
-        counted(all.trials as u64, "trial")
-    );
+    let (concerned, trials) = (doubt.samples.len(), all.trials);
+    let within = format!("in {concerned} of {}", counted(trials as u64, "trial"));
     match &doubt.reason {
-        Reason::NotSynced {
-            sync: SyncPolicy::End,
-            ..
-        } => of_side(&doubt.reason),
-        Reason::NotSynced { .. } => format!("{}: they may stay in a cache", of_side(&doubt.reason)),
+        Reason::NotSynced { .. } | Reason::NeverFlushed { .. } => clause(&doubt.reason),
         Reason::ServedBy {
             served_by,
             reason,
             is_one,
-        } => {
-            let which = if *is_one { ":" } else { "; the first:" };
-            match *is_one && doubt.samples.len() == all.trials {
-                true => format!("served by {served_by}: {reason}"),
-                false => format!("served by {served_by} {trials}{which} {reason}"),
-            }
-        }
-        Reason::Unsynced { share } => format!(
-            "{trials} no sync followed the last writes, up to {} of a trial's: they may stay in a cache",
-            format_percent(*share)
-        ),
-        Reason::NeverFlushed { syncs } => {
-            format!("the device has a volatile write cache, and none of {syncs} syncs flushed it")
-        }
-        Reason::Disturbed { by, worst } => {
-            let worst = format_percent(*worst);
-            match by {
-                Disturber::OtherTraffic => format!(
-                    "{trials} other programs used the device: up to {worst} of the bytes that it carried were not iolab's"
-                ),
-                Disturber::CpuPressure => {
-                    format!("{trials} programs waited for a CPU, up to {worst} of the time")
-                }
-                Disturber::WorkerWait => {
-                    format!("{trials} iolab's threads waited for a CPU, up to {worst} of the time")
-                }
-                Disturber::Quota => format!(
-                    "{trials} the CPU quota of the control group stopped iolab, for up to {worst} of the time of all CPUs"
-                ),
-                other => format!("{trials} {}, up to {worst}", disturber::words(*other)),
-            }
-        }
-        Reason::Preempted { per_second } => format!(
-            "{trials} other programs took the CPU from iolab, up to {} times per second",
-            significant(*per_second)
-        ),
-        Reason::Suspended => format!("{trials} the machine or iolab was suspended"),
-        Reason::Imbalance(_)
-        | Reason::ReadsAfterWrites
-        | Reason::RateNotHeld
-        | Reason::EndedByTime
-        | Reason::ClockResolution { .. }
-        | Reason::Contradicted
-        | Reason::TwoGroups { .. }
-        | Reason::Dependent { .. } => of_side(&doubt.reason),
-    }
-}
-
-/// Why a conclusion could be the other way round, in a few words.
-pub(crate) fn in_short(reason: ReasonKind) -> &'static str {
-    match reason {
-        ReasonKind::OtherSource => "bytes from another source",
-        ReasonKind::NotSynced => "writes not made durable",
-        ReasonKind::NeverFlushed => "write cache not flushed",
-        ReasonKind::Suspended => "suspended during a trial",
-        ReasonKind::Disturbed => "disturbed",
-        ReasonKind::EarlierWrites => "earlier writes may not have been written out",
-        ReasonKind::RateNotHeld => "rate not held",
-        ReasonKind::TimeLimit => "a time limit ended the trials",
-        ReasonKind::CoarseClock => "clock too coarse",
-        ReasonKind::TwoGroups => "two groups of trials",
-        ReasonKind::Dependent => "trials depend on each other",
-        ReasonKind::Contradicted => "another run shows otherwise",
+        } => match (is_one, concerned == trials) {
+            (true, true) => format!("served by {served_by}: {reason}"),
+            (true, false) => format!("served by {served_by} {within}: {reason}"),
+            (false, _) => format!("served by {served_by} {within}; the first: {reason}"),
+        },
+        reason => format!("{} {within}", clause(reason)),
     }
 }
 
@@ -99,9 +33,9 @@ pub(crate) fn in_short(reason: ReasonKind) -> &'static str {
 pub(crate) fn on_side(doubt: &SideDoubt, base: &str, new: &str) -> String {
     let what = match &doubt.reason {
         // Its words name both sides.
-        Reason::Imbalance(_) => return of_side(&doubt.reason),
+        Reason::Imbalance(_) => return clause(&doubt.reason),
         Reason::ServedBy { served_by, .. } => format!("served by {served_by}"),
-        other => of_side(other),
+        other => clause(other),
     };
     match doubt.side {
         None => what,
@@ -121,7 +55,7 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
                 by_others = Some(*by);
                 (&mut extents, disturber::extent(*by, *worst))
             }
-            other => (&mut clauses, of_side(other)),
+            other => (&mut clauses, clause(other)),
         };
         if !known.contains(&own) {
             known.push(own);
@@ -140,7 +74,6 @@ pub(crate) fn has_values(reason: &Reason) -> bool {
         | Reason::ServedBy { .. }
         | Reason::NeverFlushed { .. }
         | Reason::Disturbed { .. }
-        | Reason::Preempted { .. }
         | Reason::Imbalance(_)
         | Reason::ClockResolution { .. }
         | Reason::TwoGroups { .. }
@@ -169,7 +102,7 @@ fn not_synced(sync: SyncPolicy, group: Option<&str>) -> String {
 }
 
 /// A reason against one side of a comparison, as a clause.
-pub fn of_side(reason: &Reason) -> String {
+pub fn clause(reason: &Reason) -> String {
     match reason {
         Reason::NotSynced { sync, group } => not_synced(*sync, group.as_deref()),
         Reason::Unsynced { share } => format!(
@@ -180,16 +113,9 @@ pub fn of_side(reason: &Reason) -> String {
             format!("none of {syncs} syncs flushed the write cache of the device")
         }
         Reason::Disturbed { by, worst } => {
-            format!(
-                "{} ({})",
-                disturber::words(*by),
-                disturber::extent(*by, *worst)
-            )
+            let extent = disturber::extent(*by, *worst);
+            format!("{} ({extent})", disturber::words(*by))
         }
-        Reason::Preempted { per_second } => format!(
-            "each worker was preempted {} times per second",
-            significant(*per_second)
-        ),
         Reason::Suspended => "the machine or iolab was suspended during a trial".to_owned(),
         Reason::ServedBy {
             served_by: ServedBy::Unknown,
@@ -240,7 +166,6 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     let text = match reason {
         Reason::Disturbed { by, .. } => without(*by),
-        Reason::Preempted { .. } => without(Disturber::CpuPressure),
         Reason::Suspended => "keep the machine awake (systemd-inhibit), then repeat the run",
         Reason::ServedBy {
             served_by: ServedBy::Unknown,
@@ -273,10 +198,10 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
 }
 
 /// Advice on a disturber.
-fn without(disturber: Disturber) -> &'static str {
+pub(crate) fn without(disturber: Disturber) -> &'static str {
     match disturber {
         Disturber::Steal => "repeat the run while the host is less busy, or on a dedicated host",
-        Disturber::CpuPressure | Disturber::WorkerWait => {
+        Disturber::CpuPressure | Disturber::WorkerWait | Disturber::Preempted => {
             "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run"
         }
         Disturber::MemoryPressure => "free memory, then repeat the run",

@@ -25,8 +25,8 @@ pub use agreement::{agreement, overall};
 pub use ceiling::exceeds_ceiling;
 pub use conclusion::{Conclusion, conclusions};
 pub use disturbance::{
-    cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
-    storage_cache, suspended, write_back_owed, written_out,
+    not_durable, read_ahead, requests_in_pieces, requests_split, storage_cache, suspended,
+    taken_by_others, write_back_owed, written_out,
 };
 use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;

@@ -361,11 +361,11 @@ impl Fitness {
                         add(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
                     }
                     (Answer::CannotTell, _) if doubts.is_empty() => {
-                        let remedy = match judged.is_at_level() {
-                            true => {
+                        let remedy = match judged.can_be_decided() {
+                            false => {
                                 "a longer load does not decide it, only another level".to_owned()
                             }
-                            false => format!(
+                            true => format!(
                                 "a longer load may settle it (--for {})",
                                 longer(self.requirement.hold)
                             ),

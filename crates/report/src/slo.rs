@@ -194,10 +194,7 @@ impl SearchResult<'_> {
             ..
         } = self.found;
         let binds = binding(self.found);
-        let doubts: Vec<&str> = doubts
-            .iter()
-            .map(|reason| doubt::in_short(reason.kind()))
-            .collect();
+        let doubts: Vec<&str> = doubts.iter().map(|reason| reason.kind().words()).collect();
         let doubts = match doubts.is_empty() {
             true => String::new(),
             false => format!(" ({})", doubts.join(", ")),

@@ -1,5 +1,6 @@
 //! How far what an output shows can be trusted, in words and as data: one sentence for all formats.
 
+use iolab_analysis::doubt::ReasonKind;
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::trust::{Trust, TrustLevel, TrustReason};
 use iolab_workload::quantity::{counted, format_percent};
@@ -131,10 +132,13 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
         TrustReason::ReadsAfterWrites => {
             format!("the drive may have written for other cells while {cells} read")
         }
-        TrustReason::Undecided => match trust.undecided {
-            1 => "a finding is undecided, or a part of it".into(),
-            _ => "some findings are undecided, or parts of them".into(),
-        },
+        TrustReason::Undecided => {
+            let why = trust.turned_by.map_or("", ReasonKind::words);
+            match trust.undecided {
+                1 => format!("one finding is undecided ({why})"),
+                n => format!("{n} of {} findings are undecided ({why})", trust.claims),
+            }
+        }
         TrustReason::LevelChanged => format!("the level of {cells} changed during the run"),
         TrustReason::TwoGroups => match trust.cells {
             1 => "the trials form two groups".into(),
@@ -158,7 +162,11 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
 /// `other programs used the CPUs and the disk`.
 fn by_others(disturbers: &[Disturber]) -> String {
     let is_by = |some: &[Disturber]| some.iter().any(|one| disturbers.contains(one));
-    let cpus = is_by(&[Disturber::CpuPressure, Disturber::WorkerWait]);
+    let cpus = is_by(&[
+        Disturber::CpuPressure,
+        Disturber::WorkerWait,
+        Disturber::Preempted,
+    ]);
     let what = match (cpus, is_by(&[Disturber::OtherTraffic])) {
         (true, true) => Some("other programs used the CPUs and the disk"),
         (true, false) => Some("other programs used the CPUs"),

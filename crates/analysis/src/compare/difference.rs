@@ -2,17 +2,14 @@
 
 use std::borrow::Cow;
 
-use iolab_workload::quantity::significant;
 use iolab_workload::settings::{Setting, Value};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::imbalance::Disturber;
-
 /// A difference of the sides besides what is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// What differs: a key of the environment, the column of a setting, or a disturbance.
+    /// What differs: a key of the environment, the column of a setting.
     #[schemars(with = "String")]
     pub what: DiffersIn,
     /// The base's value; `null` where it is not known.
@@ -36,8 +33,6 @@ pub enum DiffersIn {
     ToolVersion,
     /// A fact of the environment with this key.
     Fact(String),
-    /// A disturbance.
-    Disturbance(Disturber),
     /// The groups of workers.
     Groups,
     /// A setting.
@@ -58,7 +53,6 @@ impl DiffersIn {
             Self::TargetKind => "target_kind".into(),
             Self::ToolVersion => "tool_version".into(),
             Self::Fact(key) => key.into(),
-            Self::Disturbance(by) => by.name().into(),
             Self::Groups => "groups".into(),
             Self::Setting { group, setting } => of_group(group.as_deref(), setting.column),
         }
@@ -94,8 +88,6 @@ pub enum SideValue {
     Known(String),
     /// This value of a setting.
     Set(&'static Setting, Value),
-    /// This much of a disturbance: the median over the cells.
-    Disturbed(Disturber, f64),
     /// The value is not known.
     Unknown,
     /// Another value in each cell.
@@ -107,7 +99,6 @@ impl Serialize for SideValue {
         match self {
             Self::Known(text) => to.serialize_str(text),
             Self::Set(setting, value) => to.serialize_str(&value.text(setting.kind)),
-            Self::Disturbed(_, value) => to.serialize_str(&significant(*value)),
             Self::Unknown => to.serialize_none(),
             Self::Various => to.serialize_str("various, by cell"),
         }

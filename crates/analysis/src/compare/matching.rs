@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
+use super::Pair;
 use super::difference::{Difference, DiffersIn, SideValue};
-use super::{Pair, pressure};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
@@ -132,11 +132,6 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
         })
         .collect();
     let mut differences = run_differences(base.run.record(), new.run.record());
-    let around: Vec<_> = both
-        .iter()
-        .map(|(a, b)| (&a.cell.disturbance, &b.cell.disturbance))
-        .collect();
-    differences.extend(pressure::differences(&around));
     let expected = |name: &str| {
         let held = base.held.or(new.held).map(|(factor, _)| factor);
         let mut varied = factors.iter().map(String::as_str).chain(held);

@@ -62,9 +62,7 @@ impl Reason {
             Self::NotSynced { .. } | Self::Unsynced { .. } => ReasonKind::NotSynced,
             Self::NeverFlushed { .. } => ReasonKind::NeverFlushed,
             Self::Suspended => ReasonKind::Suspended,
-            Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => {
-                ReasonKind::Disturbed
-            }
+            Self::Disturbed { .. } | Self::Imbalance(_) => ReasonKind::Disturbed,
             Self::ReadsAfterWrites => ReasonKind::EarlierWrites,
             Self::RateNotHeld => ReasonKind::RateNotHeld,
             Self::EndedByTime => ReasonKind::TimeLimit,

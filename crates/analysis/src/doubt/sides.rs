@@ -351,10 +351,7 @@ fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
     let around = &cell.disturbance;
     let disturbed =
         Disturber::taken_by_others(around).map(|(by, worst)| Reason::Disturbed { by, worst });
-    let preempted = around
-        .preempted()
-        .map(|per_second| Reason::Preempted { per_second });
-    disturbed.chain(preempted).collect()
+    disturbed.collect()
 }
 
 impl Reason {
@@ -365,9 +362,12 @@ impl Reason {
             false => f64::INFINITY,
         };
         match self {
+            Self::Disturbed {
+                by: Disturber::Preempted,
+                worst,
+            } => of_share(worst * SLICE_S),
             Self::Disturbed { worst, .. } => of_share(*worst),
             Self::Unsynced { share } => of_share(*share),
-            Self::Preempted { per_second } => of_share(per_second * SLICE_S),
             Self::ClockResolution { share, .. } => of_share(*share),
             Self::NotSynced { .. }
             | Self::NeverFlushed { .. }

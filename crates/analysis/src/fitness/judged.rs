@@ -80,6 +80,13 @@ impl Judged {
         self.open == Some(Open::WithinMargin)
     }
 
+    /// Whether a longer load can decide it: the value is further than [`MARGIN`](super::MARGIN) from the level.
+    pub fn can_be_decided(&self) -> bool {
+        let limit = self.level.limit();
+        let is_near = |value: f64| (value - limit).abs() <= super::MARGIN * limit;
+        !self.estimate.is_some_and(is_near)
+    }
+
     /// The stalls that an answer of yes does not exclude; `None` if stalls that rare cannot make the level fail,
     /// however long they are.
     pub(super) fn unseen_stalls(&self) -> Option<UnseenStalls> {

@@ -1,15 +1,18 @@
 //! Findings about disturbance: other traffic, read-ahead, split requests, CPU, suspension, write-back.
 
 use super::rule::DEVICE_REQUESTS;
-use super::{Finding, Rule, Says, capitalised, cells_of, within};
+use super::{Finding, Rule, Says, capitalised, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, WriteOut};
 use iolab_analysis::disturbance::{CellDisturbance, Split, TrialGroup};
+use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 
+use crate::disturber;
+use crate::doubt::without;
 use crate::group_settings;
 
 pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
@@ -55,8 +58,8 @@ pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQ
 
 /// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[
-    suspended, io_limited, other_traffic, cpu_contended, cpu_quota, requests_split,
-    requests_in_pieces, read_ahead, write_back_owed, storage_cache, written_out, not_durable,
+    suspended, io_limited, taken_by_others, requests_split, requests_in_pieces, read_ahead,
+    write_back_owed, storage_cache, written_out, not_durable,
 ];
 
 /// Cells with a flag, and the one of them in which a quantity is greatest.
@@ -80,18 +83,57 @@ fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
     format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels))
 }
 
-/// Traffic on the device that was not iolab's.
-pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
-    let Some((n, cell, share)) = worst(analysis, Flag::OtherTraffic, |c| c.others) else {
-        return Vec::new();
+/// What others took during trials: its flag, and by what it shows.
+const TAKEN: [(Rule, Flag, &[Disturber]); 3] = [
+    (
+        OTHER_TRAFFIC,
+        Flag::OtherTraffic,
+        &[Disturber::OtherTraffic],
+    ),
+    (
+        CPU_CONTENDED,
+        Flag::CpuContended,
+        &[
+            Disturber::CpuPressure,
+            Disturber::WorkerWait,
+            Disturber::Preempted,
+            Disturber::Steal,
+        ],
+    ),
+    (CPU_QUOTA, Flag::CpuQuota, &[Disturber::Quota]),
+];
+
+/// What others took during trials.
+pub fn taken_by_others(analysis: &Analysis) -> Vec<Finding> {
+    let flagged = |flag: Flag| {
+        analysis
+            .cells
+            .iter()
+            .filter(move |c| c.flags.contains(&flag))
     };
-    let text = format!(
-        "{} shared the device: up to {} of the bytes that it carried were not iolab's{}. Other programs or the file system cause that; 'pidstat -d' lists them. Measure again when the device is idle.",
-        cells_of(n, analysis),
-        format_percent(share),
-        at(analysis, cell),
-    );
-    OTHER_TRAFFIC.one(text)
+    let told = TAKEN.iter().filter_map(|(rule, flag, taken)| {
+        let worst = |by: Disturber| {
+            let found = flagged(*flag).filter_map(|cell| {
+                let mut all = Disturber::taken_by_others(&cell.disturbance);
+                Some((by, cell, all.find(|(what, _)| *what == by)?.1))
+            });
+            found.max_by(|a, b| a.2.total_cmp(&b.2))
+        };
+        let found: Vec<_> = taken.iter().filter_map(|by| worst(*by)).collect();
+        let (first, ..) = found.first()?;
+        let clauses = found.iter().map(|(by, cell, value)| {
+            let (what, extent) = (disturber::words(*by), disturber::extent(*by, *value));
+            format!("{what} (up to {extent}{})", at(analysis, cell))
+        });
+        let text = format!(
+            "{}: {}. {}.",
+            cells_of(flagged(*flag).count(), analysis),
+            clauses.collect::<Vec<_>>().join(", "),
+            capitalised(without(*first)),
+        );
+        Some(Finding { rule: *rule, text })
+    });
+    told.collect()
 }
 
 /// Reads for which the kernel fetched more than was asked.
@@ -285,20 +327,6 @@ pub(super) fn in_words_of(write_out: WriteOut) -> String {
     )
 }
 
-/// CPU time that iolab was not allowed.
-pub(crate) fn cpu_quota(analysis: &Analysis) -> Vec<Finding> {
-    let Some((n, cell, share)) = worst(analysis, Flag::CpuQuota, |c| c.quota_wait) else {
-        return Vec::new();
-    };
-    let text = format!(
-        "The CPU quota of its control group held iolab back in {}: up to {} of the time of all CPUs was spent waiting for the next period{}. These numbers are those of the quota, not of the storage; raise it (cpu.max, docker --cpus, limits.cpu) and measure again.",
-        within(n, analysis),
-        format_percent(share),
-        at(analysis, cell),
-    );
-    CPU_QUOTA.one(text)
-}
-
 /// Cells whose rate an I/O limit of control groups decided.
 pub(crate) fn io_limited(analysis: &Analysis) -> Vec<Finding> {
     let reached = analysis.cells.iter().filter_map(|cell| cell.io_limit);
@@ -351,69 +379,6 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
         "{} wrote without a sync{whose} (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
         cells_of(cells.len(), analysis),
     ))
-}
-
-/// Requests per second of a thread from which it spins for at least half of the time.
-const SPINNING_RATE: f64 = 10_000.0;
-const SPINS: &str = " The threads of this cell use CPUs between requests too: before each one a thread reads the clock for up to 50 µs, so that the request starts on time. With --set rate_slack=50us they sleep, and requests start up to 50 µs late.";
-
-/// CPU time that others took.
-pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
-    let Some((n, cell, _)) = worst(analysis, Flag::CpuContended, |c| {
-        Some(c.cpu_stall.unwrap_or(0.0) + c.steal.unwrap_or(0.0))
-    }) else {
-        return Vec::new();
-    };
-    let text = format!(
-        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use {} than CPUs.{}",
-        cells_of(n, analysis),
-        match at(analysis, cell) {
-            at if at.is_empty() => at,
-            at => format!(", most{at}"),
-        },
-        contention(&cell.disturbance),
-        cell.cell.trial().fewer_workers(),
-        match spins(cell) {
-            true => SPINS,
-            false => "",
-        },
-    );
-    CPU_CONTENDED.one(text)
-}
-
-/// Whether a thread of a cell with a rate reads the clock for most of the time between two requests: it does so for the last 50 µs, unless
-/// its requests may be late.
-fn spins(cell: &CellAnalysis) -> bool {
-    let trials = cell.cell.spec.trials().into_iter();
-    let trials = trials.filter(|trial| trial.rate_slack.is_zero());
-    let mut of_each = trials.filter_map(|trial| {
-        let rate = trial.rate?.per_second(trial.bs as f64);
-        Some(rate / f64::from(trial.workers().max(1)))
-    });
-    of_each.any(|rate| rate >= SPINNING_RATE)
-}
-
-/// Use of the CPU time by others, in words.
-fn contention(around: &CellDisturbance) -> String {
-    let percent = |share: f64, what: &str| format!("{} {what}", format_percent(share));
-    let parts = [
-        around
-            .cpu_wait()
-            .map(|share| percent(share, "of the time some task waited for a CPU")),
-        around
-            .workers_waited()
-            .map(|share| percent(share, "of the time of each worker was a wait for a CPU")),
-        around.preempted().map(|n| {
-            format!(
-                "each worker was preempted {} times per second",
-                significant(n)
-            )
-        }),
-        around
-            .stolen()
-            .map(|share| percent(share, "of the CPU time went to the hypervisor")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Trials during which the machine slept, or iolab was stopped.

@@ -16,7 +16,8 @@ pub(super) fn sentence(of: MoreTrials) -> &'static str {
             (true, false) => "A larger --budget gives more trials.",
             (true, true) => "A larger --budget and --set trials_max=N give more trials.",
             (false, true) => "--set trials_max=N gives more trials.",
-            (false, false) => "More trials help.",
+            // Nothing that a user can set ended them.
+            (false, false) => "",
         },
     }
 }

@@ -71,7 +71,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         };
         findings.push(Finding {
             rule: BELOW_PRECISION,
-            text: format!("{missed} {remedy}"),
+            text: format!("{missed} {remedy}").trim_end().to_owned(),
         });
     }
     if !without.is_empty() {
@@ -82,7 +82,9 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                 cells_of(without.len(), analysis),
                 has(without.len()),
                 more_trials::sentence(MoreTrials::of(analysis, &without)),
-            ),
+            )
+            .trim_end()
+            .to_owned(),
         });
     }
     if !lacking.is_empty() {

@@ -3,8 +3,6 @@
 use iolab_analysis::fitness::{Judged, MARGIN, Open, ReasonedAnswer, WhyOpen};
 use iolab_workload::quantity::counted;
 
-use crate::doubt::in_short;
-
 /// The answer in a line: `yes`, `cannot tell: suspended during a trial, disturbed`.
 pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
     let word = answer.answer();
@@ -40,7 +38,7 @@ fn reason(why: &WhyOpen) -> &'static str {
             Open::FewRequests { .. } | Open::FewForMaximum { .. } | Open::FewForUpperEnd { .. },
         ) => "too few requests",
         WhyOpen::NotShown(Open::WithinMargin | Open::InInterval) => "too close to the level",
-        WhyOpen::Doubted(kind) => in_short(*kind),
+        WhyOpen::Doubted(kind) => kind.words(),
     }
 }
 
@@ -97,34 +95,6 @@ fn are(number: u64, of: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::conclusion::undecided;
-    use iolab_analysis::compare::WhyUndecided;
-    use iolab_analysis::doubt::ReasonKind;
-
-    #[test]
-    fn each_doubt_has_its_own_words() {
-        let of = |kind: &ReasonKind| {
-            let line = in_line(&ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(*kind)]));
-            let of_comparison = undecided(WhyUndecided::Doubted(*kind), None);
-            assert_eq!(line, format!("cannot tell: {of_comparison}"));
-            line
-        };
-        let lines: Vec<String> = ReasonKind::ALL.iter().map(of).collect();
-        insta::assert_snapshot!(lines.join("\n"), @r"
-        cannot tell: bytes from another source
-        cannot tell: writes not made durable
-        cannot tell: write cache not flushed
-        cannot tell: suspended during a trial
-        cannot tell: disturbed
-        cannot tell: earlier writes may not have been written out
-        cannot tell: rate not held
-        cannot tell: a time limit ended the trials
-        cannot tell: clock too coarse
-        cannot tell: two groups of trials
-        cannot tell: trials depend on each other
-        cannot tell: another run shows otherwise
-        ");
-    }
 
     #[test]
     fn each_reason_is_a_clause() {

@@ -35,7 +35,7 @@ fn doubts(count: usize) -> Vec<SideDoubt> {
     let reasons = [
         disturbed(Disturber::MemoryPressure),
         Reason::Suspended,
-        Reason::Preempted { per_second: 1234.5 },
+        disturbed(Disturber::Preempted),
         Reason::TwoGroups {
             low: 0.123,
             high: 4.56,

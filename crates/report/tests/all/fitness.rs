@@ -156,7 +156,7 @@ fn value_at_the_level_suggests_another_level() {
         remark.to_owned()
     };
     insta::assert_snapshot!(remark("throughput>100"), @"throughput>100: the value is at the level (the whole interval lies within 5 % of it); a longer load does not decide it, only another level");
-    insta::assert_snapshot!(remark("throughput>105"), @"throughput>105: the level is within the interval, or within 5 % of it; a longer load may settle it (--for 4s)");
+    insta::assert_snapshot!(remark("throughput>105"), @"throughput>105: the level is within the interval, or within 5 % of it; a longer load does not decide it, only another level");
 }
 
 /// The failing level matters more than the load that was run, and than doubts about other levels.

@@ -1,18 +1,16 @@
 //! Disturbances around the trials: each rule once with a finding and once without.
 
-use std::time::Duration;
-
 use iolab_analysis::analysis::{CellAnalysis, Flag, WriteOut, analyse};
 use iolab_record::environment::KEYS;
 use iolab_record::{
     Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind,
 };
 use iolab_report::findings::{
-    Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
-    requests_split, storage_cache, suspended, write_back_owed, written_out,
+    Finding, not_durable, read_ahead, requests_in_pieces, requests_split, storage_cache, suspended,
+    taken_by_others, write_back_owed, written_out,
 };
 use iolab_workload::counters::{DeviceStat, Traffic};
-use iolab_workload::trial::{CacheState, Rate};
+use iolab_workload::trial::CacheState;
 
 use proptest::prelude::*;
 
@@ -47,7 +45,7 @@ fn a_cell_without_levels_is_not_named() {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
     let analysis = analyse(&record);
-    let told = text(&other_traffic(&analysis)) + &text(&cpu_contended(&analysis));
+    let told = text(&taken_by_others(&analysis));
     insta::assert_snapshot!(told);
 }
 
@@ -69,8 +67,7 @@ fn quiet_trials_raise_nothing() {
     assert_eq!(cell.disturbance.others, Some(0.0));
     assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
     for rule in [
-        other_traffic, read_ahead, requests_split, requests_in_pieces, write_back_owed,
-        cpu_contended, suspended,
+        taken_by_others, read_ahead, requests_split, requests_in_pieces, write_back_owed, suspended,
     ] {
         assert_eq!(rule(&analyse(&record)), []);
     }
@@ -89,7 +86,7 @@ fn traffic_of_others_on_the_device_is_told() {
     // Other programs came in the middle of the run.
     let record = with(0.4, 4);
     assert_eq!(only_cell(&record).flags, [Flag::OtherTraffic]);
-    let told = text(&other_traffic(&analyse(&record)));
+    let told = text(&taken_by_others(&analyse(&record)));
     insta::assert_snapshot!(told);
     assert_eq!(only_cell(&with(0.04, 8)).flags, []);
 }
@@ -447,27 +444,10 @@ fn contended_cpus_are_told() {
     let told = [(0.4, 0.0), (1.02, 0.0), (0.0, 0.08)].map(|(stall, steal)| {
         let record = with(stall, steal);
         assert_eq!(only_cell(&record).flags, [Flag::CpuContended]);
-        text(&cpu_contended(&analyse(&record)))
+        text(&taken_by_others(&analyse(&record)))
     });
     insta::assert_snapshot!(told.join("\n"));
     assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
-    // In an open loop the threads themselves use the CPUs, from some rate on.
-    let at = |rate: u64, slack: Duration| {
-        let mut record = with(0.4, 0.0);
-        record.cells[0].spec.trial.rate = Some(Rate::Requests(rate));
-        record.cells[0].spec.trial.rate_slack = slack;
-        text(&cpu_contended(&analyse(&record)))
-    };
-    let threads = u64::from(with(0.4, 0.0).cells[0].trial().threads);
-    assert_eq!(at(9_000 * threads, Duration::ZERO), told[0]);
-    assert_eq!(at(10_000 * threads, Duration::from_micros(50)), told[0]);
-    let own = at(10_000 * threads, Duration::ZERO);
-    assert_eq!(
-        own.strip_prefix(told[0].trim_end()).map(str::trim),
-        Some(
-            "The threads of this cell use CPUs between requests too: before each one a thread reads the clock for up to 50 µs, so that the request starts on time. With --set rate_slack=50us they sleep, and requests start up to 50 µs late."
-        )
-    );
 }
 
 #[test]
@@ -515,7 +495,7 @@ fn preemptions_count_if_pressure_is_not_readable() {
     };
     let record = with(5_000, None);
     assert_eq!(only_cell(&record).flags, [Flag::CpuContended]);
-    let told = text(&cpu_contended(&analyse(&record)));
+    let told = text(&taken_by_others(&analyse(&record)));
     insta::assert_snapshot!(told);
     assert_eq!(only_cell(&with(5_000, Some(0))).flags, []);
     assert_eq!(only_cell(&with(0, None)).flags, []);

@@ -87,7 +87,7 @@ fn wide_intervals_are_told() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials). More trials help.");
+    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials).");
     assert_eq!(below_precision(&analyse(&bent())), []);
 }
 
@@ -95,7 +95,7 @@ fn wide_intervals_are_told() {
 fn missing_intervals_are_told() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More trials help.");
+    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed).");
     record.run.target_kind = TargetKind::Imported;
     for cell in &mut record.cells {
         cell.ended_by = Some(EndedBy::TrialsMax);
@@ -148,7 +148,7 @@ fn interval_wider_than_median_shows_its_ends() {
     ];
     insta::assert_snapshot!(told.join("\n"), @r"
     write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; less precise than asked
-    The precision goal of 5.0 % was missed: 95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials. More trials help.
+    The precision goal of 5.0 % was missed: 95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials.
     ");
 }
 

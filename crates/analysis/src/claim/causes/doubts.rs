@@ -128,9 +128,13 @@ fn is_the_source(suspect: &str) -> bool {
 }
 
 fn is_cpu(reason: &Reason) -> bool {
-    let is_wait = |by: Disturber| matches!(by, Disturber::CpuPressure | Disturber::WorkerWait);
+    let is_wait = |by: Disturber| {
+        matches!(
+            by,
+            Disturber::CpuPressure | Disturber::WorkerWait | Disturber::Preempted
+        )
+    };
     match reason {
-        Reason::Preempted { .. } => true,
         Reason::Disturbed { by, .. } => is_wait(*by),
         Reason::Imbalance(found) => is_wait(found.what),
         _ => false,
@@ -216,7 +220,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
                 // A share of all CPUs may be larger on the one that a thread runs on.
                 Disturber::Steal | Disturber::Quota => true,
                 Disturber::MemoryPressure => explains(found),
-                Disturber::CpuPressure | Disturber::WorkerWait => {
+                Disturber::CpuPressure | Disturber::WorkerWait | Disturber::Preempted => {
                     !CPU.contains(&suspect) && explains(found)
                 }
                 // A share of what the trial moves itself, and what the intervention is about.
