@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::claim::Estimate;
 use crate::doubt::{SideDoubt, SideDoubts};
 use crate::json;
-use crate::runs::RunName;
+use crate::run_name::RunName;
 
 pub use difference::{Difference, DiffersIn, SideValue};
 pub use matching::RunSide;

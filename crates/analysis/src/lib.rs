@@ -46,6 +46,7 @@ pub mod optimum;
 pub mod refine;
 mod refusal;
 mod run_definition;
+mod run_name;
 pub mod runs;
 pub mod series_tests;
 pub mod slo;

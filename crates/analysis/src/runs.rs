@@ -7,16 +7,14 @@ pub(crate) mod matching;
 
 use std::collections::BTreeSet;
 
-use iolab_record::RunRecord;
 use iolab_workload::Result;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 pub use judge::{RunCell, judge};
 
 use crate::analysed_run::AnalysedRun;
 use crate::compare::Comparison;
 use crate::refusal;
+pub use crate::run_name::RunName;
 
 /// Probability with which the detectable change would have been found.
 pub const GATE_POWER: f64 = 0.9;
@@ -36,33 +34,6 @@ impl FiledRun<'_> {
     /// The identity of the run.
     pub(crate) fn name(&self) -> RunName {
         RunName::of(self.file, self.run.record())
-    }
-}
-
-/// The identity of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub struct RunName {
-    /// The path as the user wrote it.
-    pub file: String,
-    /// The run: 16 hexadecimal digits, the same in every copy of its file.
-    #[serde(rename = "run")]
-    pub id: String,
-    /// Start: RFC 3339, UTC.
-    #[serde(rename = "run_started_utc")]
-    pub started_utc: String,
-    /// Host of the run; `null` where unknown.
-    pub host: Option<String>,
-}
-
-impl RunName {
-    /// The identity of a file's run.
-    pub fn of(file: &str, record: &RunRecord) -> Self {
-        Self {
-            file: file.to_owned(),
-            id: record.id(),
-            started_utc: record.run.started_utc.clone(),
-            host: record.host(),
-        }
     }
 }
 
