@@ -82,7 +82,7 @@ pub enum Reason {
         #[serde(serialize_with = "json::name")]
         #[schemars(with = "String")]
         by: Disturber,
-        /// Its highest value over the trials, as in [`Disturber::value`].
+        /// Highest value of the disturbance over the trials, as in [`Disturber::value`].
         worst: f64,
     },
     /// The machine was suspended, or iolab stopped.

@@ -89,7 +89,7 @@ impl Disturber {
             Self::Splitting => a.max(b) >= PIECES * a.min(b),
             Self::Fragmentation => a.max(b) >= FRAGMENTS * a.min(b),
             Self::CpuPressure | Self::WorkerWait => (a - b).abs() >= CPU_SHARE,
-            // What it means depends on the load of each side.
+            // The meaning of a difference depends on the load of each side.
             Self::Preempted => false,
             _ => (a - b).abs() >= SHARE,
         }

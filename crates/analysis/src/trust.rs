@@ -117,9 +117,9 @@ pub struct Trust {
     pub after_writes: usize,
     /// Cells with a trial that has no valid number.
     pub ruined: usize,
-    /// Claims of which a part could be the other way round.
+    /// Claims of which a part is open.
     pub undecided: usize,
-    /// The weightiest reason that turned a part of a claim.
+    /// The most important reason that turned a part of a claim.
     pub turned_by: Option<doubt::ReasonKind>,
     /// Whether the machine is virtual; `None` where that is not known or differs between runs.
     pub is_virtual: Option<bool>,
@@ -429,7 +429,7 @@ impl TrustReason {
             | doubt::Reason::Unsynced { .. }
             | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
             doubt::Reason::Disturbed { .. } | doubt::Reason::Imbalance(_) => Self::SomeDisturbed,
-            // A time that holds a sleep is none of the storage.
+            // A time that includes a suspend does not show the storage.
             doubt::Reason::Suspended => Self::Ruined(Flag::Suspended),
             doubt::Reason::ReadsAfterWrites => Self::ReadsAfterWrites,
             doubt::Reason::RateNotHeld

@@ -6,10 +6,10 @@ use iolab_workload::settings::{Setting, Value};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// A difference of the sides besides what is compared.
+/// A difference of the sides apart from what is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// What differs: a key of the environment, the column of a setting.
+    /// Name of the difference: a key of the environment, or the column of a setting.
     #[schemars(with = "String")]
     pub what: DiffersIn,
     /// The base's value; `null` where it is not known.
@@ -86,11 +86,11 @@ fn of_group(group: Option<&str>, name: &'static str) -> Cow<'static, str> {
 pub enum SideValue {
     /// Known text, as in exports.
     Known(String),
-    /// This value of a setting.
+    /// Value of a setting.
     Set(&'static Setting, Value),
     /// The value is not known.
     Unknown,
-    /// Another value in each cell.
+    /// Each cell has another value.
     Various,
 }
 

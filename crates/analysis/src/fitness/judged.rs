@@ -80,7 +80,8 @@ impl Judged {
         self.open == Some(Open::WithinMargin)
     }
 
-    /// Whether a longer load can decide it: the value is further than [`MARGIN`](super::MARGIN) from the level.
+    /// Whether a longer load can decide the level: its value differs from the level by more than
+    /// [`MARGIN`](super::MARGIN).
     pub fn can_be_decided(&self) -> bool {
         let limit = self.level.limit();
         let is_near = |value: f64| (value - limit).abs() <= super::MARGIN * limit;

@@ -83,7 +83,7 @@ fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
     format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels))
 }
 
-/// What others took during trials: its flag, and by what it shows.
+/// Findings on time and traffic that others took, each with its flag and its disturbances.
 const TAKEN: [(Rule, Flag, &[Disturber]); 3] = [
     (
         OTHER_TRAFFIC,
@@ -103,7 +103,7 @@ const TAKEN: [(Rule, Flag, &[Disturber]); 3] = [
     (CPU_QUOTA, Flag::CpuQuota, &[Disturber::Quota]),
 ];
 
-/// What others took during trials.
+/// Findings on time and traffic that others took during trials.
 pub fn taken_by_others(analysis: &Analysis) -> Vec<Finding> {
     let flagged = |flag: Flag| {
         analysis

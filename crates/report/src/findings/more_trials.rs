@@ -16,7 +16,7 @@ pub(super) fn sentence(of: MoreTrials) -> &'static str {
             (true, false) => "A larger --budget gives more trials.",
             (true, true) => "A larger --budget and --set trials_max=N give more trials.",
             (false, true) => "--set trials_max=N gives more trials.",
-            // Nothing that a user can set ended them.
+            // No setting of the user ended the trials.
             (false, false) => "",
         },
     }

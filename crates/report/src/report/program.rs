@@ -39,7 +39,7 @@ pub struct ProgramInput {
 /// The content of a report about one observation. Text from outside contains no control characters.
 #[derive(Debug)]
 pub(super) struct ProgramPart {
-    /// Its id in the document.
+    /// Id of the part in the document.
     pub(super) id: String,
     /// Subject of the observation: the name of the program, or of the devices.
     pub(super) name: String,

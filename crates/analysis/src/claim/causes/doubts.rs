@@ -223,7 +223,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
                 Disturber::CpuPressure | Disturber::WorkerWait | Disturber::Preempted => {
                     !CPU.contains(&suspect) && explains(found)
                 }
-                // A share of what the trial moves itself, and what the intervention is about.
+                // Other traffic is a share of what the trial moves itself. Interventions change the other two on purpose.
                 Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
             },
             Reason::ServedBy { .. } => !is_the_source(suspect),
