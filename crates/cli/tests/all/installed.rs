@@ -17,7 +17,9 @@ fn installed_peers_carry_out_the_same_cell() {
     }
     let folder = folder();
     let mut arguments = vec!["run", "read-random", ".", "-o", "r.iolab"];
-    arguments.extend(["--set", "bs=1M", "--set", "trials_min=1", "--budget", "1s"]);
+    arguments.extend([
+        "--set", "bs=1M", "--set", "trials_min=1", "--set", "trials_max=1", "--budget", "30s",
+    ]);
     arguments.extend(["--size", "8MiB"]);
     for tool in &tools {
         arguments.extend(["--peer", tool]);
