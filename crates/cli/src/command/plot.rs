@@ -18,7 +18,7 @@ use crate::arguments::Plot;
 use crate::command::slo;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Replaceable, is_stdout};
-use iolab_command::run_files::read_run_by;
+use iolab_command::run_files::analysed;
 
 /// Pixels per inch of a PNG: what journals ask for.
 const DPI: f64 = 300.0;
@@ -74,25 +74,28 @@ fn format(path: &Path) -> Result<Format> {
 }
 
 fn figure(options: &Plot) -> Result<Figure> {
-    let mut analysed: Vec<(String, AnalysedRun)> = Vec::new();
-    if let [path] = options.files.as_slice()
-        && let Content::Witness(witnessed) = iolab_runfile::read_content(path)?
-    {
-        return course(options, *witnessed);
-    }
+    let mut named: Vec<(String, AnalysedRun)> = Vec::new();
     for path in &options.files {
+        let record = match iolab_runfile::read_content(path)? {
+            Content::Run(record) => *record,
+            Content::Witness(witnessed) if options.files.len() == 1 => {
+                return course(options, *witnessed);
+            }
+            // Among several files it is refused, with the reason.
+            Content::Witness(_) => iolab_runfile::read(path)?,
+        };
         // The group applies to the whole figure; the figure names the quantity.
         let group = options.y.as_ref().filter(|metric| metric.group.is_some());
-        let run = read_run_by(path, group)?;
-        analysed.push((name(path, &options.files, &run), run));
+        let run = analysed(record, path, group)?;
+        named.push((name(path, &options.files, &run), run));
     }
-    let mut runs: Vec<FigureRun<'_>> = analysed
+    let mut runs: Vec<FigureRun<'_>> = named
         .iter()
         .map(|(name, run)| FigureRun::new(name, run))
         .collect();
     let mut wanted = wanted(options);
     let mut shown = None;
-    if let ([(_, run)], [path]) = (analysed.as_slice(), options.files.as_slice())
+    if let ([(_, run)], [path]) = (named.as_slice(), options.files.as_slice())
         && let Some(levels) = slo::sought(run.record())
         && let Some(level) = wanted.show_levels(&levels)
     {
@@ -110,7 +113,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     let mut all_latencies: Vec<CellLatencies> = Vec::new();
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
     let mut over_time: Vec<Vec<SampleLatencyOverTime>> = Vec::new();
-    for (path, (_, run)) in options.files.iter().zip(&analysed) {
+    for (path, (_, run)) in options.files.iter().zip(&named) {
         if kind.needs_latencies() {
             let group = run.record().asked_group();
             let latencies = iolab_runfile::read_latency(path)?;
