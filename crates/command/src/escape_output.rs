@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_replaced() {
+    fn invalid_utf8_is_replaced() {
         assert_eq!(
             written(&[b"a\x9b2J\xffb\xc2"]),
             "a\u{fffd}2J\u{fffd}b\u{fffd}"

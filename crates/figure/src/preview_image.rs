@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_number_has_is_not_explained() {
+    fn missing_intervals_have_no_explanation() {
         let mut few = number("SEQ 1MiB", "read", false);
         let told = [few.interval, None].map(|interval| {
             few.interval = interval;

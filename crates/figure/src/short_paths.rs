@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_paths_begin_with_is_left_out() {
+    fn common_folders_are_left_out() {
         assert_eq!(shown(["/mnt/a", "/mnt/disks/b"]), ["a", "disks/b"]);
         assert_eq!(shown(["/dev/sda", "/dev/sdb"]), ["sda", "sdb"]);
         // Half of a name is not a folder, and the root does not count.

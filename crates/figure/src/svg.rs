@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_from_outside_is_markup() {
+    fn hostile_texts_are_escaped() {
         let hostile = "</text><script>alert('1')</script>&\"\u{1b}\u{ffff}";
         let safe = escaped(hostile);
         assert!(

@@ -89,22 +89,22 @@ fn assert_legible(text_pt: f64) {
 }
 
 #[test]
-fn no_small_text_is_clipped_or_meets_another() {
+fn small_texts_are_neither_clipped_nor_overlapping() {
     assert_legible(6.0);
 }
 
 #[test]
-fn no_text_is_clipped_or_meets_another() {
+fn texts_are_neither_clipped_nor_overlapping() {
     assert_legible(7.0);
 }
 
 #[test]
-fn no_large_text_is_clipped_or_meets_another() {
+fn large_texts_are_neither_clipped_nor_overlapping() {
     assert_legible(9.0);
 }
 
 #[test]
-fn one_rate_alone_may_have_a_tail() {
+fn single_rate_may_have_a_tail() {
     for with_tail in 0..4 {
         let mut record = loaded();
         for sample in &mut record.samples {

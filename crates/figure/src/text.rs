@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_wide_is_cut() {
+    fn wide_text_is_cut() {
         assert_eq!(fitted("64 KiB", 7.0, 100.0), "64 KiB");
         let cut = fitted("a very long level of a factor", 7.0, 50.0);
         assert!(cut.ends_with('…') && width(&cut, 7.0) <= 50.0, "{cut}");

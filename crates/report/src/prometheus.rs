@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_outside_stays_inside_its_label() {
+    fn hostile_names_stay_inside_labels() {
         assert_eq!(escaped("a\"} 1\n\\"), r#"a\"} 1\\u{a}\\"#);
         assert_eq!(escaped("\u{1b}[2J"), r"\\u{1b}[2J");
         assert_eq!(label_name("bs"), "bs");

@@ -304,7 +304,7 @@ fn a_disturbance_speaks_against_bad_alone() {
 /// Tasks may wait for CPUs that no worker wants. A worker may lose nearly all of its time while tasks wait for a
 /// part of it.
 #[test]
-fn what_workers_waited_counts_before_the_machine() {
+fn waits_of_workers_precede_machine_pressure() {
     let waited = |share: u64| {
         samples(|s| {
             s.counters.pressure.cpu_stall_ns = Some(SECOND * 6 / 10);

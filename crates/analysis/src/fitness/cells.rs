@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trial_is_open_whatever_went_on() {
+    fn one_trial_never_decides() {
         for change in [busy as fn(&mut Sample), unknown, |_| ()] {
             let (measured, answer, turned) = answered(&trials(1, 20.0, change));
             assert_eq!((measured, answer, turned), (CannotTell, CannotTell, 0));

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_clearly_on_one_side_is_told() {
+    fn values_clearly_on_one_side_decide() {
         let constant = |ms: f64| vec![vec![(ms, 100)]; 12];
         for (ms, answer) in [
             (8.0, Answer::Yes),
@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn one_no_makes_all_a_no() {
+    fn merged_answer_is_no_after_one_no() {
         use Answer::{CannotTell, No, Yes};
         assert_eq!(merge_answers([Yes, Yes]), Yes);
         assert_eq!(merge_answers([Yes, CannotTell]), CannotTell);

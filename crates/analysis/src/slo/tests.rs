@@ -272,7 +272,7 @@ fn of_a_rare_quantile() {
 }
 
 #[test]
-fn what_always_holds_or_never_does_ends() {
+fn search_ends_if_all_or_no_rates_hold() {
     for (kept, ends) in [(true, (Some(1000), None)), (false, (None, Some(10)))] {
         let mut search = Search::new(100, 10, 1000, 1);
         let mut visits = 0;
@@ -313,7 +313,7 @@ fn tiny_rates_on_the_grid_are_listed_once() {
 }
 
 #[test]
-fn what_was_measured_before_is_taken_up() {
+fn search_continues_from_recalled_trials() {
     let whole = SERVER.searched(3);
     let mut search = Search::new(1, 1, 10_000_000, 3);
     for point in &whole.points {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_recurs_within_each_tenth_is_a_level() {
+    fn recurring_change_is_one_level() {
         // A range of addresses that is slow once per pass, and garbage collection after each burst of writes.
         let slow_range = |at: f64| {
             if (at * 20.0).fract() < 0.2 {

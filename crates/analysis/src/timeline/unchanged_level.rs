@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_depends_on_the_scatter() {
+    fn detectable_factor_grows_with_the_scatter() {
         let factors = [1.0, 1.1, 1.5, 3.0, 1000.0].map(|by| found_from(&uneven(60, by), 1));
         assert_eq!(factors[0], Some(1.3));
         assert!(factors.is_sorted_by_key(|factor| factor.map_or(u64::MAX, f64::to_bits)));

@@ -69,7 +69,7 @@ fn by_another(observed: &mut Observed, read_bytes: u64, write_bytes: u64) {
 }
 
 #[test]
-fn what_one_disk_carried_alone_is_exact() {
+fn carried_bytes_are_exact_on_single_disk() {
     let observed = reader(64 * MIB, 16 * MIB, 16 * MIB, 0);
     let reading = Reading::of(&observed);
     assert_eq!(reading.carried_reads(), Some(Bounds::exact(16 * MIB)));

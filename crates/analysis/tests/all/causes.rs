@@ -310,7 +310,7 @@ fn change_despite_idle_time_leaves_reproduction_open() {
 
 /// A change over the run concerns all cells of its kind, whichever of them shows it.
 #[test]
-fn what_trials_leave_shows_by_their_level() {
+fn leftover_of_trials_shows_in_their_level() {
     let mut analysis = analyse(&size_curve("read-size", &CELLS));
     let found = phenomena(&analysis).expect("plain trials")[0];
     assert_eq!(leftover(&analysis, &found), Leftover::Nothing);

@@ -145,7 +145,7 @@ fn levels_of_one_run_compare_at_equal_others() {
 }
 
 #[test]
-fn what_differs_besides_is_listed() {
+fn further_differences_of_sides_are_listed() {
     let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
     let mut new = base.clone();
     new.run.tool_version = "0.2.0".to_owned();

@@ -44,7 +44,7 @@ fn traced(device_ns: f64) -> CellStages {
 }
 
 #[test]
-fn what_nobody_counted_says_nothing() {
+fn uncounted_quantities_are_no_sign() {
     let unknown = of_change(|cells| {
         for cell in cells {
             cell.minor_faults = None;

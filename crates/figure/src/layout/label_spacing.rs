@@ -51,7 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_does_not_meet_stays() {
+    fn only_overlapping_labels_move() {
         assert_eq!(spread(&[30.0, 10.0], 8.0, 0.0, 100.0), [30.0, 10.0]);
         assert_eq!(spread(&[50.0, 50.0], 8.0, 0.0, 100.0), [46.0, 54.0]);
         assert_eq!(spread(&[0.0, 0.0], 8.0, 0.0, 100.0), [0.0, 8.0]);

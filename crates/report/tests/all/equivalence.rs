@@ -52,12 +52,12 @@ fn pair() -> ProgramPair {
 }
 
 #[test]
-fn it_reads_well_in_80_columns() {
+fn text_is_legible_in_80_columns() {
     insta::assert_snapshot!("equivalence_80", text(&pair(), 80));
 }
 
 #[test]
-fn it_fits_and_steers_no_terminal() {
+fn text_fits_and_has_no_terminal_commands() {
     for width in [40, 60, 80] {
         let text = text(&pair(), width);
         let rows = text.lines().skip(3).filter(|line| !line.starts_with('('));

@@ -143,7 +143,7 @@ fn cells_narrow_on_one_axis() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn cells_without_room_are_counted() {
     insta::assert_snapshot!("live_112_cells_80x24", drawn(&grid(), 80, 24));
     for height in 0..130 {
         for width in [1, 9, 20, 33, 40, 61, 80, 132] {
@@ -158,7 +158,7 @@ fn without_an_interval_the_median_stands_alone() {
 }
 
 #[test]
-fn one_cell_has_an_axis_of_its_own() {
+fn single_cell_has_its_own_axis() {
     insta::assert_snapshot!("live_1_cell", drawn(&one_cell(), 80, 24));
 }
 

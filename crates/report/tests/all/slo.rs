@@ -171,7 +171,7 @@ fn complete_yes_states_stalls_it_leaves_open() {
 }
 
 #[test]
-fn what_turns_an_end_is_said_first() {
+fn doubt_that_reverses_an_end_comes_first() {
     let levels: ServiceLevels = "p99<1ms".parse().expect("levels");
     let mut turned = found("p99<1ms");
     turned.holds = Some(at(2800, &levels, Answer::Yes, memory()));

@@ -233,7 +233,7 @@ fn a_sibling_names_the_lock() {
 }
 
 #[test]
-fn what_explains_an_effect_stands_before_it() {
+fn explanation_of_effect_precedes_it() {
     let all = claims(&[&analyse(&locked())]);
     let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
     assert_eq!(

@@ -46,7 +46,7 @@ fn only(record: &RunRecord) -> (&'static str, String) {
 }
 
 #[test]
-fn nothing_is_said_where_nothing_was_verified() {
+fn run_without_verification_has_no_finding() {
     let mut record = verified_run();
     for sample in &mut record.samples {
         sample.verified = None;
@@ -66,7 +66,7 @@ fn kept_data_is_reported_with_its_amount() {
 }
 
 #[test]
-fn what_came_from_memory_is_no_proof() {
+fn data_from_memory_is_no_proof() {
     let mut record = verified_run();
     let last = record.samples.last_mut().and_then(|s| s.verified.as_mut());
     last.expect("verified").cached_bytes = Some(1 << 30);

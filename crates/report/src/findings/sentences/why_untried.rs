@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_tried_has_its_reason() {
+    fn each_obstacle_has_words() {
         let because = |untried| Suspected {
             suspect: "write-cache".to_owned(),
             share: None,

@@ -224,7 +224,7 @@ fn effect_added_by_intervention_is_not_phenomenon() {
 }
 
 #[test]
-fn what_no_suspect_removes_is_not_explained() {
+fn difference_despite_all_removals_is_unexplained() {
     let (inquiry, deviations) = world(|_| 0.7, (30, 0.03), 6);
     let (again, found) = judged(&inquiry, &deviations);
     assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
@@ -234,7 +234,7 @@ fn what_no_suspect_removes_is_not_explained() {
 }
 
 #[test]
-fn nothing_is_explained_that_is_not_there() {
+fn missing_or_opposite_difference_is_not_reproduced() {
     let (inquiry, deviations) = world(|_| 0.0, (30, 0.03), 7);
     let (again, found) = judged(&inquiry, &deviations);
     assert_eq!(again.again, Again::NotReproduced);
