@@ -55,16 +55,6 @@ pub fn mann_whitney(base: &[f64], new: &[f64]) -> Option<MannWhitney> {
     })
 }
 
-/// The probability that a value of `new` is greater than one of `base`, ties counting one half.
-///
-/// `A12 = U / (m n)`: 0.5 means no difference, 0 and 1 mean complete separation, whatever the unit. Source:
-/// Vargha and Delaney, "A critique and improvement of the CL common language effect size statistics", J. Educ.
-/// Behav. Stat. 25 (2000). `None` when a sample is empty or a value is not finite.
-pub fn a12(base: &[f64], new: &[f64]) -> Option<f64> {
-    let ranks = Ranks::new(base, new)?;
-    Some(ranks.u() / (ranks.base as f64 * ranks.new as f64))
-}
-
 /// The ranks of two samples together, doubled, since the mean of tied ranks may be a multiple of 1/2.
 struct Ranks {
     base: usize,

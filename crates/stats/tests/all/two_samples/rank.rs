@@ -1,56 +1,37 @@
-use iolab_stats::{RankMethod, a12, mann_whitney};
+use iolab_stats::{RankMethod, mann_whitney};
 
 use super::data::{Pair, apart, close, far, five, large, large_ties, published, thirty, ties};
 
 #[track_caller]
-fn check((base, new): Pair, u: f64, p: f64, method: RankMethod, effect: f64) {
+fn check((base, new): Pair, u: f64, p: f64, method: RankMethod) {
     let ours = mann_whitney(&base, &new).unwrap();
     assert_eq!((ours.u, ours.method), (u, method));
     close(ours.p, p);
-    close(a12(&base, &new).unwrap(), effect);
 }
 
 #[test]
 fn ranks_of_five() {
-    check(five(), 24.0, 0.01587301587301587, RankMethod::Exact, 0.96);
+    check(five(), 24.0, 0.01587301587301587, RankMethod::Exact);
 }
 
 #[test]
 fn ranks_of_published() {
-    check(
-        published(),
-        35.0,
-        0.2544122544122544,
-        RankMethod::Exact,
-        0.7,
-    );
+    check(published(), 35.0, 0.2544122544122544, RankMethod::Exact);
 }
 
 #[test]
 fn ranks_of_ties() {
-    check(
-        ties(),
-        54.5,
-        0.08712464006581654,
-        RankMethod::Exact,
-        0.7569444444444444,
-    );
+    check(ties(), 54.5, 0.08712464006581654, RankMethod::Exact);
 }
 
 #[test]
 fn ranks_of_far() {
-    check(far(), 13.0, 0.5238095238095238, RankMethod::Exact, 0.65);
+    check(far(), 13.0, 0.5238095238095238, RankMethod::Exact);
 }
 
 #[test]
 fn ranks_of_thirty() {
-    check(
-        thirty(),
-        512.0,
-        0.1555783624559491,
-        RankMethod::Exact,
-        0.6095238095238095,
-    );
+    check(thirty(), 512.0, 0.1555783624559491, RankMethod::Exact);
 }
 
 #[test]
@@ -60,7 +41,6 @@ fn ranks_of_large() {
         41071.0,
         2.660018874449592e-12,
         RankMethod::Asymptotic,
-        0.6845166666666667,
     );
 }
 
@@ -71,19 +51,12 @@ fn ranks_of_large_ties() {
         34647.5,
         0.003224331143356905,
         RankMethod::Asymptotic,
-        0.5774583333333334,
     );
 }
 
 #[test]
 fn ranks_of_apart() {
-    check(
-        apart(),
-        1800.0,
-        6.929214843141313e-25,
-        RankMethod::Exact,
-        1.0,
-    );
+    check(apart(), 1800.0, 6.929214843141313e-25, RankMethod::Exact);
 }
 
 #[test]
@@ -91,13 +64,7 @@ fn counting_with_ties_to_fifty_in_each() {
     // Counted in whole numbers by reference_two_samples.py.
     let base: Vec<f64> = (0..50).map(|i| f64::from(i % 17)).collect();
     let new: Vec<f64> = (0..50).map(|i| f64::from((i * 3 + 4) % 19)).collect();
-    check(
-        (base, new),
-        1417.0,
-        0.2510821104351005,
-        RankMethod::Exact,
-        1417.0 / 2500.0,
-    );
+    check((base, new), 1417.0, 0.2510821104351005, RankMethod::Exact);
 }
 
 #[test]
@@ -127,7 +94,6 @@ fn all_values_equal_give_p_of_1() {
         let data = vec![3.5; n];
         let test = mann_whitney(&data, &data).unwrap();
         assert_eq!((test.u, test.p), ((n * n) as f64 / 2.0, 1.0));
-        assert_eq!(a12(&data, &data), Some(0.5));
     }
 }
 
