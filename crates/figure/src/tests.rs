@@ -341,7 +341,7 @@ fn ratio_to_a_side_behind_is_hollow() {
 }
 
 #[test]
-fn marks_say_where_they_come_from() {
+fn marks_name_their_origin() {
     let svg = figure_of(&[sizes()], &Options::default()).unwrap().svg();
     let mark = svg
         .lines()

@@ -37,7 +37,7 @@ mod tests {
     use iolab_record::peak_source::PeakSource;
 
     #[test]
-    fn a_share_above_one_is_never_bare() {
+    fn share_above_one_has_an_explanation() {
         let of = |share, cause| Efficiency {
             ceiling: 510.0,
             is_iops: false,

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_longer_than_what_it_holds() {
+    fn fence_is_longer_than_fences_inside() {
         assert_eq!(block("a\n"), "```\na\n```\n\n");
         assert_eq!(block("```\nb"), "````\n```\nb\n````\n\n");
     }

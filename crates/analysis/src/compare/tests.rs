@@ -210,7 +210,7 @@ fn open_verdict_states_the_trials_needed() {
 
 /// If many cells lack trials, each has its share of the confidence once they have them.
 #[test]
-fn the_trials_that_are_asked_for_make_intervals() {
+fn requested_trials_make_intervals() {
     let mut machine = Machine::new(35);
     let mut compared = |n: usize| {
         let pairs: Vec<Pair> = (0..49)

@@ -327,7 +327,7 @@ fn waits_of_workers_precede_machine_pressure() {
 }
 
 #[test]
-fn a_claim_stands_that_the_other_trials_show() {
+fn claim_of_other_trials_stands() {
     let mut all = samples(|_| ());
     let (disturb, _) = DISTURBING[1];
     all[..3].iter_mut().for_each(disturb);

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_stands_that_the_undisturbed_trials_give() {
+    fn answer_of_undisturbed_trials_stands() {
         let mut some = trials(12, 20.0, |_| ());
         some[..4].iter_mut().for_each(|(sample, _)| busy(sample));
         assert_eq!(answered(&some), (No, No, 0));

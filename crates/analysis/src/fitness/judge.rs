@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_told_as_such() {
+    fn little_evidence_is_reported_as_such() {
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 10)]; 12]);
         assert_eq!((found.answer, found.high), (Answer::CannotTell, None));
         let few = Open::FewForUpperEnd { requests: 120 };

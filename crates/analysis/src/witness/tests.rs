@@ -485,7 +485,7 @@ fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
 
 /// One account counts bytes from a file server and from a disk.
 #[test]
-fn several_media_are_not_told_apart() {
+fn several_media_are_not_distinguished() {
     let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 0);
     let asked = |observed: &Observed| Reading::of(observed).asked_reads();
     // A job file on storage does not count as a second medium.

@@ -53,7 +53,7 @@ fn a_clean_cell_has_no_flags() {
 }
 
 #[test]
-fn the_response_is_the_one_the_experiment_names() {
+fn response_is_named_by_the_experiment() {
     let mut record = one_cell(&around(100.0));
     for (name, expected) in [
         ("throughput", 100.0),

@@ -183,7 +183,7 @@ fn further_differences_of_sides_are_listed() {
 }
 
 #[test]
-fn runs_that_cannot_be_compared_say_why() {
+fn incomparable_runs_have_a_reason() {
     let base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
     let other = size_curve("read-size", &[("1MiB", 100.0), ("2MiB", 100.0)]);
     let error = of(&base, &other, None).unwrap_err();

@@ -172,7 +172,7 @@ fn run_is_on_one_side_and_counts_once() {
 }
 
 #[test]
-fn two_runs_alone_say_nothing_of_runs() {
+fn two_runs_do_not_show_run_scatter() {
     let base = runs(&STEADY);
     let comparison = compared(&base[..1], &base[1..2]).unwrap();
     let few = CellVerdict::CannotTell(WhyUndecided::FewRuns);

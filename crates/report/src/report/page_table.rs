@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_notes_of_tables_are_said_once() {
+    fn common_notes_of_tables_appear_once() {
         let table = |caption: &str| Captioned {
             caption: caption.to_owned(),
             grid: Grid {

@@ -129,7 +129,7 @@ fn json_and_csv_have_the_same_numbers() {
 }
 
 #[test]
-fn a_series_and_what_is_wrong_with_it() {
+fn series_with_its_doubts() {
     let style = Style {
         width: 80,
         ascii: false,
@@ -193,7 +193,7 @@ fn of_sides(base: &[AnalysedRun], new: &[AnalysedRun]) -> Comparison {
 
 /// Swapping the sides reverses each word of the text and keeps all its parts.
 #[test]
-fn swapped_runs_are_told_with_the_same_parts() {
+fn swapped_runs_have_the_same_parts() {
     let (slow, fast) = (runs_at(60.0, "/data", 1), runs_at(100.0, "/data", 11));
     let parts = |compared: &Comparison| -> Vec<String> {
         let text = conclusion(compared);

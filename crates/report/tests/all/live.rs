@@ -163,7 +163,7 @@ fn single_cell_has_its_own_axis() {
 }
 
 #[test]
-fn total_that_may_be_exceeded_says_or_more() {
+fn uncertain_total_is_a_lower_bound() {
     let mut writes = strides();
     writes.time.may_exceed = true;
     let shown = drawn(&writes, 80, 24);

@@ -236,7 +236,7 @@ fn a_disk_without_a_curve_has_no_key() {
 
 /// Trials are too few for any effect: the page states its limits, and where its findings are.
 #[test]
-fn a_page_without_headlines_says_so() {
+fn page_without_headlines_states_that() {
     let mut few = record("few", &["bs"]);
     for (size, mb_s) in [("4KiB", 60.0), ("64KiB", 400.0)] {
         add_cell(&mut few, &[&format!("bs={size}")], &[mb_s]);

@@ -127,7 +127,7 @@ fn commands_name_a_target_by_its_bytes() {
 }
 
 #[test]
-fn a_page_holds_other_tools_against_iolab() {
+fn page_compares_other_tools_with_iolab() {
     let mut beside = record("disk-grid", &["bs", "tool"]);
     for (bs, tool, mb_s) in [
         ("4KiB", "iolab", 100.0),

@@ -225,7 +225,7 @@ fn bytes_from_file_server_are_listed_with_cache() {
 }
 
 #[test]
-fn a_part_that_is_not_durable_is_told() {
+fn part_without_durability_is_reported() {
     let of = |share, owed, cancelled| {
         let mut evidence = Evidence {
             owed: Some(owed),
@@ -393,7 +393,7 @@ fn of_disk(traffic: DeviceStat, waits: Option<DeviceWaits>, others: OtherProcess
 }
 
 #[test]
-fn devices_alone_are_told_with_who_used_them() {
+fn devices_are_shown_with_their_users() {
     let traffic = DeviceStat {
         read_ios: 1000,
         read_bytes: 4_096_000,

@@ -72,7 +72,7 @@ fn the_finding_names_both_sides_and_the_price() {
 }
 
 #[test]
-fn the_faults_stand_before_what_they_cost() {
+fn faults_precede_their_cost() {
     let all = claims(&[&analyse(&buffers(20))]);
     let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
     assert_eq!(first.take(2).collect::<Vec<_>>(), ["preparation", "effect"]);

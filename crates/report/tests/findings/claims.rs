@@ -346,7 +346,7 @@ fn simpler_setting_is_offered_only_if_near() {
 }
 
 #[test]
-fn a_tail_is_told_where_it_is_long() {
+fn long_tail_is_reported() {
     let mut two = size_curve("x", &[("4KiB", 40.0), ("8KiB", 80.0)]);
     let tail = |two: &RunRecord| text(&named("long-tail", &analyse(two)));
     assert_eq!(tail(&two), "");

@@ -172,7 +172,7 @@ fn remedy_for_few_requests_is_the_limiting_setting() {
 /// A device at its limit with all requests in flight does not show a lock; a device that sees a single request
 /// does.
 #[test]
-fn the_device_tells_a_limit_from_a_lock() {
+fn device_distinguishes_limit_from_lock() {
     let mut limit = grid(&[("1", 100.0), ("8", 150.0)]);
     in_flight(&mut limit, 0, 0.9);
     in_flight(&mut limit, 1, 7.8);

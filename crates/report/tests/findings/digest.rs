@@ -172,7 +172,7 @@ fn trust_falls_with_what_was_found() {
 }
 
 #[test]
-fn a_definition_that_cannot_be_read_is_told() {
+fn unreadable_definition_is_reported() {
     let mut strange = curve("read-size", &[], &READS);
     strange.experiment.toml = "name = 'read-size'\n[of another version]".to_owned();
     let runs = [AnalysedRun::of(strange)];
@@ -208,7 +208,7 @@ fn requested_page_cache_does_not_reduce_trust() {
 }
 
 #[test]
-fn headlines_are_few_and_say_nothing_twice() {
+fn headlines_are_few_without_repetition() {
     let runs = study();
     told(&runs, |digest| {
         let texts: Vec<&str> = digest.headlines.iter().map(|h| h.text.as_str()).collect();

@@ -74,7 +74,7 @@ fn quiet_trials_raise_nothing() {
 }
 
 #[test]
-fn traffic_of_others_on_the_device_is_told() {
+fn traffic_of_others_is_reported() {
     let with = |share: f64, trials: usize| {
         one_cell(|i, sample| {
             let bytes = (sample.bytes() as f64 * share) as u64;
@@ -228,7 +228,7 @@ fn journal_of_durable_writes_is_not_others_traffic() {
 }
 
 #[test]
-fn reading_ahead_is_told() {
+fn reading_ahead_is_reported() {
     let with = |cache: &str, ratio: f64| {
         let mut record = one_cell(|_, sample| {
             let fetched = (sample.operations.read.bytes as f64 * ratio) as u64;
@@ -410,7 +410,7 @@ fn writing_out_is_reported_from_tenth_of_budget() {
 }
 
 #[test]
-fn writes_that_nothing_made_durable_are_told() {
+fn writes_without_durability_are_reported() {
     let with = |read_percent: u8, sync: &str, owed: u64| {
         let mut record = one_cell(|_, sample| {
             sample.region.owed_sync_ns = Some(sample.elapsed_ns * owed);
@@ -432,7 +432,7 @@ fn writes_that_nothing_made_durable_are_told() {
 }
 
 #[test]
-fn contended_cpus_are_told() {
+fn contended_cpus_are_reported() {
     let with = |stall: f64, steal: f64| {
         one_cell(|_, sample| {
             let part = |share: f64| Some((sample.elapsed_ns as f64 * share) as u64);
@@ -451,7 +451,7 @@ fn contended_cpus_are_told() {
 }
 
 #[test]
-fn a_quota_that_holds_back_is_told() {
+fn restricting_quota_is_reported() {
     let with = |share: f64| {
         one_cell(|_, sample| {
             // Two CPUs.

@@ -198,7 +198,7 @@ fn the_sentences_name_both_crossings() {
 }
 
 #[test]
-fn a_single_size_has_no_from_where_on() {
+fn single_size_has_no_range() {
     let said = [1.0, 1.3].map(|factor| {
         let mut record = empty();
         add(&mut record, MB, "static", &around(1e6, 20));

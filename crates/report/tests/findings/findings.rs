@@ -83,7 +83,7 @@ fn unneeded_starting_rates_do_not_lack_results() {
 }
 
 #[test]
-fn wide_intervals_are_told() {
+fn wide_intervals_are_reported() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
@@ -92,7 +92,7 @@ fn wide_intervals_are_told() {
 }
 
 #[test]
-fn missing_intervals_are_told() {
+fn missing_intervals_are_reported() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
     insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed).");
@@ -117,7 +117,7 @@ fn requests_too_few_for_quantile_are_not_trials() {
 }
 
 #[test]
-fn failed_trials_are_told() {
+fn failed_trials_are_reported() {
     let mut record = bent();
     add_trial(&mut record, 2, 1.0, false).ok = false;
     insta::assert_snapshot!(text(&failed_trials(&analyse(&record))), @"1 of 5 cells had a failed trial; failed trials are stored but excluded.");
@@ -177,7 +177,7 @@ fn run_without_measured_trial_has_a_line() {
 }
 
 #[test]
-fn an_unfinished_run_says_so() {
+fn unfinished_run_is_reported() {
     let mut record = bent();
     assert_eq!(unfinished(&analyse(&record)), []);
     record.run.status = RunStatus::Interrupted;

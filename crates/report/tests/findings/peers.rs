@@ -115,7 +115,7 @@ fn json_has_claim_and_doubts_of_all_cells() {
 }
 
 #[test]
-fn commands_of_other_tools_are_told() {
+fn commands_of_other_tools_are_reported() {
     let run = beside_fio(1.0);
     let command = &peers(&analyse(&run))[0].text;
     insta::assert_snapshot!(command, @"A trial of fio (bs=4KiB, tool=fio) was fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");

@@ -108,7 +108,7 @@ fn requests_due_at_end_are_not_a_shortfall() {
 }
 
 #[test]
-fn the_greatest_rate_that_was_held_is_named() {
+fn greatest_held_rate_is_named() {
     let found = named(
         "load",
         &analyse(&loaded(&[(4000, 0), (1000, 0), (2000, 0), (8000, 999)])),

@@ -38,7 +38,7 @@ fn said(name: &str, record: &RunRecord) -> String {
 }
 
 #[test]
-fn every_level_is_told_with_its_beginning() {
+fn every_level_is_reported_with_its_beginning() {
     let slow_range = |at: f64| {
         if (0.2..0.85).contains(&at) {
             21.0
@@ -76,7 +76,7 @@ fn every_level_is_told_with_its_beginning() {
 }
 
 #[test]
-fn a_decline_without_a_step_is_told() {
+fn decline_without_a_step_is_reported() {
     let decline = |at: f64| 41.0 / (1.0 + 6.0 * (at - 0.08_f64).max(0.0));
     let told = [
         said("gradual-change", &soak(190, decline)),
@@ -131,7 +131,7 @@ fn no_change_states_the_detectable_change() {
 
 /// The change that the text calls detectable is found if it is added to the same trial.
 #[test]
-fn the_drift_that_would_have_been_found_is() {
+fn detectable_drift_is_stated() {
     for swing in [0.0, 0.3, 0.6, 0.8] {
         let course = move |at: f64| 100.0 * (1.0 - swing * (at * 25.0).fract());
         let all = claims(&[&analyse(&soak(200, course))]);

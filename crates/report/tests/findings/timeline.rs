@@ -128,7 +128,7 @@ fn a_fall_beside_others_names_them() {
 }
 
 #[test]
-fn a_rise_over_the_run_is_told() {
+fn rise_over_the_run_is_reported() {
     let record = writing(&["1MiB"], 16, |block, _| {
         let speed = 100.0 * noise(block, 0.05);
         if block < 5 { speed } else { 2.5 * speed }
@@ -207,7 +207,7 @@ fn reading_cells_are_named_rate_cells_left_out() {
 }
 
 #[test]
-fn a_level_within_trials_is_told() {
+fn level_within_trials_is_reported() {
     let mut record = writing(&["1MiB"], 3, |_, _| 500.0);
     for trial in 1..=3 {
         let bytes: Vec<u64> = (0..40)

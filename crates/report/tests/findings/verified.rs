@@ -231,7 +231,7 @@ fn data_is_called_correct_only_if_all_is() {
 }
 
 #[test]
-fn data_that_was_not_read_back_is_told() {
+fn data_not_read_back_is_reported() {
     let mut record = verified_run();
     Fate::NotReadBack.befall(record.samples.last_mut().expect("a trial"));
     let (rule, text) = only(&record);

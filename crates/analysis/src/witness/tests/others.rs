@@ -51,7 +51,7 @@ fn earlier_dirty_pages_are_not_the_programs() {
 
 /// The bytes that a file system may write of its own are not nothing.
 #[test]
-fn a_little_use_is_told_from_none() {
+fn little_use_differs_from_none() {
     let of = |others: u64| {
         let mut observed = reader(MIB, MIB, MIB, 0);
         observed.devices[0].traffic = Some(traffic(MIB, others));

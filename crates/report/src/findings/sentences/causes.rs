@@ -424,7 +424,7 @@ mod tests {
 
     /// The share covers the part that can disappear, at most all: anything beyond is a reversal.
     #[test]
-    fn a_difference_that_goes_beyond_nothing_is_reversed() {
+    fn difference_of_opposite_sign_is_reversed() {
         let reversed = Suspected {
             is_reversed: true,
             ..suspected(1.0, (0.99, 1.0))
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_that_is_there_again_is_named() {
+    fn reproduced_part_is_named() {
         let found = |ratio: f64, again| Reproduction {
             run: 0,
             phenomenon: "IOPS of reads is 1/40.0 of that of writes".to_owned(),
