@@ -5,6 +5,7 @@ use iolab_workload::{Error, Result};
 use super::kind::FigureKind::{
     self, Course, Heat, Load, Order, PValues, Percentiles, Ratio, Response, Rounds,
 };
+use super::kind::WITH_LINES;
 use super::options::{Center, Options, Spread};
 
 /// An option that changes what a figure shows. Titles and lengths suit every figure.
@@ -16,13 +17,6 @@ pub(super) struct Choice {
     /// Whether the choice differs from its default.
     is_asked: fn(&Options) -> bool,
 }
-
-/// Reference lines.
-pub(super) const LINE: Choice = Choice {
-    flag: "--line",
-    kinds: &[Response, Load],
-    is_asked: |o| !o.references.is_empty(),
-};
 
 /// All choices.
 pub(super) const CHOICES: [Choice; 12] = [
@@ -84,7 +78,11 @@ pub(super) const CHOICES: [Choice; 12] = [
         kinds: &[Ratio, PValues],
         is_asked: |o| o.margin.total_cmp(&Options::default().margin).is_ne(),
     },
-    LINE,
+    Choice {
+        flag: "--line",
+        kinds: WITH_LINES,
+        is_asked: |o| !o.references.is_empty(),
+    },
 ];
 
 impl Choice {

@@ -75,6 +75,9 @@ kinds! {
         "the rest of a difference without each suspect, for a run of iolab why";
 }
 
+/// The kinds with reference lines at values that a user names.
+pub(super) const WITH_LINES: &[FigureKind] = &[FigureKind::Response, FigureKind::Load];
+
 impl FigureKind {
     /// Whether the kind needs the latency histograms ([`super::FigureRun::latencies`]).
     pub fn needs_latencies(self) -> bool {

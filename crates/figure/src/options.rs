@@ -7,8 +7,7 @@ use iolab_workload::service_level::{
 };
 use iolab_workload::{Error, Result};
 
-use super::choice;
-use super::kind::FigureKind;
+use super::kind::{FigureKind, WITH_LINES};
 
 /// Lowest and highest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
@@ -37,7 +36,7 @@ impl Options {
             },
             label: level.to_string(),
         });
-        if self.kind.is_none_or(|kind| choice::LINE.suits(kind)) {
+        if self.kind.is_none_or(|kind| WITH_LINES.contains(&kind)) {
             self.references.extend(lines);
         }
         shown
