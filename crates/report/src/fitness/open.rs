@@ -3,7 +3,7 @@
 use iolab_analysis::fitness::{Judged, MARGIN, Open, ReasonedAnswer, WhyOpen};
 use iolab_workload::quantity::counted;
 
-/// The answer in a line: `yes`, `cannot tell: suspended during a trial, disturbed`.
+/// The answer in a line: `yes`, `cannot tell: suspended, disturbed`.
 pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
     let word = answer.answer();
     match answer {
@@ -12,7 +12,7 @@ pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
     }
 }
 
-/// The reasons, each once: `suspended during a trial, disturbed`.
+/// The reasons, each once: `suspended, disturbed`.
 pub(crate) fn in_words(reasons: &[WhyOpen]) -> String {
     let mut texts: Vec<&str> = Vec::new();
     for text in reasons.iter().map(reason) {
