@@ -6,7 +6,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `change.rs` levels over time,
-//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `overhead.rs` what that takes beside its I/O, `causes.rs` what interventions
+//! `concurrency.rs` requests in flight, `company.rs` groups at once, `limit.rs` what more requests in flight do not raise, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `overhead.rs` what that takes beside its I/O, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
 mod answers;
@@ -14,6 +14,7 @@ mod best;
 mod causes;
 mod change;
 mod choice;
+mod company;
 mod comparison;
 mod concurrency;
 mod contradictions;
@@ -21,13 +22,13 @@ pub(crate) mod effect;
 mod falls;
 mod grounds;
 mod leftover;
+mod limit;
 mod order;
 mod overhead;
 mod phenomena;
 mod phenomenon;
 mod rounds;
 mod series;
-mod shared_limit;
 mod signs;
 mod simplicity;
 mod stages;
@@ -46,11 +47,12 @@ pub use change::{Change, ChangePlace, GradualChange, NoChange};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
-pub use concurrency::{Cause, QueueLimit, Queued, TooFew};
+pub use concurrency::{Cause, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub use falls::{Unpaired, WhyUnpaired, unpaired};
 pub(crate) use grounds::Unsettled;
 pub use leftover::{changes_inside, leftover};
+pub use limit::Limit;
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use overhead::{Overhead, overhead};
 pub use phenomena::{Unexplainable, phenomena};
@@ -61,7 +63,6 @@ use serde::Serialize;
 pub use series::{
     Groups, State, Steady, dependent_cells, drifting_cells, drifts, groups, two_groups,
 };
-pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use signs::signs;
 pub use stages::{JournalledSyncs, Largest, TimeByLayer};
 use tail::long_tail;
@@ -102,12 +103,10 @@ pub enum Claim {
     Steady(Steady),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(Rounds),
-    /// The gain of more requests in flight.
-    Queued(Queued),
+    /// A limit that more requests in flight do not raise.
+    Limit(Limit),
     /// A fixed cost of a request, and a bandwidth for its bytes.
     FixedCosts(FixedCosts),
-    /// What groups reach together, compared with each alone.
-    Together(Together),
     /// Whether a phenomenon of another run is there again.
     Reproduced(Reproduction),
     /// What interventions show of suspects.
@@ -120,9 +119,12 @@ impl Claim {
         match self {
             Self::Comparison(comparison) => {
                 let effects = comparison.effects.iter();
-                effects
-                    .flat_map(|effect| [effect.base, effect.other])
-                    .collect()
+                let sides = effects.flat_map(|effect| [effect.base, effect.other]);
+                let alone = match &comparison.contrast {
+                    Contrast::Company { alone } => alone.as_slice(),
+                    _ => &[],
+                };
+                sides.chain(alone.iter().copied()).collect()
             }
             Self::Best(curves) => {
                 let all = curves.iter().flat_map(|best| &best.candidates);
@@ -135,11 +137,7 @@ impl Claim {
             Self::TimeByLayer(time) => vec![time.cell],
             Self::Change(change) => vec![change.cell],
             Self::Gradual(change) => vec![change.cell],
-            Self::Queued(queued) => vec![queued.cell],
-            Self::Together(together) => {
-                let alone = together.alone_cells.iter().copied();
-                [together.cell].into_iter().chain(alone).collect()
-            }
+            Self::Limit(limit) => limit.cells.clone(),
             Self::Verified(_)
             | Self::Programs(_)
             | Self::Load(_)
@@ -249,9 +247,8 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(long_tail(run, place).map(Claim::LongTail));
     all.extend(stages::time_by_layer(run, place).map(Claim::TimeByLayer));
     all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
-    all.extend(concurrency::queued(run, place).map(Claim::Queued));
+    all.extend(limit::limits(run, place).into_iter().map(Claim::Limit));
     all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
-    let together = shared_limit::shared_limits(run, place).into_iter();
-    all.extend(together.map(Claim::Together));
+    all.extend(company::company(run, place).map(Claim::Comparison));
     all
 }

@@ -7,7 +7,7 @@ use iolab_record::Operation;
 
 use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers};
 use crate::claim::CellId;
-use crate::timeline::{Direction, Gradual, TrialShift};
+use crate::timeline::{Gradual, TrialShift};
 
 /// The order of the accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,34 +60,14 @@ pub struct HeadlineNumbers<'a> {
 pub struct HeadlineRate {
     /// Median; for an only trial with several levels, its rate at first.
     pub value: f64,
-    /// How the rate went on in the only trial.
-    pub course: RateCourse,
+    /// The rate at the end of the only trial, where that is not at one level.
+    pub last: Option<f64>,
     /// `MB/s` or `IOPS`.
     pub unit: &'static str,
     /// Half-width of the median's interval over the median; `None` below 6 trials.
     pub precision: Option<f64>,
     /// Ends of the median's 95 % interval.
     pub interval: Option<(f64, f64)>,
-}
-
-/// How the rate of an only trial went on after its beginning.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RateCourse {
-    /// Constant, as far as shown; also for cells with several trials.
-    Level,
-    /// At a second level until its end.
-    Then(f64),
-    /// At more than two levels.
-    Levels {
-        /// Number of levels, with the first.
-        count: usize,
-        /// The lowest and the highest of them.
-        ends: (f64, f64),
-    },
-    /// Without a step, until this rate at its end.
-    Gradual(f64),
-    /// Without a step and a direction, between these.
-    Between(f64, f64),
 }
 
 /// Block sizes above this are rated in MB/s, others in IOPS; bytes.
@@ -146,51 +126,25 @@ impl HeadlineCell<'_> {
         };
         // Levels are known in MB/s.
         let per_mb_s = summary.median / self.cell.throughput?.median;
-        let (first_mb_s, course) = match per_mb_s.is_finite() {
-            true => self.course(per_mb_s),
-            false => (None, RateCourse::Level),
-        };
+        let ends = self.ends_mb_s().filter(|_| per_mb_s.is_finite());
         Some(HeadlineRate {
-            value: first_mb_s.map_or(summary.median, |first| first * per_mb_s),
-            course,
+            value: ends.map_or(summary.median, |(first, _)| first * per_mb_s),
+            last: ends.map(|(_, last)| last * per_mb_s),
             unit,
             precision: summary.precision(),
             interval: summary.median_interval.map(|i| (i.low, i.high)),
         })
     }
 
-    /// Throughput of the only trial at first, MB/s, and how its rate went on. `per_mb_s` converts MB/s into the
-    /// unit of the rate.
-    fn course(&self, per_mb_s: f64) -> (Option<f64>, RateCourse) {
-        let rate = |mb_s: f64| mb_s * per_mb_s;
-        if let Some(shift) = self.shift {
-            let levels = || shift.levels.iter().map(|level| level.throughput_mb_s);
-            let course = match shift.levels.len() {
-                count @ 3.. => RateCourse::Levels {
-                    count,
-                    ends: (
-                        rate(levels().fold(f64::INFINITY, f64::min)),
-                        rate(levels().fold(0.0, f64::max)),
-                    ),
-                },
-                _ => RateCourse::Then(rate(shift.last().throughput_mb_s)),
-            };
-            return (Some(shift.first_mb_s()), course);
-        }
-        match self.gradual {
-            None => (None, RateCourse::Level),
-            Some(found) => {
-                let course = match found.direction {
-                    Direction::Falls | Direction::Rises => {
-                        RateCourse::Gradual(rate(found.last_mb_s))
-                    }
-                    Direction::Neither => {
-                        RateCourse::Between(rate(found.lowest_mb_s), rate(found.highest_mb_s))
-                    }
-                };
-                (Some(found.first_mb_s), course)
-            }
-        }
+    /// Throughput of the only trial at first and at last, MB/s, where that is not at one level.
+    fn ends_mb_s(&self) -> Option<(f64, f64)> {
+        let gradual = self
+            .gradual
+            .map(|found| (found.first_mb_s, found.last_mb_s));
+        let shift = self.shift;
+        shift
+            .map(|shift| (shift.first_mb_s(), shift.last().throughput_mb_s))
+            .or(gradual)
     }
 
     /// Requests in flight.

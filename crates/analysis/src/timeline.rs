@@ -14,7 +14,7 @@ pub use recurring_changes::{
     Profile, ThroughputPoint, TrialLevel, TrialShift, in_warm_ups, profile, within_trials,
 };
 pub use run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift};
-pub use unchanged_level::{Beginning, Unchanged};
+pub use unchanged_level::Unchanged;
 
 use std::collections::BTreeMap;
 

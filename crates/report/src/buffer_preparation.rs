@@ -14,7 +14,7 @@ pub fn text(points: &[PreparationPoint], width: u16) -> String {
 
 /// Explains the table.
 pub(crate) fn caption() -> String {
-    "untouched against zeroed buffers: MB/s, ratio within blocks with its interval (95 % for all rows together), p of Welch's test with the first \
+    "untouched against zeroed buffers: MB/s, ratio within blocks with its simultaneous 95 % interval, p of Welch's test with the first \
      trials, page faults per trial, time per fault"
         .to_owned()
 }

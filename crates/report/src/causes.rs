@@ -8,20 +8,22 @@ use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, exact_duration, format_bytes, format_ns, format_percent};
+use iolab_workload::quantity::{
+    counted, exact_duration, format_bytes, format_ns, format_percent, significant,
+};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 use iolab_workload::units::rough_duration;
 
-use crate::findings::sentences::{self, Detail, at_cell};
+use crate::findings::sentences::{self, at_cell};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
-use crate::ratio::{times, times_of};
+use crate::ratio::RatioShown;
 
 /// Shortest time of filling that is reported, ns; less is a small part of any budget.
 const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
-/// A difference in words: `throughput at pattern=rand is 1/81 of that at pattern=seq (bs=4KiB)`.
+/// A difference in words: `throughput at pattern=rand is 81× lower than at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     match &phenomenon.kind {
         PhenomenonKind::Cells => {}
@@ -46,13 +48,13 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     };
     let expected = match phenomenon.expected {
         1.0 => String::new(),
-        more => format!(", not {}", times((more, None))),
+        more => format!(", not {}", RatioShown::from((more, None)).factor()),
     };
     format!(
-        "{} at {} is {} that at {}{expected}{shared}",
+        "{} at {} is {} than at {}{expected}{shared}",
         run.response,
         of_other.join(", "),
-        times_of((phenomenon.seen, None)),
+        RatioShown::from((phenomenon.seen, None)).factor(),
         of_base.join(", "),
     )
 }
@@ -78,13 +80,13 @@ fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
     )
 }
 
-/// Slow requests in words: `p99 of latency at bs=4KiB is 8.30 times the median (2.13 ms against 257 us)`.
+/// Slow requests in words: `p99 of latency at bs=4KiB is 8.30× the median (2.13 ms against 257 us)`.
 fn of_tail(run: &Analysis, phenomenon: &Phenomenon, tail: &Tail) -> String {
     let (p50, p99) = tail.quantiles;
     format!(
-        "p99 of latency{} is {} the median ({} against {})",
+        "p99 of latency{} is {}× the median ({} against {})",
         at_cell(run, phenomenon.base),
-        times((phenomenon.seen, None)),
+        significant(phenomenon.seen),
         format_ns(p99),
         format_ns(p50),
     )
@@ -171,25 +173,16 @@ pub fn plan(inquiry: &Inquiry) -> String {
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.
 pub const CAUSE_LINES_MAX: usize = 10;
-/// Width of a screen from which that limit holds, columns.
+/// Most suspects of a verdict that are named.
+const NAMED_MAX: usize = 12;
+/// The columns of a screen on which it has no more.
 const COLUMNS: u16 = 80;
 
-/// The answer of a run that was made to explain a difference, on at most [`CAUSE_LINES_MAX`] lines. It says
-/// whether the difference was reproduced, which share is not explained, and names causes with their shares,
-/// cleared suspects and untried ones.
-///
-/// With many suspects, details are dropped in this order: reasons and small shares, then what the answer has
-/// already said, then everything but the names.
+/// What a run shows that was made to explain a difference, on [`CAUSE_LINES_MAX`] lines at most: whether that is there again and what of it is not
+/// explained, causes with their shares, what is cleared, what was not tried; as many suspects of each verdict as there is room for.
 pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
-    let details = [
-        Detail::Full,
-        Detail::Short,
-        Detail::Answered,
-        Detail::Listed,
-        Detail::Names,
-    ];
-    let text = |detail: Detail, width: u16| {
-        let found = sentences::causes_in_lines(claims, input.run.analysis(), detail);
+    let of = |named: usize, width: u16| {
+        let found = sentences::causes_in_lines(claims, input.run.analysis(), named);
         let mut found = found.iter();
         let first = found.next().map_or_else(String::new, |answer| {
             paragraph(&escape_control(answer), "", width) + "\n"
@@ -198,10 +191,12 @@ pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
         first + &rest.collect::<String>()
     };
     let lines = |text: &str| text.lines().filter(|line| !line.is_empty()).count();
-    let fits = |detail: &&Detail| lines(&text(**detail, width.max(COLUMNS))) <= CAUSE_LINES_MAX;
-    match details.iter().find(fits) {
-        Some(chosen) => text(*chosen, width),
-        // A file can hold texts of any length. The empty line after the first paragraph counts.
-        None => cut(&text(Detail::Names, width), CAUSE_LINES_MAX + 1, width),
+    let fits = |named: &usize| lines(&of(*named, width.max(COLUMNS))) <= CAUSE_LINES_MAX;
+    let named = (2..NAMED_MAX).rev().find(fits).unwrap_or(1);
+    let text = of(named, width);
+    match lines(&text) > CAUSE_LINES_MAX {
+        // A file can hold texts of any length.
+        true => cut(&text, CAUSE_LINES_MAX, width),
+        false => text,
     }
 }

@@ -32,7 +32,6 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         true => String::new(),
         false => format!(" ({})", response.unit()),
     };
-    let n = comparison.effects.len();
     let blocks = comparison
         .effects
         .iter()
@@ -42,7 +41,7 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         false => "ratio of medians",
     };
     format!(
-        "{response}{unit}, {}: medians of both, and {how}, new over base; the {n} intervals hold together in 95 %",
+        "{response}{unit}, {}: medians of both, and {how}, new over base; simultaneous 95 % intervals",
         subject(&comparison.contrast)
     )
 }
@@ -53,6 +52,7 @@ fn subject(contrast: &Contrast) -> String {
         Contrast::Pattern => "random over sequential".to_owned(),
         Contrast::Direction => "writes over reads".to_owned(),
         Contrast::Levels { factor, base } => format!("{factor} over {factor}={base}"),
+        Contrast::Company { .. } => "all groups at once over one at a time".to_owned(),
     }
 }
 

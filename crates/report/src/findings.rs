@@ -28,7 +28,6 @@ pub use disturbance::{
     not_durable, read_ahead, requests_in_pieces, requests_split, storage_cache, suspended,
     taken_by_others, write_back_owed, written_out,
 };
-use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;
 pub use limits::{limits, no_given_load, one_cache_state};
 pub use peers::{gaps, peers};
@@ -41,7 +40,7 @@ pub use run_status::{a_model, failed_trials, not_the_device, unfinished};
 pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{self, Claim, Estimate};
+use iolab_analysis::claim::{self, Claim};
 use iolab_figure::result_names;
 use iolab_record::ServedBy;
 
@@ -187,20 +186,4 @@ pub fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().collect::<String>() + letters.as_str()
     })
-}
-
-/// A ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`, or the bound that it is.
-fn format_estimate(estimate: &Estimate) -> String {
-    if estimate.bound.is_some() {
-        return crate::ratio::times(crate::ratio::of(estimate));
-    }
-    let interval = match estimate.interval {
-        Some((low, high)) => format!(
-            "95 % interval {} to {}",
-            significant(low),
-            significant(high)
-        ),
-        None => "too few trials for an interval".to_owned(),
-    };
-    format!("{} ({interval})", significant(estimate.ratio))
 }

@@ -438,7 +438,7 @@ fn ratio(analysis: &Analysis) -> Option<String> {
     let compared = comparisons(analysis, 0);
     let mut by_name = compared.iter().filter(|one| match &one.contrast {
         Contrast::Levels { factor, .. } => !matches!(factor.as_str(), "threads" | "depth" | "skip"),
-        Contrast::Pattern | Contrast::Direction => false,
+        _ => false,
     });
     let comparison = by_name.next()?;
     let others = comparison.others();

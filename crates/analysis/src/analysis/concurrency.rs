@@ -29,9 +29,6 @@ pub struct Concurrency {
     pub at_device: Option<f64>,
     /// Requests served in parallel by the utilisation law: the rate divided by that with one request at a time.
     pub served: Option<f64>,
-    /// Id of the cell with one request at a time, which differs in threads and depth alone; `None` if there is
-    /// none.
-    pub alone: Option<i64>,
     /// A setting with which the threads do not wait for each other; `None` where the run shows none.
     pub relief: Option<FasterCell>,
     /// Place at which less than half of the requested concurrency was reached; `None` if it was reached.
@@ -85,7 +82,6 @@ impl Concurrency {
             in_flight: median_of(trials, in_flight),
             at_device: median_of(trials, |s| at_device(cell, s, around)),
             served: None,
-            alone: None,
             relief: None,
             shortfall: None,
         })
@@ -193,7 +189,6 @@ fn compared(
     };
     Concurrency {
         served: served.filter(|n| n.is_finite()),
-        alone: lone.map(|lone| lone.cell.id),
         relief,
         shortfall: shortfall.filter(|_| judged),
         ..concurrency

@@ -3,8 +3,7 @@
 use super::effect::CellId;
 use crate::analysis::Analysis;
 use crate::timeline::{
-    Access, Beginning, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift,
-    Unchanged,
+    Access, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift, Unchanged,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,8 +87,6 @@ pub struct NoChange {
     /// The factor of a steady rise or fall over a whole trial that would have been found in each of them; `None` where in some cell none by 20
     /// would.
     pub drift: Option<f64>,
-    /// The cell whose first interval is furthest from the rest, and that interval; `None` where it lies apart in none.
-    pub began: Option<(CellId, Beginning)>,
 }
 
 /// That the trials of a run have no change.
@@ -99,14 +96,6 @@ pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
         run,
         cell: one.cell,
     });
-    let began = kept.iter().filter_map(|one| {
-        let id = CellId {
-            run,
-            cell: one.cell,
-        };
-        Some((id, one.began?))
-    });
-    let apart = |one: &(CellId, Beginning)| one.1.ratio.ln().abs();
     let greatest = |factor: fn(&Unchanged) -> Option<f64>| {
         let factors: Option<Vec<f64>> = kept.iter().map(factor).collect();
         factors.and_then(|all| all.into_iter().reduce(f64::max))
@@ -115,7 +104,6 @@ pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
         cells: cells.collect(),
         factor: greatest(|one| one.factor),
         drift: greatest(|one| one.drift),
-        began: began.max_by(|a, b| apart(a).total_cmp(&apart(b))),
     })
 }
 

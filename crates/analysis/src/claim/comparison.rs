@@ -51,6 +51,11 @@ pub enum Contrast {
         /// The level that serves as the base.
         base: String,
     },
+    /// All groups at once with the sum of what each of them reaches alone.
+    Company {
+        /// The cells of groups alone.
+        alone: Vec<CellId>,
+    },
 }
 
 /// The effects of one contrast in all settings.
@@ -331,7 +336,7 @@ impl Contrast {
         match self {
             Self::Pattern => Some(("read_percent".to_owned(), reads_of(cell)?.to_string())),
             Self::Direction => Some(("pattern".to_owned(), pattern_of(cell)?.to_string())),
-            Self::Levels { .. } => None,
+            Self::Levels { .. } | Self::Company { .. } => None,
         }
     }
 }
@@ -486,11 +491,11 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
     let response = pairs.first()?.0.1.response;
     let compared: &[&str] = match &contrast {
         Contrast::Levels { .. } => &[TARGET],
-        Contrast::Pattern | Contrast::Direction => &PATTERN,
+        _ => &PATTERN,
     };
     let level = |(_, run, cell): &OfRun<'_>, pattern: &str| match &contrast {
         Contrast::Levels { .. } => run.target_of(cell.cell.spec.target.as_ref()).to_owned(),
-        Contrast::Pattern | Contrast::Direction => pattern.to_owned(),
+        _ => pattern.to_owned(),
     };
     // What tells the pairs apart, in the order of the settings.
     let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();

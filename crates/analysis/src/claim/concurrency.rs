@@ -1,22 +1,16 @@
-//! Concurrency below the requested one, and the gain of a queue.
+//! Concurrency below the requested one.
 
-use iolab_workload::response::Response;
 use iolab_workload::trial::{Backend, CountedBound, Descriptors, TrialSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
+use super::effect::CellId;
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, Concurrency, FasterCell, Flag, Shortfall};
-use crate::doubt::SideDoubts;
 use crate::io_limit::ReachedLimit;
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
-/// The storage does not serve requests in parallel where they gain less than this share of their number.
-const GAIN: f64 = 0.5;
-/// Requests that gain less than this are served one after the other, or the storage is at its limit with one.
-const ONE_BY_ONE: f64 = 1.25;
 
 /// Fewer requests in flight than requested.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -76,33 +70,6 @@ pub enum Cause {
     /// Each write waits until it is durable.
     Durable,
     /// The evidence does not say.
-    Unknown,
-}
-
-/// The gain of more requests in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Queued {
-    /// The cell.
-    pub cell: CellId,
-    /// Requests in flight.
-    pub asked: u64,
-    /// Its IOPS over those of one request in flight; its interval holds together with those of all cells.
-    pub gain: Estimate,
-    /// What keeps them from gaining more.
-    pub limit: QueueLimit,
-}
-
-/// What keeps requests in flight from gaining IOPS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueLimit {
-    /// The CPUs, or iolab, may be the limit.
-    Cpus,
-    /// The storage serves them one after the other, or is at its limit with one of them.
-    OneByOne,
-    /// The storage is at its limit.
-    Storage,
-    /// They cost IOPS, or the gain is too uncertain; the evidence does not say why.
     Unknown,
 }
 
@@ -192,49 +159,5 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -
     match trial.writes() && trial.sync.is_per_write() {
         true => Cause::Durable,
         false => Cause::Unknown,
-    }
-}
-
-/// For experiments whose response is a time, which grows with the queue: the cell in which requests in flight gained least. For
-/// throughput and IOPS, comparisons say it.
-pub(super) fn queued(analysis: &Analysis, run: usize) -> Option<Queued> {
-    if !analysis.response.is_time() {
-        return None;
-    }
-    let alone_of = |cell: &CellAnalysis| {
-        let alone = cell.concurrency.filter(|own| own.asked > 1)?.alone?;
-        analysis.cell(alone)
-    };
-    let pairs = analysis.cells.iter();
-    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = pairs
-        .filter_map(|cell| Some((cell, alone_of(cell)?)))
-        .collect();
-    let confidence = confidence(pairs.len());
-    let gains = pairs.iter().filter_map(|(cell, alone)| {
-        let concurrency = cell.concurrency.filter(|own| own.shortfall.is_none())?;
-        let gain = iops_within_run(alone, cell, confidence)?;
-        let against = SideDoubts::of_cells(alone, cell, Response::Iops);
-        let multiple = GAIN * concurrency.asked as f64;
-        gains_less(&gain, &against, multiple).then(|| Queued {
-            cell: id(run, cell),
-            asked: concurrency.asked,
-            limit: limit(cell, &gain),
-            gain,
-        })
-    });
-    let share = |one: &Queued| one.gain.ratio / one.asked as f64;
-    gains.min_by(|a, b| share(a).total_cmp(&share(b)))
-}
-
-fn limit(cell: &CellAnalysis, gain: &Estimate) -> QueueLimit {
-    let (low, high) = gain.interval.unwrap_or((0.0, f64::INFINITY));
-    if cell.flags.contains(&Flag::ToolBound) {
-        QueueLimit::Cpus
-    } else if low < 1.0 / ONE_BY_ONE {
-        QueueLimit::Unknown
-    } else if high < ONE_BY_ONE {
-        QueueLimit::OneByOne
-    } else {
-        QueueLimit::Storage
     }
 }

@@ -445,12 +445,6 @@ pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_bet
     )
 }
 
-/// Whether the IOPS of a cell are shown to be below this multiple of those of the base, and nothing in the evidence could reverse that.
-pub(super) fn gains_less(estimate: &Estimate, against: &SideDoubts, multiple: f64) -> bool {
-    let sides = Direction::of_sides(false);
-    has_room(estimate, against, sides, |(_, high)| multiple / high)
-}
-
 /// Whether every ratio that is possible lies on one side of a limit, and nothing in the evidence could reverse that: neither trials that depend on
 /// each other, nor one of two groups, nor a disturbance. `room` is the factor by which the worst ratio of an interval lies on that side;
 /// `sides` says in which direction a doubt about the base, and about the other one, could reverse the claim.

@@ -39,8 +39,7 @@ impl Claim {
             | Self::LongTail(_)
             | Self::TimeByLayer(_)
             | Self::Change(_)
-            | Self::Queued(_)
-            | Self::Together(_) => self.cells().into_iter().collect(),
+            | Self::Limit(_) => self.cells().into_iter().collect(),
         }
     }
 
@@ -53,7 +52,6 @@ impl Claim {
             }
             Self::Best(curves) => curves.iter().flat_map(of_best).collect(),
             Self::Load(load) => load.doubts.iter().collect(),
-            Self::Together(together) => together.doubts.iter().collect(),
             Self::Reproduced(found) => found.doubts.iter().collect(),
             Self::Suspects(found) => {
                 let suspects = found.suspects.iter();
@@ -70,7 +68,7 @@ impl Claim {
             | Self::TimeByLayer(_)
             | Self::Steady(_)
             | Self::Rounds(_)
-            | Self::Queued(_)
+            | Self::Limit(_)
             | Self::FixedCosts(_) => Vec::new(),
         };
         all.into_iter().map(|SideDoubt { side: _, reason }| reason)
@@ -93,7 +91,6 @@ impl Claim {
             Self::Comparison(_)
             | Self::Best(_)
             | Self::Load(_)
-            | Self::Together(_)
             | Self::Reproduced(_)
             | Self::Suspects(_)
             | Self::Verified(_)
@@ -105,7 +102,7 @@ impl Claim {
             | Self::LongTail(_)
             | Self::TimeByLayer(_)
             | Self::Rounds(_)
-            | Self::Queued(_)
+            | Self::Limit(_)
             | Self::FixedCosts(_) => None,
         }
     }

@@ -14,6 +14,7 @@ use super::series::State;
 use super::{Claim, Standing};
 use crate::analysis::Timed;
 use iolab_plan::precondition::Round;
+use iolab_workload::response::Response;
 
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -78,7 +79,6 @@ impl Claim {
             Self::NoChange(NoChange {
                 factor: None,
                 drift: None,
-                began: None,
                 ..
             }) => Role::Nothing,
             Self::NoChange(_) => Role::Answer,
@@ -87,10 +87,8 @@ impl Claim {
             Self::Rounds(rounds) if rounds.asked.round == Round::Cells => Role::Answer,
             Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
-            Self::LongTail(_) => Role::Limit,
-            // Whoever lets groups run at once and alone asks for it, whatever it shows.
-            Self::Together(_) => Role::Answer,
-            Self::Queued(_) | Self::FixedCosts(_) => Role::Detail,
+            Self::LongTail(_) | Self::Limit(_) => Role::Limit,
+            Self::FixedCosts(_) => Role::Detail,
             Self::Reproduced(_) => Role::Answer,
             Self::Suspects(suspects) => match suspects.verdict {
                 CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => {
@@ -150,9 +148,8 @@ impl Claim {
             | Self::NoChange(_)
             | Self::Steady(_)
             | Self::Rounds(_)
-            | Self::Queued(_)
+            | Self::Limit(_)
             | Self::FixedCosts(_)
-            | Self::Together(_)
             | Self::Reproduced(_)
             | Self::Suspects(_) => 0.0,
         }
@@ -185,8 +182,13 @@ impl Comparison {
     }
 
     fn role(&self) -> Role {
-        // Whoever gives several targets asks for it: where it cannot be told, that is the answer.
-        if matches!(&self.contrast, Contrast::Levels { factor, .. } if factor == TARGET) {
+        // Whoever gives several targets, or lets groups run at once and alone, asks for it: where it cannot be told, that is the answer.
+        let is_asked = match &self.contrast {
+            Contrast::Levels { factor, .. } => factor == TARGET,
+            Contrast::Company { .. } => true,
+            Contrast::Pattern | Contrast::Direction => false,
+        };
+        if is_asked {
             Role::Answer
         } else if self.shown().next().is_some() {
             Role::Effect
@@ -277,6 +279,7 @@ impl Claim {
                 Contrast::Pattern => ("effect", "pattern"),
                 Contrast::Direction => ("effect", "direction"),
                 Contrast::Levels { factor, .. } => ("effect", factor),
+                Contrast::Company { .. } => ("effect", "company"),
             },
             Self::Best(curves) if is_of_ways(curves) => ("fastest-way", ""),
             Self::Best(_) => ("best-size", ""),
@@ -316,9 +319,11 @@ impl Claim {
                     ("rounds-not-judged", "")
                 }
             },
-            Self::Queued(_) => ("queued", ""),
+            Self::Limit(limit) => match limit.of {
+                Response::Iops => ("request-limit", ""),
+                _ => ("throughput-limit", ""),
+            },
             Self::FixedCosts(_) => ("fixed-costs", ""),
-            Self::Together(_) => ("shared-limit", ""),
             Self::Reproduced(_) => ("phenomenon", ""),
             Self::Suspects(suspects) => match suspects.verdict {
                 CauseVerdict::Cause => ("cause", suspects.first()),

@@ -18,6 +18,9 @@ const STEP_MIN: f64 = 0.5;
 /// Least factor between all values of the level and nine tenths of the others of its piece.
 const APART_MIN: f64 = 2.0;
 
+/// Least factor between a single first value and all others of its piece: a cache that is full within it.
+const BURST_MIN: f64 = 5.0;
+
 /// The places at which the level of an only trial changes, as indices of the first value of a new level. These
 /// are the lasting shifts, and within the first and the last piece the longest beginning and the longest end
 /// that lie apart. Values are logarithms.
@@ -25,7 +28,7 @@ pub(super) fn level_changes(values: &[f64], must: &Lasting) -> Option<Vec<usize>
     let mut places = lasting_shifts(values, must)?;
     let first = places.first().copied().unwrap_or(values.len());
     let last = places.last().copied().unwrap_or(0);
-    if let Some(length) = apart(&values[..first]) {
+    if let Some(length) = apart(&values[..first]).or_else(|| burst(&values[..first])) {
         places.insert(0, length);
     }
     let from_the_end: Vec<f64> = values[last..].iter().rev().copied().collect();
@@ -79,6 +82,13 @@ fn apart(piece: &[f64]) -> Option<usize> {
     (VALUES_MIN..=longest).rev().find(is_apart)
 }
 
+/// The length of a beginning of one value that is far above all others.
+fn burst(piece: &[f64]) -> Option<usize> {
+    let (first, others) = piece.split_first()?;
+    let highest = others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (piece.len() >= PIECE_MIN && first - highest >= BURST_MIN.ln()).then_some(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +119,8 @@ mod tests {
         };
         assert_eq!(changes(start), [6]);
         assert_eq!(changes(|at| if at < 196 { 100.0 } else { 20.0 }), [196]);
+        // A cache that is full within the first interval.
+        assert_eq!(changes(|at| if at == 0 { 3580.0 } else { 50.0 }), [1]);
     }
 
     #[test]

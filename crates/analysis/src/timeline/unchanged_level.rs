@@ -4,11 +4,7 @@
 //! To find that change, changes are added to the trial itself, so that its own scatter and dependence decide: no
 //! model of them is needed.
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::BTreeMap;
-
-use iolab_stats::median;
 
 use super::gradual::{Gradual, gradual};
 use super::recurring_changes::{INTERVALS_MIN, logarithms, only_trials};
@@ -20,8 +16,6 @@ use iolab_record::RunRecord;
 const FACTORS: [f64; 7] = [1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
 /// Quarters of the trial before the change that is added.
 const QUARTERS: [usize; 3] = [1, 2, 3];
-/// Least factor between the first interval and each later one at which a trial began at another level.
-const BEGAN_MIN: f64 = 1.5;
 
 /// The only trial of a cell, without a change of its level.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,17 +28,6 @@ pub struct Unchanged {
     /// The least tried factor by which a steady rise, and a steady fall, over the whole trial is found; `None`
     /// if 20 is not found.
     pub drift: Option<f64>,
-    /// Its first interval, if it lies apart from the rest.
-    pub began: Option<Beginning>,
-}
-
-/// The first interval of a trial, alone at another level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Beginning {
-    /// Ratio of its throughput to the rest.
-    pub ratio: f64,
-    /// Its length, ns.
-    pub length_ns: u64,
 }
 
 /// The cells of a run without warm-ups that have one trial with a course, limited by the storage, and no
@@ -62,7 +45,6 @@ pub(super) fn without_step(
     let courses: Vec<(i64, Vec<f64>)> = asked
         .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
         .collect();
-    let length_ns = |cell: i64| Some(only.get(&cell)?.points.first()?.length_ns);
     let tested = courses.len();
     let found: BTreeMap<i64, Gradual> = courses
         .iter()
@@ -77,29 +59,12 @@ pub(super) fn without_step(
             cell,
             factor: is_long.then(|| found_from(&course, tested)).flatten(),
             drift: is_long.then(|| drift_found_from(&course, tested)).flatten(),
-            began: began(&course)
-                .zip(length_ns(cell))
-                .map(|(ratio, length_ns)| Beginning { ratio, length_ns }),
         }
     });
     (kept.collect(), found)
 }
 
-/// Difference of the first of these logarithms to the median of those after the second, if it lies far outside
-/// all of them.
-fn began(course: &[f64]) -> Option<f64> {
-    let [first, _, rest @ ..] = course else {
-        return None;
-    };
-    let middle = median(rest)?;
-    let is_apart = |value: &f64| (first - value).abs() > BEGAN_MIN.ln();
-    let is_outside = rest
-        .iter()
-        .all(|value| (value < first) == (middle < *first));
-    (is_outside && rest.iter().all(is_apart)).then(|| (first - middle).exp())
-}
-
-/// The least factor of a step that is found.
+/// The least factor that is found.
 fn found_from(course: &[f64], tested: usize) -> Option<f64> {
     let is_found = |quarters: usize, by: f64| {
         let place = course.len() * quarters / 4;
@@ -151,19 +116,5 @@ mod tests {
         assert!(factors.is_sorted_by_key(|factor| factor.map_or(u64::MAX, f64::to_bits)));
         assert!(factors[2] > factors[0], "{factors:?}");
         assert_eq!(factors[4], None);
-    }
-
-    #[test]
-    fn a_beginning_at_another_level_is_seen() {
-        let mut course = uneven(60, 1.3);
-        assert_eq!(began(&course), None);
-        course[0] = 5.0_f64.ln();
-        assert!(began(&course).is_some_and(|ratio| (3.8..=5.0).contains(&ratio)));
-        course[0] = -2.0;
-        assert!(began(&course).is_some_and(|ratio| ratio < 0.2));
-        // A dip that recurs is not a start-up effect.
-        course[30] = -2.0;
-        assert_eq!(began(&course), None);
-        assert_eq!(began(&[1.0]), None);
     }
 }

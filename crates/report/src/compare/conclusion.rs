@@ -50,9 +50,9 @@ fn ratio_of(cell: &CellComparison) -> Option<RatioShown> {
     cell.estimate.as_ref().map(ratio::of)
 }
 
-/// `0.71 times (0.66 to 0.77)`, `1/34.5 (1/35.9 to 1/32.1) of the base`.
+/// `1.41× lower (1.30 to 1.52×)`.
 fn times(cell: &CellComparison) -> Option<String> {
-    Some(ratio::times_of_that(ratio_of(cell)?, "", "the base"))
+    Some(ratio_of(cell)?.in_words())
 }
 
 /// How far a ratio lies from 1, on the logarithm.

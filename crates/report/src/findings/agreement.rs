@@ -1,6 +1,7 @@
 //! How far two sides agree, over all cells of a comparison.
 
-use super::{Finding, Rule, capitalised, format_estimate};
+use super::{Finding, Rule, capitalised};
+use crate::ratio;
 use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, Criteria, ReplicationUnit};
 use iolab_workload::quantity::format_percent;
 
@@ -9,7 +10,7 @@ use crate::doubt::on_side;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
     "agreement",
-    "ratios within blocks, with intervals that hold for all cells together in 95 %",
+    "ratios within blocks, with simultaneous 95 % intervals",
 );
 
 /// iolab against the peers that were measured beside it.
@@ -87,8 +88,8 @@ pub fn overall(comparison: &Comparison) -> Option<String> {
         ),
     };
     Some(format!(
-        "{of}: ratio {}; {}.",
-        format_estimate(estimate),
+        "{of}: {}; {}.",
+        ratio::of(estimate).in_words(),
         shown_of_cell(overall, comparison),
     ))
 }

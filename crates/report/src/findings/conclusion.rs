@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::agreement::{shown_of_cell, tally_of};
 use super::precision::wide_interval;
 use super::run_status::is_by_user;
-use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
+use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
@@ -16,6 +16,7 @@ use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent}
 use iolab_workload::settings::cell_label;
 
 use crate::cell_counts::all_cells;
+use crate::ratio;
 
 /// Most cells that the line names besides the lowest and the highest.
 const NAMED_MAX: usize = 2;
@@ -183,7 +184,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether other tools measure the same: `; against fio: 1.02 times (0.985 to 1.05), equivalent within 10 %`. What all cells of a run
+    /// Whether other tools measure the same: `; against fio: 1.02× higher (1.02× lower to 1.05× higher), equivalent within 10 %`. What all cells of a run
     /// show together holds for no single target.
     fn agreement(&self, peers: &[Comparison]) -> String {
         let parts = peers.iter().map(|comparison| {
@@ -197,8 +198,11 @@ impl<'a> Subject<'a> {
             let base = &comparison.base;
             match one.and_then(|one| Some((one, one.estimate?))) {
                 Some((one, estimate)) => {
-                    let shown = shown_of_cell(one, comparison);
-                    format!("; against {base}: {}, {shown}", times(&estimate))
+                    let (shown, ratio) = (
+                        shown_of_cell(one, comparison),
+                        ratio::of(&estimate).in_words(),
+                    );
+                    format!("; against {base}: {ratio}, {shown}")
                 }
                 None if own.is_empty() => format!("; against {base}: no cell of both was measured"),
                 None => {
@@ -357,21 +361,12 @@ fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     }
 }
 
-/// The first and the last level of an only trial: `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`; with the range of more than two.
+/// The first and the last level of an only trial: `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`.
 fn levels(shift: &TrialShift) -> String {
     let format = |value| Response::Throughput.format(value);
     let last = shift.last();
-    let range = match shift.levels.len() {
-        0..=2 => String::new(),
-        n => {
-            let all = shift.levels.iter().map(|level| level.throughput_mb_s);
-            let lowest = all.clone().fold(f64::INFINITY, f64::min);
-            let highest = all.fold(0.0, f64::max);
-            format!(" ({n} levels, {} to {})", format(lowest), format(highest))
-        }
-    };
     format!(
-        "{}, after {} ({} {}) {}{range}",
+        "{}, after {} ({} {}) {}",
         format(shift.first_mb_s()),
         format_ns(last.from_ns as f64),
         format_bytes(last.from_bytes),

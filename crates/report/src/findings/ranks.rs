@@ -12,7 +12,7 @@ use iolab_workload::settings::cell_label;
 use iolab_workload::trial::CacheState;
 
 use super::{Finding, Rule, Says};
-use crate::ratio::times_of;
+use crate::ratio::RatioShown;
 
 pub(crate) const STRAGGLER: Rule = Rule::doubt(
     "straggler",
@@ -145,12 +145,13 @@ pub fn stragglers(analysis: &Analysis) -> Vec<Finding> {
         let is_slower = ratios.iter().all(|ratio| *ratio < 1.0) && interval.high < SLOWER;
         is_slower.then(|| {
             format!(
-                "{name} was slower than the others in all {} trials: its throughput was {} theirs. Check its load, its connection to the storage and its mount options.",
+                "{name} was slower than the others in all {} trials: its throughput was {} than theirs. Check its load, its connection to the storage and its mount options.",
                 ratios.len(),
-                times_of((
+                RatioShown::from((
                     median(ratios).unwrap_or(interval.low),
                     Some((interval.low, interval.high))
-                )),
+                ))
+                .in_words(),
             )
         })
     };

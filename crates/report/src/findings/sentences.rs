@@ -20,18 +20,17 @@ mod standard;
 mod why_untried;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State};
+use iolab_analysis::claim::{CellId, Claim, LongTail, MARGIN, Role, State};
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_workload::quantity::{counted, format_ns, significant};
 use iolab_workload::settings::{cell_label, level_label};
 
 use crate::doubt::of_sides;
 use crate::findings::{Finding, FindingKind, Rule};
-use crate::ratio;
 
 pub use best::choice;
 pub(crate) use cause_in_short::cause_in_short;
-pub(crate) use causes::{Detail, by_reason};
+pub(crate) use causes::by_reason;
 pub(crate) use causes_in_lines::causes_in_lines;
 pub(super) use change::done;
 pub(crate) use rounds::state_in_short;
@@ -39,23 +38,24 @@ pub(crate) use series::{median_of_groups, of_trials};
 pub(crate) use standard::{foreseen, in_words_of_standard};
 pub(crate) use why_untried::obstacle;
 
-const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
-const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
+const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with simultaneous 95 % intervals";
+const BEST: &str =
+    "ratios within the blocks that both cells share, with simultaneous 95 % intervals";
 const VERIFIED: &str = "every block that a trial wrote, read back after it";
 const LOAD: &str =
     "medians over the trials of their response times' quantiles, with exact 95 % intervals";
 const TOO_FEW: &str =
     "the requests in flight, by Little's law, and those at the device, by its counters";
-const PREPARATION: &str = "ratios within the blocks that both cells share, with intervals that hold for all settings together in 95 %, Welch's test, and the page faults of each trial";
-const QUEUED: &str = "the IOPS of each cell over those of the cell with one request at a time (the utilisation law), within the blocks that both share, with intervals that hold for all such cells together in 95 %";
+const PREPARATION: &str = "ratios within the blocks that both cells share, with simultaneous 95 % intervals, Welch's test, and the page faults of each trial";
+const LIMIT: &str = "ratios of IOPS within the blocks that cells share, of sizes and of requests in flight, all shown to be within 5 % by simultaneous 95 % intervals";
 const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
-const TOGETHER: &str = "ratios within the blocks that all cells share, with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const REPRODUCED: &str =
     "the ratio of both sides within each block, by signed ranks, on its logarithm";
 const SUSPECTS: &str = "the difference without each suspect, and without all others, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
-const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; exact intervals of the median share over the trials, which hold together in 95 %";
-const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
+const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; simultaneous 95 % intervals of the median share over the trials";
+const TAIL: &str =
+    "the 99th percentile over the median of each trial, with simultaneous 95 % intervals";
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
@@ -105,12 +105,11 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::steady_basis(&steady.state),
         ),
         Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
-        Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
+        Claim::Limit(limit) => (concurrency::of_limit(limit), LIMIT),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
-        Claim::Together(together) => (answers::of_together(together), TOGETHER),
-        Claim::Reproduced(found) => (causes::of_reproduction(found, Detail::Full), REPRODUCED),
+        Claim::Reproduced(found) => (causes::of_reproduction(found), REPRODUCED),
         Claim::Suspects(found) => (
-            causes::of_suspects(found, Detail::Full) + &causes::difference(found, runs),
+            causes::of_suspects(found, usize::MAX) + &causes::difference(found, runs),
             SUSPECTS,
         ),
     }
@@ -178,16 +177,6 @@ fn at(held: &[(String, String)]) -> String {
     }
 }
 
-/// A ratio with its interval: see [`ratio::times`].
-pub(super) fn times(estimate: &Estimate) -> String {
-    ratio::times(ratio::of(estimate))
-}
-
-/// The same before what it is a multiple or a fraction of: see [`ratio::times_of`].
-fn times_of(estimate: &Estimate) -> String {
-    ratio::times_of(ratio::of(estimate))
-}
-
 /// `5 %`.
 pub(crate) fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
@@ -195,11 +184,6 @@ pub(crate) fn margin() -> String {
 
 /// Reasons for doubt in words, each once: `waiting for a CPU (36 % and 40 %); other traffic on the device (80 %)`.
 fn doubts(all: &[SideDoubt]) -> String {
-    doubt_words(all).join("; ")
-}
-
-/// Reasons for doubt in words, each once.
-fn doubt_words(all: &[SideDoubt]) -> Vec<String> {
     let mut kinds: Vec<Vec<&Reason>> = Vec::new();
     for doubt in all {
         let reason = &doubt.reason;
@@ -208,7 +192,8 @@ fn doubt_words(all: &[SideDoubt]) -> Vec<String> {
             None => kinds.push(vec![reason]),
         }
     }
-    kinds.iter().flat_map(|kind| of_sides(kind)).collect()
+    let words: Vec<String> = kinds.iter().flat_map(|kind| of_sides(kind)).collect();
+    words.join("; ")
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
@@ -226,7 +211,7 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
     let (p50, p99) = tail.quantiles;
     let others = match tail.cells {
         1 => String::new(),
-        n => format!(" {n} cells have a p99 above 3 times the median."),
+        n => format!(" {n} cells have a p99 above 3× the median."),
     };
     let unjudged = match tail.unjudged {
         0 => String::new(),
@@ -240,7 +225,7 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
         _ => "The longest tail shown: the",
     };
     format!(
-        "{begin} 99th percentile of {latency} is {} times ({} to {}) the median{}: {} against {}.{others}{unjudged}",
+        "{begin} 99th percentile of {latency} is {}× the median ({} to {}×){}: {} against {}.{others}{unjudged}",
         significant(tail.ratio),
         significant(tail.interval.0),
         significant(tail.interval.1),

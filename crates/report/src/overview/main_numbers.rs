@@ -1,6 +1,6 @@
 //! The main numbers as a table of pages: sequential and random access of each target.
 
-use iolab_analysis::headline_numbers::{HeadlineCell, HeadlineRate, RateCourse};
+use iolab_analysis::headline_numbers::{HeadlineCell, HeadlineRate};
 use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
@@ -178,68 +178,15 @@ fn value(rate: HeadlineRate) -> String {
     format!("{} {}", number(&rate), rate.unit)
 }
 
-/// A rate without its unit, with its course where the only trial is not at one level: `1800, then 100`.
+/// A rate without its unit, with that at the end of an only trial that is not at one level: `1800, then 100`.
 pub(crate) fn number(rate: &HeadlineRate) -> String {
     let first = significant(rate.value);
-    match rate.course {
-        RateCourse::Level => first,
-        RateCourse::Then(last) => format!("{first}, then {}", significant(last)),
-        RateCourse::Levels {
-            count,
-            ends: (least, most),
-        } => format!(
-            "{count} levels from {} to {}",
-            significant(least),
-            significant(most)
-        ),
-        RateCourse::Gradual(last) => {
-            let goes = match last < rate.value {
-                true => "falling",
-                false => "rising",
-            };
-            format!("{first} {goes} to {}", significant(last))
-        }
-        RateCourse::Between(least, most) => {
-            format!("{} to {}", significant(least), significant(most))
-        }
+    match rate.last {
+        None => first,
+        Some(last) => format!("{first}, then {}", significant(last)),
     }
 }
 
 fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
     row.latency().is_some() && !row.has_tail()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_of_an_only_trial_tells_its_course() {
-        let courses = [
-            RateCourse::Level,
-            RateCourse::Then(210.0),
-            RateCourse::Levels {
-                count: 3,
-                ends: (210.0, 1049.0),
-            },
-            RateCourse::Gradual(180.0),
-            RateCourse::Between(180.0, 1100.0),
-        ];
-        let said = courses.map(|course| {
-            number(&HeadlineRate {
-                value: 1049.0,
-                course,
-                unit: "MB/s",
-                precision: None,
-                interval: None,
-            })
-        });
-        insta::assert_snapshot!(said.join("\n"), @r"
-        1049
-        1049, then 210
-        3 levels from 210 to 1049
-        1049 falling to 180
-        180 to 1100
-        ");
-    }
 }

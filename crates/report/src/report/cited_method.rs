@@ -13,7 +13,7 @@ type Sentence = (&'static [&'static str], &'static str);
 const SENTENCES: &[Sentence] = &[
     (
         &[],
-        r"A cell is summarised by its median with the order-statistic interval~(Conover 1999); two levels are compared by the median of their ratios within the blocks that both share, with exact intervals that hold together over all comparisons of a kind. Cells of separate runs are compared by the ratio of their medians, whose interval comes from the ends of the exact intervals of both.",
+        r"A cell is summarised by its median with the order-statistic interval~(Conover 1999); two levels are compared by the median of their ratios within the blocks that both share, with exact simultaneous intervals over all comparisons of a kind. Cells of separate runs are compared by the ratio of their medians, whose interval comes from the ends of the exact intervals of both.",
     ),
     (
         &[

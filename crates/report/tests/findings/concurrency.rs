@@ -10,7 +10,6 @@ use iolab_report::ceiling;
 use iolab_report::findings::exceeds_ceiling;
 use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
-use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Rate, TrialLimit};
 
@@ -79,37 +78,6 @@ fn flat_iops_alone_do_not_blame_a_lock() {
     assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
     assert_eq!(of.shortfall, None);
     assert!(named("serialised", &analysis).is_empty());
-}
-
-#[test]
-fn gain_of_a_queue_is_shown_for_times() {
-    let mut record = grid(&[("1", 35.0), ("4", 35.0)]);
-    assert!(
-        named("queued", &analyse(&record)).is_empty(),
-        "scaling says it"
-    );
-    record.experiment.response = Response::Latency;
-    let text = &named("queued", &analyse(&record))[0].text;
-    insta::assert_snapshot!(text, @"4 requests in flight give 1.00 times (1.00 to 1.00) the IOPS of one (threads=4): the storage serves them one after the other, or is at its limit.");
-    let mut grown = grid(&[("1", 35.0), ("4", 130.0)]);
-    grown.experiment.response = Response::Latency;
-    assert!(named("queued", &analyse(&grown)).is_empty());
-}
-
-/// The interval of eight trials includes half of what four requests could gain. The interval of three times as
-/// many trials excludes it, and only then it is shown that requests queue.
-#[test]
-fn gain_not_known_to_be_small_is_omitted() {
-    let told = |times: usize| {
-        let mut record = record("grid", &["threads"]);
-        let scattered = [40.0, 60.0, 45.0, 80.0, 50.0, 65.0, 55.0, 120.0].repeat(times);
-        let alone = vec![35.0; scattered.len()];
-        add_cell(&mut record, &["bs=4KiB", "threads=1"], &alone);
-        add_cell(&mut record, &["bs=4KiB", "threads=4"], &scattered);
-        record.experiment.response = Response::Latency;
-        named("queued", &analyse(&record)).len()
-    };
-    assert_eq!((told(1), told(3)), (0, 1));
 }
 
 #[test]

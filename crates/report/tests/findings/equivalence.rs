@@ -170,8 +170,8 @@ fn three_programs_are_compared_with_the_first() {
     c against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     b against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
     c against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    No difference was found at 1000000: b takes 1.00 times (1.00 to 1.00) as long as a (1.00 ms against 1.00 ms).
-    No difference was found at 1000000: c takes 1.00 times (1.00 to 1.00) as long as a (1.00 ms against 1.00 ms).
+    No difference was found at 1000000: b is 1.00× slower than a (1.00 ms against 1.00 ms).
+    No difference was found at 1000000: c is 1.00× slower than a (1.00 ms against 1.00 ms).
     ");
     let mut analysis = run(&[MB], 20);
     assert_eq!(program_pairs(&analysis).len(), 1);
@@ -187,7 +187,7 @@ fn the_sentences_name_both_crossings() {
         let of_rule = found.iter().filter(|f| f.rule.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
-    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic takes 1.50 times (1.50 to 1.50) as long as static at 1 byte (900 µs against 600 µs); at 31000000 1.01 times (1.01 to 1.01).");
+    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic is 1.50× slower than static at 1 byte (900 µs against 600 µs); at 31000000 1.01× slower.");
     let equivalent = text("programs-equivalent");
     assert_eq!(equivalent.len(), MARGINS.len());
     for (sentence, size) in equivalent.iter().zip([6 * MB, 31 * MB]) {
@@ -211,13 +211,13 @@ fn single_size_has_no_range() {
     The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    No difference was found at 1000000: dynamic takes 1.00 times (1.00 to 1.00) as long as static (1.00 ms against 1.00 ms).
+    No difference was found at 1000000: dynamic is 1.00× slower than static (1.00 ms against 1.00 ms).
     ");
     insta::assert_snapshot!(said[1], @r"
-    dynamic takes 1.30 times (1.30 to 1.30) as long as static at 1000000 (1.30 ms against 1.00 ms).
+    dynamic is 1.30× slower than static at 1000000 (1.30 ms against 1.00 ms).
     Differences by Welch's t test (p < 0.05): one with 10 trials, one with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    Equivalence within 5 % is not shown: the measured ratio at 1000000 is 1.30 times (1.30 to 1.30).
-    Equivalence within 1 % is not shown: the measured ratio at 1000000 is 1.30 times (1.30 to 1.30).
+    Equivalence within 5 % is not shown: the measured ratio at 1000000 is 1.30× slower.
+    Equivalence within 1 % is not shown: the measured ratio at 1000000 is 1.30× slower.
     ");
 }
 

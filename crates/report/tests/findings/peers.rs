@@ -33,8 +33,8 @@ fn beside_fio(share: f64) -> RunRecord {
 fn how_far_tools_agree_is_told() {
     let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
     let told = |share| of(beside_fio(share));
-    insta::assert_snapshot!(told(1.01)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All cells together, in 8 blocks: ratio 0.990 (95 % interval 0.990 to 0.990); equivalent within 10 %.");
-    insta::assert_snapshot!(told(2.0)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All cells together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); slower.");
+    insta::assert_snapshot!(told(1.01)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All cells together, in 8 blocks: 1.01× lower; equivalent within 10 %.");
+    insta::assert_snapshot!(told(2.0)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All cells together, in 8 blocks: 2.00× lower; slower.");
     assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
 }
 
@@ -44,12 +44,12 @@ fn line_of_run_states_agreement_of_tools() {
         let said = Interpretation::of(&AnalysedRun::of(record));
         said.conclusions[0].text.clone()
     };
-    insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), equivalent within 10 %");
-    insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.500 times (0.500 to 0.500), slower");
-    // One cell of fio came from memory, so there is no statement on all cells together.
+    insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 1.01× lower, equivalent within 10 %");
+    insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 2.00× lower, slower");
+    // One cell of fio came from memory: nothing is said of all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
-    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: served by page-cache on fio's side");
+    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 1.01× lower, cannot tell: served by page-cache on fio's side");
 }
 
 #[test]

@@ -64,14 +64,14 @@ fn every_level_is_reported_with_its_beginning() {
         said("level-within-trials", &soak(200, recovering)),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @r"
-    Within the only trial throughput had 3 levels: 1048 MB/s, from 4.00 s (3.90 GiB written) on 210 MB/s, from 17.0 s (6.45 GiB written) on 1050 MB/s. Typical causes: addresses that are slower than others, garbage collection, or throttling that ends again. Shorter or longer trials would give other results.
-    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (3 levels, 210 MB/s to 1050 MB/s) (bs=1MiB), from the device; without an interval
+    Within a trial throughput rose 5.00×, from 210 MB/s to 1050 MB/s at bs=1MiB, after 17.0 s (6.45 GiB written); 3 levels: 1048 MB/s, 210 MB/s from 4.00 s (3.90 GiB written) on, 1050 MB/s from 17.0 s (6.45 GiB written) on. Shorter or longer trials would give other results.
+    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput had 3 levels: 818 MB/s, from 5.00 s (3.81 GiB written) on 330 MB/s, from 11.0 s (5.66 GiB written) on 120 MB/s. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.
-    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (3 levels, 120 MB/s to 818 MB/s) (bs=1MiB), from the device; without an interval
+    Within a trial throughput fell 2.75×, from 330 MB/s to 120 MB/s at bs=1MiB, after 11.0 s (5.66 GiB written); 3 levels: 818 MB/s, 330 MB/s from 5.00 s (3.81 GiB written) on, 120 MB/s from 11.0 s (5.66 GiB written) on. Shorter or longer trials would give other results.
+    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput had 10 levels between 249 MB/s and 1005 MB/s: first 999 MB/s, last 250 MB/s; the largest change is that from 249 MB/s to 1005 MB/s after 4.00 s (2.32 GiB written). Typical causes: addresses that are slower than others, garbage collection, or throttling that ends again. Shorter or longer trials would give other results.
-    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (10 levels, 249 MB/s to 1005 MB/s) (bs=1MiB), from the device; without an interval
+    Within a trial throughput rose 4.03×, from 249 MB/s to 1005 MB/s at bs=1MiB, after 4.00 s (2.32 GiB written); 10 levels: 999 MB/s, 249 MB/s from 2.00 s (1.86 GiB written) on, 1005 MB/s from 4.00 s (2.32 GiB written) on, 251 MB/s from 6.00 s (4.19 GiB written) on, 996 MB/s from 8.00 s (4.66 GiB written) on, 251 MB/s from 10.0 s (6.51 GiB written) on, 996 MB/s from 12.0 s (6.98 GiB written) on, and 3 more. Shorter or longer trials would give other results.
+    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (bs=1MiB), from the device; without an interval
     ");
 }
 
@@ -94,16 +94,16 @@ fn decline_without_a_step_is_reported() {
         ),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @r"
-    Within the only trial throughput fell gradually to 16 %, from 407 MB/s to 66.2 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
+    Within a trial throughput gradually fell 6.14×, from 407 MB/s to 66.2 MB/s at bs=1MiB (medians of tenths). Shorter or longer trials would give other results.
     write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput rose gradually to 1.84 times, from 527 MB/s to 971 MB/s (medians of tenths of the trial). Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster. Shorter or longer trials would give other results.
+    Within a trial throughput gradually rose 1.84×, from 527 MB/s to 971 MB/s at bs=1MiB (medians of tenths). Shorter or longer trials would give other results.
     write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput fell to 21 %, from 408 MB/s to 84.7 MB/s, after 1.60 s (622 MiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.
+    Within a trial throughput fell 4.81×, from 408 MB/s to 84.7 MB/s at bs=1MiB, after 1.60 s (622 MiB written). Shorter or longer trials would give other results.
     write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput was not constant: 717 MB/s at the start, 722 MB/s at the end, range 522 MB/s to 722 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
+    Within a trial throughput varied between 522 MB/s and 722 MB/s at bs=1MiB (medians of tenths). Shorter or longer trials would give other results.
     write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (bs=1MiB), from the device; without an interval
     ");
     assert_eq!(names(&soak(190, decline)), ["gradual-change"]);
@@ -121,11 +121,11 @@ fn no_change_states_the_detectable_change() {
         only(named("no-level-change", &analyse(&soak(30, |_| 100.0)))),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @r"
-    No lasting change of throughput was found within the trial; a fall to 77 %, or a rise to 1.30 times, that lasts for a quarter of a trial would have been, and so would a fall to 77 %, or a rise to 1.30 times, at a constant pace over a whole trial.
+    No lasting change of throughput was found within the trial at bs=1MiB; a step of 1.30× for a quarter of it or a steady drift of 1.30× over it would have been.
 
-    No lasting change of throughput was found within the trial; a fall to 20 %, or a rise to 5.00 times, that lasts for a quarter of a trial would have been, and so would a fall to 20 %, or a rise to 5.00 times, at a constant pace over a whole trial.
+    No lasting change of throughput was found within the trial at bs=1MiB; a step of 5.00× for a quarter of it or a steady drift of 5.00× over it would have been.
 
-    No lasting change of throughput was found within the trial; a fall to 77 %, or a rise to 1.30 times, that lasts for a quarter of a trial would have been. A change at a constant pace, even one by a factor of 20 over a whole trial, would not.
+    No lasting change of throughput was found within the trial at bs=1MiB; a step of 1.30× for a quarter of it would have been.
     ");
 }
 

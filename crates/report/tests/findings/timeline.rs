@@ -200,7 +200,7 @@ fn reading_cells_are_named_rate_cells_left_out() {
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
     reading.cells[0].spec.trial.read_percent = 100;
-    insta::assert_snapshot!(only(over_run(&reading)), @"After 0 B read (10.5 s of trials), throughput fell to 10 % of what it was (bs=1MiB: from 1000 MB/s to 100 MB/s), for 10 trials after 10. Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks. Medians over the run mix both levels.");
+    insta::assert_snapshot!(only(over_run(&reading)), @"Throughput fell 10.0×, from 1000 MB/s to 100 MB/s at bs=1MiB, after 10.5 s of the run (0 B read; 10 trials before, 10 after). Medians over the run mix both levels: --precondition or --settle may avoid it.");
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
@@ -311,8 +311,8 @@ fn falling(reads: u64) -> RunRecord {
 fn only_writes_of_mix_count_until_change() {
     let [writes, mix] =
         [0, 3].map(|reads| only(named("level-within-trials", &analyse(&falling(reads)))));
-    insta::assert_snapshot!(writes, @"Within the only trial throughput fell to 9.9 %, from 1003 MB/s to 99.4 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
-    insta::assert_snapshot!(mix, @"Within the only trial throughput fell to 9.9 %, from 4014 MB/s to 397 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(writes, @"Within a trial throughput fell 10.1×, from 1003 MB/s to 99.4 MB/s at bs=1MiB, after 1.20 s (1.11 GiB written). Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(mix, @"Within a trial throughput fell 10.1×, from 4014 MB/s to 397 MB/s at bs=1MiB, after 1.20 s (1.11 GiB written). Shorter or longer trials would give other results.");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn falling_behind_rate_is_change_catching_up_not() {
     let mut record = falling(0);
     record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
     let text = only(named("level-within-trials", &analyse(&record)));
-    insta::assert_snapshot!(text, @"Within the only trial throughput fell to 9.9 %, from 1003 MB/s to 99.4 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(text, @"Within a trial throughput fell 10.1×, from 1003 MB/s to 99.4 MB/s at bs=1MiB, after 1.20 s (1.11 GiB written). Shorter or longer trials would give other results.");
     let done: Vec<_> = record.series[0]
         .series
         .intervals

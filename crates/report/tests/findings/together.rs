@@ -1,7 +1,7 @@
 //! Groups at once compared with each alone, in made-up records.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, ReachedBy, SharedLimit, claims, headlines};
+use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, claims, headlines};
 use iolab_record::{RateReport, RunRecord};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
@@ -28,24 +28,26 @@ fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
     record
 }
 
-/// Limits that are claimed for all groups at once.
-fn limits(record: &RunRecord) -> Vec<SharedLimit> {
+/// What is claimed of all groups at once.
+fn limits(record: &RunRecord) -> Vec<Difference> {
     let run = analyse(record);
-    let limit = |claim| match claim {
-        Claim::Together(together) => Some(together.limit),
-        _ => None,
-    };
-    claims(&[&run]).into_iter().filter_map(limit).collect()
+    let all = claims(&[&run]);
+    let effects = all.iter().flat_map(|claim| match claim {
+        Claim::Comparison(one) if matches!(one.contrast, Contrast::Company { .. }) => {
+            one.effects.as_slice()
+        }
+        _ => &[],
+    });
+    effects.map(|effect| effect.difference).collect()
 }
 
 #[test]
 fn shared_and_separate_limits_are_distinguished() {
     let mut told = Vec::new();
-    let pair = || SharedLimit::Shared(ReachedBy::Groups("a+b".to_owned()));
     for (all, of_pair, limit) in [
-        (300.0, 200.0, SharedLimit::NotShared),
-        (200.0, 200.0, pair()),
-        (240.0, 200.0, SharedLimit::Shared(ReachedBy::AllOnly)),
+        (300.0, 200.0, Difference::Equivalent),
+        (200.0, 200.0, Difference::Lower),
+        (240.0, 200.0, Difference::Lower),
     ] {
         let cells = [
             ("a", 100.0),
@@ -60,8 +62,8 @@ fn shared_and_separate_limits_are_distinguished() {
         let run = analyse(&record);
         let claimed = claims(&[&run]);
         let first = headlines(&claimed).into_iter().next();
-        assert!(matches!(first, Some(Claim::Together(_))), "{first:?}");
-        told.push(text(&named("shared-limit", &run)));
+        assert!(matches!(first, Some(Claim::Comparison(_))), "{first:?}");
+        told.push(text(&named("effect", &run)));
     }
     insta::assert_snapshot!(told.join("\n"));
 }
@@ -97,13 +99,13 @@ fn undecidable_limit_is_not_called_absent() {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
     let told = [
-        (noisy, SharedLimit::NotFound),
-        (short, SharedLimit::CannotTell),
-        (disturbed, SharedLimit::CannotTell),
+        (noisy, &[Difference::NotFound][..]),
+        (short, &[]),
+        (disturbed, &[Difference::CannotTell]),
     ]
     .map(|(record, limit)| {
-        assert_eq!(limits(&record), [limit]);
-        text(&named("shared-limit", &analyse(&record)))
+        assert_eq!(limits(&record), limit);
+        text(&named("effect", &analyse(&record)))
     });
     insta::assert_snapshot!(told.join("\n"));
 }
@@ -115,38 +117,13 @@ fn limit_hidden_by_disturbance_is_left_open() {
     for sample in &mut record.samples {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
-    assert_eq!(limits(&record), [SharedLimit::CannotTell]);
-}
-
-#[test]
-fn sets_not_shown_leave_limiting_one_open() {
-    let cells = [
-        ("a", 100.0),
-        ("b", 100.0),
-        ("a+b", 190.0),
-        ("c", 100.0),
-        ("all", 200.0),
-    ];
-    let mut record = targets(&["a", "b", "c"], &cells);
-    let pair = record.cells[2].id;
-    for (number, sample) in record
-        .samples
-        .iter_mut()
-        .filter(|sample| sample.cell == pair)
-        .enumerate()
-    {
-        sample.elapsed_ns = (sample.elapsed_ns as f64 * [0.8, 1.0, 1.2][number % 3]) as u64;
-    }
-    assert_eq!(limits(&record), [SharedLimit::Shared(ReachedBy::Unknown)]);
+    assert_eq!(limits(&record), [Difference::CannotTell]);
 }
 
 #[test]
 fn limit_needs_each_group_measured_alone() {
     let cells = [("a", 100.0), ("all", 150.0)];
-    assert_eq!(
-        named("shared-limit", &analyse(&targets(&["a", "b"], &cells))),
-        []
-    );
+    assert_eq!(limits(&targets(&["a", "b"], &cells)), []);
 }
 
 /// Two groups alone and at once, in each of two sizes. If `paced`, group `a` keeps a rate of 100 MB/s.
@@ -213,6 +190,10 @@ fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
     let mut curves = Vec::new();
     for claim in claims(&[&run]) {
         match claim {
+            Claim::Comparison(Comparison {
+                contrast: Contrast::Company { .. },
+                ..
+            }) => {}
             Claim::Comparison(one) => levels.extend(one.effects.into_iter().map(|one| one.levels)),
             Claim::Best(all) => {
                 let held = all.into_iter().flat_map(|best| best.held);

@@ -82,7 +82,7 @@ fn bytes_from_memory_are_bounded_if_known() {
         sample.verified.as_mut().expect("verified").cached_bytes = cached;
     }
     let (_, text) = only(&record);
-    insta::assert_snapshot!(text, @"All data that 8 trials wrote was read back and is correct: 8 MiB. Up to 1 MiB of what was read back in 7 trials came from the page cache, which could not be dropped, and does not verify storage. In 1 other trial it is not known how much came from the page cache.");
+    insta::assert_snapshot!(text, @"All data that 8 trials wrote was read back and is correct: 8 MiB. At most so much came from the page cache, which does not verify storage: 1 MiB. Share of the page cache unknown: 1 trial.");
 }
 
 #[test]
@@ -203,28 +203,14 @@ fn data_is_called_correct_only_if_all_is() {
         let unread = with(|fate| fate == Fate::NotReadBack);
         let unknown = with(|fate| fate == Fate::OfUnknownOrigin);
         assert_eq!(says("All data that"), in_part + unread == 0, "{context}");
-        assert_eq!(says("nly a part"), in_part > 0, "{context}");
-        assert_eq!(says("not read back"), unread > 0, "{context}");
-        assert_eq!(says("is not known"), unknown > 0, "{context}");
-        let in_part = match in_part == all.len() - unread {
-            true => (in_part, "Only a part of what they wrote".to_owned()),
-            false => (in_part, format!("In {in_part} of them only a part")),
-        };
-        let unread = (
-            unread,
-            format!(
-                "The data of {} was not read back",
-                counted(unread as u64, "further trial")
-            ),
-        );
-        let unknown = (
-            unknown,
-            format!(
-                "In {} it is not known how much",
-                counted(unknown as u64, "trial")
-            ),
-        );
-        for (n, text) in [in_part, unread, unknown] {
+        let counts = [
+            ("Read back in part", in_part),
+            ("Not read back", unread),
+            ("Share of the page cache unknown", unknown),
+        ];
+        for (label, n) in counts {
+            assert_eq!(says(label), n > 0, "{context}");
+            let text = format!("{label}: {}", counted(n as u64, "trial"));
             assert!(n == 0 || says(&text), "{context}");
         }
     }
@@ -236,7 +222,7 @@ fn data_not_read_back_is_reported() {
     Fate::NotReadBack.befall(record.samples.last_mut().expect("a trial"));
     let (rule, text) = only(&record);
     assert_eq!(rule, "verified");
-    insta::assert_snapshot!(text, @"The data of 7 trials that was read back is correct: 7 MiB. The data of 1 further trial was not read back.");
+    insta::assert_snapshot!(text, @"The data that was read back is correct: 7 MiB. Not read back: 1 trial.");
 }
 
 /// Each group that writes has to verify.
@@ -260,7 +246,7 @@ fn verification_of_one_group_covers_no_other() {
         text
     };
     assert_eq!(all_data([true, true]), only(&verified_run()).1);
-    insta::assert_snapshot!(all_data([true, false]), @"The data of 8 trials that was read back is correct: 8 MiB. Only a part of what they wrote was read back.");
+    insta::assert_snapshot!(all_data([true, false]), @"The data that was read back is correct: 8 MiB. Read back in part: 8 trials.");
 }
 
 /// Some cells are verified and others are not.
@@ -268,8 +254,8 @@ fn verification_of_one_group_covers_no_other() {
 fn unverified_cell_is_not_called_correct() {
     let mut record = verified_run();
     add_cell(&mut record, &WRITES, &around(100.0));
-    insta::assert_snapshot!(only(&record).1, @"The data of 8 trials that was read back is correct: 8 MiB. The data of 8 further trials was not read back.");
-    // Cells that only read have written nothing that could be wrong.
+    insta::assert_snapshot!(only(&record).1, @"The data that was read back is correct: 8 MiB. Not read back: 8 trials.");
+    // Cells that only read write nothing that could be wrong.
     let mut record = verified_run();
     add_cell(
         &mut record,

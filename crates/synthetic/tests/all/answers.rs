@@ -5,7 +5,7 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::fixed_cost;
 use iolab_analysis::claim::{
-    Aspect, CellId, Claim, MARGIN, Programs, ReachedBy, SharedLimit, choices, claims,
+    Aspect, CellId, Claim, Contrast, Difference, MARGIN, Programs, choices, claims,
 };
 use iolab_analysis::curve::by_size;
 use iolab_analysis::equivalence::MARGINS;
@@ -260,22 +260,18 @@ fn limits((record, truth): Made) -> Outcome {
     let analysis = analyse(&record);
     let [a, b, all] = [0, 1, 2].map(|cell| truth.cells[cell].mb_s);
     let share = all / (a + b);
-    let reaches = |name: &str| all <= (1.0 + MARGIN) * if name == "a" { a } else { b };
     let claimed = claims(&[&analysis]);
-    Outcome::of_all(claimed.iter().map(|claim| match claim {
-        Claim::Together(together) => match &together.limit {
-            SharedLimit::Shared(by) => outcome(
-                share < 1.0
-                    && match by {
-                        ReachedBy::Groups(name) => reaches(name),
-                        ReachedBy::AllOnly => !["a", "b"].into_iter().any(&reaches),
-                        ReachedBy::Unknown => true,
-                    },
-            ),
-            SharedLimit::NotShared => outcome(share >= 1.0 - MARGIN - 1e-9),
-            SharedLimit::NotFound | SharedLimit::CannotTell => Outcome::NotClaimed,
-        },
-        _ => Outcome::NotClaimed,
+    let of_company = claimed.iter().flat_map(|claim| match claim {
+        Claim::Comparison(one) if matches!(one.contrast, Contrast::Company { .. }) => {
+            one.effects.as_slice()
+        }
+        _ => &[],
+    });
+    Outcome::of_all(of_company.map(|effect| match effect.difference {
+        Difference::Lower => outcome(share < 1.0),
+        Difference::Equivalent => outcome(share >= 1.0 - MARGIN - 1e-9),
+        Difference::Higher => Outcome::False,
+        Difference::NotFound | Difference::CannotTell => Outcome::NotClaimed,
     }))
 }
 

@@ -2,71 +2,61 @@
 //! what they waited for. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Cause, Claim, QueueLimit, claims};
-use iolab_plan::experiment::Experiment;
+use iolab_analysis::claim::{Cause, Claim, claims};
 use iolab_record::{RunRecord, Sample};
-use iolab_synthetic::{At, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Curve, Noise, Outcome, Scenario, Truth};
 use iolab_workload::response::Response;
 
-use super::claims::{SAID_MIN, drifting, hold, hold_made, outcome, place, runs, shapes};
+use super::claims::{SAID_MIN, drifting, hold, hold_made, outcome, runs, shapes};
 
 /// Trials of each cell: the fewest with an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
-/// Number of requests in flight.
-const DEPTH: f64 = 8.0;
 /// Share of the requests in flight below which a gain is claimed.
 const GAIN: f64 = 0.5;
-/// Gain below which requests are served one after another.
-const ONE_BY_ONE: f64 = 1.25;
 
-/// Cells with one and eight requests in flight, where eight gain this factor; the response is time.
-fn depths(noise: Noise, trials: u32, gain: f64) -> Scenario {
-    let two = Scenario::of("read-random", &["bs=4k", "backend=io_uring", "depth=1,8"]);
+/// Sizes with two and eight requests in flight, where eight gain this factor: proportional to the size up to
+/// 64 KiB, and constant from there.
+fn sizes(noise: Noise, trials: u32, gain: f64) -> Scenario {
     Scenario {
-        experiment: Experiment {
-            response: Response::Latency,
-            ..two.experiment
-        },
+        curves: vec![("bs", Curve::Plateau { from: 65536.0 })],
         effects: vec![(At::levels("depth=8"), gain)],
         noise,
         common: drifting(),
         trials,
-        ..two
+        ..Scenario::of(
+            "read-random",
+            &["bs=4k,16k,64k,256k,1M", "backend=io_uring", "depth=2,8"],
+        )
     }
 }
 
-/// Whether the claimed gain of a queue is the true one, and less than half of its length.
-fn gained((record, truth): (RunRecord, Truth)) -> Outcome {
+/// Whether claimed limits are those of the curve: of requests up to 64 KiB, of bytes from there.
+fn limited((record, _): (RunRecord, Truth), gain: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| {
-        let Claim::Queued(queued) = claim else {
+        let Claim::Limit(limit) = claim else {
             return Outcome::NotClaimed;
         };
-        let alone = truth.cells.iter().find(|one| one.cell.trial().depth == 1);
-        let gain = truth.cells[place(queued.cell, &truth)].mb_s / alone.expect("one alone").mb_s;
-        let (low, high) = queued.gain.interval.expect("an interval");
-        let is_limit = match queued.limit {
-            QueueLimit::OneByOne => gain < ONE_BY_ONE,
-            QueueLimit::Cpus => false,
-            QueueLimit::Storage | QueueLimit::Unknown => true,
+        let (from, to) = limit.sizes;
+        let is_right = match limit.of {
+            Response::Iops => to <= 65536,
+            _ => from >= 65536,
         };
-        outcome(gain < GAIN * DEPTH && low <= gain && gain <= high && is_limit)
+        outcome(gain == 1.0 && is_right)
     }))
 }
 
 #[test]
-fn little_gain_of_a_queue_is_reported() {
+fn limits_are_reported_where_requests_in_flight_do_not_raise_them() {
     for (name, noise) in shapes() {
-        for trials in TRIALS {
-            // None, the least that is not served one after another, and half of all, which is no longer little.
-            for gain in [1.0, ONE_BY_ONE, GAIN * DEPTH] {
-                let queue = depths(noise, trials, gain);
-                let named = format!("{name}, gain {gain}");
-                let score = hold("gain of a queue", &queue, &named, gained);
-                let is_large = gain == 1.0 && name == "lognormal 3 %";
-                assert!(!is_large || score.is_true_at_least(SAID_MIN), "{score}");
-            }
+        for gain in [1.0, 1.5, 4.0] {
+            let named = format!("{name}, gain {gain}");
+            let score = hold("limit", &sizes(noise, 30, gain), &named, |run| {
+                limited(run, gain)
+            });
+            let is_small = gain == 1.0 && name == "lognormal 3 %";
+            assert!(!is_small || score.is_true_at_least(SAID_MIN), "{score}");
         }
     }
 }

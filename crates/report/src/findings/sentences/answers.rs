@@ -1,17 +1,13 @@
 //! What only some experiments ask, in words.
 
 use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, OVERLOAD_TOLD, Response};
-use iolab_analysis::claim::{
-    Estimate, FixedCosts, Load, Preparation, RateTimes, Rates, ReachedBy, SharedLimit, Together,
-    Verified,
-};
-use iolab_analysis::equivalence::FIRST_TRIALS;
-use iolab_workload::quantity::{
-    counted, format_bytes, format_ns, format_p, format_percent, significant,
-};
+use iolab_analysis::claim::{FixedCosts, Load, Preparation, RateTimes, Rates, Verified};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 
-use super::{at, doubts, margin, times_of};
+use super::doubts;
+use super::sentence::{List, sentence};
 use crate::findings::cells_of;
+use crate::ratio::RatioShown;
 
 /// Data that was read back.
 pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
@@ -19,51 +15,34 @@ pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
     if all.failed > 0 {
         return wrong(verified.wrong, all, run);
     }
-    let trials = counted(all.trials, "trial");
     let bytes = format_bytes(all.bytes as f64);
-    let is_whole = verified.in_part + verified.unread == 0;
-    let mut text = match is_whole {
-        true => format!("All data that {trials} wrote was read back and is correct: {bytes}."),
-        false => format!("The data of {trials} that was read back is correct: {bytes}."),
-    };
-    if verified.in_part > 0 {
-        text += &match verified.in_part == all.trials {
-            true => " Only a part of what they wrote was read back.".to_owned(),
-            false => format!(
-                " In {} of them only a part was read back.",
-                verified.in_part
-            ),
-        };
-    }
-    if verified.unread > 0 {
-        text += &format!(
-            " The data of {} was not read back.",
-            counted(verified.unread, "further trial")
-        );
-    }
-    text + &from_page_cache(all)
-}
-
-/// What of it does not verify storage, or may not.
-fn from_page_cache(all: &CellVerified) -> String {
-    let known = all.trials.saturating_sub(all.cache_unknown);
-    let (place, unknown) = match (all.cached_bytes, all.cache_unknown) {
-        (_, 0) => (String::new(), None),
-        (0, unknown) => (String::new(), Some(counted(unknown, "trial"))),
-        (_, unknown) => (
-            format!(" in {}", counted(known, "trial")),
-            Some(counted(unknown, "other trial")),
+    let head = match verified.in_part + verified.unread {
+        0 => format!(
+            "All data that {} wrote was read back and is correct: {bytes}",
+            counted(all.trials, "trial")
         ),
+        _ => format!("The data that was read back is correct: {bytes}"),
     };
-    let known = (all.cached_bytes > 0).then(|| {
-        format!(
-            " Up to {} of what was read back{place} came from the page cache, which could not be dropped, and does not verify storage.",
-            format_bytes(all.cached_bytes as f64)
-        )
-    });
-    let unknown = unknown
-        .map(|trials| format!(" In {trials} it is not known how much came from the page cache."));
-    [known, unknown].into_iter().flatten().collect()
+    let count = |label: &str, n: u64, of: &str| List {
+        label: label.to_owned(),
+        items: (n > 0).then(|| counted(n, of)).into_iter().collect(),
+    };
+    let cached = (all.cached_bytes > 0).then(|| format_bytes(all.cached_bytes as f64));
+    let lists = [
+        count("Read back in part", verified.in_part, "trial"),
+        count("Not read back", verified.unread, "trial"),
+        List {
+            label: "At most so much came from the page cache, which does not verify storage"
+                .to_owned(),
+            items: cached.into_iter().collect(),
+        },
+        count(
+            "Share of the page cache unknown",
+            all.cache_unknown,
+            "trial",
+        ),
+    ];
+    sentence(&head, lists, usize::MAX)
 }
 
 fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
@@ -114,49 +93,26 @@ fn at_rates(load: &Load, run: &Analysis) -> String {
     match &load.rates {
         Rates::Held {
             least,
-            most: None,
-            all: _,
-            hidden,
-        } => format!("{time}: {}.{}", at(least), hidden_overload(*hidden)),
-        Rates::Held {
-            least,
-            most: Some(most),
-            all: _,
-            hidden,
-        } if hidden.0 > OVERLOAD_TOLD => format!(
-            "{time}: {}, and {}, the highest rate that is not shown to be too high.{}",
-            at(least),
-            at(most),
-            hidden_overload(*hidden),
-        ),
-        Rates::Held {
-            least,
-            most: Some(most),
+            most,
             all,
-            hidden: _,
-        } => format!(
-            "{time}: {}, and {}, the highest rate {} (at least {} of {} requests were issued in time).",
-            at(least),
-            at(most),
-            match all {
-                true => "that was asked for. All rates were held",
-                false => "that was held",
-            },
-            format_percent(HELD_FROM),
-            match all {
-                true => "their",
-                false => "its",
-            }
-        ),
-        // Half of the trials may have held what a few did not.
-        Rates::NoneHeld { least, reached } if *reached >= HELD_FROM * least => format!(
-            "No rate was held in every trial (at least {} of its requests issued in time). At {}/s, the lowest, the median trial reached {}/s.",
-            format_percent(HELD_FROM),
-            significant(*least),
-            significant(*reached)
-        ),
+            hidden,
+        } => {
+            let highest = most.as_ref().map_or_else(String::new, |most| {
+                let why = match (hidden.0 > OVERLOAD_TOLD, all) {
+                    (true, _) => "that is not shown to be too high",
+                    (false, true) => "asked for",
+                    (false, false) => "that was held",
+                };
+                format!(", and {}, the highest rate {why}", at(most))
+            });
+            format!(
+                "{time}: {}{highest}.{}",
+                at(least),
+                hidden_overload(*hidden)
+            )
+        }
         Rates::NoneHeld { least, reached } => format!(
-            "No rate was held (at least {} of its requests issued in time): at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",
+            "No rate was held (at least {} of its requests issued in time): at {}/s, the lowest, the median trial reached {}/s. Response times at such rates grow with the length of a trial.",
             format_percent(HELD_FROM),
             significant(*least),
             significant(*reached)
@@ -196,23 +152,15 @@ pub(super) fn of_preparation(preparation: &Preparation, run: &Analysis) -> Strin
     let most = &preparation.most;
     let place = match most.held.as_slice() {
         [] => String::new(),
-        held => format!(" with {}", held.join(" ")),
-    };
-    let tests: Vec<String> = FIRST_TRIALS
-        .iter()
-        .zip(most.p)
-        .filter_map(|(n, p)| Some(format!("p {} with {n} trials", format_p(p?))))
-        .collect();
-    let tests = match tests.as_slice() {
-        [] => String::new(),
-        some => format!("; {}", some.join(", ")),
+        held => format!(" at {}", held.join(", ")),
     };
     let cost = most
         .ns_per_fault
-        .map_or_else(String::new, |ns| format!(", {} per fault", format_ns(ns)));
+        .map_or_else(String::new, |ns| format!(": {} per fault", format_ns(ns)));
+    let ratio = RatioShown::beside(&most.ratio, (most.medians.1, most.medians.0));
     format!(
-        "Untouched buffers give {} the throughput of zeroed ones{place}: {} against {}{tests}. A trial has {} page faults against {}{cost}. They are slower in {} of {} settings.",
-        times_of(&most.ratio),
+        "Page faults{cost}. Untouched buffers have {} throughput than zeroed ones{place}: {} against {}, with {} page faults a trial against {}. They are slower in {} of {} settings.",
+        ratio.in_words(),
         run.response.format(most.medians.0),
         run.response.format(most.medians.1),
         significant(most.faults.0),
@@ -250,77 +198,4 @@ pub(super) fn of_fixed_costs(costs: &FixedCosts) -> String {
 /// Digits below a tenth of a nanosecond mean nothing.
 fn significant_ns(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
-}
-
-/// What groups reach at once, against the sum of what each reaches alone.
-pub(super) fn of_together(together: &Together) -> String {
-    let place = match at(&together.at).strip_prefix(" at ") {
-        Some(levels) => format!("At {levels}, "),
-        None => String::new(),
-    };
-    let response = together.response;
-    let factor = together
-        .estimate
-        .as_ref()
-        .map_or_else(|| "against".to_owned(), times_of);
-    let compared = format!(
-        "{place}{} groups at once reach {}, {factor} the {} that they reach one at a time, added up",
-        together.alone_cells.len(),
-        response.format(together.at_once),
-        response.format(together.alone),
-    );
-    match &together.limit {
-        SharedLimit::Shared(ReachedBy::Groups(level)) => format!(
-            "{compared}: they share a limit; {} already {} it.",
-            listed(level),
-            match level.contains('+') {
-                true => "reach",
-                false => "reaches",
-            }
-        ),
-        SharedLimit::Shared(ReachedBy::AllOnly) => {
-            format!("{compared}: they share a limit; no smaller set that was measured reaches it.")
-        }
-        SharedLimit::Shared(ReachedBy::Unknown) => {
-            format!("{compared}: they share a limit; cannot tell whether fewer of them reach it.")
-        }
-        SharedLimit::NotShared => {
-            format!(
-                "{compared}: they share no limit up to that sum (within {}).",
-                margin()
-            )
-        }
-        SharedLimit::NotFound => format!(
-            "{compared}: no shared limit was found.{}",
-            detectable(together.estimate.as_ref())
-        ),
-        SharedLimit::CannotTell if together.doubts.is_empty() => {
-            format!("{compared}: too few trials to tell whether they share a limit.")
-        }
-        SharedLimit::CannotTell => {
-            format!(
-                "{compared}: cannot tell whether they share a limit: {}.",
-                doubts(&together.doubts)
-            )
-        }
-    }
-}
-
-/// ` A shared limit that costs more than 12 % would have been found.`
-fn detectable(estimate: Option<&Estimate>) -> String {
-    let interval = estimate.and_then(|estimate| estimate.interval);
-    interval.map_or_else(String::new, |(low, _)| {
-        format!(
-            " A shared limit that costs more than {} would have been found.",
-            format_percent(1.0 - low)
-        )
-    })
-}
-
-/// The groups of a level: `a, b and c`.
-fn listed(level: &str) -> String {
-    match level.rsplit_once('+') {
-        Some((before, last)) => format!("{} and {last}", before.replace('+', ", ")),
-        None => level.to_owned(),
-    }
 }

@@ -2,8 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, claims as claims_of,
-    is_answered,
+    Again, CauseVerdict, Claim, Reproduction, Suspected, Suspects, claims as claims_of, is_answered,
 };
 use iolab_workload::quantity::counted;
 
@@ -13,27 +12,15 @@ use super::doubts;
 /// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference is gone); cleared: 2
 /// suspects`; `None` of a run that looks for none.
 pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
-    of_claims(&claims_of(&[analysis]), Said::All)
+    of_claims(&claims_of(&[analysis]), true)
 }
 
-/// What a clause says beside the names of causes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
-    /// Nothing.
-    Names,
-    /// Their shares.
-    Shares,
-    /// The same by their names in files, of at most [`ACCUSED_MAX`] of a verdict.
-    ByName,
-    /// Shares, what is not explained, and how many suspects are left.
-    All,
+/// The same of claims, with nothing but the names of causes.
+pub(super) fn names_of_causes(claims: &[Claim]) -> Option<String> {
+    of_claims(claims, false)
 }
 
-/// Most suspects of a verdict that are named where there is little room.
-const ACCUSED_MAX: usize = 4;
-
-/// The same of claims, with less.
-pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
+fn of_claims(claims: &[Claim], has_shares: bool) -> Option<String> {
     let found = claims.iter().find_map(|claim| match claim {
         Claim::Reproduced(found) => Some(found),
         _ => None,
@@ -46,10 +33,10 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
         })
         .collect();
     Some(match found.again {
-        Again::Reproduced => answer(found, &suspects, (said, is_answered(claims))),
+        Again::Reproduced => answer(found, &suspects, (has_shares, is_answered(claims))),
         // The sentence has the numbers.
-        Again::NotReproduced if said != Said::All => "not reproduced".to_owned(),
-        Again::CannotTell if said != Said::All => "cannot tell".to_owned(),
+        Again::NotReproduced if !has_shares => "not reproduced".to_owned(),
+        Again::CannotTell if !has_shares => "cannot tell".to_owned(),
         Again::NotReproduced => format!("not reproduced, {}", here(found)),
         Again::CannotTell => {
             let but = match found.doubts.as_slice() {
@@ -69,45 +56,29 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
 fn answer(
     found: &Reproduction,
     suspects: &[&Suspects],
-    (said, is_answered): (Said, bool),
+    (has_shares, is_answered): (bool, bool),
 ) -> String {
     let of = |verdict: CauseVerdict| {
         let own = suspects.iter().filter(move |one| one.verdict == verdict);
         own.flat_map(|one| &one.suspects)
     };
     let count = |verdict: CauseVerdict| of(verdict).count();
-    let most = match said {
-        Said::ByName => ACCUSED_MAX,
-        Said::Names | Said::Shares | Said::All => usize::MAX,
-    };
-    let with_rest = |verdict: CauseVerdict, mut named: Vec<String>, rest: &str| {
-        let more = count(verdict) - named.len();
-        named.extend((more > 0).then(|| format!("{rest}{more} more")));
-        named
-    };
     let mut is_spelt = false;
     let mut list = |verdict: CauseVerdict| -> Vec<String> {
-        let part = |one: &Suspected| match said {
-            Said::Names => short(&one.suspect),
-            Said::ByName => by_name(one),
-            Said::Shares | Said::All => part(one, &mut is_spelt),
+        let part = |one: &Suspected| match has_shares {
+            false => short(&one.suspect),
+            true => part(one, &mut is_spelt),
         };
-        let named = of(verdict).take(most).map(part).collect();
-        with_rest(verdict, named, "and ")
+        of(verdict).map(part).collect()
     };
     let (causes, contributions) = (list(CauseVerdict::Cause), list(CauseVerdict::Contributes));
-    let joint = |one: &Suspected| match said {
-        Said::ByName => one.suspect.clone(),
-        Said::Names | Said::Shares | Said::All => short(&one.suspect),
-    };
-    let joint = of(CauseVerdict::Joint).take(most).map(joint).collect();
-    let joint: Vec<String> = with_rest(CauseVerdict::Joint, joint, "");
-    let without_all = match said {
-        Said::Names | Said::ByName => None,
-        Said::Shares | Said::All => of(CauseVerdict::Joint)
-            .find_map(without_joint)
-            .map(|without| format!(" ({without})")),
-    };
+    let joint: Vec<String> = of(CauseVerdict::Joint)
+        .map(|one| short(&one.suspect))
+        .collect();
+    let without_all = of(CauseVerdict::Joint)
+        .find_map(without_joint)
+        .filter(|_| has_shares)
+        .map(|without| format!(" ({without})"));
     let named = [
         (
             match causes.len() {
@@ -145,7 +116,7 @@ fn answer(
             (false, _, _) => "cannot tell".to_owned(),
         });
     }
-    if said != Said::All {
+    if !has_shares {
         return parts.join("; ");
     }
     let left = found.unexplained.filter(|_| !found.is_explained);
@@ -178,17 +149,5 @@ fn part(one: &Suspected, is_spelt: &mut bool) -> String {
             "{what} (without it {} of the difference is gone)",
             of_share(share)
         ),
-    }
-}
-
-/// `write-cache (84 %)`.
-fn by_name(one: &Suspected) -> String {
-    let share = one.share.filter(|_| !one.is_reversed);
-    match share.map(|share| Share {
-        interval: None,
-        ..share
-    }) {
-        None => one.suspect.clone(),
-        Some(share) => format!("{} ({})", one.suspect, of_share(&share)),
     }
 }

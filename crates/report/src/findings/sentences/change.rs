@@ -3,10 +3,9 @@
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{Change, ChangePlace, GradualChange, NoChange};
 use iolab_analysis::timeline::{Access, Direction, DisturbedTrials, Levels};
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 
-use super::{CellId, at_cell, in_cell};
-use crate::findings::within;
+use super::at_cell;
 
 const IN_TRIALS: &str =
     "changepoints (PELT) in the median over the trials of each interval, confirmed likewise";
@@ -35,65 +34,47 @@ pub(super) fn basis(change: &Change) -> &'static str {
     }
 }
 
+/// `Throughput of writes fell 5.00×, from 1049 MB/s to 210 MB/s at bs=1MiB, after 40.0 s (39.1 GiB written).`
 pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
-    let falls = change.factor < 1.0;
     let (bytes, time) = (
         format_bytes(change.after_bytes),
         format_ns(change.after_ns as f64),
     );
-    let levels = levels(change, run);
+    let at = at_cell(run, change.cell);
+    let others = |cells: usize| match cells {
+        0 | 1 => String::new(),
+        n => format!(", and in {} more", counted(n as u64 - 1, "cell")),
+    };
+    let between = moved(change.before_mb_s, change.after_mb_s);
+    let suspect = suspect(change.disturbed);
     match change.place {
         ChangePlace::OverRun {
             of,
             cells,
             levels: seen,
         } => {
-            let done = done(of);
-            let is_one = run.cells.len() == 1;
             let subject = match of {
-                _ if is_one => "throughput",
-                Access::Writes => "the throughput of trials that write",
-                Access::Reads => "the throughput of trials that only read",
+                _ if run.cells.len() == 1 => "Throughput",
+                Access::Writes => "Throughput of writes",
+                Access::Reads => "Throughput of reads",
             };
-            let of_cells = match cells {
-                0 | 1 => String::new(),
-                n => format!("median of {n} cells; "),
-            };
-            let suspect = suspect(
-                change.disturbed,
-                match (falls, of) {
-                    (true, Access::Reads) => {
-                        "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
-                    }
-                    (true, Access::Writes) => {
-                        "Typical causes: an exhausted write cache, garbage collection or throttling; --precondition moves the change before the first trial"
-                    }
-                    (false, _) => {
-                        "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
-                    }
-                },
-            );
             let seen = match seen {
                 Levels::Trials { before, after } => {
-                    let such = if is_one { "" } else { "such " };
-                    format!("for {after} {such}trials after {before}")
-                }
-                // The only cell's trials before it are those of the run, which stand at the beginning.
-                Levels::Time { after_ns, .. } if is_one => {
-                    format!("inside a trial, for {}", format_ns(after_ns as f64))
+                    format!("{before} trials before, {after} after")
                 }
                 Levels::Time {
                     before_ns,
                     after_ns,
                 } => format!(
-                    "inside a trial, for {} after {} of this cell's trials",
-                    format_ns(after_ns as f64),
-                    format_ns(before_ns as f64)
+                    "{} before, {} after",
+                    format_ns(before_ns as f64),
+                    format_ns(after_ns as f64)
                 ),
             };
             format!(
-                "After {bytes} {done} ({time} of trials), {subject} {} ({of_cells}{levels}), {seen}. {suspect}. Medians over the run mix both levels.",
-                moved(change.factor)
+                "{subject} {between}{at}{}, after {time} of the run ({bytes} {}; {seen}).{suspect} Medians over the run mix both levels: --precondition or --settle may avoid it.",
+                others(cells),
+                done(of)
             )
         }
         ChangePlace::WithinTrials {
@@ -102,209 +83,117 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
             of,
             asked: _,
         } => {
-            let subject = subject(cells, trials, change.cell, run);
-            let how = match change.levels.len() {
-                0..=2 => {
-                    let median = match trials {
-                        1 => String::new(),
-                        n => format!("; median of {n} trials"),
-                    };
-                    let done = done(of);
-                    format!(
-                        "{} after {time} ({bytes} {done}{median})",
-                        moved_between(change)
-                    )
-                }
-                _ => several_levels(change, of),
+            let of_groups = match run.cell(change.cell.cell) {
+                Some(cell) if cell.cell.spec.has_groups() => " of all groups",
+                _ => "",
             };
-            let suspect = suspect(change.disturbed, typical_within(change));
+            let median = match trials {
+                1 => String::new(),
+                n => format!("; median of {n} trials"),
+            };
             format!(
-                "{subject} {how}. {suspect}. Shorter or longer trials would give other results."
+                "Within a trial throughput{of_groups} {between}{at}{}, after {time} ({bytes} {}{median}){}.{suspect} Shorter or longer trials would give other results.",
+                others(cells),
+                done(of),
+                further(change, of)
             )
         }
         ChangePlace::InWarmUp => format!(
-            "During the warm-up, which the numbers exclude, throughput changed ({levels}) after {bytes} written ({time}); the measured trials show the later level."
+            "During the warm-up, which the numbers exclude, throughput {between}{at} after {time} ({bytes} written): the measured trials show the later level."
         ),
     }
 }
 
-/// What a sentence about trials with a change begins with.
-fn subject(cells: usize, trials: usize, shown: CellId, run: &Analysis) -> String {
-    let own = run.cell(shown.cell);
-    let of_groups = match own.is_some_and(|cell| cell.cell.spec.has_groups()) {
-        true => " of all groups together",
-        false => "",
-    };
-    match (run.cells.len(), trials) {
-        (1, 1) => format!("Within the only trial throughput{of_groups}"),
-        (1, _) => format!("Within the trials throughput{of_groups}"),
-        _ => format!(
-            "Throughput{of_groups} changes its level within the trials of {}:{} it",
-            within(cells, run),
-            at_cell(run, shown)
-        ),
-    }
-}
-
-/// `had 3 levels: 1049 MB/s, from 40.0 s (39.1 GiB read) on 210 MB/s, from 194 s (70.0 GiB read) on 1049 MB/s`.
-fn several_levels(change: &Change, of: Access) -> String {
-    let format = |value| Response::Throughput.format(value);
-    let begins = |ns: u64, bytes| {
-        let (time, bytes) = (format_ns(ns as f64), format_bytes(bytes));
-        format!("{time} ({bytes} {})", done(of))
-    };
-    let n = change.levels.len();
-    let rates = change.levels.iter().map(|level| level.throughput_mb_s);
-    let [first, .., last] = change.levels.as_slice() else {
+/// `; in all 3 levels: 1049 MB/s, 210 MB/s from 40.0 s (39.1 GiB) on, ...`: where there are more than two.
+fn further(change: &Change, of: Access) -> String {
+    let [first, later @ ..] = change.levels.as_slice() else {
         return String::new();
     };
-    if n > LISTED_MAX {
-        return format!(
-            "had {n} levels between {} and {}: first {}, last {}; the largest change is that from {} to {} after {}",
-            format(rates.clone().fold(f64::INFINITY, f64::min)),
-            format(rates.fold(0.0, f64::max)),
-            format(first.throughput_mb_s),
-            format(last.throughput_mb_s),
-            format(change.before_mb_s),
-            format(change.after_mb_s),
-            begins(change.after_ns, change.after_bytes)
+    if later.len() < 2 {
+        return String::new();
+    }
+    let format = |value| Response::Throughput.format(value);
+    let shown = later.iter().take(LISTED_MAX).map(|level| {
+        let (time, bytes) = (
+            format_ns(level.from_ns as f64),
+            format_bytes(level.from_bytes),
         );
-    }
-    let later = change.levels.iter().skip(1).map(|level| {
-        let from = begins(level.from_ns, level.from_bytes);
-        format!(", from {from} on {}", format(level.throughput_mb_s))
+        let rate = format(level.throughput_mb_s);
+        format!(", {rate} from {time} ({bytes} {}) on", done(of))
     });
-    let first = format(first.throughput_mb_s);
-    format!("had {n} levels: {first}{}", later.collect::<String>())
-}
-
-/// What often makes such changes within a trial.
-fn typical_within(change: &Change) -> &'static str {
-    let rates = || change.levels.iter().map(|level| level.throughput_mb_s);
-    let is_mixed =
-        change.levels.len() > 2 && !rates().is_sorted() && !rates().is_sorted_by(|a, b| a >= b);
-    match (is_mixed, change.factor < 1.0) {
-        (true, _) => {
-            "Typical causes: addresses that are slower than others, garbage collection, or throttling that ends again"
-        }
-        (false, true) => {
-            "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
-        }
-        (false, false) => "Typical cause: a cache that fills with data that is read again",
-    }
+    let more = match later.len().saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!(
+        "; {} levels: {}{}{more}",
+        change.levels.len(),
+        format(first.throughput_mb_s),
+        shown.collect::<String>()
+    )
 }
 
 /// A trial that is not constant, without a step.
 pub(super) fn of_gradual(change: &GradualChange, run: &Analysis) -> String {
-    let format = |value| Response::Throughput.format(value);
     let found = change.found;
-    let (first, last) = (format(found.first_mb_s), format(found.last_mb_s));
-    let subject = match run.cells.len() {
-        1 => "Within the only trial throughput".to_owned(),
-        _ => format!(
-            "Throughput is not constant within the trials of {}:{} it",
-            within(change.cells, run),
-            at_cell(run, change.cell)
-        ),
-    };
-    let writes = run
-        .cell(change.cell.cell)
-        .is_some_and(|cell| cell.cell.trial().writes());
-    let rises = match found.direction {
-        Direction::Falls => false,
-        Direction::Rises => true,
-        // Of what goes up and down the slower part is to be explained.
-        Direction::Neither => found.first_mb_s == found.lowest_mb_s,
-    };
-    let typical = match (rises, writes) {
-        (true, _) => {
-            "Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster"
-        }
-        (_, true) => "Typical causes: a cache that fills up, garbage collection or throttling",
-        (_, false) => "Typical causes: addresses that are slower than others, or throttling",
-    };
+    let format = |value| Response::Throughput.format(value);
     let how = match found.direction {
-        Direction::Falls => format!(
-            "fell gradually to {}, from {first} to {last}",
-            format_percent(found.factor())
-        ),
-        Direction::Rises => format!(
-            "rose gradually to {} times, from {first} to {last}",
-            significant(found.factor())
-        ),
+        Direction::Falls | Direction::Rises => {
+            format!("gradually {}", moved(found.first_mb_s, found.last_mb_s))
+        }
         Direction::Neither => format!(
-            "was not constant: {first} at the start, {last} at the end, range {} to {}",
+            "varied between {} and {}",
             format(found.lowest_mb_s),
             format(found.highest_mb_s)
         ),
     };
-    let suspect = suspect(change.disturbed, typical);
+    let others = match change.cells {
+        0 | 1 => String::new(),
+        n => format!(", and in {} more", counted(n as u64 - 1, "cell")),
+    };
     format!(
-        "{subject} {how} (medians of tenths of the trial). {suspect}. Shorter or longer trials would give other results."
+        "Within a trial throughput {how}{}{others} (medians of tenths).{} Shorter or longer trials would give other results.",
+        at_cell(run, change.cell),
+        suspect(change.disturbed)
     )
 }
 
-/// What may have made a change: what others did, where they did it at the lower level, or what often makes such a change.
-fn suspect(disturbed: Option<DisturbedTrials>, typical: &str) -> String {
+/// What may have made a change: what others did, where they did it at the lower level.
+fn suspect(disturbed: Option<DisturbedTrials>) -> String {
     let Some(lower) = disturbed else {
-        return typical.to_owned();
+        return String::new();
     };
-    let seen = match (lower.all, lower.suspended, lower.disturbed) {
-        (1, 0, _) => "The trial was disturbed from outside".to_owned(),
-        (1, ..) => "The machine or iolab was suspended during the trial".to_owned(),
-        (all, 0, disturbed) => {
-            format!("{disturbed} of {all} trials at the lower level were disturbed from outside")
-        }
-        (all, suspended, disturbed) if suspended == disturbed => format!(
-            "The machine or iolab was suspended during {suspended} of {all} trials at the lower level"
-        ),
-        (all, suspended, disturbed) => format!(
-            "{disturbed} of {all} trials at the lower level were disturbed from outside; during {suspended} of these the machine or iolab was suspended"
-        ),
+    let what = match lower.suspended {
+        0 => "disturbed from outside",
+        _ => "disturbed, or the machine or iolab was suspended",
     };
-    format!("{seen}, which may have made the change")
+    format!(
+        " {} of {} at the lower level were {what}, which may have made the change.",
+        lower.disturbed,
+        counted(lower.all as u64, "trial")
+    )
 }
 
 /// What was not found, and what would have been.
 pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
     let trials = match kept.cells.as_slice() {
-        [only] if run.cells.len() > 1 => format!("the trial{}", at_cell(run, *only)),
-        [_] => "the trial".to_owned(),
+        [only] => format!("the trial{}", at_cell(run, *only)),
         cells => format!("the trials of {}", counted(cells.len() as u64, "cell")),
     };
-    let began = kept.began.map_or_else(String::new, |(cell, first)| {
-        let (time, ratio) = (format_ns(first.length_ns as f64), significant(first.ratio));
-        match kept.cells.len() {
-            1 => format!(
-                " after its first {time}, which had {ratio} times the throughput of the rest"
-            ),
-            _ => format!(
-                " (the first {time}{} had {ratio} times the throughput of the rest)",
-                at_cell(run, cell)
-            ),
-        }
-    });
-    let begin = format!("No lasting change of throughput was found within {trials}{began}");
-    let by = |factor: f64| {
-        let (fall, rise) = (format_percent(1.0 / factor), significant(factor));
-        format!("a fall to {fall}, or a rise to {rise} times,")
-    };
-    match (kept.factor, kept.drift) {
-        (Some(factor), Some(drift)) => format!(
-            "{begin}; {} that lasts for a quarter of a trial would have been, and so would {} at a constant pace over a whole trial.",
-            by(factor),
-            by(drift)
+    let step = kept
+        .factor
+        .map(|factor| format!("a step of {}× for a quarter of it", significant(factor)));
+    let drift = kept
+        .drift
+        .map(|factor| format!("a steady drift of {}× over it", significant(factor)));
+    let found: Vec<String> = step.into_iter().chain(drift).collect();
+    match found.is_empty() {
+        false => format!(
+            "No lasting change of throughput was found within {trials}; {} would have been.",
+            found.join(" or ")
         ),
-        (Some(factor), None) => format!(
-            "{begin}; {} that lasts for a quarter of a trial would have been. A change at a constant pace, even one by a factor of 20 over a whole trial, would not.",
-            by(factor)
-        ),
-        (None, Some(drift)) => format!(
-            "{begin}; {} at a constant pace over a whole trial would have been. A step, even one by a factor of 20, would not.",
-            by(drift)
-        ),
-        (None, None) => format!(
-            "{begin}, nor would one by a factor of 20 have been: the trial is too short or too uneven. A longer one (--soak) may show it."
+        true => format!(
+            "Cannot tell whether throughput changes within {trials}: too short or too uneven. A longer trial (--soak) may show it."
         ),
     }
 }
@@ -317,41 +206,16 @@ pub(in crate::findings) fn done(of: Access) -> &'static str {
     }
 }
 
-/// `fell to 34 % of what it was`.
-fn moved(factor: f64) -> String {
-    if factor < 1.0 {
-        format!("fell to {} of what it was", format_percent(factor))
+/// `fell 2.93×, from 1200 MB/s to 410 MB/s`.
+fn moved(before: f64, after: f64) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let factor = after / before;
+    let how = if factor < 1.0 {
+        format!("fell {}×, from", significant(1.0 / factor))
     } else if factor.is_finite() {
-        format!("rose to {} of what it was", format_percent(factor))
+        format!("rose {}×, from", significant(factor))
     } else {
-        "rose from nothing".to_owned()
-    }
-}
-
-/// `fell to 34 %, from 1200 MB/s to 410 MB/s,`.
-fn moved_between(change: &Change) -> String {
-    let format = |value| Response::Throughput.format(value);
-    let (before, after) = (format(change.before_mb_s), format(change.after_mb_s));
-    let share = format_percent(change.factor);
-    if change.factor < 1.0 {
-        format!("fell to {share}, from {before} to {after},")
-    } else if change.factor.is_finite() {
-        format!("rose to {share}, from {before} to {after},")
-    } else {
-        format!("rose from nothing to {after}")
-    }
-}
-
-/// `bs=1MiB: from 1200 MB/s to 410 MB/s`.
-fn levels(change: &Change, run: &Analysis) -> String {
-    let name = match run.factors.is_empty() {
-        true => String::new(),
-        false => format!("{}: ", in_cell(run, change.cell)),
+        "rose from".to_owned()
     };
-    let format = |value| Response::Throughput.format(value);
-    format!(
-        "{name}from {} to {}",
-        format(change.before_mb_s),
-        format(change.after_mb_s)
-    )
+    format!("{how} {} to {}", format(before), format(after))
 }

@@ -47,6 +47,10 @@ pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) ->
     match contrast {
         Contrast::Levels { factor, .. } if factor == "target" => (base.clone(), other.clone()),
         Contrast::Levels { factor, .. } => (level_label(factor, base), level_label(factor, other)),
+        Contrast::Company { .. } => (
+            "one at a time, added up,".to_owned(),
+            "all groups at once".to_owned(),
+        ),
         Contrast::Pattern | Contrast::Direction => {
             let noun = |id| cell(runs, id).map_or_else(String::new, accesses_of);
             (noun(effect.base), noun(effect.other))
@@ -57,7 +61,7 @@ pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) ->
 /// Where an effect was measured, beside what its sides are.
 fn place(contrast: &Contrast, effect: &Effect) -> String {
     let is_said = |factor: &str| match contrast {
-        Contrast::Levels { .. } => false,
+        Contrast::Levels { .. } | Contrast::Company { .. } => false,
         Contrast::Pattern | Contrast::Direction => {
             matches!(factor, "read_percent" | "pattern" | "workload")
         }
@@ -72,7 +76,7 @@ fn clause(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> Strin
     let (base, other) = sides(contrast, effect, runs);
     let (other, verb) = match contrast {
         Contrast::Levels { .. } => (other, "has"),
-        Contrast::Pattern | Contrast::Direction => (capitalised(&other), "have"),
+        _ => (capitalised(&other), "have"),
     };
     let place = match place(contrast, effect) {
         none if none.is_empty() => none,
@@ -136,6 +140,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
             (Contrast::Levels { .. }, 0 | 1) if !place(&comparison.contrast, effect).is_empty() => {
                 String::new()
             }
+            (Contrast::Company { .. }, _) => String::new(),
             _ => sides(&comparison.contrast, effect, runs).1,
         };
         let parts = [level, place(&comparison.contrast, effect)];

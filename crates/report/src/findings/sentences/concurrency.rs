@@ -1,11 +1,12 @@
 //! Requests that were asked to be served at once, and were not, in words.
 
-use iolab_analysis::analysis::{Analysis, FasterCell, Shortfall};
-use iolab_analysis::claim::{Cause, QueueLimit, Queued, TooFew};
+use iolab_analysis::analysis::{Analysis, FasterCell, Response, Shortfall};
+use iolab_analysis::claim::{Cause, Limit, TooFew};
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::CountedBound;
+use iolab_workload::units::format_size;
 
-use super::{at_cell, in_cell, times_of};
+use super::{at, at_cell};
 use crate::findings::within;
 
 /// Fewer requests at once than asked for, and why.
@@ -75,19 +76,17 @@ fn setting(by: Option<CountedBound>) -> &'static str {
     }
 }
 
-/// What the requests in flight gained.
-pub(super) fn of_queued(queued: &Queued, run: &Analysis) -> String {
+/// A limit that more requests in flight do not raise.
+pub(super) fn of_limit(limit: &Limit) -> String {
+    let (from, to) = limit.sizes;
     format!(
-        "{} requests in flight give {} the IOPS of one ({}){}.",
-        queued.asked,
-        times_of(&queued.gain),
-        in_cell(run, queued.cell),
-        match queued.limit {
-            QueueLimit::Unknown => "",
-            QueueLimit::Cpus => ": the CPUs or iolab may be the limit",
-            QueueLimit::OneByOne =>
-                ": the storage serves them one after the other, or is at its limit",
-            QueueLimit::Storage => ": the storage is at its limit",
+        "Limited at {} from {} to {}{}: more requests in flight give no more.",
+        match limit.of {
+            Response::Iops => format!("{} requests/s", significant(limit.value)),
+            of => of.format(limit.value),
         },
+        format_size(from),
+        format_size(to),
+        at(&limit.held),
     )
 }

@@ -5,10 +5,10 @@ use iolab_analysis::equivalence::{ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, Siz
 use iolab_workload::quantity::format_ns;
 use iolab_workload::units::format_size;
 
-use super::{doubts, times};
+use super::doubts;
 use crate::equivalence::margin_name;
 use crate::findings::more_trials;
-use crate::ratio;
+use crate::ratio::{self, RatioShown};
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
@@ -16,7 +16,7 @@ const NAME_MAX: usize = 40;
 pub(super) fn basis(aspect: Aspect) -> &'static str {
     match aspect {
         Aspect::Ratio => {
-            "ratios of times within the blocks that both programs share, with intervals that hold for all sizes together in 95 %"
+            "ratios of times within the blocks that both programs share, with simultaneous 95 % intervals"
         }
         Aspect::Significance => "Welch's t test at each size",
         Aspect::Equivalence(_) => "two one-sided t tests on the logarithms at each size",
@@ -47,13 +47,13 @@ pub(super) fn of_programs(programs: &Programs) -> String {
 fn difference(pair: &ProgramPair) -> Option<String> {
     let (first, last) = (pair.points.first()?, pair.points.last()?);
     let (base, new) = (name(&pair.base), name(&pair.new));
-    let ratio = ratio::as_long_as(ratio::of(&first.ratio?));
     let (a, b) = first.medians_ns?;
+    let ratio = RatioShown::beside(&first.ratio?, (a, b)).in_time();
     let medians = format!("({} against {})", format_ns(b), format_ns(a));
     let mut text = match shown(first) {
-        Some(true) => format!("{new} takes {ratio} {base} {} {medians}", at(first)),
+        Some(true) => format!("{new} is {ratio} than {base} {} {medians}", at(first)),
         Some(false) => format!(
-            "No difference was found {}: {new} takes {ratio} {base} {medians}",
+            "No difference was found {}: {new} is {ratio} than {base} {medians}",
             at(first)
         ),
         None => {
@@ -73,7 +73,7 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     if first.size != last.size
         && let Some(ratio) = &last.ratio
     {
-        let ratio = times(ratio);
+        let ratio = ratio::of(ratio).in_time();
         text.push_str(&match (shown(first), shown(last)) {
             (Some(true), Some(false)) => {
                 format!("; no difference was found {}: {ratio}", at(last))
@@ -90,7 +90,11 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     let most = differing.map(size).fold(0.0, f64::max);
     let mut greatest = between.filter(|point| point.differs() && size(point) >= most);
     if let Some((point, ratio)) = greatest.find_map(|point| Some((point, point.ratio?))) {
-        text.push_str(&format!("; most {}: {}", at(point), times(&ratio)));
+        text.push_str(&format!(
+            "; most {}: {}",
+            at(point),
+            ratio::of(&ratio).in_time()
+        ));
     }
     text.push('.');
     Some(text)
@@ -168,7 +172,8 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         ),
         (None, None) => {
             let largest = pair.points.last();
-            let measured = largest.and_then(|point| Some((at(point), times(&point.ratio?))));
+            let measured =
+                largest.and_then(|point| Some((at(point), ratio::of(&point.ratio?).in_time())));
             let why = measured.map_or_else(
                 || "too few trials".to_owned(),
                 |(place, ratio)| format!("the measured ratio {place} is {ratio}"),

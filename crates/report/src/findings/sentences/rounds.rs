@@ -32,6 +32,11 @@ fn state(found: &Rounds, run: &Analysis) -> String {
     let window = worst
         .and_then(|worst| Some(window(found, worst, worst.steadiness?, run)))
         .unwrap_or_default();
+    let more = match (found.ended_by, asked.round) {
+        (Some(EndedBy::Budget), Round::Cells) => "A larger --budget",
+        (Some(EndedBy::Fills), Round::Cells) => "More fills=N in --precondition",
+        _ => "More rounds=N in --precondition",
+    };
     match &found.state {
         RoundsState::Steady => format!("{} after {made}{what}: {window}.", steady(found)),
         RoundsState::Alike(doubts) => format!(
@@ -39,33 +44,14 @@ fn state(found: &Rounds, run: &Analysis) -> String {
             asked.window,
             doubts_in_words(doubts)
         ),
-        RoundsState::NotSteady => format!(
-            "NOT steady after {made}{what}: {window}. {}",
-            match found.asked.round {
-                Round::Cells => format!(
-                    "The numbers are those of the last {} rounds; {}.",
-                    asked.window,
-                    what_may_reach_it(found)
-                ),
-                Round::Writes(_) =>
-                    "The level may have changed during the trials; more rounds (rounds=N in --precondition) may reach it."
-                        .to_owned(),
-            }
-        ),
-        RoundsState::TooFew => {
-            let judged = match found.judged < found.rounds {
-                true => format!(", {} since the run was resumed", found.judged),
-                false => String::new(),
-            };
-            let more = match found.asked.round {
-                Round::Cells => "Increase --budget.",
-                Round::Writes(_) => "Increase rounds=N in --precondition.",
-            };
-            format!(
-                "Cannot tell whether it is steady: {made}{what}{judged}, and a window needs {}. {more}",
-                asked.window
-            )
+        RoundsState::NotSteady => {
+            format!("NOT steady after {made}{what}: {window}. {more} may reach it.")
         }
+        RoundsState::TooFew => format!(
+            "Cannot tell whether it is steady: {} of {} of a window{what}. {more} helps.",
+            found.judged,
+            counted(u64::from(asked.window), "round")
+        ),
         RoundsState::LacksValues => format!(
             "Cannot tell whether it is steady after {made}{what}: a tracked cell lacks values of {}.",
             run.quantity()
@@ -73,22 +59,6 @@ fn state(found: &Rounds, run: &Analysis) -> String {
         RoundsState::Unended => format!(
             "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are those of all trials."
         ),
-    }
-}
-
-/// What lets a run make more rounds, after what ended these.
-fn what_may_reach_it(found: &Rounds) -> String {
-    match (found.ended_by, found.asked.fills) {
-        (Some(EndedBy::Fills), Some(fills)) => format!(
-            "more writes (fills=N above {fills} in --precondition, with as many rounds=N) may reach it"
-        ),
-        (Some(EndedBy::Budget), _) => "a longer --budget may reach it".to_owned(),
-        _ => match found.asked.fills {
-            Some(_) => {
-                "more of them (rounds=N and fills=N in --precondition) may reach it".to_owned()
-            }
-            None => "more of them (rounds=N in --precondition) may reach it".to_owned(),
-        },
     }
 }
 
@@ -110,38 +80,23 @@ fn steady(found: &Rounds) -> &'static str {
     }
 }
 
-/// `before them only 1.5 % of the region was written; 2 tracked cells were disturbed`.
+/// `1.5 % of the region was written before them; 2 tracked cells were disturbed`.
 fn doubts_in_words(doubts: &RoundsDoubts) -> String {
-    let written = doubts.written.map(|share| match share > 0.0 {
-        true => format!(
-            "before them only {} of the region was written",
+    let written = doubts.written.map(|share| {
+        format!(
+            "{} of the region was written before them",
             format_percent_of_whole(share)
-        ),
-        false => "before them nothing of the region was written".to_owned(),
-    });
-    let changing = (doubts.changing > 0).then(|| {
-        format!(
-            "throughput changes its level within the trials of {}",
-            counted(doubts.changing as u64, "tracked cell")
         )
     });
-    let cached = (doubts.cached > 0).then(|| {
-        format!(
-            "the writes of {} were left in a cache of the storage, which takes further time to store them",
-            counted(doubts.cached as u64, "tracked cell")
-        )
-    });
-    let were = |cells: usize, what: &str| match cells {
-        0 => None,
-        1 => Some(format!("1 tracked cell was {what}")),
-        n => Some(format!("{n} tracked cells were {what}")),
-    };
-    let disturbed = were(doubts.disturbed, "disturbed");
-    let suspended = were(doubts.suspended, "suspended during a trial");
-    let all: Vec<String> = [written, changing, cached, disturbed, suspended]
-        .into_iter()
-        .flatten()
-        .collect();
+    let cells = [
+        (doubts.changing, "with changing throughput within trials"),
+        (doubts.cached, "with writes left in a cache of the storage"),
+        (doubts.disturbed, "disturbed"),
+        (doubts.suspended, "suspended during a trial"),
+    ];
+    let cells = cells.into_iter().filter(|(n, _)| *n > 0);
+    let cells = cells.map(|(n, what)| format!("{} {what}", counted(n as u64, "tracked cell")));
+    let all: Vec<String> = written.into_iter().chain(cells).collect();
     all.join("; ")
 }
 

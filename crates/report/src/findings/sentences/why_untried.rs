@@ -94,7 +94,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
 mod tests {
     use iolab_analysis::claim::{CauseVerdict, Suspected, Suspects};
 
-    use super::super::causes::{Detail, of_suspects};
+    use super::super::causes::of_suspects;
     use super::*;
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
                 suspects: reasons.map(because).to_vec(),
                 blocks: 30,
             },
-            Detail::Full,
+            usize::MAX,
         );
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
         Not tried (without it the bytes of a side still did not come from storage): a write cache.

@@ -1,0 +1,147 @@
+//! A limit of requests or of bytes per second: the same for several sizes, and not raised by more requests in flight.
+
+use std::collections::BTreeMap;
+
+use iolab_stats::median;
+use iolab_workload::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::effect::{CellId, Difference, Estimate, MARGIN_UP, confidence, iops_within_run, judge};
+use super::series::id;
+use crate::analysis::{Analysis, CellAnalysis, Flag};
+use crate::doubt::SideDoubts;
+use crate::json;
+
+/// Factors that a limit does not depend on.
+const VARIED: [&str; 3] = ["bs", "depth", "threads"];
+/// The largest size at a limit is that many times the smallest one, at least.
+const SPAN_MIN: u64 = 4;
+/// Times as many requests in flight that do not raise it, at least.
+const DEEPER_MIN: u64 = 2;
+
+/// A limit of the storage.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Limit {
+    /// The cells at it that have most requests in flight, by ascending size.
+    pub cells: Vec<CellId>,
+    /// Factor and level of the other factors.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub held: Vec<(String, String)>,
+    /// Whether it is one of IOPS, or of throughput.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
+    pub of: Response,
+    /// Its value, in the unit of that: median over the cells.
+    pub value: f64,
+    /// The smallest and the largest I/O size at it, bytes.
+    pub sizes: (u64, u64),
+}
+
+/// A size at which more requests in flight give no more: the cell with most of them.
+type Saturated<'a> = &'a CellAnalysis;
+
+/// The limits of a run, in the order of its cells. All comparisons hold together.
+pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Limit> {
+    let mut groups: BTreeMap<Vec<(String, String)>, Vec<&CellAnalysis>> = BTreeMap::new();
+    for cell in analysis.cells.iter().filter(|cell| is_free(cell)) {
+        let levels = analysis.factors.iter().zip(&cell.cell.levels);
+        let held = levels.filter(|(factor, _)| !VARIED.contains(&factor.as_str()));
+        let held = held.map(|(factor, level)| (factor.clone(), level.clone()));
+        groups.entry(held.collect()).or_default().push(cell);
+    }
+    let sizes = |cells: &[&CellAnalysis]| {
+        let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.cell.trial().bs).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    };
+    let pairs: usize = groups.values().map(|cells| 3 * sizes(cells).len()).sum();
+    let confidence = confidence(pairs);
+    let found = groups.iter().flat_map(|(held, cells)| {
+        let saturated = sizes(cells)
+            .into_iter()
+            .filter_map(|size| saturated(cells, size, confidence));
+        let saturated: Vec<Saturated<'_>> = saturated.collect();
+        [Response::Iops, Response::Throughput]
+            .into_iter()
+            .filter_map(move |of| limit(&saturated, of, (held, run), confidence))
+    });
+    found.collect()
+}
+
+/// Whether nothing but the storage limits a cell.
+fn is_free(cell: &CellAnalysis) -> bool {
+    let spec = &cell.cell.spec;
+    let is_plain = !spec.has_groups() && !spec.runs_program() && !spec.tool.is_peer();
+    is_plain && !cell.is_paced() && !cell.flags.contains(&Flag::ToolBound) && cell.is_target()
+}
+
+/// The cell of this size with most requests in flight, where these give as many IOPS as half of them or fewer.
+fn saturated<'a>(cells: &[&'a CellAnalysis], size: u64, confidence: f64) -> Option<Saturated<'a>> {
+    let flight = |cell: &CellAnalysis| cell.cell.trial().in_flight_of_all();
+    let own = || {
+        cells
+            .iter()
+            .copied()
+            .filter(|cell| cell.cell.trial().bs == size)
+    };
+    let deepest = own().max_by_key(|cell| flight(cell))?;
+    let fewer = own().filter(|cell| flight(cell) * DEEPER_MIN <= flight(deepest));
+    let before = fewer.max_by_key(|cell| flight(cell))?;
+    is_alike(before, deepest, Response::Iops, confidence).then_some(deepest)
+}
+
+/// Whether two cells are shown to have the same IOPS, or throughput, within the margin.
+fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence: f64) -> bool {
+    let Some(iops) = iops_within_run(base, other, confidence) else {
+        return false;
+    };
+    let bytes = other.cell.trial().bs as f64 / base.cell.trial().bs as f64;
+    let factor = if of == Response::Iops { 1.0 } else { bytes };
+    let scaled = |ends: (f64, f64)| (ends.0 * factor, ends.1 * factor);
+    let estimate = Estimate {
+        ratio: iops.ratio * factor,
+        interval: iops.interval.map(scaled),
+        dependent_interval: iops.dependent_interval.map(scaled),
+        groups: iops.groups.map(scaled),
+        ..iops
+    };
+    let against = SideDoubts::of_cells(base, other, Response::Iops);
+    judge(&estimate, MARGIN_UP, &against, true).0 == Difference::Equivalent
+}
+
+/// The longest run of sizes whose IOPS, or throughput, are those of the first of them.
+fn limit(
+    saturated: &[Saturated<'_>],
+    of: Response,
+    (held, run): (&[(String, String)], usize),
+    confidence: f64,
+) -> Option<Limit> {
+    let size = |cell: &CellAnalysis| cell.cell.trial().bs;
+    let from = |first: usize| {
+        let others = saturated[first + 1..].iter();
+        let alike = others.take_while(|cell| is_alike(saturated[first], cell, of, confidence));
+        &saturated[first..=first + alike.count()]
+    };
+    let longest = (0..saturated.len())
+        .map(from)
+        .max_by_key(|cells| cells.len())?;
+    let (first, last) = (longest.first()?, longest.last()?);
+    let value = |cell: &&CellAnalysis| {
+        let iops = cell.iops.map(|iops| iops.median)?;
+        Some(match of {
+            Response::Iops => iops,
+            _ => iops * size(cell) as f64 / 1e6,
+        })
+    };
+    let values: Vec<f64> = longest.iter().filter_map(value).collect();
+    (size(first) * SPAN_MIN <= size(last)).then_some(Limit {
+        cells: longest.iter().map(|cell| id(run, cell)).collect(),
+        held: held.to_vec(),
+        of,
+        value: median(&values)?,
+        sizes: (size(first), size(last)),
+    })
+}
