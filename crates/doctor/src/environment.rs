@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use iolab_host::clock::Clock;
-use iolab_storage::{FileIdentity, LastingIdentity, Target, sysfs};
+use iolab_storage::{LastingIdentity, Target, sysfs};
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
@@ -16,9 +16,7 @@ use iolab_host::processor::CoreKind;
 use iolab_host::pseudo_files::{number_of, text_of};
 use iolab_host::{cgroup, processor, tlb};
 use iolab_record::digest;
-use iolab_record::environment::{
-    BY_NUMBER, Cache, Environment, Holds, IDENTITY_FORM, KEYS, UNTIL_RESTART, Whole,
-};
+use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
 /// Reads the facts of this machine, of `target` and of `clock`.
 pub fn capture(target: &Target, clock: &Clock) -> Environment {
@@ -93,33 +91,12 @@ fn put_identity(list: &mut Environment, identity: LastingIdentity) {
         device,
         partition,
     } = identity;
-    list.put(&KEYS.target_file_id, file.map(text_of_file));
+    let digest = |text: String| digest(text.bytes());
+    list.put(&KEYS.target_file_id, file.map(digest));
     list.put(&KEYS.target_file_bytes, file_bytes);
-    let device = device.map(|device| {
-        let start = match device.is_passing {
-            true => UNTIL_RESTART,
-            false => "",
-        };
-        format!("{start}{IDENTITY_FORM}{}", digest(device.text.bytes()))
-    });
-    list.put(&KEYS.device_identity, device);
+    list.put(&KEYS.device_identity, device.map(digest));
     let partition = partition.map(|(start, bytes)| format!("{start}+{bytes}"));
     list.put(&KEYS.device_partition, partition);
-}
-
-/// Identity of a file as text in a run file: the file, then its place.
-fn text_of_file(identity: FileIdentity) -> String {
-    let FileIdentity {
-        file,
-        place,
-        is_numbered,
-    } = identity;
-    let start = match is_numbered {
-        true => BY_NUMBER,
-        false => "",
-    };
-    let (file, place) = (digest(file.bytes()), digest(place.bytes()));
-    format!("{IDENTITY_FORM}{file}-{start}{place}")
 }
 
 fn machine(list: &mut Environment, cpu: &Path) {

@@ -10,16 +10,6 @@ pub use key::{
 };
 pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
-/// Beginning of the identity of a device that ends when the device is detached, or the machine restarts.
-pub const UNTIL_RESTART: &str = "boot-";
-
-/// Beginning of the identity of a device or file, after [`UNTIL_RESTART`]: the form of the digested texts. Digests
-/// of another form can differ for one target.
-pub const IDENTITY_FORM: &str = "2-";
-
-/// Beginning of the last part of a file's identity if that holds the number of its device or file system.
-pub const BY_NUMBER: &str = "number-";
-
 /// Facts by key, in the order of the output. [`KEYS`] lists the keys; facts of other versions under other keys are kept too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {

@@ -15,7 +15,6 @@ mod fault_description;
 mod fit;
 mod fit_cells;
 mod hung_storage;
-mod identity_texts;
 pub mod import;
 mod missing_levels;
 pub mod peak_probe;

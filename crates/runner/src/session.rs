@@ -13,7 +13,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::executor::Executor;
 use super::progress_estimate::TimeLeft;
 use super::record::Record;
-use super::same_targets::Resumable;
+use super::same_targets::unidentified;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
 use super::{
@@ -134,8 +134,15 @@ impl<'a> Session<'a> {
                     let file = path.to_string_lossy();
                     // Without its facts the command itself reports obstacles.
                     let record = iolab_runfile::read(&path).unwrap_or_default();
-                    let resumable = Resumable::of(&record, consent);
-                    resumable.advice(&consent.resume_command(&[&file], processes))
+                    match unidentified(&record, consent) {
+                        None => {
+                            let command = consent.resume_command(&[&file], processes);
+                            format!("finish it with: {command}")
+                        }
+                        Some(path) => format!(
+                            "start a new run: {path} has no id that tells it from others, so that iolab resume refuses to write to it"
+                        ),
+                    }
                 }))
             }
             (Err(error), Ok(_)) => Err(error),

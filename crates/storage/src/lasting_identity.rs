@@ -4,13 +4,12 @@
 //! A file is identified by inode, time of birth (or file handle), size, id of the file system, and size and id
 //! of the devices below. A device is identified by size, vendor, model and id of the disk, and by size and id
 //! of each layer. A partition adds first byte, size and UUID of its entry; a loop device its file with offset
-//! and limit. A mapped device adds its table with ids in place of numbers; a RAID adds UUID, level, chunk size,
+//! and limit. A mapped device adds its table and the numbers of its members; a RAID adds UUID, level, chunk size,
 //! layout and members.
 //!
 //! An id is a WWID, a UUID of device mapper or md, or a serial number (for NVMe with the number of the
 //! namespace). Text is not an id if it is empty, blank, zero or all `f`. Neither is text that another disk of
-//! the same size has too, unless it is worldwide. A layer without an id is the same only until it is attached
-//! anew or the machine restarts (`boot_id`, `diskseq`).
+//! the same size has too, unless it is worldwide. A device with a layer without an id has no identity.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -32,37 +31,17 @@ const ENTRIES_MAX: u64 = 1024;
 /// linux/magic.h).
 const BTRFS: u32 = 0x9123_683e;
 
-/// Identity of a device, with how long it stays valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceIdentity {
-    /// Id and size of each layer, and the place of the layer above, from the device down to the disks.
-    pub text: String,
-    /// Whether a loop device's file is identified by the number of its file system, which the kernel may
-    /// reassign at any restart or mount.
-    pub is_passing: bool,
-}
-
-/// Identity of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileIdentity {
-    /// Inode, and time of birth or handle.
-    pub file: String,
-    /// Place of the file: id of its file system, and the devices below that.
-    pub place: String,
-    /// Whether `place` holds a device number, because a device below has no lasting id or is unknown. The
-    /// kernel may reassign the number at any restart or mount.
-    pub is_numbered: bool,
-}
-
 /// Identity of an existing target; empty for a scratch file, which is made anew in each session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LastingIdentity {
-    /// Identity of a file; `None` if it has neither a time of birth nor a handle.
-    pub file: Option<FileIdentity>,
+    /// Inode of a file, its time of birth or handle, the id of its file system, and the devices below; `None` if
+    /// it has neither a time of birth nor a handle.
+    pub file: Option<String>,
     /// Size of a file, bytes.
     pub file_bytes: Option<u64>,
-    /// Identity of a device by its layers; `None` if a layer cannot be identified.
-    pub device: Option<DeviceIdentity>,
+    /// Id and size of each layer of a device, and the place of the layer above; `None` if a layer cannot be
+    /// identified.
+    pub device: Option<String>,
     /// First byte of a partition on its disk, and its size, bytes.
     pub partition: Option<(u64, u64)>,
 }
@@ -128,7 +107,7 @@ impl Kernel<'_> {
     }
 
     /// Identity of a file that stays unique over time: an inode number is reused once its file is deleted.
-    fn file(&self, file: impl AsFd, depth: u32) -> Option<FileIdentity> {
+    fn file(&self, file: impl AsFd, depth: u32) -> Option<String> {
         let wanted = StatxFlags::BTIME | StatxFlags::INO;
         let file = file.as_fd();
         let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
@@ -154,45 +133,31 @@ impl Kernel<'_> {
             0 => Vec::new(),
             _ => vec![number],
         };
-        let (place, is_numbered) = self.place_of_file(number, system, &devices, depth)?;
-        Some(FileIdentity {
-            file: format!("{} {born}", stat.stx_ino),
-            place,
-            is_numbered,
-        })
+        let place = self.place_of_file(number, system, &devices, depth)?;
+        Some(format!("{} {born} {place}", stat.stx_ino))
     }
 
-    /// Place of a file, by the number and the id of its file system and the devices below. True if the place
-    /// holds the number.
+    /// Place of a file, by the id of its file system and the devices below, or where these are unknown by the
+    /// number of its file system, which the kernel may reassign at any restart or mount.
     fn place_of_file(
         &self,
         number: Number,
         system: u64,
         devices: &[Number],
         depth: u32,
-    ) -> Option<(String, bool)> {
+    ) -> Option<String> {
         let below = depth.checked_sub(1)?;
-        // The number alone may belong to another file system after a restart.
-        let numbered = format!("{}:{} {system:x}", number.0, number.1);
         let layers = devices.iter().map(|device| self.layer(*device, below));
-        let Some(layers) = layers.collect::<Option<Vec<_>>>() else {
-            return Some((numbered, true));
-        };
-        let has_id = system != 0;
-        if layers.is_empty() || !has_id || layers.iter().any(|layer| layer.is_passing) {
-            return Some((numbered, true));
-        }
-        // XFS, FAT and F2FS use the device number as the id of the file system.
-        let id = match system == encoded(number) {
-            true => String::new(),
-            false => format!("{system:x}"),
-        };
-        Some((format!("{id} on {}", in_order(layers)), false))
+        let layers = layers.collect::<Option<Vec<_>>>().unwrap_or_default();
+        Some(match layers.is_empty() || system == 0 {
+            true => format!("{}:{} {system:x}", number.0, number.1),
+            false => format!("{system:x} on {}", in_order(layers)),
+        })
     }
 
     /// Identity of a device with all layers below; `None` if a layer has no id. The number of an attachment
     /// (`diskseq`) is not an id: a zram device keeps it over a reset.
-    fn layer(&self, number: Number, depth: u32) -> Option<DeviceIdentity> {
+    fn layer(&self, number: Number, depth: u32) -> Option<String> {
         let below = depth.checked_sub(1)?;
         let own = self.folder(number)?;
         if own.join("partition").exists() {
@@ -204,36 +169,35 @@ impl Kernel<'_> {
         };
         let bytes = text("size")?;
         let members = sysfs::linked_devices(&own.join("slaves")).ok()?.into_iter();
-        let members = members.map(|member| Some((member, self.layer(member, below)?)));
-        let members: Vec<(Number, DeviceIdentity)> = members.collect::<Option<_>>()?;
-        let mut is_passing = members.iter().any(|(_, member)| member.is_passing);
         let named = match sysfs::backing_file(&own) {
-            Some(file) => self.loop_file(&own, &file, below).map(|file| {
-                is_passing |= file.is_passing;
-                file.text
-            }),
-            None => self.id(&own, &bytes),
-        }?;
+            Some(file) => self.loop_file(&own, &file, below)?,
+            None => self.id(&own, &bytes)?,
+        };
         // The volume manager gives each volume an id of its own; other mapped devices may have been moved to
         // other bytes.
-        let is_volume = named.starts_with("LVM-");
-        let mut table = String::new();
-        if own.join("dm").exists() && !is_volume {
-            let read = (self.table)(number)?;
-            table = by_members(&read, &members)?;
-        }
+        let has_table = own.join("dm").exists() && !named.starts_with("LVM-");
+        let table = match has_table {
+            true => (self.table)(number)?,
+            false => String::new(),
+        };
+        let members = members.map(|member| {
+            let layer = self.layer(member, below)?;
+            Some(match has_table {
+                // A table names its members by number.
+                true => format!("{}:{} {layer}", member.0, member.1),
+                false => layer,
+            })
+        });
+        let members: Vec<String> = members.collect::<Option<_>>()?;
         let level = ["md/level", "md/chunk_size", "md/layout"];
         let level = level.map(|file| text(file).unwrap_or_default());
         let level = level.join(" ");
-        let members = in_order(members.into_iter().map(|(_, member)| member));
-        Some(DeviceIdentity {
-            text: format!("[{named} {bytes} {table} {level}{members}]"),
-            is_passing,
-        })
+        let members = in_order(members);
+        Some(format!("[{named} {bytes} {table} {level}{members}]"))
     }
 
     /// Identity of a partition by its folder, with all layers below.
-    fn partition(&self, own: &Path, depth: u32) -> Option<DeviceIdentity> {
+    fn partition(&self, own: &Path, depth: u32) -> Option<String> {
         let (start, bytes) = place(own)?;
         let parent = own.parent()?;
         let disk = sysfs::device_number(parent)?;
@@ -244,10 +208,7 @@ impl Kernel<'_> {
         });
         let entry = entry.unwrap_or_default();
         let disk = self.layer(disk, depth)?;
-        Some(DeviceIdentity {
-            text: format!("partition {start}+{bytes} {entry} on {}", disk.text),
-            ..disk
-        })
+        Some(format!("partition {start}+{bytes} {entry} on {disk}"))
     }
 
     /// Id of a disk of this size; `None` without one, or if another disk has the same: vendors and virtual
@@ -270,48 +231,20 @@ impl Kernel<'_> {
 
     /// Identity of a loop device by its file and the part of it; `None` if the file's path leads nowhere from
     /// here.
-    fn loop_file(&self, folder: &Path, file: &Path, depth: u32) -> Option<DeviceIdentity> {
+    fn loop_file(&self, folder: &Path, file: &Path, depth: u32) -> Option<String> {
         // Opens without waiting, because the name may belong to another object here.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::open(file, flags, Mode::empty()).ok()?;
         let part = ["loop/offset", "loop/sizelimit"].map(|name| sysfs::value(&folder.join(name)));
-        let FileIdentity {
-            file,
-            place,
-            is_numbered,
-        } = self.file(&file, depth)?;
-        Some(DeviceIdentity {
-            text: format!("{file} {place} {part:?}"),
-            is_passing: is_numbered,
-        })
+        let file = self.file(&file, depth)?;
+        Some(format!("{file} {part:?}"))
     }
 }
 
 /// Texts of layers, in an order that does not depend on their numbers.
-fn in_order(layers: impl IntoIterator<Item = DeviceIdentity>) -> String {
-    let mut texts: Vec<String> = layers.into_iter().map(|layer| layer.text).collect();
-    texts.sort_unstable();
-    texts.concat()
-}
-
-/// Table of a mapped device with its members' identities in place of their numbers, which are arbitrary; `None`
-/// if it names another device.
-fn by_members(table: &str, members: &[(Number, DeviceIdentity)]) -> Option<String> {
-    let words = table.split([' ', '\n']).map(|word| {
-        let Some(number) = sysfs::parse_number(word) else {
-            return Some(word);
-        };
-        let member = members.iter().find(|(member, _)| *member == number);
-        member.map(|(_, member)| member.text.as_str())
-    });
-    let words: Vec<&str> = words.collect::<Option<_>>()?;
-    Some(words.join(" "))
-}
-
-/// Id that file systems without one of their own make from the number of their device (`huge_encode_dev` and
-/// `u64_to_fsid` of Linux).
-fn encoded((major, minor): Number) -> u64 {
-    u64::from((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12))
+fn in_order(mut layers: Vec<String>) -> String {
+    layers.sort_unstable();
+    layers.concat()
 }
 
 /// UUID that the kernel reports for a partition.

@@ -63,7 +63,7 @@ mod users;
 pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use extra_files::{ExtraFiles, PrivateFiles};
 pub use inspected_target::Opened;
-pub use lasting_identity::{DeviceIdentity, FileIdentity, LastingIdentity};
+pub use lasting_identity::LastingIdentity;
 pub use lent_descriptor::Lent;
 use mounts::Mount;
 pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};

@@ -104,7 +104,7 @@ keys! {
     device_vendor: Text = "vendor, as the disk reports it";
     device_firmware: Text = "firmware revision of the disk";
     device_id: Text = "digest (FNV-1a) of the WWID, UUID or serial number of the disk, else of path and inode of the file of a loop device; lacks where the kernel names none";
-    device_identity: Text (passing) = "of a device that is a target: digest of its size, of the ids, places and sizes of the layers below, down to the disks, after `2-` for the form of these texts; begins with `boot-` where one has no id and is known only as long as it stays attached; lacks where one cannot be told from others";
+    device_identity: Text (passing) = "of a device that is a target: digest of its size, and of the ids, places and sizes of the layers below, down to the disks; lacks where one cannot be told from others";
     device_partition: Text = "of a partition that is a target: its first byte on its disk, and its bytes: `1048576+20971520`";
     device_removable: Bit = "whether the medium is removable";
     device_rotational: Bit = "whether the disk has platters";
@@ -139,7 +139,7 @@ keys! {
     scratch_fill_mb_s: Tenths (passing) = "rate at which the scratch files were filled before the first trial, MB/s; lacks where none were";
     target_name: Text = "what the user calls the target (`--name`), where that is not its path";
     target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
-    target_file_id: Text (passing) = "of an existing file: `2-`, digest of its inode and its time of birth, or handle, `-`, digest of its file system and the devices below; the latter begins with `number-` where one of these has no lasting id and its number stands for it; lacks where the file has neither time of birth nor handle";
+    target_file_id: Text (passing) = "of an existing file: digest of its inode, its time of birth or handle, its file system and the devices below; lacks where the file has neither time of birth nor handle";
     target_file_bytes: Bytes (passing) = "of an existing file: its size";
     imported_from: Text (passing) = "the file that an imported run was read from";
     --
