@@ -1,4 +1,4 @@
-//! Finds the built-in experiments, suites, requirements and suspects, so that adding one is adding its file.
+//! Finds the built-in experiments, suites and requirements, so that adding one is adding its file.
 
 use std::path::Path;
 use std::{env, fs};
@@ -18,7 +18,6 @@ fn main() {
         let list = format!("&[\n{rows}]\n");
         fs::write(Path::new(&out).join(format!("{folder}.rs")), list).expect("a folder of cargo");
     }
-    suspects(Path::new(&out));
 }
 
 /// Builds anew when the files of a folder change, and when the whole checkout is moved: the lists name them by absolute paths.
@@ -46,20 +45,4 @@ fn names(folder: &str, ending: &str) -> Vec<String> {
 fn check_name(path: &Path, line: &str) {
     let text = fs::read_to_string(path).expect("readable");
     assert!(text.contains(line), "{} lacks {line}", path.display());
-}
-
-/// A module for each suspect, and the list of them.
-fn suspects(out: &Path) {
-    let folder = "src/suspects";
-    watch(folder);
-    let (mut modules, mut list) = (String::new(), String::new());
-    for name in names(folder, ".rs") {
-        let path = fs::canonicalize(format!("{folder}/{name}.rs")).expect("it was found");
-        check_name(&path, &format!("name: \"{name}\","));
-        let module = name.replace('-', "_");
-        modules += &format!("#[path = {path:?}]\nmod {module};\n");
-        list += &format!("    {module}::SUSPECT,\n");
-    }
-    let text = format!("{modules}\nstatic SUSPECTS: &[Suspect] = &[\n{list}];\n");
-    fs::write(out.join("suspects.rs"), text).expect("a folder of cargo");
 }

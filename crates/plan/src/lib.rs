@@ -2,7 +2,7 @@
 //!
 //! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
 //! `blocks.rs` randomised blocks. `requirement.rs` needs of a purpose, `experiment/inquiry.rs` an experiment that finds a
-//! cause, `suspect.rs` and `suspects/` possible causes. `experiments/*.toml`, `suites/*.toml` and `requirements/*.toml` are
+//! cause, `suspect.rs` possible causes. `experiments/*.toml`, `suites/*.toml` and `requirements/*.toml` are
 //! found by the build.
 
 pub mod batch_probes;

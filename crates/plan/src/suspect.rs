@@ -1,8 +1,13 @@
 //! Suspects: mechanisms that may cause a difference between two cells, each with settings that take it away from both.
 //!
-//! A suspect is a file in `suspects/`, which the build finds: `pub(super) const SUSPECT`, a [`Suspect`].
+//! A suspect is a constant in a file of `suspect/`, and a line in `SUSPECTS`.
 
+mod buffers;
+mod device;
+mod read_ahead;
 mod signs;
+mod threads;
+mod writes;
 
 use std::time::Duration;
 
@@ -267,7 +272,36 @@ impl Sides {
     }
 }
 
-include!(concat!(env!("OUT_DIR"), "/suspects.rs"));
+/// All suspects, in the order of their names.
+static SUSPECTS: &[Suspect] = &[
+    writes::ALLOCATION,
+    device::BANDWIDTH,
+    buffers::BUFFER_FOOTPRINT,
+    buffers::BUFFER_PIECES,
+    threads::CPU_BINDING,
+    threads::CPU_WAITING,
+    writes::DURABILITY,
+    threads::FILE_LOCK,
+    read_ahead::HOST_READ_AHEAD,
+    buffers::HUGE_PAGES,
+    read_ahead::MAPPED_READ_AHEAD,
+    buffers::PAGE_FAULTS,
+    device::QUEUEING,
+    device::REACH,
+    read_ahead::READ_AHEAD,
+    read_ahead::READ_AHEAD_LIMIT,
+    writes::RECOVERY,
+    device::REQUEST_LIMIT,
+    device::SCHEDULER,
+    threads::SHARED_DESCRIPTOR,
+    device::SMALL_REQUESTS,
+    threads::SYSTEM_CALLS,
+    buffers::TLB,
+    threads::WAITING,
+    writes::WRITE_BACK,
+    writes::WRITE_CACHE,
+    writes::WRITTEN_DATA,
+];
 
 impl Suspect {
     /// All suspects, in the order of their names.
