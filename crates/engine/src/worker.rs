@@ -1,7 +1,6 @@
 //! One thread's hot loop, monomorphised over the backend and over what is recorded of a request: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
 
-mod chance;
 pub(crate) mod latency_log;
 mod loop_steps;
 pub(crate) mod open_loop;
@@ -9,7 +8,6 @@ pub(crate) mod outcome;
 pub(crate) mod pauses;
 pub(crate) mod request_log;
 mod requests;
-mod sync_interval;
 mod syncs;
 #[cfg(test)]
 mod tests;
@@ -28,7 +26,7 @@ pub(crate) use outcome::WorkerOutcome;
 use request_log::Log;
 pub(crate) use request_log::{NoLog, NotedRequests};
 pub(crate) use requests::{Plain, Requests, Varied};
-pub(crate) use sync_interval::Following;
+pub(crate) use syncs::Following;
 pub(crate) use timing::{Closed, Timing};
 
 /// A worker that is ready to run.

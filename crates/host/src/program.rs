@@ -37,13 +37,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes kept from the end of the program's standard error.
 const LAST_WORDS_MAX: usize = 400;
 
-mod arguments;
-mod end_of_process;
-mod program_output;
+mod child;
 
-pub use arguments::Arguments;
-use end_of_process::end_of_process;
-use program_output::{Keep, Stream};
+pub use child::Arguments;
+use child::{Keep, Stream, end_of_process};
 
 /// A program with its file found, so that its start needs no search.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! An experiment: a named question with its factors and levels, fixed settings, response and design.
 
-mod builtin;
 mod change;
 mod combinations;
 pub(crate) mod design;
@@ -15,7 +14,6 @@ mod refined_sizes;
 mod region_fit;
 mod serialize;
 mod soak;
-mod standard_name;
 mod toml_words;
 mod tracked_cells;
 mod trial_time;
@@ -32,7 +30,6 @@ use toml::Spanned;
 
 use crate::read_user_file;
 
-pub use builtin::BUILTIN;
 pub use change::Change;
 pub use design::{
     BUDGET_MAX, BlockTimes, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
@@ -43,7 +40,6 @@ pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
-pub use standard_name::Standard;
 pub use write_budget::writes_at_most;
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
@@ -55,6 +51,23 @@ use iolab_workload::response::Response;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::units::parse_duration;
+
+/// Name and TOML text of every built-in experiment, in alphabetical order.
+pub const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+iolab_workload::named! {
+    /// A test of a standard that an experiment can follow; `standard.rs` says how far it does.
+    pub enum Standard: "standard" {
+        /// Random requests of eight sizes in seven mixes of reads and writes.
+        PtsIops = "pts-iops",
+        /// Sequential reads and writes.
+        PtsThroughput = "pts-tp",
+        /// Latency of single requests.
+        PtsLatency = "pts-lat",
+        /// Writes from a purged device on until they are steady.
+        PtsWriteSaturation = "pts-wsat",
+    }
+}
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;

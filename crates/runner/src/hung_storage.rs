@@ -4,9 +4,8 @@
 //! Slow storage is not silent: each completed request wakes a thread. So the watch checks whether any thread ran at all,
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
-mod blocked;
-mod server;
 mod silent;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -313,7 +312,7 @@ impl Threads {
             let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
                 continue;
             };
-            let is_blocked = blocked::waits_for_storage(&task.path());
+            let is_blocked = waiting::waits_for_storage(&task.path());
             threads.waits |= measures || is_blocked;
             let io = text("io");
             let counts = Counts {

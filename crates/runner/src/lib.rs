@@ -40,7 +40,6 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod tool_failures;
-mod tracing_note;
 pub mod witness;
 
 use std::path::{Path, PathBuf};

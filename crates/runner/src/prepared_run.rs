@@ -6,14 +6,16 @@ use std::path::Path;
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::disturbance::Surroundings;
 use iolab_doctor::Remark;
+use iolab_host::device::Device;
 use iolab_plan::cells::{FittedPlan, PlannedCell};
 use iolab_record::{ClockDomain, EventKind, Question, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
+use iolab_storage::Target;
 use iolab_workload::{Error, Result};
 
 use super::ranks::Ranks;
 use super::session::Session;
-use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc, tracing_note};
+use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc};
 
 /// A run that has its run file, and no trial yet.
 pub struct PreparedRun<'a> {
@@ -103,7 +105,7 @@ impl<'a> PreparedRun<'a> {
     pub fn carry_out(mut self, observer: &mut dyn Observer) -> Result<Finished> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
-        let tracing = tracing_note::note(self.plan.cells(), &self.setup.place.targets());
+        let tracing = tracing_note(self.plan.cells(), &self.setup.place.targets());
         let mut session = Session::new(
             self.plan, self.seed, self.file, self.clock, self.around, self.consent, observer,
         );
@@ -143,4 +145,22 @@ fn check_gaps(executor: &dyn Executor, cells: &[PlannedCell]) -> Result<()> {
             .hint("measure with iolab too: --set tool=iolab")),
         None => Ok(()),
     }
+}
+
+/// Warning about tracing requests on disks in memory (zram, brd), which are that fast; `None` if no such disk is traced.
+fn tracing_note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Option<String> {
+    let is_traced = |cell: &PlannedCell| cell.spec.trials().into_iter().any(|trial| trial.trace);
+    let is_memory = |(_, target): &&(&Path, &Target)| {
+        let disk = target.traced_disk().ok();
+        let device = disk.and_then(|disk| Device::read(Path::new("/sys"), disk.number));
+        device.is_some_and(|device| device.transport.is_memory())
+    };
+    if !cells.iter().any(is_traced) {
+        return None;
+    }
+    let (named, _) = targets.iter().find(is_memory)?;
+    Some(format!(
+        "{}: trace=true costs about 0.3 us per recorded event, with two or more per request: a large share of the time of a request on a disk in memory; --set trace=false,true measures it",
+        named.display()
+    ))
 }

@@ -16,13 +16,12 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
-use super::copy_on_write::moves_data;
 use super::fiemap::{
     DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
 };
+use super::holes::{moves_data, seek_holes};
 use super::overlay;
 use super::path_lookup::{self, NamedObject};
-use super::seek_holes::seek_holes;
 use super::space::{self, Demand};
 use super::target_need::Need;
 use super::users::{self, Image, Pool, Supply};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_workload::{Error, Result};
 
-use super::copy_on_write::moves_data;
 use super::device::Number;
+use super::holes::moves_data;
 use super::{Target, TargetKind, sysfs};
 
 /// Deepest stack that is followed: deeper ones do not occur, but a cycle would.

@@ -1,18 +1,9 @@
-//! The table of all settings of an experiment: it serves TOML, `--set`, messages and help. Its rows are in one file per topic.
+//! The table of all settings of an experiment: it serves TOML, `--set`, messages and help. Its rows are in `settings/topics.rs`.
 
-mod bounds;
-mod cache;
 mod cell;
-mod data;
-mod durability;
-mod load;
-mod processors;
-mod programs;
-mod records;
-mod region;
-mod requests;
 mod setting;
 mod sorted_table;
+mod topics;
 mod value;
 mod values;
 
@@ -27,16 +18,16 @@ pub static SETTINGS: &[Setting] = &in_order::<{ count(TOPICS) }>(TOPICS, COLUMN_
 
 /// The rows of each topic.
 const TOPICS: &[&[Setting]] = &[
-    requests::ROWS,
-    region::ROWS,
-    load::ROWS,
-    durability::ROWS,
-    cache::ROWS,
-    data::ROWS,
-    processors::ROWS,
-    bounds::ROWS,
-    records::ROWS,
-    programs::ROWS,
+    topics::REQUESTS,
+    topics::REGION,
+    topics::LOAD,
+    topics::DURABILITY,
+    topics::CACHE,
+    topics::DATA,
+    topics::PROCESSORS,
+    topics::BOUNDS,
+    topics::RECORDS,
+    topics::PROGRAMS,
 ];
 
 /// Names as words, many a line: rustfmt would give each string a line of its own.

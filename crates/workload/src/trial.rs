@@ -12,29 +12,25 @@ use crate::operation::Operation;
 use crate::series::INTERVAL_NS;
 
 mod check;
-mod data;
-mod durability;
 mod files;
 mod flags;
 mod pattern;
-mod pauses;
 mod rate;
 #[cfg(test)]
 mod refused_trials;
 mod sharing;
 mod sizes;
-mod tracing;
-mod trims;
+mod writes;
 mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
-pub use durability::{Allocate, SyncCall, SyncPolicy};
 pub use files::{FILES_MAX, FileOrder, FileSet, FileSlots, SPREAD_MAX};
 pub use flags::Advice;
 pub use pattern::Pattern;
 pub use rate::{RATE_MAX, Rate};
 pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
+pub use writes::{Allocate, SyncCall, SyncPolicy};
 pub use zones::{Zone, Zones};
 
 named! {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::pauses;
-use super::sync_interval::Following;
+use super::syncs::Following;
 use super::{Requests, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};

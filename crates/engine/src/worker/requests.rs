@@ -1,15 +1,36 @@
 //! Streams of requests, as types, so that the loop for uniform requests pays for nothing else.
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-use super::chance::Chance;
-use super::pauses::Pauses;
-use crate::request::{Action, Request};
 use iolab_host::clock::Clock;
 use iolab_workload::pattern::{Mix, Offsets, derive};
 use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::trial::{SizeMix, TrialSpec, share};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::pauses::Pauses;
+use crate::request::{Action, Request};
+
+/// Something that befalls a share of the requests, independently of each other.
+struct Chance {
+    rng: Xoshiro256PlusPlus,
+    percent: u64,
+}
+
+impl Chance {
+    /// An event with draws of its own for each purpose; `None` if it never happens.
+    fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
+        let key = derive(spec.seed, purpose | (u64::from(spec.number_of(worker)) + 1));
+        (percent > 0).then(|| Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(key),
+            percent: percent.into(),
+        })
+    }
+
+    #[inline]
+    fn comes(&mut self) -> bool {
+        ((self.rng.next_u64() >> 32) * 100) >> 32 < self.percent
+    }
+}
 
 /// Purposes of random draws, which keep them independent.
 const SIZES: u64 = 1 << 56;
@@ -250,10 +271,10 @@ impl Drawn {
 
 #[cfg(test)]
 mod tests {
+    use iolab_workload::trial::{FileLayout, Pattern, TrialLimit};
     use proptest::prelude::*;
 
     use super::*;
-    use iolab_workload::trial::{FileLayout, Pattern, TrialLimit};
 
     /// Standard deviations of the binomial that a count may be off: about one false alarm in 5e8.
     const DEVIATIONS: f64 = 6.0;

@@ -1,9 +1,44 @@
-//! The end of a trial for a worker: its last time stamp, and the final sync.
+//! Syncs of a worker after a number of writes, and the end of its trial: the last time stamp, and the final sync.
+
+use iolab_workload::outcome::FailedRequest;
+use iolab_workload::trial::TrialSpec;
 
 use super::Common;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use iolab_workload::outcome::FailedRequest;
+
+/// The syncs that follow writes.
+pub(crate) struct Following {
+    pub(super) call: Action,
+    /// Number of writes per sync.
+    every: u32,
+    /// Writes since the last sync.
+    since: u32,
+    /// Stamp at which the sync of each slot was issued.
+    pub(crate) started: Vec<u64>,
+}
+
+impl Following {
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
+        let call = spec.sync.call();
+        Self {
+            call: call.map_or(Action::Fsync, Action::from),
+            every: spec.sync_every,
+            since: 0,
+            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
+        }
+    }
+
+    /// Counts a write; whether a sync follows it.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.since += 1;
+        if self.since < self.every {
+            return false;
+        }
+        self.since = 0;
+        true
+    }
+}
 
 /// Carries out the only request there is.
 #[inline(never)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use iolab_storage::{ScratchRemover, Target, TargetKind, file_systems};
 
 use super::NAME;
-use super::server::server_of;
+use super::waiting::server_of;
 
 /// Time for removing scratch files from targets that do answer.
 const REMOVING: Duration = Duration::from_secs(5);

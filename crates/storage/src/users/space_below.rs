@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use iolab_workload::Result;
 
-use super::super::copy_on_write::moves_data;
+use super::super::holes::moves_data;
 use super::mapper::{self, PoolSpace};
 use super::overlay_aliases::Aliases;
 use super::storage_graph::{FileId, Node, Span, Way};

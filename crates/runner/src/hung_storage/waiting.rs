@@ -1,8 +1,9 @@
-//! Whether a thread waits for storage, according to the kernel.
+//! Whether a thread waits for storage, and which file server a path lies on, without a request to either.
 
 use std::fs;
 use std::path::Path;
 
+use iolab_storage::FileSystem;
 use libc::c_long;
 
 /// System calls that work on files by name or descriptor, and wait only for their storage: iolab takes no lock that it
@@ -38,6 +39,16 @@ fn is_on_files(syscall: &str) -> bool {
     let number = syscall.split_whitespace().next();
     let number = number.and_then(|number| number.parse::<c_long>().ok());
     number.is_some_and(|number| ON_FILES.contains(&number) || OLDER.contains(&number))
+}
+
+/// The file server on which a path lies by its name alone.
+pub(super) fn server_of(path: &Path, mounts: &[FileSystem]) -> Option<String> {
+    let above = mounts
+        .iter()
+        .filter(|mount| path.starts_with(&mount.mount_point));
+    // The last mount hides earlier ones.
+    let own = above.max_by_key(|mount| mount.mount_point.components().count())?;
+    (own.kind == "nfs" || own.kind == "nfs4").then(|| own.source.clone())
 }
 
 #[cfg(test)]
@@ -88,5 +99,26 @@ mod tests {
             return needs::skip(needs::Need::SystemCalls, format!("it tells {last:?}"));
         }
         assert!(!is_storage);
+    }
+
+    fn mount(kind: &str, at: &Path, source: &str) -> FileSystem {
+        FileSystem {
+            kind: kind.to_owned(),
+            mount_point: at.to_owned(),
+            mount_options: String::new(),
+            source: source.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_mount_that_hides_others_is_the_one() {
+        let at = Path::new("/mnt/x");
+        let mut mounts = vec![mount("nfs", at, "host:/a")];
+        let server = |mounts: &[FileSystem]| server_of(&at.join("y"), mounts);
+        assert_eq!(server(&mounts).as_deref(), Some("host:/a"));
+        mounts.push(mount("nfs", Path::new("/mnt"), "host:/b"));
+        assert_eq!(server(&mounts).as_deref(), Some("host:/a"));
+        mounts.push(mount("tmpfs", at, "tmpfs"));
+        assert_eq!(server(&mounts), None);
     }
 }
