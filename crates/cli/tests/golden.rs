@@ -81,18 +81,6 @@ fn comparisons() {
     golden!("compare", text.join("\n"));
 }
 
-#[test]
-fn job_files_are_read_and_written() {
-    let folder = folder();
-    let job = "[global]\nrw=randread\nsize=64m\nruntime=2\ntime_based\n[small]\nbs=4k\n[large]\nbs=1m\nstonewall\n";
-    std::fs::write(folder.path().join("two.fio"), job).expect("an own folder");
-    let text = [
-        printed(folder.path(), &["show", "two.fio"]),
-        printed(folder.path(), &["show", "read-random", "--format", "fio"]),
-    ];
-    golden!("job-files", text.join("\n"));
-}
-
 /// The result of `of` for each stored run file, by two threads, so that the largest one does not run alone at
 /// the end.
 fn of_each_stored<T: Send>(of: impl Fn(&str) -> T + Sync) -> Vec<T> {
