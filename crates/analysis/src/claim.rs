@@ -4,10 +4,17 @@
 //! kind in one run (Bonferroni), so that at most 5 % of runs have a false claim of a kind. Evidence of exactly these cells that
 //! could reverse a comparison makes it [`Difference::CannotTell`]. METHODS.md has the rules and their measured error rates.
 //!
-//! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
-//! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `change.rs` levels over time,
-//! `concurrency.rs` requests in flight, `company.rs` groups at once, `limit.rs` what more requests in flight do not raise, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `overhead.rs` what that takes beside its I/O, `causes.rs` what interventions
-//! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
+//! Files to begin with:
+//! - `effect.rs`: two cells, `comparison.rs`: two levels of a factor in all settings, `contradictions.rs`:
+//!   comparisons that disagree.
+//! - `best.rs`: the best sizes of a curve, `limit.rs`: limits that more requests in flight do not raise,
+//!   `concurrency.rs`: requests in flight, `company.rs`: groups at once.
+//! - `series.rs`: the trials of a cell in their order, `rounds.rs`: rounds until they are steady, `change.rs`:
+//!   levels over time.
+//! - `phenomena.rs` and `falls.rs`: differences that can be explained, `overhead.rs`: the time of trials
+//!   outside their I/O, `causes.rs`: results of interventions.
+//! - `answers.rs`: claims of particular experiments, `grounds.rs`: cells and doubts of each kind, `order.rs`:
+//!   the order of claims.
 
 mod answers;
 mod best;
@@ -109,7 +116,7 @@ pub enum Claim {
     FixedCosts(FixedCosts),
     /// Whether a phenomenon of another run is there again.
     Reproduced(Reproduction),
-    /// What interventions show of suspects.
+    /// Results of interventions on suspects.
     Suspects(Suspects),
 }
 

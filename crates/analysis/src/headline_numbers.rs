@@ -60,7 +60,7 @@ pub struct HeadlineNumbers<'a> {
 pub struct HeadlineRate {
     /// Median; for an only trial with several levels, its rate at first.
     pub value: f64,
-    /// The rate at the end of the only trial, where that is not at one level.
+    /// Rate at the end of the only trial; `None` if the trial has one level.
     pub last: Option<f64>,
     /// `MB/s` or `IOPS`.
     pub unit: &'static str,
@@ -136,7 +136,7 @@ impl HeadlineCell<'_> {
         })
     }
 
-    /// Throughput of the only trial at first and at last, MB/s, where that is not at one level.
+    /// Throughput of the only trial at its beginning and at its end, MB/s; `None` if it has one level.
     fn ends_mb_s(&self) -> Option<(f64, f64)> {
         let gradual = self
             .gradual

@@ -175,11 +175,12 @@ pub fn plan(inquiry: &Inquiry) -> String {
 pub const CAUSE_LINES_MAX: usize = 10;
 /// Most suspects of a verdict that are named.
 const NAMED_MAX: usize = 12;
-/// The columns of a screen on which it has no more.
+/// Number of columns from which an answer has at most that many lines.
 const COLUMNS: u16 = 80;
 
-/// What a run shows that was made to explain a difference, on [`CAUSE_LINES_MAX`] lines at most: whether that is there again and what of it is not
-/// explained, causes with their shares, what is cleared, what was not tried; as many suspects of each verdict as there is room for.
+/// The result of a run that explains a difference, on [`CAUSE_LINES_MAX`] lines at most: whether the difference
+/// is reproduced, the part without explanation, causes with their shares, and cleared and untried suspects.
+/// Names as many suspects of each verdict as there is room for.
 pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
     let of = |named: usize, width: u16| {
         let found = sentences::causes_in_lines(claims, input.run.analysis(), named);

@@ -254,7 +254,7 @@ fn side_value(difference: &Difference, value: &SideValue) -> String {
         (SideValue::Known(text), DiffersIn::Fact(key)) => fact::value(key, text),
         (SideValue::Known(text), _) => escape_control(text).into_owned(),
         (SideValue::Set(setting, value), _) => setting_value(setting, value),
-        // Where there is none, a run has no such fact.
+        // For limits of a device, a missing fact means that there is no limit.
         (SideValue::Unknown, DiffersIn::Fact(key))
             if Traffic::ALL
                 .iter()

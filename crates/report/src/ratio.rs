@@ -81,14 +81,14 @@ impl RatioShown {
         (differs && !is_one).then(|| format!("{} to {}×", ends.0, ends.1))
     }
 
-    /// `1.20× slower (1.15 to 1.25×)`: of a time.
+    /// The ratio of a time in words: `1.20× slower (1.15 to 1.25×)`.
     pub(crate) fn in_time(self) -> String {
         let text = self.in_words();
         text.replace("× higher", "× slower")
             .replace("× lower", "× faster")
     }
 
-    /// The width of its interval, on the logarithm.
+    /// Width of the interval, on the logarithm.
     pub(crate) fn width(self) -> f64 {
         self.interval.map_or(0.0, |(low, high)| (high / low).ln())
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_number_comes_first_with_its_interval_alike() {
+    fn larger_number_comes_first_with_its_interval() {
         let of = [
             shown(4.23, 4.2103, 4.2399),
             shown(0.029, 0.0285, 0.0295),

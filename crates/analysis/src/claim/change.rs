@@ -89,7 +89,7 @@ pub struct NoChange {
     pub drift: Option<f64>,
 }
 
-/// That the trials of a run have no change.
+/// Result for a run whose trials do not change.
 pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
     let kept = &analysis.timeline.unchanged;
     let cells = kept.iter().map(|one| CellId {

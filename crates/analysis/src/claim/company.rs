@@ -1,4 +1,4 @@
-//! What groups reach at once, against the sum of what each reaches alone.
+//! Groups at once, compared with the sum of the rates that each reaches alone.
 
 use iolab_workload::group::ALL;
 
@@ -11,14 +11,15 @@ use crate::doubt::SideDoubts;
 /// The factor that selects the active groups.
 const ACTIVE: &str = "active";
 
-/// A cell in which all groups are active, and that of each group alone at the same levels of the other factors.
+/// A cell in which all groups are active, and the cells of each group alone at the same levels of the other
+/// factors.
 struct Company<'a> {
     whole: &'a CellAnalysis,
     held: Vec<(String, String)>,
     alone: Vec<&'a CellAnalysis>,
 }
 
-/// For runs that have a cell with all groups and one for each group alone.
+/// The comparison of all groups at once with each alone; `None` for runs without these cells.
 pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
     let place = analysis
         .factors
@@ -35,7 +36,7 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
             .map(|(factor, level)| (factor.clone(), level.clone()))
             .collect()
     };
-    // `None` where a group was not measured alone, or stops at a rate, whatever the storage could do.
+    // `None` if a group was not measured alone, or has a rate, which limits it whatever the storage can do.
     let of = |whole: &'_ CellAnalysis| -> Option<Vec<&CellAnalysis>> {
         let groups = whole.cell.spec.groups.iter();
         groups
@@ -80,7 +81,7 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
 }
 
 impl Company<'_> {
-    /// `None` below six shared blocks.
+    /// The effect of having all groups active; `None` below six shared blocks.
     fn effect(&self, analysis: &Analysis, run: usize, confidence: f64) -> Option<Effect> {
         let response = analysis.response;
         let median = |cell: &CellAnalysis| cell.response.map(|response| response.median);

@@ -51,7 +51,7 @@ pub enum Contrast {
         /// The level that serves as the base.
         base: String,
     },
-    /// All groups at once with the sum of what each of them reaches alone.
+    /// All groups at once, compared with the sum of the rates that each reaches alone.
     Company {
         /// The cells of groups alone.
         alone: Vec<CellId>,

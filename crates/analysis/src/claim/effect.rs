@@ -312,9 +312,9 @@ pub(crate) fn median_within(values: &[f64], confidence: f64) -> Option<(f64, f64
     Some((low.exp(), high.exp()))
 }
 
-/// The interval of values that are too few for order statistics at this confidence. Each end is that of a t
-/// interval from the values on its own side of the median, widened to 0.3 of the range beyond all values, so
-/// that no odd value decides. Stalls scatter to one side, and do not show how far the other end may lie.
+/// The interval of values that are too few for order statistics at this confidence. Each end is the end of a t
+/// interval from the values on its own side of the median, widened to 0.3 of the range beyond all values. So no
+/// odd value decides. Stalls scatter to one side, and do not show how far the other end may lie.
 fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let centre = median(logs)?;
     // The values of one side and their mirror images; the values at the median are their own.

@@ -1,4 +1,5 @@
-//! A limit of requests or of bytes per second: the same for several sizes, and not raised by more requests in flight.
+//! Limits of requests or of bytes per second, which are the same for several sizes, and which more requests in
+//! flight do not raise.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +16,34 @@ use crate::json;
 
 /// Factors that a limit does not depend on.
 const VARIED: [&str; 3] = ["bs", "depth", "threads"];
-/// The largest size at a limit is that many times the smallest one, at least.
+/// Least ratio of the largest size at a limit to the smallest one.
 const SPAN_MIN: u64 = 4;
-/// Times as many requests in flight that do not raise it, at least.
+/// Least factor by which requests in flight must grow without raising the limit.
 const DEEPER_MIN: u64 = 2;
 
 /// A limit of the storage.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Limit {
-    /// The cells at it that have most requests in flight, by ascending size.
+    /// Cells at the limit with the most requests in flight, by ascending size.
     pub cells: Vec<CellId>,
     /// Factor and level of the other factors.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
-    /// Whether it is one of IOPS, or of throughput.
+    /// Limited quantity: IOPS or throughput.
     #[serde(serialize_with = "json::name")]
     #[schemars(with = "String")]
     pub of: Response,
-    /// Its value, in the unit of that: median over the cells.
+    /// Value of the limit, in the unit of the limited quantity: the median over the cells.
     pub value: f64,
-    /// The smallest and the largest I/O size at it, bytes.
+    /// Smallest and largest I/O size at the limit, bytes.
     pub sizes: (u64, u64),
 }
 
-/// A size at which more requests in flight give no more: the cell with most of them.
+/// The cell with the most requests in flight, of a size at which more requests in flight do not raise IOPS.
 type Saturated<'a> = &'a CellAnalysis;
 
-/// The limits of a run, in the order of its cells. All comparisons hold together.
+/// The limits of a run, in the order of its cells. Intervals are simultaneous over all comparisons.
 pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Limit> {
     let mut groups: BTreeMap<Vec<(String, String)>, Vec<&CellAnalysis>> = BTreeMap::new();
     for cell in analysis.cells.iter().filter(|cell| is_free(cell)) {
@@ -71,14 +72,15 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Limit> {
     found.collect()
 }
 
-/// Whether nothing but the storage limits a cell.
+/// Whether only the storage can limit a cell.
 fn is_free(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
     let is_plain = !spec.has_groups() && !spec.runs_program() && !spec.tool.is_peer();
     is_plain && !cell.is_paced() && !cell.flags.contains(&Flag::ToolBound) && cell.is_target()
 }
 
-/// The cell of this size with most requests in flight, where these give as many IOPS as half of them or fewer.
+/// The cell of this size with the most requests in flight; `None` unless half of them or fewer give as many
+/// IOPS.
 fn saturated<'a>(cells: &[&'a CellAnalysis], size: u64, confidence: f64) -> Option<Saturated<'a>> {
     let flight = |cell: &CellAnalysis| cell.cell.trial().in_flight_of_all();
     let own = || {
@@ -112,7 +114,7 @@ fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence:
     judge(&estimate, MARGIN_UP, &against, true).0 == Difference::Equivalent
 }
 
-/// The longest run of sizes whose IOPS, or throughput, are those of the first of them.
+/// The limit over the longest run of sizes whose IOPS, or throughput, equal those of the first size.
 fn limit(
     saturated: &[Saturated<'_>],
     of: Response,

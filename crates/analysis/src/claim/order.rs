@@ -16,7 +16,7 @@ use crate::analysis::Timed;
 use iolab_plan::precondition::Round;
 use iolab_workload::response::Response;
 
-/// At most this many claims begin a page.
+/// Most claims at the beginning of a page.
 pub const HEADLINES_MAX: usize = 5;
 
 /// Meaning of a claim for the reader, in the order in which claims are shown.
@@ -182,7 +182,8 @@ impl Comparison {
     }
 
     fn role(&self) -> Role {
-        // Whoever gives several targets, or lets groups run at once and alone, asks for it: where it cannot be told, that is the answer.
+        // Several targets, or groups at once and alone, are measured to be compared. An open comparison is an
+        // answer too.
         let is_asked = match &self.contrast {
             Contrast::Levels { factor, .. } => factor == TARGET,
             Contrast::Company { .. } => true,

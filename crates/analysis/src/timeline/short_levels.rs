@@ -18,7 +18,8 @@ const STEP_MIN: f64 = 0.5;
 /// Least factor between all values of the level and nine tenths of the others of its piece.
 const APART_MIN: f64 = 2.0;
 
-/// Least factor between a single first value and all others of its piece: a cache that is full within it.
+/// Least factor between a single first value and all others of its piece, as when a cache fills up within that
+/// interval.
 const BURST_MIN: f64 = 5.0;
 
 /// The places at which the level of an only trial changes, as indices of the first value of a new level. These
@@ -82,7 +83,7 @@ fn apart(piece: &[f64]) -> Option<usize> {
     (VALUES_MIN..=longest).rev().find(is_apart)
 }
 
-/// The length of a beginning of one value that is far above all others.
+/// The length of a beginning that is far above all other values: one value, or `None`.
 fn burst(piece: &[f64]) -> Option<usize> {
     let (first, others) = piece.split_first()?;
     let highest = others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -119,7 +120,7 @@ mod tests {
         };
         assert_eq!(changes(start), [6]);
         assert_eq!(changes(|at| if at < 196 { 100.0 } else { 20.0 }), [196]);
-        // A cache that is full within the first interval.
+        // The cache is full within the first interval.
         assert_eq!(changes(|at| if at == 0 { 3580.0 } else { 50.0 }), [1]);
     }
 

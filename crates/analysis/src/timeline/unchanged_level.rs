@@ -64,7 +64,7 @@ pub(super) fn without_step(
     (kept.collect(), found)
 }
 
-/// The least factor that is found.
+/// The least step, as a factor, that the test finds in a course.
 fn found_from(course: &[f64], tested: usize) -> Option<f64> {
     let is_found = |quarters: usize, by: f64| {
         let place = course.len() * quarters / 4;

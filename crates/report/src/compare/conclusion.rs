@@ -50,12 +50,12 @@ fn ratio_of(cell: &CellComparison) -> Option<RatioShown> {
     cell.estimate.as_ref().map(ratio::of)
 }
 
-/// `1.41× lower (1.30 to 1.52×)`.
+/// The ratio of a cell in words: `1.41× lower (1.30 to 1.52×)`.
 fn times(cell: &CellComparison) -> Option<String> {
     Some(ratio_of(cell)?.in_words())
 }
 
-/// How far a ratio lies from 1, on the logarithm.
+/// Distance of a cell's ratio from 1, on the logarithm.
 pub(super) fn size(cell: &CellComparison) -> f64 {
     ratio_of(cell).map_or(0.0, RatioShown::size)
 }

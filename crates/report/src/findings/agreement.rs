@@ -13,7 +13,7 @@ pub(crate) const AGREEMENT: Rule = Rule::result(
     "ratios within blocks, with simultaneous 95 % intervals",
 );
 
-/// iolab against the peers that were measured beside it.
+/// iolab compared with the peers that were measured in the same run.
 pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
     let sentences = |comparison: &Comparison| {
         let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));

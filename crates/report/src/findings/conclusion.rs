@@ -184,8 +184,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether other tools measure the same: `; against fio: 1.02× higher (1.02× lower to 1.05× higher), equivalent within 10 %`. What all cells of a run
-    /// show together holds for no single target.
+    /// Agreement with other tools: `; against fio: 1.02× higher (1.02× lower to 1.05× higher), equivalent within
+    /// 10 %`. The result of all cells of a run together holds for no single target.
     fn agreement(&self, peers: &[Comparison]) -> String {
         let parts = peers.iter().map(|comparison| {
             let own = self.compared(comparison);

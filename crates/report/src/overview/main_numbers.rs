@@ -178,7 +178,7 @@ fn value(rate: HeadlineRate) -> String {
     format!("{} {}", number(&rate), rate.unit)
 }
 
-/// A rate without its unit, with that at the end of an only trial that is not at one level: `1800, then 100`.
+/// A rate without its unit, with the rate at the end of an only trial that changes its level: `1800, then 100`.
 pub(crate) fn number(rate: &HeadlineRate) -> String {
     let first = significant(rate.value);
     match rate.last {

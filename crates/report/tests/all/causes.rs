@@ -206,7 +206,8 @@ fn any_found() -> impl Strategy<Value = Found> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// And each of them has the difference, what it is here, and what is not explained; suspects are named, or counted.
+    /// Each line has the difference, its reproduction, and the part without explanation. Suspects are named or
+    /// counted.
     #[test]
     fn ten_lines_have_all_that_matters(found in any_found()) {
         let text = answer(&input("/mnt/disk"), &found.claims(), WIDTH);

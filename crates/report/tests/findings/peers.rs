@@ -46,7 +46,7 @@ fn line_of_run_states_agreement_of_tools() {
     };
     insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 1.01× lower, equivalent within 10 %");
     insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 2.00× lower, slower");
-    // One cell of fio came from memory: nothing is said of all cells together.
+    // One cell of fio came from memory, so that there is no result for all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
     insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 1.01× lower, cannot tell: served by page-cache on fio's side");

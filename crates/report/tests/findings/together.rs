@@ -28,7 +28,7 @@ fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
     record
 }
 
-/// What is claimed of all groups at once.
+/// Claims about all groups at once.
 fn limits(record: &RunRecord) -> Vec<Difference> {
     let run = analyse(record);
     let all = claims(&[&run]);

@@ -255,7 +255,7 @@ fn unverified_cell_is_not_called_correct() {
     let mut record = verified_run();
     add_cell(&mut record, &WRITES, &around(100.0));
     insta::assert_snapshot!(only(&record).1, @"The data that was read back is correct: 8 MiB. Not read back: 8 trials.");
-    // Cells that only read write nothing that could be wrong.
+    // Cells that only read have no data that could be wrong.
     let mut record = verified_run();
     add_cell(
         &mut record,

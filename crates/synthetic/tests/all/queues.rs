@@ -14,8 +14,8 @@ const TRIALS: [u32; 2] = [6, 16];
 /// Share of the requests in flight below which a gain is claimed.
 const GAIN: f64 = 0.5;
 
-/// Sizes with two and eight requests in flight, where eight gain this factor: proportional to the size up to
-/// 64 KiB, and constant from there.
+/// Sizes with two and eight requests in flight. Eight gain the factor `gain`. Throughput is proportional to the
+/// size up to 64 KiB, and constant above.
 fn sizes(noise: Noise, trials: u32, gain: f64) -> Scenario {
     Scenario {
         curves: vec![("bs", Curve::Plateau { from: 65536.0 })],
@@ -30,7 +30,7 @@ fn sizes(noise: Noise, trials: u32, gain: f64) -> Scenario {
     }
 }
 
-/// Whether claimed limits are those of the curve: of requests up to 64 KiB, of bytes from there.
+/// Whether claimed limits agree with the curve: limits of requests up to 64 KiB, limits of bytes from there.
 fn limited((record, _): (RunRecord, Truth), gain: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);

@@ -1,4 +1,4 @@
-//! What only some experiments ask, in words.
+//! Claims of particular experiments, in words.
 
 use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, OVERLOAD_TOLD, Response};
 use iolab_analysis::claim::{FixedCosts, Load, Preparation, RateTimes, Rates, Verified};

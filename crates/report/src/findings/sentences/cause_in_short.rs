@@ -9,13 +9,13 @@ use iolab_workload::quantity::counted;
 use super::causes::{REST, here, of_share, short, without_joint};
 use super::doubts;
 
-/// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference is gone); cleared: 2
-/// suspects`; `None` of a run that looks for none.
+/// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference
+/// is gone); cleared: 2 suspects`; `None` for a run without an inquiry.
 pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
     of_claims(&claims_of(&[analysis]), true)
 }
 
-/// The same of claims, with nothing but the names of causes.
+/// The clause for these claims, with the names of causes only.
 pub(super) fn names_of_causes(claims: &[Claim]) -> Option<String> {
     of_claims(claims, false)
 }
@@ -34,7 +34,7 @@ fn of_claims(claims: &[Claim], has_shares: bool) -> Option<String> {
         .collect();
     Some(match found.again {
         Again::Reproduced => answer(found, &suspects, (has_shares, is_answered(claims))),
-        // The sentence has the numbers.
+        // The numbers are in the next sentence.
         Again::NotReproduced if !has_shares => "not reproduced".to_owned(),
         Again::CannotTell if !has_shares => "cannot tell".to_owned(),
         Again::NotReproduced => format!("not reproduced, {}", here(found)),

@@ -16,13 +16,13 @@ use super::{doubts, more_blocks};
 use crate::disturber::of_both;
 use crate::ratio::RatioShown;
 
-/// Below this share nothing is left to be explained.
+/// Share of a difference below which nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
 
 /// Most characters of a difference in words.
 const PHENOMENON_MAX: usize = 160;
 
-/// Whether a phenomenon is there again, and what of it no suspect explains.
+/// Whether a phenomenon is reproduced, and the part that no suspect explains.
 pub(super) fn of_reproduction(found: &Reproduction) -> String {
     let here = match found.shorter_ns {
         None => here(found),
@@ -88,7 +88,7 @@ fn part_again(found: &Reproduction, is_said: impl Fn(&Share) -> bool) -> String 
     })
 }
 
-/// What is left without suspects, and what else could make it.
+/// The part that remains without suspects, and other possible causes of it.
 fn rest(found: &Reproduction) -> String {
     let others = match found.doubts.as_slice() {
         [] => String::new(),
@@ -132,7 +132,7 @@ fn inquiry_into(suspects: &[Suspected]) -> String {
     format!("iolab why FILE --suspects {}", names.join(","))
 }
 
-/// What interventions show of suspects, so many of each verdict.
+/// Results of interventions on suspects, with at most `named` suspects of each verdict.
 pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
     let all = || found.suspects.iter();
     let names = || all().map(|one| short(&one.suspect)).collect();
@@ -160,7 +160,7 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
             ]
         }
         CauseVerdict::Cleared => {
-            // A share above the margin is there, though it is not what makes the difference.
+            // A share above the margin is reported, although it is not the main cause.
             let has_none = |one: &&Suspected| one.share.is_none_or(|s| s.share.abs() <= MARGIN);
             let (none, some): (Vec<&Suspected>, Vec<_>) = all().partition(has_none);
             vec![
@@ -200,7 +200,8 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
     sentence("", lists, named)
 }
 
-/// What could make the same change as an intervention. Its sides are the cells with the suspect and without it, and not those of the difference.
+/// Doubts that could make the same change as an intervention. Their sides are the cells with and without the
+/// suspect, not those of the difference.
 fn against(all: &[SideDoubt]) -> String {
     let of_one = |doubt: &SideDoubt| match &doubt.reason {
         Reason::Imbalance(found) => of_both(found, "with it", "without it"),
@@ -213,7 +214,8 @@ fn against(all: &[SideDoubt]) -> String {
     }
 }
 
-/// Which difference it is about, where the runs explain several: ` The difference: throughput at bs=64KiB is 0.5 times that at bs=4KiB.`
+/// The difference that suspects belong to, if the runs explain several: ` The difference: throughput at bs=64KiB
+/// is 0.5 times that at bs=4KiB.`
 pub(super) fn difference(found: &Suspects, runs: &[&Analysis]) -> String {
     let explained = |run: &&Analysis| run.inquiry.as_ref().map(|own| own.phenomenon.clone());
     let own = runs.get(found.run).and_then(explained);
@@ -239,7 +241,8 @@ pub(crate) fn by_reason<W: PartialEq>(
     reasons
 }
 
-/// `read-ahead: 84 % (80 to 88 %) of the difference is gone with sequential reads in reverse order (1.1× lower)`.
+/// A cause with its share: `read-ahead: 84 % (80 to 88 %) of the difference is gone with sequential reads in
+/// reverse order (1.1× lower)`.
 fn accused(one: &Suspected) -> String {
     let what = short(&one.suspect);
     let change = Suspect::find(&one.suspect).map_or("", |suspect| suspect.change);
@@ -256,12 +259,12 @@ fn accused(one: &Suspected) -> String {
     }
 }
 
-/// `few requests in flight (12 % (8 to 16 %) of the difference is gone)`.
+/// A cleared suspect with its share: `few requests in flight (12 % (8 to 16 %) of the difference is gone)`.
 fn cleared(one: &Suspected) -> String {
     let what = short(&one.suspect);
     match &one.share {
         None => what,
-        // More of it without the suspect.
+        // The difference is greater without the suspect.
         Some(share) if share.share <= -0.005 => {
             let more = Share {
                 share: -share.share,
@@ -297,7 +300,7 @@ pub(super) fn of_share(share: &Share) -> String {
     format!("{} %{interval}", percent(share.share))
 }
 
-/// `1.02× higher (1.02× lower to 1.06× higher) in 12 blocks`: the difference in the run that was to explain it.
+/// The difference in the run that explains it: `1.02× higher (1.02× lower to 1.06× higher) in 12 blocks`.
 pub(super) fn here(found: &Reproduction) -> String {
     let blocks = counted(found.blocks, "block");
     match (found.ratio, found.interval) {

@@ -1,4 +1,4 @@
-//! What interventions show, a paragraph each.
+//! Results of interventions, one paragraph each.
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Claim, ordered};
@@ -7,11 +7,11 @@ use super::cause_in_short::names_of_causes;
 use super::causes::{of_reproduction, of_suspects, shortened};
 use super::finding;
 
-/// Most characters of a target.
+/// Most characters of the name of a target.
 const TARGET_MAX: usize = 100;
 
-/// The answer, then whether the difference is there again with what is not explained, then so many suspects of each verdict. `run` is the
-/// one that the claims were made of.
+/// The answer, then whether the difference is reproduced and the part without explanation, then the suspects of
+/// each verdict, at most `named` by name. `run` is the run of the claims.
 pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) -> Vec<String> {
     let target = shortened(&run.target, TARGET_MAX);
     let answer = names_of_causes(claims);

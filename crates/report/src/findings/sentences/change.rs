@@ -34,7 +34,8 @@ pub(super) fn basis(change: &Change) -> &'static str {
     }
 }
 
-/// `Throughput of writes fell 5.00×, from 1049 MB/s to 210 MB/s at bs=1MiB, after 40.0 s (39.1 GiB written).`
+/// A change in words: `Throughput of writes fell 5.00×, from 1049 MB/s to 210 MB/s at bs=1MiB, after 40.0 s
+/// (39.1 GiB written).`
 pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     let (bytes, time) = (
         format_bytes(change.after_bytes),
@@ -104,7 +105,8 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     }
 }
 
-/// `; in all 3 levels: 1049 MB/s, 210 MB/s from 40.0 s (39.1 GiB) on, ...`: where there are more than two.
+/// All levels if there are more than two: `; in all 3 levels: 1049 MB/s, 210 MB/s from 40.0 s (39.1 GiB) on,
+/// ...`.
 fn further(change: &Change, of: Access) -> String {
     let [first, later @ ..] = change.levels.as_slice() else {
         return String::new();
@@ -158,7 +160,7 @@ pub(super) fn of_gradual(change: &GradualChange, run: &Analysis) -> String {
     )
 }
 
-/// What may have made a change: what others did, where they did it at the lower level.
+/// Suspected cause of a change: disturbance, if it was at the lower level; otherwise empty.
 fn suspect(disturbed: Option<DisturbedTrials>) -> String {
     let Some(lower) = disturbed else {
         return String::new();
@@ -174,7 +176,7 @@ fn suspect(disturbed: Option<DisturbedTrials>) -> String {
     )
 }
 
-/// What was not found, and what would have been.
+/// The change that was not found, and the smallest one that would have been.
 pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
     let trials = match kept.cells.as_slice() {
         [only] => format!("the trial{}", at_cell(run, *only)),
@@ -206,7 +208,7 @@ pub(in crate::findings) fn done(of: Access) -> &'static str {
     }
 }
 
-/// `fell 2.93×, from 1200 MB/s to 410 MB/s`.
+/// A change of throughput in words: `fell 2.93×, from 1200 MB/s to 410 MB/s`.
 fn moved(before: f64, after: f64) -> String {
     let format = |value| Response::Throughput.format(value);
     let factor = after / before;

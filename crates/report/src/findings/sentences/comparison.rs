@@ -58,7 +58,7 @@ pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) ->
     }
 }
 
-/// Where an effect was measured, beside what its sides are.
+/// The settings in which an effect was measured, apart from its two sides.
 fn place(contrast: &Contrast, effect: &Effect) -> String {
     let is_said = |factor: &str| match contrast {
         Contrast::Levels { .. } | Contrast::Company { .. } => false,

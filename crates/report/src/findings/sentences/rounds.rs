@@ -80,7 +80,7 @@ fn steady(found: &Rounds) -> &'static str {
     }
 }
 
-/// `1.5 % of the region was written before them; 2 tracked cells were disturbed`.
+/// Doubts about rounds in words: `1.5 % of the region was written before them; 2 tracked cells were disturbed`.
 fn doubts_in_words(doubts: &RoundsDoubts) -> String {
     let written = doubts.written.map(|share| {
         format!(
