@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn unidentified_targets_are_not_resumed_where_data_is_destroyed() {
+    fn unidentified_targets_are_not_resumed_destructively() {
         let of = |kind: TargetKind, identity: &str, destroys_data: bool| {
             let mut facts = Environment::default();
             facts.put(&KEYS.device_identity, identity.to_owned());

@@ -206,13 +206,13 @@ fn merge_carriers(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
     }
 }
 
-/// The files of a job: what their requests and syncs are known by.
+/// The files of a job, with the places by which their requests and syncs are recognised.
 struct TracedFiles {
     each: Vec<TracedFile>,
 }
 
 struct TracedFile {
-    /// Where its bytes lie on a disk; `None` where that is unknown.
+    /// Place of the file's bytes on a disk; `None` where that is unknown.
     map: Option<SectorMap>,
     sync: SyncPlace,
 }

@@ -17,11 +17,11 @@ use proptest::test_runner::TestRunner;
 use crate::files::scratch;
 use crate::trial::run;
 
-/// The stamp is at the start of every so many bytes that are written.
+/// Distance of the stamps in written data, bytes: each is at the start of its part.
 const STAMPED: u64 = 4096;
 const SIZE: u64 = 2 << 20;
 
-/// What a trial of these settings does.
+/// Requests of a trial with some settings, computed independently of the engine.
 #[derive(Default)]
 struct Reference {
     reads: u64,

@@ -30,7 +30,7 @@ fn beside_fio(share: f64) -> RunRecord {
 }
 
 #[test]
-fn how_far_tools_agree_is_told() {
+fn agreement_of_tools_is_reported() {
     let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
     let told = |share| of(beside_fio(share));
     insta::assert_snapshot!(told(1.01)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All cells together, in 8 blocks: 1.01× lower; equivalent within 10 %.");

@@ -48,7 +48,7 @@ fn limited((record, _): (RunRecord, Truth), gain: f64) -> Outcome {
 }
 
 #[test]
-fn limits_are_reported_where_requests_in_flight_do_not_raise_them() {
+fn limits_are_reported_only_without_gain() {
     for (name, noise) in shapes() {
         for gain in [1.0, 1.5, 4.0] {
             let named = format!("{name}, gain {gain}");
