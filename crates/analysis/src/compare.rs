@@ -6,7 +6,7 @@
 mod difference;
 mod judge;
 mod levels;
-pub(crate) mod matching;
+pub mod matching;
 mod peers;
 mod verdict;
 

@@ -5,7 +5,10 @@ use std::fmt::Display;
 use serde::{Serialize, Serializer};
 
 /// A value by its name.
-pub(crate) fn name<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+///
+/// # Errors
+/// Those of the serializer.
+pub fn name<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(value)
 }
 

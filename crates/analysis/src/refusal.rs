@@ -10,11 +10,6 @@ pub(crate) fn too_many_latencies(cell: i64) -> Error {
     Error::failed(format!("the latencies of cell {cell} are more than 2^63"))
 }
 
-/// There are no runs.
-pub(crate) fn no_runs() -> Error {
-    Error::usage("there are no runs")
-}
-
 /// A side of a comparison has no run.
 pub(crate) fn side_without_run() -> Error {
     Error::usage("a side has no run")
@@ -24,14 +19,6 @@ pub(crate) fn side_without_run() -> Error {
 /// The run of a file is on both sides of a comparison.
 pub(crate) fn on_both_sides(file: &str) -> Error {
     Error::usage(format!("the run of {file} is on both sides")).hint("name it on one side only")
-}
-
-/// A run that a gate is to judge is not finished; the command that finishes it, `None` of a run on a model.
-pub(crate) fn unfinished(file: &str, command: Option<String>) -> Error {
-    Error::usage(format!("the run of {file} is not finished")).hint(match command {
-        Some(command) => format!("finish it: {command}"),
-        None => "run it again: the state of a model is not kept".to_owned(),
-    })
 }
 
 /// Two sides measure different things: these.

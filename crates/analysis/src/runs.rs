@@ -3,7 +3,7 @@
 
 pub mod comparable_runs;
 mod judge;
-pub(crate) mod matching;
+pub mod matching;
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,6 @@ pub use crate::run_name::RunName;
 
 /// Probability with which the detectable change would have been found.
 pub const GATE_POWER: f64 = 0.9;
-/// Fewest earlier runs for a comparison with a new one.
-pub const HISTORY_MIN: usize = 5;
 
 /// A run and the file it was read from.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +30,7 @@ pub struct FiledRun<'a> {
 
 impl FiledRun<'_> {
     /// The identity of the run.
-    pub(crate) fn name(&self) -> RunName {
+    pub fn name(&self) -> RunName {
         RunName::of(self.file, self.run.record())
     }
 }
@@ -83,7 +81,7 @@ impl Comparison {
 }
 
 /// The distinct runs in the order of time.
-pub(crate) fn in_time<'a>(runs: &[FiledRun<'a>]) -> Vec<FiledRun<'a>> {
+pub fn in_time<'a>(runs: &[FiledRun<'a>]) -> Vec<FiledRun<'a>> {
     let mut all = runs.to_vec();
     let start = |run: &FiledRun<'a>| &run.run.record().run.started_utc;
     all.sort_by(|a, b| start(a).cmp(start(b)));

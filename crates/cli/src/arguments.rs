@@ -15,13 +15,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, ValueEnum};
 use iolab_command::lists::Lists;
 use iolab_report::formats::ExportFormat;
-use iolab_report::schema::Document;
 use iolab_workload::response::Metric;
-use iolab_workload::units::parse_share;
 
-pub(crate) use self::comparing::{
-    BetterName, Compare, CompareFormat, Gate, GateFormat, History, HistoryFormat, TestName,
-};
+pub(crate) use self::comparing::{BetterName, Compare, CompareFormat, TestName};
 #[cfg(feature = "measure")]
 pub(crate) use self::measuring::{
     Changes, ConsentOption, Fit, Import, ProgramsOption, Resume, Run, Study, Why,
@@ -125,6 +121,10 @@ for any findings, unless the target cannot be used. For scripts:
 /// The command line of these commands.
 pub(crate) fn program(lists: &Lists) -> Command {
     let commands = lists.commands.iter();
+    let documents = lists.documents.iter();
+    let documents =
+        documents.map(|document| PossibleValue::new(document.name).help(document.command));
+    let documents = PossibleValuesParser::new(documents);
     Command::new("iolab")
         .version(env!("CARGO_PKG_VERSION"))
         .about(
@@ -135,7 +135,15 @@ pub(crate) fn program(lists: &Lists) -> Command {
         .max_term_width(100)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(commands.map(|command| command.arguments().clone()))
+        .subcommands(commands.map(|command| {
+            // Not by its name later, which would put it behind the others.
+            match command.name() {
+                "schema" => command
+                    .arguments()
+                    .mut_arg("output", |output| output.value_parser(documents.clone())),
+                _ => command.arguments(),
+            }
+        }))
 }
 
 #[derive(Debug, Args)]
@@ -148,15 +156,7 @@ pub(crate) struct Completions {
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
     /// What to describe
-    #[arg(value_parser = documents())]
-    pub(crate) output: Document,
-}
-
-/// The documents that have a schema, each with the command that prints it.
-fn documents() -> impl TypedValueParser<Value = Document> {
-    let all = Document::ALL.iter();
-    let values = all.map(|document| PossibleValue::new(document.name()).help(document.command()));
-    PossibleValuesParser::new(values).try_map(|name| name.parse())
+    pub(crate) output: String,
 }
 
 #[derive(Debug, Args)]
@@ -238,11 +238,6 @@ pub(crate) enum StatsFormat {
     Text,
     /// An array with one object per file
     Json,
-}
-
-/// Reads a share: `5%` or `0.05`.
-fn share(text: &str) -> Result<f64, String> {
-    parse_share(text).map_err(|error| error.to_string())
 }
 
 #[cfg(feature = "measure")]

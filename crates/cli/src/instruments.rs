@@ -5,7 +5,11 @@ use iolab_command::lists::Lists;
 use crate::command;
 
 /// All lists, assembled.
-pub(crate) fn lists() -> Lists {
-    let all = [command::lists()];
+pub fn lists() -> Lists {
+    let all = [
+        command::lists(),
+        #[cfg(feature = "gate")]
+        iolab_gate::lists(),
+    ];
     all.into_iter().fold(Lists::default(), Lists::with)
 }

@@ -55,13 +55,16 @@ pub(crate) fn place(named: &Path) -> Result<PathBuf> {
 pub(crate) const TOGETHER: &str =
     "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
 
-/// Refuses a command as one of several processes, which would disturb each other.
+/// Refuses a command as one of several processes, which would disturb each other, unless it only plans.
 ///
 /// # Errors
 ///
 /// There are several: `instead` says what they can do.
-pub(crate) fn alone(name: &str, instead: &str) -> Outcome {
-    check_alone(|launch| launch.one_process_only(name, instead))
+pub(crate) fn alone(is_plan: bool, name: &str, instead: &str) -> Outcome {
+    match is_plan {
+        true => Ok(()),
+        false => check_alone(|launch| launch.one_process_only(name, instead)),
+    }
 }
 
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
@@ -73,13 +76,14 @@ fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
     }
 }
 
-/// Carries out a run by this process alone, or by all those of a launcher.
+/// Carries out a run by all processes of a launcher; by this process alone if there are no others, or it only plans.
 ///
 /// # Errors
 ///
 /// There are several, and they cannot work together; the failure of the run.
-pub(crate) fn together(work: impl FnOnce(Option<Rc<Ranks>>) -> Outcome) -> Outcome {
-    let Some(ranks) = join_ranks()? else {
+pub(crate) fn together(is_plan: bool, work: impl FnOnce(Option<Rc<Ranks>>) -> Outcome) -> Outcome {
+    let joined = if is_plan { None } else { join_ranks()? };
+    let Some(ranks) = joined else {
         return work(None);
     };
     let code = code_of(match (ranks.greet(), ranks.is_root()) {

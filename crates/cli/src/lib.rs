@@ -23,7 +23,6 @@ mod job_file;
 mod kernel_settings;
 #[cfg(feature = "measure")]
 mod launcher;
-mod model_text;
 #[cfg(feature = "measure")]
 mod progress;
 mod read_arguments;
@@ -46,6 +45,8 @@ use iolab_command::exit::code_of;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output;
 use iolab_workload::Error;
+
+pub use instruments::lists;
 
 /// Stack of the main worker thread, bytes. The stack of the first thread may be limited by `ulimit -s`.
 const STACK: usize = 8 << 20;
@@ -72,7 +73,7 @@ pub fn main() -> ExitCode {
 
 /// The command line with every command, as it is parsed and shown.
 pub fn program() -> clap::Command {
-    arguments::program(&instruments::lists())
+    arguments::program(&lists())
 }
 
 fn work() -> Outcome {
@@ -84,11 +85,11 @@ fn work() -> Outcome {
     }
     #[cfg(unix)]
     file_limit::outlive()?;
-    let (is_silent, lists) = (is_silent(), instruments::lists());
+    let (is_silent, lists) = (is_silent(), lists());
     match read_arguments::read(&lists, is_silent) {
         Ok(task) => {
             output::set_log(task.log);
-            task.carry_out(&lists)
+            (task.work)(&lists)
         }
         Err(_) if is_silent => Err(Failure::ToldElsewhere),
         Err(error) => Err(error.into()),

@@ -21,26 +21,24 @@ use iolab_command::output::{self, Log};
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
 /// position of a command.
 pub(crate) fn read(lists: &Lists, is_silent: bool) -> iolab_workload::Result<Task> {
-    let command = program(lists);
+    let mut command = program(lists);
     if std::env::args_os().skip(1).eq(["help", "all"]) {
         let mut to = output::open(None)?;
         // As with other help, a reader that is gone is not an error.
         let _ = write!(to, "{}", every_command(&command)).and_then(|()| to.flush());
         std::process::exit(0);
     }
-    let parsed = command
-        .clone()
-        .try_get_matches()
-        .or_else(|error| match error.kind() {
-            // Grouping takes as long as all other parsing, and only help shows it.
-            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                grouped(command.clone()).try_get_matches()
-            }
-            _ => Err(error),
-        });
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = parsed.or_else(|error| match error.kind() {
+        // Grouping takes as long as all other parsing, and only help shows it.
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            grouped(program(lists)).try_get_matches()
+        }
+        _ => Err(error),
+    });
     let parsed = parsed.and_then(|matches| {
         let task = task(lists, &matches);
-        task.map_err(|error| error.format(&mut command.clone()))
+        task.map_err(|error| error.format(&mut command))
     });
     parsed.or_else(|mut error| {
         // No value begins with a dash, so that the tip to pass the option as a value is dropped.
@@ -182,9 +180,7 @@ mod tests {
     #[test]
     fn no_line_breaks_any_command() {
         let command = crate::program();
-        let names = command.get_subcommands().map(clap::Command::get_name);
-        let mut names: Vec<&str> = names.chain(["help"]).collect();
-        names.sort_unstable();
-        assert_eq!(names, COMMANDS);
+        let mut names = command.get_subcommands().map(clap::Command::get_name);
+        assert_eq!(names.find(|name| !COMMANDS.contains(name)), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
+use iolab_analysis::compare::Conclusion;
 use iolab_workload::{Error, Kind};
 
 /// Why a command failed.
@@ -59,5 +60,19 @@ impl Failure {
             Failure::Told(error) => Failure::Told(error.also(what)),
             said => said,
         }
+    }
+}
+
+/// The outcome of a command from the result of writing and the conclusion.
+pub fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
+    match written {
+        // A closed pipe does not change the conclusion.
+        Ok(()) | Err(Failure::BrokenPipe) => {}
+        Err(other) => return Err(other),
+    }
+    match conclusion {
+        Conclusion::Settled => Ok(()),
+        Conclusion::Regression => Err(Failure::No),
+        Conclusion::CannotTell => Err(Failure::CannotTell),
     }
 }

@@ -2,6 +2,8 @@
 //! of these.
 
 use clap::{ArgMatches, Args};
+use iolab_report::report::SequenceFigure;
+use iolab_report::schema::Document;
 
 use crate::failure::Outcome;
 use crate::output::Log;
@@ -11,19 +13,26 @@ use crate::output::Log;
 pub struct Lists {
     /// Commands of the program.
     pub commands: Vec<Command>,
+    /// What a command prints as JSON.
+    pub documents: Vec<Document>,
+    /// What a page shows of several runs of one experiment.
+    pub sequence_figures: Vec<SequenceFigure>,
 }
 
 impl Lists {
     /// Appends the rows of others to these lists.
     pub fn with(mut self, others: Self) -> Self {
         self.commands.extend(others.commands);
+        self.documents.extend(others.documents);
+        self.sequence_figures.extend(others.sequence_figures);
         self
     }
 }
 
 /// A command: its arguments, and the function that carries it out.
 pub struct Command {
-    arguments: clap::Command,
+    name: &'static str,
+    arguments: Box<dyn Fn() -> clap::Command>,
     read: Box<dyn Fn(&ArgMatches) -> clap::error::Result<Task>>,
 }
 
@@ -51,22 +60,26 @@ impl Command {
                 work: Box::new(move |lists| work(&arguments, lists)),
             })
         };
-        let arguments = A::augment_args(clap::Command::new(name));
+        // Set last, because arguments may bring descriptions of their own.
+        let arguments = move || {
+            let command = A::augment_args(clap::Command::new(name));
+            command.about(about).long_about(None)
+        };
         Self {
-            // Set last, because arguments may bring descriptions of their own.
-            arguments: arguments.about(about).long_about(None),
+            name,
+            arguments: Box::new(arguments),
             read: Box::new(read),
         }
     }
 
     /// Its name.
-    pub fn name(&self) -> &str {
-        self.arguments.get_name()
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Its arguments, as they are parsed and shown.
-    pub fn arguments(&self) -> &clap::Command {
-        &self.arguments
+    pub fn arguments(&self) -> clap::Command {
+        (self.arguments)()
     }
 
     /// The task that the parsed arguments describe.
@@ -83,16 +96,6 @@ impl Command {
 pub struct Task {
     /// Output on stderr while the task runs.
     pub log: Log,
-    work: Box<dyn FnOnce(&Lists) -> Outcome>,
-}
-
-impl Task {
     /// Carries it out.
-    ///
-    /// # Errors
-    ///
-    /// Those of the command.
-    pub fn carry_out(self, lists: &Lists) -> Outcome {
-        (self.work)(lists)
-    }
+    pub work: Box<dyn FnOnce(&Lists) -> Outcome>,
 }

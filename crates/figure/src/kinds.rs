@@ -1,10 +1,9 @@
 //! One file per kind of figure: makes panels from data.
 
-mod axis;
+pub(super) mod axis;
 pub(super) mod compare;
 mod course;
 mod heat;
-pub(super) mod history;
 mod latency;
 mod left_out;
 mod load;

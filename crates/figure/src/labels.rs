@@ -43,7 +43,7 @@ pub(super) fn axis(factor: &str) -> String {
 }
 
 /// The label of an axis for a response, without its unit.
-pub(super) fn of_response(response: Response) -> String {
+pub fn of_response(response: Response) -> String {
     match response {
         Response::Iops => "requests per second".to_owned(),
         other => other.to_string(),
@@ -79,7 +79,7 @@ pub(super) fn short(response: Response) -> &'static str {
 }
 
 /// The text with its first letter capitalised.
-pub(super) fn capital(text: &str) -> String {
+pub fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(characters).collect()

@@ -20,10 +20,10 @@ mod frame;
 mod hatch;
 mod kind;
 mod kinds;
-mod labels;
+pub mod labels;
 mod layout;
 mod marker;
-mod model;
+pub mod model;
 mod options;
 mod palette;
 mod pdf;
@@ -45,7 +45,6 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
-use iolab_analysis::history;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_analysis::slo::LevelValues;
 use iolab_analysis::witness::Evidence;
@@ -53,6 +52,7 @@ use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
 pub use kind::FigureKind;
+pub use kinds::axis::of_quantity as axis_of_quantity;
 pub use options::{Center, Options, Reference, ReferenceValue, Spread, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
@@ -170,7 +170,7 @@ fn finished(
             text.push_str(&format!("{end} {added}."));
         }
     }
-    Figure::new(model, options)
+    Figure::of(model, options)
 }
 
 /// Draws a comparison: [`FigureKind::PValues`] on request, otherwise [`FigureKind::Ratio`].
@@ -183,15 +183,7 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
         Some(FigureKind::PValues) => kinds::compare::p_values(comparison, options),
         _ => kinds::compare::ratio(comparison, options),
     }?;
-    Figure::new(model, options)
-}
-
-/// Draws an experiment over time.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
-pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figure> {
-    Figure::new(kinds::history::model(line, options)?, options)
+    Figure::of(model, options)
 }
 
 /// Draws the course of an observation of a program or of devices.
@@ -200,7 +192,7 @@ pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figu
 /// Those of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
 pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
     options.check_of_witness()?;
-    Figure::new(kinds::witness::model(evidence, options), options)
+    Figure::of(kinds::witness::model(evidence, options), options)
 }
 
 /// The kind of figure for the data: the course inside the trials of soaks, a ratio for two programs and for two runs of one
@@ -244,7 +236,12 @@ fn same_experiment(a: &Analysis, b: &Analysis) -> bool {
 }
 
 impl Figure {
-    fn new(mut model: FigureModel, options: &Options) -> Result<Self> {
+    /// Lays out a model.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where the figure has no room for it.
+    pub fn of(mut model: FigureModel, options: &Options) -> Result<Self> {
         if let Some(title) = &options.title {
             model.title = escape_control(title).into_owned();
         }

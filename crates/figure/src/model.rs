@@ -4,7 +4,7 @@ use super::scale::Scale;
 
 /// What ticks of an axis say.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Ticks {
+pub enum Ticks {
     /// Numbers.
     Number,
     /// Binary sizes: 4K, 64K, 1M.
@@ -28,77 +28,85 @@ pub(super) enum Ticks {
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
+pub struct Axis {
     /// What it shows, with its unit.
-    pub(super) label: String,
-    pub(super) scale: Scale,
-    pub(super) ticks: Ticks,
+    pub label: String,
+    /// Maps values to places.
+    pub scale: Scale,
+    /// What its ticks say.
+    pub ticks: Ticks,
 }
 
 /// Where a mark comes from, for whoever hovers over it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Origin {
+pub struct Origin {
     /// Number of the cell in its run file.
-    pub(super) cell: Option<i64>,
+    pub cell: Option<i64>,
     /// Measured trials.
-    pub(super) n: Option<usize>,
+    pub n: Option<usize>,
     /// Where the bytes came from, or what a comparison says.
-    pub(super) verdict: String,
+    pub verdict: String,
     /// Value on the x axis in words.
-    pub(super) x: String,
+    pub x: String,
     /// The whole mark in words.
-    pub(super) text: String,
+    pub text: String,
 }
 
 /// One mark of a series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Mark {
-    pub(super) x: f64,
-    pub(super) y: f64,
+pub struct Mark {
+    /// Place along x.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
     /// Ends of its interval.
-    pub(super) interval: Option<(f64, f64)>,
+    pub interval: Option<(f64, f64)>,
     /// Whether it is drawn hollow, as the model's `hollow` explains.
-    pub(super) hollow: bool,
-    pub(super) origin: Origin,
+    pub hollow: bool,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 /// How the points of a series are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+#[allow(missing_docs, reason = "the variant says what its two numbers are")]
+pub enum Look {
     /// A line with a marker at each point.
     Line,
     /// A line through many points, of which those that say something of themselves have a marker.
     Curve,
     /// Markers alone.
     Dots,
-    /// Markers alone, this number of this many side by side.
+    /// Markers alone, number `place` of the `of` side by side.
     Beside { place: usize, of: usize },
-    /// Bars from zero, this number of this many side by side.
+    /// Bars from zero, number `place` of the `of` side by side.
     Bars { place: usize, of: usize },
 }
 
 /// Points that belong together.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Series {
+pub struct Series {
     /// Its name in a legend.
-    pub(super) name: String,
+    pub name: String,
     /// Place in the order of all series of the figure: decides colour, dash and marker.
-    pub(super) place: usize,
-    pub(super) look: Look,
-    pub(super) points: Vec<Mark>,
+    pub place: usize,
+    /// How its points are drawn.
+    pub look: Look,
+    /// Its marks, in the order of x.
+    pub points: Vec<Mark>,
     /// Lower and upper edge of a band around the line: x, low, high.
-    pub(super) band: Vec<(f64, f64, f64)>,
+    pub band: Vec<(f64, f64, f64)>,
     /// Single trials behind the points: x, y.
-    pub(super) trials: Vec<(f64, f64)>,
+    pub trials: Vec<(f64, f64)>,
     /// Places at which the curve bends.
-    pub(super) bends: Vec<Bend>,
+    pub bends: Vec<Bend>,
     /// Points that are lower bounds: x, y.
-    pub(super) bounds: Vec<(f64, f64)>,
+    pub bounds: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// One of points alone: without band, single trials, bends and bounds.
-    pub(super) fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
+    pub fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
         Self {
             name,
             place,
@@ -114,16 +122,18 @@ impl Series {
 
 /// A bend of a curve.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bend {
-    pub(super) x: f64,
-    pub(super) y: f64,
+pub struct Bend {
+    /// Place along x.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
     /// What is said of it: `bend at 34.2 KiB`.
-    pub(super) name: String,
+    pub name: String,
 }
 
 /// Which way a reference line runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Along {
+pub enum Along {
     /// Across the panel at a value of y.
     X,
     /// Up the panel at a value of x.
@@ -132,59 +142,72 @@ pub(super) enum Along {
 
 /// A line that data is held against.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ReferenceLine {
-    pub(super) along: Along,
-    pub(super) at: f64,
+pub struct ReferenceLine {
+    /// Which way it runs.
+    pub along: Along,
+    /// Its place on the other axis.
+    pub at: f64,
     /// What it is; nothing is written where it is empty.
-    pub(super) label: String,
+    pub label: String,
 }
 
 /// A horizontal band that data is held against: a margin.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Band {
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub struct Band {
+    /// Lower edge.
+    pub low: f64,
+    /// Upper edge.
+    pub high: f64,
 }
 
 /// One coloured field of a heat map.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
-    /// Its ends on the two axes.
-    pub(super) x: (f64, f64),
-    pub(super) y: (f64, f64),
-    pub(super) value: f64,
+pub struct Field {
+    /// Ends along x.
+    pub x: (f64, f64),
+    /// Ends along y.
+    pub y: (f64, f64),
+    /// Decides its colour.
+    pub value: f64,
     /// The value as it is written into the field.
-    pub(super) label: String,
-    pub(super) hollow: bool,
-    pub(super) origin: Origin,
+    pub label: String,
+    /// Whether it is drawn hollow.
+    pub hollow: bool,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 /// The ends of a step of an axis of names.
-pub(super) fn step(number: usize) -> (f64, f64) {
+pub fn step(number: usize) -> (f64, f64) {
     (number as f64 - 0.5, number as f64 + 0.5)
 }
 
 /// A frame with its axes and what is drawn in it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Panel {
+pub struct Panel {
     /// Written above it.
-    pub(super) title: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) series: Vec<Series>,
-    pub(super) lines: Vec<ReferenceLine>,
-    pub(super) bands: Vec<Band>,
+    pub title: String,
+    /// Axis along the bottom.
+    pub x: Axis,
+    /// Axis up the side.
+    pub y: Axis,
+    /// What is drawn in it.
+    pub series: Vec<Series>,
+    /// Lines that the data is held against.
+    pub lines: Vec<ReferenceLine>,
+    /// Bands that the data is held against.
+    pub bands: Vec<Band>,
     /// Fields of a heat map, with the scale of their colours.
-    pub(super) heat: Option<(Vec<Field>, Scale)>,
+    pub heat: Option<(Vec<Field>, Scale)>,
     /// Whether the points of its lines stand at values of x that were measured, and not at levels that they share.
-    pub(super) free_x: bool,
+    pub free_x: bool,
     /// Height in proportion to the other rows.
-    pub(super) weight: f64,
+    pub weight: f64,
 }
 
 impl Panel {
     /// A panel with nothing in it yet.
-    pub(super) fn new(x: Axis, y: Axis) -> Self {
+    pub fn new(x: Axis, y: Axis) -> Self {
         Self {
             title: String::new(),
             x,
@@ -201,7 +224,7 @@ impl Panel {
 
 /// How panels stand together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrangement {
+pub enum Arrangement {
     /// Facets of one thing: the same axes, written at the edges only.
     Facets,
     /// One above the other, sharing the x axis.
@@ -210,28 +233,30 @@ pub(super) enum Arrangement {
 
 /// A whole figure.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FigureModel {
+pub struct FigureModel {
     /// Written above all; may be empty.
-    pub(super) title: String,
+    pub title: String,
     /// What it shows, for those who cannot see it.
-    pub(super) description: String,
+    pub description: String,
     /// What the series are levels of: heads the legend; may be empty.
-    pub(super) legend: String,
+    pub legend: String,
     /// Unit of the values, for whoever hovers over a mark.
-    pub(super) unit: String,
-    pub(super) panels: Vec<Panel>,
-    pub(super) arrangement: Arrangement,
+    pub unit: String,
+    /// Its panels, in the order of reading.
+    pub panels: Vec<Panel>,
+    /// How they stand together.
+    pub arrangement: Arrangement,
     /// What the colours of a heat map stand for, with the unit; empty in other figures.
-    pub(super) heat_label: String,
+    pub heat_label: String,
     /// What a hollow mark means; empty where there is none.
-    pub(super) hollow: String,
+    pub hollow: String,
     /// Written below all, small: what marks and intervals are.
-    pub(super) note: String,
+    pub note: String,
 }
 
 impl FigureModel {
     /// Facets without words.
-    pub(super) fn of(panels: Vec<Panel>) -> Self {
+    pub fn of(panels: Vec<Panel>) -> Self {
         Self {
             title: String::new(),
             description: String::new(),

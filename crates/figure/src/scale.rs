@@ -72,7 +72,7 @@ impl Scale {
     }
 
     /// A linear scale for values, with some space above, from zero unless requested otherwise.
-    pub(super) fn linear(values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
+    pub fn linear(values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
         let (mut low, mut high) = ends(values, |v| v.is_finite()).unwrap_or((0.0, 1.0));
         if from_zero {
             low = low.min(0.0);

@@ -2,7 +2,8 @@
 
 use iolab_workload::quantity::counted;
 
-pub(crate) fn cells(n: usize) -> String {
+/// A number of cells: `1 cell`, `3 cells`.
+pub fn cells(n: usize) -> String {
     counted(n, "cell")
 }
 

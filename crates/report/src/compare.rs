@@ -34,7 +34,7 @@ use iolab_workload::escape_control::escape_control;
 
 /// The JSON of a comparison, and of a gate.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct CompareDocument<T> {
+pub struct CompareDocument<T> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
     schema: u32,
     /// Version of iolab that wrote this.
@@ -51,12 +51,7 @@ pub(crate) struct CompareDocument<T> {
 
 impl<T: Serialize> CompareDocument<T> {
     /// What was found, with the answer, the name of the conclusion, and the remarks.
-    pub(crate) fn of(
-        of: T,
-        summary: String,
-        conclusion: &'static str,
-        remarks: Vec<String>,
-    ) -> Self {
+    pub fn of(of: T, summary: String, conclusion: &'static str, remarks: Vec<String>) -> Self {
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
@@ -67,8 +62,12 @@ impl<T: Serialize> CompareDocument<T> {
         }
     }
 
-    /// Writes it.
-    pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+    /// Writes it as one JSON object.
+    ///
+    /// # Errors
+    ///
+    /// When the output cannot be written.
+    pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut *to, self)?;
         writeln!(to)
     }
@@ -80,7 +79,7 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
 }
 
 /// Heading and table for a terminal.
-pub(crate) fn table_text(comparison: &Comparison, width: u16) -> String {
+pub fn table_text(comparison: &Comparison, width: u16) -> String {
     wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
 }
 
@@ -158,14 +157,15 @@ pub fn markdown(comparison: &Comparison) -> String {
         + &list_markdown(&remarks(comparison))
 }
 
-/// Heading and table.
-pub(crate) fn table_markdown(comparison: &Comparison) -> String {
+/// Heading and table in Markdown.
+pub fn table_markdown(comparison: &Comparison) -> String {
     let heading = heading(comparison);
     let lines: String = heading.lines().map(|text| sentence(text) + "\n").collect();
     format!("{lines}\n{}\n", layout::markdown(columns(comparison)))
 }
 
-pub(crate) fn list_markdown(remarks: &[String]) -> String {
+/// Remarks as a list in Markdown.
+pub fn list_markdown(remarks: &[String]) -> String {
     let item = |text: &String| format!("- {}\n", sentence(text));
     remarks.iter().map(item).collect()
 }
@@ -285,7 +285,7 @@ pub fn whole(side: &SideName) -> String {
 }
 
 /// The day of a time as run files write it.
-pub(crate) fn day(utc: &str) -> &str {
+pub fn day(utc: &str) -> &str {
     utc.get(..10).unwrap_or(utc)
 }
 
@@ -464,7 +464,7 @@ fn repeated(unit: ReplicationUnit) -> &'static str {
 }
 
 /// A ratio with three decimals: its distance from 1 matters.
-pub(crate) fn factor(ratio: f64) -> String {
+pub fn factor(ratio: f64) -> String {
     if (0.01..100.0).contains(&ratio) {
         format!("{ratio:.3}")
     } else {
@@ -692,7 +692,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
 }
 
 /// Largest factor reported as detectable. Beyond it, there are too few runs to estimate their scatter.
-pub(crate) const DETECTABLE_MAX: f64 = 10.0;
+pub const DETECTABLE_MAX: f64 = 10.0;
 
 /// The changes that would have been found between runs.
 fn power(comparison: &Comparison) -> Option<String> {

@@ -49,7 +49,7 @@ pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
 ];
 
 /// Fields that identify the run of a row: `run`, `file`, `host` and `run_started_utc`.
-pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
+pub fn run_fields(run: &RunName) -> [Field; 4] {
     RUN_COLUMNS.map(|column| optional_text(column.name, (column.value)(run)))
 }
 

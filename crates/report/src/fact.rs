@@ -28,7 +28,7 @@ fn unit(key: &str) -> Option<&'static Unit> {
 }
 
 /// The name of a fact.
-pub(crate) fn name(key: &str) -> String {
+pub fn name(key: &str) -> String {
     let end = unit(key).map_or("", |(end, _)| end);
     let bare = key.strip_suffix(end).unwrap_or(key);
     // Without their units, these facts would have the names of others.
@@ -57,7 +57,7 @@ pub(crate) fn name(key: &str) -> String {
 }
 
 /// The value of a fact.
-pub(crate) fn value(key: &str, text: &str) -> String {
+pub fn value(key: &str, text: &str) -> String {
     let known = ALL.iter().find(|entry| entry.name == key);
     let is_on = match known.map(|entry| entry.words) {
         Some(Bit::WORDS) => Bit::read(text),

@@ -104,17 +104,18 @@ impl Column {
 
 /// A table as plain values, for other writers.
 #[derive(Debug, Clone)]
-pub(crate) struct Grid {
+pub struct Grid {
     /// Each column's heading, and whether it is right-aligned.
-    pub(crate) headings: Vec<(String, bool)>,
+    pub headings: Vec<(String, bool)>,
     /// How dear each column is, as [`Column::new`] takes it.
     pub(crate) dispensable: Vec<u8>,
     /// One value per column.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Grid {
-    pub(crate) fn of(columns: Vec<Column>) -> Self {
+    /// The values of columns, row by row.
+    pub fn of(columns: Vec<Column>) -> Self {
         let rows = columns.first().map_or(0, |c| c.values.len());
         let row = |row: usize| columns.iter().map(|c| c.values[row].clone()).collect();
         Self {

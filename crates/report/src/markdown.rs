@@ -60,7 +60,7 @@ pub(crate) fn line(text: &str) -> String {
 }
 
 /// A sentence at the beginning of a line, in the notation of words.
-pub(crate) fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     line(&in_text(text))
 }
 

@@ -9,9 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::compare::Conclusion;
 use iolab_analysis::fitness::Answer;
-use iolab_analysis::gate::Gate;
 use iolab_figure::result_names;
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
@@ -73,51 +71,18 @@ pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Res
     answers(runs, &labelling, is_stamped, to)
 }
 
-/// Writes the conclusion of the gate about a run.
+/// Writes the name and the meaning of a gauge.
 ///
 /// # Errors
 ///
 /// When the output cannot be written.
-pub fn gate(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io::Result<()> {
-    const NAME: &str = "iolab_gate";
-    head(
-        NAME,
-        "1 for what the gate concluded of the run, 0 for the others.",
-        to,
-    )?;
-    for conclusion in Conclusion::ALL {
-        let labels = [
-            ("experiment".to_owned(), record.experiment.name.clone()),
-            ("target".to_owned(), record.target_text()),
-            ("conclusion".to_owned(), conclusion.name().to_owned()),
-        ];
-        let is_it = u8::from(conclusion == gate.conclusion());
-        writeln!(to, "{NAME}{{{}}} {is_it}", written(&labels))?;
-    }
-    head(
-        "iolab_gate_earlier_runs",
-        "Earlier runs that the gate judges by.",
-        to,
-    )?;
-    let labels = [
-        ("experiment".to_owned(), record.experiment.name.clone()),
-        ("target".to_owned(), record.target_text()),
-    ];
-    writeln!(
-        to,
-        "iolab_gate_earlier_runs{{{}}} {}",
-        written(&labels),
-        gate.history
-    )
-}
-
-fn head(name: &str, help: &str, to: &mut dyn Write) -> io::Result<()> {
+pub fn head(name: &str, help: &str, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "# HELP {name} {help}")?;
     writeln!(to, "# TYPE {name} gauge")
 }
 
 /// A label and its value.
-type Label = (String, String);
+pub type Label = (String, String);
 
 /// Index of the label `served_by`, which does not distinguish cells, after experiment and target.
 const SERVED_BY: usize = 2;
@@ -343,7 +308,7 @@ fn latencies(cell: &CellAnalysis) -> Vec<(Extra, f64)> {
 }
 
 /// `experiment="read-size",target="/data",served_by="device",bs="4KiB"`.
-fn written(labels: &[Label]) -> String {
+pub fn written(labels: &[Label]) -> String {
     let pairs = labels.iter();
     let pairs: Vec<String> = pairs
         .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))

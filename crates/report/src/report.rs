@@ -27,6 +27,8 @@ mod visits;
 
 use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
 use iolab_analysis::analysis::{Analysis, TrialOrder};
+use iolab_analysis::runs::FiledRun;
+use iolab_figure::{Figure, Options};
 use iolab_workload::Result;
 
 use crate::answer::Answers;
@@ -44,6 +46,18 @@ use program::ProgramPart;
 use run_sequence::RunSequence;
 use section::Section;
 use statement::{Statement, StatementGroup};
+
+/// The style sheet of every page.
+pub const STYLE: &str = include_str!("../templates/report.css");
+
+/// A figure of the runs of one experiment, given in the order of time: a row of what a page shows of several runs.
+#[derive(Debug, Clone, Copy)]
+pub struct SequenceFigure {
+    /// Its name, which ends the names of files with it.
+    pub name: &'static str,
+    /// Draws it.
+    pub draw: fn(&[FiledRun<'_>], &Options) -> Result<Figure>,
+}
 
 /// The content of a report, in the order of the run files. Text from outside contains no control characters; each format escapes
 /// it.
@@ -67,6 +81,8 @@ pub struct StudyReport<'a> {
     overview: Overview<'a>,
     /// The runs of each experiment.
     sequences: Vec<RunSequence>,
+    /// What is drawn of several runs of one.
+    sequence_figures: &'a [SequenceFigure],
     /// Indices of the runs in the overview.
     latest: Vec<usize>,
     /// All findings of each run; empty for earlier runs of an experiment.
@@ -134,11 +150,18 @@ impl<'a> StudyReport<'a> {
             commands: commands::of_report(inputs),
             overview: Overview::new(latest.iter().filter_map(|place| inputs.get(*place))),
             sequences,
+            sequence_figures: &[],
             latest,
             each,
             sections,
             programs: ProgramPart::all(programs),
         }
+    }
+
+    /// The same report, with what these draw of several runs of one experiment.
+    pub fn drawn_by(mut self, figures: &'a [SequenceFigure]) -> Self {
+        self.sequence_figures = figures;
+        self
     }
 
     /// The report as one self-contained HTML page.

@@ -11,8 +11,7 @@ use csv_rows::CsvRows;
 use json_rows::{Frame, JsonRows};
 
 use crate::values::Rows;
-pub(crate) use crate::values::columns_of;
-pub use crate::values::{Field, field, text};
+pub use crate::values::{Field, columns_of, field, text};
 
 /// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

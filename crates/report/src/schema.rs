@@ -10,53 +10,46 @@ use crate::document_header::SCHEMA;
 use crate::fitness::data::FitDocument;
 use crate::witness::data::WitnessDocument;
 use iolab_analysis::compare::Comparison;
-use iolab_analysis::gate::Gate;
 
-macro_rules! documents {
-    ($($document:ident = $name:literal, $command:literal, $type:ty;)+) => {
-        iolab_workload::named! {
-            /// A JSON document that a command prints.
-            pub enum Document: "output" {
-                $(#[doc = $command] $document = $name,)+
-            }
-        }
-
-        impl Document {
-            /// The command that prints it.
-            pub fn command(self) -> &'static str {
-                match self {
-                    $(Self::$document => $command,)+
-                }
-            }
-
-            /// Its JSON Schema, draft 2020-12.
-            pub fn schema(self) -> Schema {
-                let mut schema = match self {
-                    $(Self::$document => of::<$type>(),)+
-                };
-                schema.insert("title".to_owned(), self.command().into());
-                schema.insert("$id".to_owned(), self.id().into());
-                RecursiveTransform(unwrap).transform(&mut schema);
-                schema
-            }
-        }
-    };
+/// A JSON document that a command prints: a row of the list of documents.
+#[derive(Debug, Clone, Copy)]
+pub struct Document {
+    /// The name that `iolab schema` takes.
+    pub name: &'static str,
+    /// The command that prints it.
+    pub command: &'static str,
+    make: fn() -> Schema,
 }
 
-documents! {
-    Table = "table", "iolab table --format json", TableDocument<'_>;
-    Export = "export", "iolab export --format json", SamplesDocument;
-    Answers = "answers", "iolab export --answers --format json", AnswersDocument;
-    Compare = "compare", "iolab compare --format json", CompareDocument<Comparison>;
-    Fit = "fit", "iolab fit --format json", FitDocument<'_>;
-    Gate = "gate", "iolab gate --format json", CompareDocument<Gate>;
-    Witness = "witness", "iolab witness -o FILE.json -- COMMAND", WitnessDocument<'_>;
-}
+/// The documents of the core.
+pub const DOCUMENTS: [Document; 6] = [
+    Document::of::<TableDocument<'_>>("table", "iolab table --format json"),
+    Document::of::<SamplesDocument>("export", "iolab export --format json"),
+    Document::of::<AnswersDocument>("answers", "iolab export --answers --format json"),
+    Document::of::<CompareDocument<Comparison>>("compare", "iolab compare --format json"),
+    Document::of::<FitDocument<'_>>("fit", "iolab fit --format json"),
+    Document::of::<WitnessDocument<'_>>("witness", "iolab witness -o FILE.json -- COMMAND"),
+];
 
 impl Document {
-    /// Identifier of its schema, with the version of the schemas.
-    fn id(self) -> String {
-        format!("urn:iolab:schema:{}:{SCHEMA}", self.name())
+    /// A document of this type.
+    pub const fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Self {
+        let make = of::<T>;
+        Self {
+            name,
+            command,
+            make,
+        }
+    }
+
+    /// Its JSON Schema, draft 2020-12.
+    pub fn schema(self) -> Schema {
+        let mut schema = (self.make)();
+        let id = format!("urn:iolab:schema:{}:{SCHEMA}", self.name);
+        schema.insert("title".to_owned(), self.command.into());
+        schema.insert("$id".to_owned(), id.into());
+        RecursiveTransform(unwrap).transform(&mut schema);
+        schema
     }
 
     /// Its schema as text.

@@ -563,7 +563,8 @@ fn in_flight(cell: &CellAnalysis) -> String {
     })
 }
 
-pub(crate) fn bare(response: Response, value: f64) -> String {
+/// A value of the response, without its unit but for times: as it stands in a column.
+pub fn bare(response: Response, value: f64) -> String {
     if response.is_time() {
         format_ns(value)
     } else {

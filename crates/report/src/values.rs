@@ -23,7 +23,7 @@ pub fn field(name: &str, value: impl Into<Value>) -> Field {
 }
 
 /// The names of the columns of rows, in the order of their first appearance.
-pub(crate) fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<String> {
+pub fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for row in rows {
         // New names are inserted after the one that they follow in their row.

@@ -356,3 +356,30 @@ pub fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
     }
     record.span_ranks();
 }
+
+/// Runs of two cells around these throughputs, MB/s, one a day.
+pub fn daily_runs(mb_s: &[f64]) -> Vec<RunRecord> {
+    let run = |(day, mb_s): (usize, &f64)| {
+        let mut run = record("read-size", &["bs"]);
+        add_cell(&mut run, &["bs=4KiB"], &around(*mb_s));
+        // The second cell has its own scatter.
+        let other = 5.0 * mb_s * (1.0 + 0.01 * (day as f64 * 2.4).sin());
+        add_cell(&mut run, &["bs=64KiB"], &around(other));
+        run.run.started_utc = format!("2026-01-{:02}T03:04:05Z", day + 1);
+        run.run.seed = day as u64;
+        run
+    };
+    mb_s.iter().enumerate().map(run).collect()
+}
+
+/// Throughputs of ten runs, MB/s, within 2 % of 100.
+pub const STEADY_MB_S: [f64; 10] = [
+    100.0, 101.2, 99.1, 100.4, 98.9, 101.8, 99.6, 100.9, 98.4, 100.2,
+];
+
+/// A run that is later than all of [`daily_runs`].
+pub fn later_run(mb_s: f64) -> RunRecord {
+    let mut run = daily_runs(&[mb_s]).remove(0);
+    run.run.started_utc = "2026-02-01T00:00:00Z".to_owned();
+    run
+}

@@ -180,7 +180,7 @@ const OPERATION: &str = "operation";
 
 /// The factors of the first source, then those of later ones, without fixed factors; last the operation, where latencies of several
 /// are compared.
-pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
+pub fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();
     for source in sources {
         let held = source.held.map(|(factor, _)| factor);

@@ -16,13 +16,13 @@ use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 
 /// Runs with the cells of each.
-pub(crate) struct Side<'a> {
+pub struct Side<'a> {
     runs: &'a [FiledRun<'a>],
     cells: Vec<Vec<Keyed<'a>>>,
 }
 
 /// The runs as sides of a comparison.
-pub(crate) fn sources<'a>(runs: impl IntoIterator<Item = &'a FiledRun<'a>>) -> Vec<RunSide<'a>> {
+pub fn sources<'a>(runs: impl IntoIterator<Item = &'a FiledRun<'a>>) -> Vec<RunSide<'a>> {
     runs.into_iter()
         .map(|run| RunSide::whole(run.run))
         .collect()
@@ -34,7 +34,7 @@ impl<'a> Side<'a> {
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition is needed and cannot be read.
-    pub(crate) fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
+    pub fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
         let cells = runs
             .iter()
             .map(|run| keyed(RunSide::whole(run.run), factors));
@@ -45,7 +45,7 @@ impl<'a> Side<'a> {
     }
 
     /// The distinct levels of all cells, in the order of the last run, which has the latest definition.
-    pub(crate) fn levels(&self) -> Vec<&Vec<String>> {
+    pub fn levels(&self) -> Vec<&Vec<String>> {
         let mut levels: Vec<&Vec<String>> = Vec::new();
         for cell in self.cells.iter().rev().flatten() {
             if !levels.contains(&&cell.levels) {
@@ -56,7 +56,7 @@ impl<'a> Side<'a> {
     }
 
     /// The cell with these levels in each run.
-    pub(crate) fn cell(&self, levels: &[String]) -> Vec<Option<&'a CellAnalysis>> {
+    pub fn cell(&self, levels: &[String]) -> Vec<Option<&'a CellAnalysis>> {
         let of = |cells: &Vec<Keyed<'a>>| {
             let found = cells.iter().find(|cell| cell.levels == levels);
             found.map(|cell| cell.cell)

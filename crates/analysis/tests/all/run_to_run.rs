@@ -3,7 +3,7 @@
 //! with its tails, and the dependence between cells.
 
 use iolab_analysis::compare::{ALPHA, Better, CellComparison, CellVerdict};
-use iolab_analysis::runs::{GATE_POWER, HISTORY_MIN, ReportedChanges, RunCell, RunCriteria, judge};
+use iolab_analysis::runs::{GATE_POWER, ReportedChanges, RunCell, RunCriteria, judge};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -13,7 +13,7 @@ fn terms() -> RunCriteria {
     RunCriteria {
         margin: 0.05,
         looks_for: ReportedChanges::AnyChange,
-        base_min: HISTORY_MIN,
+        base_min: 5,
     }
 }
 

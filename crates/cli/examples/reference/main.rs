@@ -6,5 +6,5 @@
 mod page;
 
 fn main() {
-    print!("{}", page::page(iolab::program()));
+    print!("{}", page::page(iolab::program(), &iolab::lists()));
 }

@@ -8,8 +8,7 @@ use iolab_figure::{Center, FigureKind, Reference, ReferenceValue, Spread, parse_
 use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_duration;
-
-use super::share;
+use iolab_workload::units::parse_share;
 
 const PLOT_HELP_END: &str = "\
 Hollow marks: not all bytes came from the device. Options that a kind does not use are refused. The width is the width on paper: \
@@ -76,7 +75,7 @@ pub(crate) struct Plot {
     #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]")]
     pub(crate) by: Option<String>,
     /// Smallest change that matters, shaded in --kind ratio
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
     pub(crate) margin: f64,
     /// Draw a horizontal line at a value in the unit of the axis (MB/s, requests/s), or at a time:
     /// 510=SATA, 1ms=goal

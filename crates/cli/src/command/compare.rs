@@ -4,16 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{
-    Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide, SideName,
-};
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::runs::{ReportedChanges, RunCriteria};
 use iolab_report::compare as report;
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
-use iolab_command::failure::{Failure, Outcome};
+use iolab_command::failure::{Outcome, conclude};
 use iolab_command::output;
 use iolab_command::output_format::format_of;
 use iolab_command::run_files::{filed, named_runs, read_run_by};
@@ -47,20 +45,6 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
         _ => write(&comparison, format, to),
     };
     conclude(written, comparison.conclusion())
-}
-
-/// The outcome of a command from the result of writing and the conclusion.
-pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
-    match written {
-        // A closed pipe does not change the conclusion.
-        Ok(()) | Err(Failure::BrokenPipe) => {}
-        Err(other) => return Err(other),
-    }
-    match conclusion {
-        Conclusion::Settled => Ok(()),
-        Conclusion::Regression => Err(Failure::No),
-        Conclusion::CannotTell => Err(Failure::CannotTell),
-    }
 }
 
 /// Several runs of each side.

@@ -7,8 +7,6 @@ mod doctor;
 mod export;
 #[cfg(feature = "measure")]
 mod fit;
-mod gate;
-mod history;
 #[cfg(feature = "measure")]
 mod import;
 mod list;
@@ -25,7 +23,6 @@ mod schema;
 #[cfg(feature = "measure")]
 mod serve;
 mod show;
-mod slo;
 mod stats;
 #[cfg(feature = "measure")]
 mod study;
@@ -46,6 +43,7 @@ use iolab_report::answer::Answers;
 #[cfg(feature = "measure")]
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::{Input, InsideTrials};
+use iolab_report::schema::DOCUMENTS;
 use iolab_workload::Result;
 
 #[cfg(feature = "measure")]
@@ -70,7 +68,11 @@ pub(crate) fn lists() -> Lists {
     #[cfg(feature = "measure")]
     commands.extend(measuring());
     commands.extend(reading());
-    Lists { commands }
+    Lists {
+        commands,
+        documents: DOCUMENTS.to_vec(),
+        ..Lists::default()
+    }
 }
 
 /// The commands that measure, or look at this machine.
@@ -82,9 +84,7 @@ fn measuring() -> [Command; 9] {
             "Run a suite of experiments and report the findings: start here",
             |options: &Study| options.log.log(),
             |options, _| {
-                if !options.changes.dry_run {
-                    launcher::alone("study", launcher::TOGETHER)?;
-                }
+                launcher::alone(options.changes.dry_run, "study", launcher::TOGETHER)?;
                 study::study(options)
             },
         ),
@@ -92,9 +92,8 @@ fn measuring() -> [Command; 9] {
             "run",
             "Run one experiment",
             |options: &Run| options.log.log(),
-            |options, _| match options.changes.dry_run {
-                true => run::run(options, None),
-                false => launcher::together(|ranks| run::run(options, ranks)),
+            |options, _| {
+                launcher::together(options.changes.dry_run, |ranks| run::run(options, ranks))
             },
         ),
         Command::with_log(
@@ -102,9 +101,7 @@ fn measuring() -> [Command; 9] {
             "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
             |options: &Fit| options.log.log(),
             |options, _| {
-                if !options.dry_run {
-                    launcher::alone("fit", launcher::TOGETHER)?;
-                }
+                launcher::alone(options.dry_run, "fit", launcher::TOGETHER)?;
                 fit::fit(options)
             },
         ),
@@ -113,9 +110,8 @@ fn measuring() -> [Command; 9] {
             "Find what causes a difference that a run shows, by measuring without each suspect",
             |options: &Why| options.log.log(),
             |options, _| {
-                if !options.dry_run && !options.list {
-                    launcher::alone("why", "it explains a run of one process")?;
-                }
+                let is_plan = options.dry_run || options.list;
+                launcher::alone(is_plan, "why", "it explains a run of one process")?;
                 why::why(options)
             },
         ),
@@ -123,9 +119,8 @@ fn measuring() -> [Command; 9] {
             "resume",
             "Finish interrupted runs and print their answers",
             |options: &Resume| options.log.log(),
-            |options, _| match options.dry_run {
-                true => resume::resume(options, None),
-                false => launcher::together(|ranks| resume::resume(options, ranks)),
+            |options, _| {
+                launcher::together(options.dry_run, |ranks| resume::resume(options, ranks))
             },
         ),
         Command::new(
@@ -152,7 +147,7 @@ fn measuring() -> [Command; 9] {
 }
 
 /// The commands that read what there is.
-fn reading() -> [Command; 13] {
+fn reading() -> [Command; 11] {
     [
         Command::new(
             "compare",
@@ -162,7 +157,7 @@ fn reading() -> [Command; 13] {
         Command::new(
             "report",
             "Write run files as one document: findings, tables, evidence, method, data",
-            |options, _| report::report(options),
+            |options, lists| report::report(options, lists),
         ),
         Command::new(
             "list",
@@ -185,16 +180,6 @@ fn reading() -> [Command; 13] {
             |options, _| plot::plot(options),
         ),
         Command::new(
-            "gate",
-            "Judge a new run by earlier runs of the same experiment; exit code for CI",
-            |options, _| gate::gate(options),
-        ),
-        Command::new(
-            "history",
-            "Show experiments over time: level shifts, and what changed between runs",
-            |options, _| history::history(options),
-        ),
-        Command::new(
             "stats",
             "Summarise numbers, one per line: intervals, drift, a histogram",
             |options, _| stats::stats(options),
@@ -210,7 +195,7 @@ fn reading() -> [Command; 13] {
         Command::new(
             "schema",
             "Print the JSON Schema of what a command prints as JSON",
-            |options, _| schema::schema(options),
+            |options, lists| schema::schema(options, lists),
         ),
         Command::new(
             "completions",

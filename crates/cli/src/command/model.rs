@@ -2,10 +2,12 @@
 
 use std::io::Write;
 
-use crate::model_text;
-use iolab_diskmodel::definition::catalogue;
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_report::layout::{self, paragraph};
 use iolab_runfile::model_definition;
 use iolab_workload::Result;
+use iolab_workload::escape_control::escape_control;
+use serde_json::{Value, json};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
 use iolab_command::failure::Outcome;
@@ -28,12 +30,40 @@ fn list(format: ModelFormat) -> Result<String> {
         .map(|entry| Ok((entry.name, model_definition(entry.name)?.1)))
         .collect::<Result<Vec<_>>>()?;
     Ok(match format {
-        ModelFormat::Text => model_text::list_text(&all, output::style().width),
-        ModelFormat::Json => model_text::list_json(&all),
+        ModelFormat::Text => list_text(&all, output::style().width),
+        ModelFormat::Json => list_json(&all),
     })
 }
 
 /// The text as it was written, comments included, once it is known to be a definition.
 fn show(name: &str) -> Result<String> {
     Ok(model_definition(name)?.0)
+}
+
+/// Names, titles and sources, for a terminal of `width` columns.
+fn list_text(models: &[(&str, Definition)], width: u16) -> String {
+    let longest = models.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = width.max(layout::WIDTH_MIN);
+    let mut text = String::new();
+    for (name, definition) in models {
+        text.push_str(&format!(
+            "{name:longest$}  {}\n",
+            escape_control(&definition.title)
+        ));
+        for source in &definition.source {
+            text.push_str(&paragraph(&escape_control(source), "    - ", width));
+        }
+    }
+    text
+}
+
+/// An array with one object per model.
+fn list_json(models: &[(&str, Definition)]) -> String {
+    let all: Vec<Value> = models
+        .iter()
+        .map(|(name, definition)| {
+            json!({ "name": name, "title": definition.title, "source": definition.source })
+        })
+        .collect();
+    format!("{:#}\n", Value::Array(all))
 }

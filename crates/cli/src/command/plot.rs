@@ -9,13 +9,15 @@ use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
 use iolab_analysis::witness::Evidence;
 use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw_as_asked};
+use iolab_record::RunRecord;
+use iolab_record::question::Asked;
 use iolab_record::witness::Witnessed;
 use iolab_record::{SampleLatencyOverTime, SampleSeries};
 use iolab_runfile::Content;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;
-use crate::command::slo;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Replaceable, is_stdout};
 use iolab_command::run_files::analysed;
@@ -96,7 +98,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     let mut wanted = wanted(options);
     let mut shown = None;
     if let ([(_, run)], [path]) = (named.as_slice(), options.files.as_slice())
-        && let Some(levels) = slo::sought(run.record())
+        && let Some(levels) = sought(run.record())
         && let Some(level) = wanted.show_levels(&levels)
     {
         let latencies = iolab_runfile::read_latency(path)?;
@@ -200,4 +202,10 @@ fn write(options: &Plot, bytes: &[u8]) -> Outcome {
     let mut to = output::open_raw(path)?;
     to.write_all(bytes)?;
     Ok(to.flush()?)
+}
+
+/// The levels that a run searched the rate of; `None` if it searched none.
+fn sought(record: &RunRecord) -> Option<ServiceLevels> {
+    let question = record.experiment.asked.as_ref()?;
+    matches!(question.of, Asked::Limit).then(|| question.levels())
 }

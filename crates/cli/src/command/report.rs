@@ -16,12 +16,13 @@ use crate::arguments::{ReportFormat, ReportOptions as Options};
 use crate::command::input;
 use crate::target_names::give;
 use iolab_command::failure::Outcome;
+use iolab_command::lists::Lists;
 use iolab_command::output::{self, note};
 use iolab_command::output_format::{check_not_stdout, format_of, is_folder};
 use iolab_command::run_files::{analysed, files_of, without_copies};
 
 /// Writes the report to a new file, and its name to stdout.
-pub(crate) fn report(options: &Options) -> Outcome {
+pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
     if let Some(path) = &options.output {
         check_not_stdout(path, "report.html")?;
     }
@@ -39,7 +40,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
     let (inputs, programs) = read(&files, &options.names)?;
     let (folder, path) = place(options.output.as_deref(), format);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let report = StudyReport::with_programs(&inputs, &programs);
+    let report = StudyReport::with_programs(&inputs, &programs).drawn_by(&lists.sequence_figures);
     let bundle = match format {
         ReportFormat::Html => Bundle {
             text: report.html()?,

@@ -81,3 +81,70 @@ fn default_grid_runs_have_enough_trials_to_compare() {
         "{compared}"
     );
 }
+
+/// A model of which only writes became slower, while reads became faster: the 99th percentile of a mix is judged for each operation.
+#[test]
+fn writes_of_a_mix_that_became_slower_are_a_regression() {
+    let folder = folder();
+    let folder = folder.path();
+    let shown = run(folder, &["model", "show", "sata-ssd"]).expect(0).stdout;
+    std::fs::write(folder.join("before.toml"), &shown).unwrap();
+    let after = shown
+        .replace("\nread_us = 12", "\nread_us = 6")
+        .replace("\nwrite_us = 6", "\nwrite_us = 200");
+    assert_ne!(shown, after);
+    std::fs::write(folder.join("after.toml"), after).unwrap();
+    std::fs::create_dir(folder.join("runs")).unwrap();
+    for (model, names) in [
+        ("before", ["b1", "b2", "b3"]),
+        ("after", ["a1", "a2", "a3"]),
+    ] {
+        for (seed, name) in (1..).zip(names) {
+            let line = format!(
+                "run read-random model:{model}.toml --set bs=4k --set read_percent=0,50 --time 250ms \
+                 --seed {seed} -o runs/{name}.iolab"
+            );
+            run(folder, &line.split_whitespace().collect::<Vec<_>>()).expect(0);
+        }
+    }
+    let verdicts = |line: &[&str], code: i32| -> Vec<(String, String)> {
+        let done = run(
+            folder,
+            &[line, &["--metric", "p99", "--format", "json"]].concat(),
+        );
+        let said: serde_json::Value = serde_json::from_str(&done.expect(code).stdout).unwrap();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let cells = said["cells"].as_array().unwrap().iter();
+        cells
+            .map(|cell| {
+                let percent = text(&cell["levels"][0]);
+                let of = format!("{} at {percent}", text(&cell["levels"][1]));
+                (of, text(&cell["verdict"]))
+            })
+            .collect()
+    };
+    let runs = words!(
+        "compare --base runs/b1.iolab runs/b2.iolab runs/b3.iolab --new runs/a1.iolab runs/a2.iolab runs/a3.iolab"
+    );
+    let two = words!("compare runs/b1.iolab runs/a1.iolab");
+    for line in [&runs[..], &two[..]] {
+        let found = verdicts(line, 4);
+        let of: Vec<&str> = found.iter().map(|(of, _)| of.as_str()).collect();
+        // The cell without reads has no verdict on any.
+        assert_eq!(of, ["read at 50", "write at 0", "write at 50"]);
+        assert_ne!(found[0].1, "slower");
+        assert_eq!([&found[1].1, &found[2].1], ["slower"; 2]);
+    }
+    // What has no operation is judged as before.
+    let iops = run(
+        folder,
+        &[&two[..], &["--metric", "iops", "--format", "json"]].concat(),
+    );
+    let iops: serde_json::Value = serde_json::from_str(&iops.stdout).unwrap();
+    assert_eq!(iops["cells"].as_array().map(Vec::len), Some(2));
+    // A model computes no CPU time.
+    let cpu = words!("--metric cpu --format json");
+    let cpu = run(folder, &[&runs[..], &cpu].concat()).expect(5);
+    let cpu: serde_json::Value = serde_json::from_str(&cpu.stdout).unwrap();
+    insta::assert_snapshot!(cpu["summary"].as_str().unwrap(), @"3 runs against 3 runs: cannot tell in any of 2 cells: no trial of either side has a value of this");
+}

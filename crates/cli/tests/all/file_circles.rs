@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::rooms;
+
 /// A file by its place below `src`: `claim/causes.rs` is `["claim", "causes"]`, `lib.rs` nothing.
 type Place = Vec<String>;
 
@@ -129,17 +131,14 @@ fn arrows(files: &BTreeMap<Place, PathBuf>) -> Arrows {
 
 #[test]
 fn no_file_takes_names_from_one_that_takes_names_from_it() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut circles, mut seen) = (Vec::new(), 0);
-    for room in fs::read_dir(crates).expect("all crates") {
-        let room = room.expect("an entry").path();
+    for (room, folder) in rooms() {
         let mut files_of_room = BTreeMap::new();
-        files(&room.join("src"), &Vec::new(), &mut files_of_room);
+        files(&folder.join("src"), &Vec::new(), &mut files_of_room);
         let arrows = arrows(&files_of_room);
         seen += arrows.values().map(BTreeSet::len).sum::<usize>();
         for place in arrows.keys() {
             if reached(&arrows, place).contains(place) {
-                let room = room.file_name().expect("a name").to_string_lossy();
                 circles.push(format!("{room}: {}", place.join("/")));
             }
         }

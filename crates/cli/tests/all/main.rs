@@ -4,19 +4,25 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+// Of instruments.
+#[cfg(feature = "gate")]
+#[path = "../../../../instruments/gate/tests/command.rs"]
+mod gate;
+
 mod answers;
 mod browser;
 mod buffer;
 mod compare;
 mod computed;
 mod doctor;
+#[cfg(feature = "instruments")]
 mod documented;
 mod evidence;
 mod falls;
 mod faults;
 mod file_circles;
-mod gate;
 mod groups;
+#[cfg(feature = "gate")]
 mod imported;
 mod install;
 mod installed;
@@ -35,11 +41,13 @@ mod planted;
 mod plot;
 mod programs;
 mod python;
+#[cfg(feature = "instruments")]
 mod reference;
 mod refuse;
 mod report;
 mod rooms;
 mod run_file;
+#[cfg(feature = "instruments")]
 mod screens;
 mod show;
 mod skips;

@@ -16,7 +16,7 @@ fn root() -> PathBuf {
 fn reference_matches_the_rows() {
     let page = fs::read_to_string(root().join("docs/REFERENCE.md")).expect("the reference");
     assert!(
-        page == generator::page(iolab::program()),
+        page == generator::page(iolab::program(), &iolab::lists()),
         "docs/REFERENCE.md differs: cargo run -p iolab --example reference > docs/REFERENCE.md"
     );
 }
@@ -52,6 +52,7 @@ fn named(text: &str, end: usize) -> Option<(&str, Option<&str>)> {
 fn pages_that_sources_name_exist() {
     let mut files = Vec::new();
     sources(&root().join("crates"), &mut files);
+    sources(&root().join("instruments"), &mut files);
     sources(&root().join("docs"), &mut files);
     let mut mistakes = Vec::new();
     for file in &files {

@@ -150,6 +150,7 @@ fn inputs_are_regular_files_and_never_block() {
             &["import", path],
             &["stats", path],
             &["compare", path, path],
+            #[cfg(feature = "gate")]
             &["gate", "--history", ".", path],
             &["model", "show", path],
             &["run", "read-size", &format!("model:{path}")],

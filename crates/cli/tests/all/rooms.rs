@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use crate::support::rooms;
+
 /// What looks at run files: none of it may reach what does I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
 /// Rooms that do I/O or start programs.
@@ -35,19 +37,19 @@ fn named_in(manifest: &str, is_one: fn(&str) -> bool) -> BTreeSet<String> {
 
 /// The arrows of the `Cargo.toml` files.
 fn declared() -> Arrows {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let entries = fs::read_dir(crates).expect("the folder of all crates");
-    let rooms = entries.map(|entry| entry.expect("an entry").file_name());
+    let rooms = rooms().into_iter();
     rooms
-        .map(|room| room.into_string().expect("a name in UTF-8"))
-        .map(|room| {
-            let manifest = read(&format!("crates/{room}/Cargo.toml"));
-            let names = named_in(&manifest, |heading| {
+        .map(|(room, folder)| {
+            let names = named_in(&manifest(&folder), |heading| {
                 heading.ends_with("dependencies]") && !heading.contains("dev-")
             });
             (room, names)
         })
         .collect()
+}
+
+fn manifest(room: &Path) -> String {
+    fs::read_to_string(room.join("Cargo.toml")).expect("a manifest")
 }
 
 /// The arrows that docs/ARCHITECTURE.md draws.
@@ -112,6 +114,19 @@ fn readers_of_run_files_reach_no_io() {
 }
 
 #[test]
+fn only_the_program_names_instruments() {
+    let is_instrument = |name: &String| {
+        rooms()[name]
+            .parent()
+            .is_some_and(|all| all.ends_with("instruments"))
+    };
+    for (room, names) in declared().into_iter().filter(|(room, _)| room != "cli") {
+        let named: Vec<&String> = names.iter().filter(|name| is_instrument(name)).collect();
+        assert_eq!(named, [""; 0], "{room}");
+    }
+}
+
+#[test]
 fn program_without_feature_measure_does_no_io() {
     let arrows = declared();
     let own = named_in(&read("crates/cli/Cargo.toml"), |heading| {
@@ -132,13 +147,13 @@ fn program_without_feature_measure_does_no_io() {
 /// Cargo looks for examples in the documentation of a room only where its manifest lets it: looking takes 0.2 s a room.
 #[test]
 fn examples_in_documentation_are_run() {
-    for room in declared().into_keys() {
-        let manifest = read(&format!("crates/{room}/Cargo.toml"));
+    for (room, folder) in rooms() {
+        let manifest = manifest(&folder);
         let is_run = !manifest.contains("doctest = false");
-        let has_any = sources(&room).iter().any(|text| has_example(text));
+        let has_any = sources(&folder).iter().any(|text| has_example(text));
         assert!(
             is_run || !has_any,
-            "crates/{room} has an example in its documentation: take `doctest = false` out of its Cargo.toml"
+            "{room} has an example in its documentation: take `doctest = false` out of its Cargo.toml"
         );
     }
 }
@@ -146,16 +161,16 @@ fn examples_in_documentation_are_run() {
 /// Cargo compiles a library a second time for the tests among its sources, unless its manifest says that there are none.
 #[test]
 fn tests_among_sources_are_run() {
-    for room in declared().into_keys() {
-        let manifest = read(&format!("crates/{room}/Cargo.toml"));
+    for (room, folder) in rooms() {
+        let manifest = manifest(&folder);
         let lib = manifest.split("\n[").find(|part| part.starts_with("lib]"));
         let is_run = !lib.is_some_and(|part| part.contains("\ntest = false"));
-        let has_any = sources(&format!("{room}/src"))
+        let has_any = sources(&folder.join("src"))
             .iter()
             .any(|text| text.contains("#[cfg(test)]") || text.contains("#[test]"));
         assert!(
             is_run || !has_any,
-            "crates/{room} has tests among its sources: take `test = false` out of its Cargo.toml"
+            "{room} has tests among its sources: take `test = false` out of its Cargo.toml"
         );
     }
 }
@@ -197,13 +212,9 @@ fn has_example(source: &str) -> bool {
     fences.step_by(2).any(|language| language != "text")
 }
 
-/// The text of every file of Rust below a room or another folder of the crates.
-fn sources(folder: &str) -> Vec<String> {
-    let mut folders = vec![
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("..")
-            .join(folder),
-    ];
+/// The text of every file of Rust below a folder.
+fn sources(folder: &Path) -> Vec<String> {
+    let mut folders = vec![folder.to_owned()];
     let mut texts = Vec::new();
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));

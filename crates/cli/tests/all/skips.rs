@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 
 use needs::Need;
 
+use crate::support::rooms;
+
 /// Every file of Rust in the workspace but those of `needs`, with its text.
 fn sources() -> Vec<(PathBuf, String)> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut folders = vec![crates.clone()];
+    let rooms = rooms().into_iter().filter(|(name, _)| name != "needs");
+    let mut folders: Vec<PathBuf> = rooms.map(|(_, folder)| folder).collect();
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.is_dir() && path != crates.join("needs") {
+            if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = fs::read_to_string(&path).expect("UTF-8");

@@ -56,8 +56,6 @@ fn the_extension_of_an_output_is_its_format() {
         (&["report", "a.iolab", "-o", "t.md"], "# "),
         (&["report", "a.iolab", "-o", "t.tex"], "\\pdfminorversion"),
         (&["report", "a.iolab", "-o", "t.html"], "<!DOCTYPE html>"),
-        (&["history", "runs", "-o", "h.html"], "<!DOCTYPE html>"),
-        (&["history", "runs", "-o", "h.csv"], "run,file,"),
         (&["export", "a.iolab", "-o", "e.csv"], "run,"),
         (&["export", "a.iolab", "-o", "e.json"], "["),
         (&["export", "a.iolab", "-o", "e.prom"], "# HELP"),

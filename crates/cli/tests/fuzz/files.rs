@@ -8,15 +8,12 @@ use std::sync::OnceLock;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::equivalence::program_pairs;
-use iolab_analysis::history::History;
-use iolab_analysis::runs::comparable_runs::Comparability;
-use iolab_analysis::runs::{FiledRun, RunName};
+use iolab_analysis::runs::RunName;
 use iolab_plan::experiment::Experiment;
 use iolab_report::answer::Answers;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, ExportedInterval, ExportedLatency};
 use iolab_report::findings::cross_findings;
-use iolab_report::history;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
@@ -154,11 +151,8 @@ pub(crate) fn show(run: &AnalysedRun) {
     let exported = [(name, record, run.answer())];
     let _ = export::samples(&exported, Format::Csv, &mut sink());
     let _ = export::answers(&exported, Format::Json, &mut sink());
-    let filed = FiledRun { file: "x", run };
-    if let Ok(history) = History::of(&[filed], Comparability { any_host: false }) {
-        let _ = history::json(&history, &mut sink());
-        let _ = history::html(&history);
-    }
+    #[cfg(feature = "gate")]
+    over_time(run);
     let terms = Criteria {
         margin: 0.05,
         tests: vec![
@@ -176,6 +170,20 @@ pub(crate) fn show(run: &AnalysedRun) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);
         let _ = compare::json(&found, &mut sink());
+    }
+}
+
+/// Lays the run out over time.
+#[cfg(feature = "gate")]
+fn over_time(run: &AnalysedRun) {
+    use iolab_analysis::runs::FiledRun;
+    use iolab_analysis::runs::comparable_runs::Comparability;
+    use iolab_gate::{line::History, line_text};
+
+    let filed = FiledRun { file: "x", run };
+    if let Ok(history) = History::of(&[filed], Comparability { any_host: false }) {
+        let _ = line_text::json(&history, &mut sink());
+        let _ = line_text::html(&history);
     }
 }
 

@@ -5,7 +5,7 @@
 pub(crate) mod json_schema;
 pub(crate) mod words;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -19,6 +19,23 @@ use words::words;
 /// Options for a run that takes a moment.
 pub(crate) const TINY: [&str; 12] =
     words!("--set bs=4k,64k --size 4MiB --time 10ms --budget 1s --seed 7 --set trials_max=6");
+
+/// The folder of each room by its name: of the crates of the core, then of instruments.
+pub(crate) fn rooms() -> BTreeMap<String, PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["crates", "instruments"].map(|folder| root.join(folder));
+    let entries = folders
+        .iter()
+        .flat_map(|all| std::fs::read_dir(all).expect("a folder"));
+    let named = entries.map(|entry| {
+        let entry = entry.expect("an entry");
+        (
+            entry.file_name().into_string().expect("UTF-8"),
+            entry.path(),
+        )
+    });
+    named.collect()
+}
 
 /// A folder to work in, removed at the end.
 pub(crate) fn folder() -> TempDir {

@@ -142,12 +142,7 @@ fn numbers<'a>(
 }
 
 /// The axis of a quantity for all values, on the requested or a suitable scale.
-pub(super) fn of_quantity(
-    quantity: Response,
-    values: &[f64],
-    from_zero: bool,
-    options: &Options,
-) -> Axis {
+pub fn of_quantity(quantity: Response, values: &[f64], from_zero: bool, options: &Options) -> Axis {
     let noun = labels::of_response(quantity);
     named((quantity, &noun), values, from_zero, options)
 }

@@ -47,8 +47,8 @@ pub(super) struct Chapter<'a> {
     pub(super) own: Option<Shown>,
     /// What it has to show beside that.
     pub(super) further: Vec<Shown>,
-    /// The figure of all runs over time; `None` of a single run.
-    pub(super) series: Option<Shown>,
+    /// Figures of all runs over time; none of a single run.
+    pub(super) series: Vec<Shown>,
     /// The table of all runs over time; `None` of a single run.
     pub(super) over_time: Option<Captioned>,
     /// The sections of earlier runs whose definition is another text.
@@ -85,8 +85,7 @@ pub(super) fn chapters<'a>(
                 .map(|(what, figure)| shown(figure, format!("{name}-{what}")))
                 .collect()
         };
-        let series = sequence.figure(report.inputs, &picture::paper_options());
-        let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
+        let series = sequence.figures(report, |_| picture::paper_options());
         let sections = sequence
             .0
             .iter()
@@ -99,7 +98,7 @@ pub(super) fn chapters<'a>(
                 own: own.transpose()?,
                 leading: all_shown(leading)?,
                 further: all_shown(further)?,
-                series: series.transpose()?,
+                series: all_shown(series)?,
                 over_time: sequence.table(report.inputs),
                 otherwise_defined: otherwise_defined.collect(),
             })

@@ -14,7 +14,7 @@ use super::run_sequence::RunSequence;
 use super::section::Section;
 use super::sparkline::{Small, TargetKey};
 use super::statement::{About, Statement, StatementGroup, statements};
-use super::{StudyReport, clean};
+use super::{STYLE, StudyReport, clean};
 use crate::glance::FirstNumber;
 use crate::layout::Grid;
 use crate::notation::on_page;
@@ -96,8 +96,8 @@ struct View<'a> {
     tables: Vec<PageTable<'a>>,
     findings: Vec<Statement>,
     over_time: Option<Captioned>,
-    /// The series as a figure, and its description.
-    series: Option<(String, String)>,
+    /// Figures of all runs over time, each with its description.
+    series: Vec<(String, String)>,
     earlier: Vec<(&'a Section, Vec<PageTable<'a>>)>,
 }
 
@@ -189,7 +189,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .map(|section| (section, PageTable::of(&section.evidence)))
             .collect(),
         figure_style: iolab_figure::style(),
-        style: include_str!("../../templates/report.css"),
+        style: STYLE,
         script: include_str!("../../templates/report.js"),
         rules: method::rules(&report.orders()),
     };
@@ -274,11 +274,12 @@ fn view<'a>(
             .collect(),
         over_time: sequence.table(report.inputs),
         series: sequence
-            .figure(
-                report.inputs,
-                &picture::page_options(&format!("{}-series", section.id)),
-            )
-            .map(|figure| (figure.svg(), clean(figure.description()))),
+            .figures(report, |name| {
+                picture::page_options(&format!("{}-{name}", section.id))
+            })
+            .into_iter()
+            .map(|(_, figure)| (figure.svg(), clean(figure.description())))
+            .collect(),
         earlier: earlier
             .filter_map(|place| report.sections.get(*place))
             .map(|section| (section, tables(section)))

@@ -17,7 +17,7 @@ use super::file_names::file_name;
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
 use super::summary::moment;
-use super::{clean, latex_table, markdown_blocks};
+use super::{STYLE, clean, latex_table, markdown_blocks};
 use crate::fact;
 use crate::latex;
 use crate::layout::{Column, Grid};
@@ -280,7 +280,7 @@ pub(super) fn page(parts: &[ProgramPart]) -> Result<String> {
     let page = Page {
         title: title(parts),
         programs: Shown::all(parts)?,
-        style: include_str!("../../templates/report.css"),
+        style: STYLE,
         figure_style: iolab_figure::style(),
     };
     page.render()

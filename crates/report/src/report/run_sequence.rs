@@ -1,14 +1,13 @@
 //! The runs of one experiment over time.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::history::ExperimentLine;
 use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_workload::quantity::significant;
 
 use super::captioned::Captioned;
 use super::summary::moment;
-use super::{Input, clean};
+use super::{Input, StudyReport, clean};
 use crate::layout::{Column, Grid, none};
 use iolab_figure::{Figure, Options};
 
@@ -41,18 +40,27 @@ impl RunSequence {
         sequences
     }
 
-    /// The median of each cell in each run over time; `None` for a single run.
-    pub(super) fn figure(&self, inputs: &[Input], options: &Options) -> Option<Figure> {
+    /// Figures of the runs, each with its name; none of a single run.
+    pub(super) fn figures(
+        &self,
+        report: &StudyReport<'_>,
+        options: impl Fn(&str) -> Options,
+    ) -> Vec<(&'static str, Figure)> {
+        let inputs = report.inputs;
         let runs: Vec<&Input> = self.0.iter().filter_map(|i| inputs.get(*i)).collect();
         if runs.len() < 2 {
-            return None;
+            return Vec::new();
         }
         let filed = runs.iter().map(|input| FiledRun {
             file: input.path.to_str().unwrap_or_default(),
             run: &input.run,
         });
-        let line = ExperimentLine::of(&filed.collect::<Vec<_>>()).ok()?;
-        crate::history::figure(&line, options).ok()
+        let filed: Vec<FiledRun<'_>> = filed.collect();
+        let drawn = report.sequence_figures.iter().filter_map(|row| {
+            let figure = (row.draw)(&filed, &options(row.name));
+            Some((row.name, figure.ok()?))
+        });
+        drawn.collect()
     }
 
     /// The latest runs of the same experiment on all targets that `all` have, where these begin with this one: they are drawn on the

@@ -391,7 +391,6 @@ fn runs_with_other_settings_are_other_experiments() {
     ### All together
     ## sizes (v3)
     ### Over time
-    ![sizes: throughput, median of each run in the order of time](x-e3-sizes-over-time.svg)
     ### Latest run
     ![sizes: throughput against I/O size. From 60.0 MB/s (4KiB) to 400 MB/s (64KiB).](x-e3-sizes.svg)
     ### Evidence

@@ -39,7 +39,8 @@ fn mistake(root: &Path, command: &str) -> Option<String> {
     };
     let package = after("-p")?;
     let name = package.strip_prefix("iolab-").unwrap_or("cli");
-    let folder = root.join("crates").join(name);
+    let folders = ["crates", "instruments"].map(|rooms| root.join(rooms).join(name));
+    let folder = folders.iter().find(|folder| folder.exists())?;
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     if !manifest.contains(&format!("name = \"{package}\"")) {
         return Some(format!("no package {package}"));

@@ -1,21 +1,23 @@
-//! The verdict of a gate as text, as Markdown and as a JSON object.
+//! The verdict of a gate as text, as Markdown, as a JSON object and as gauges.
 
 use std::io::{self, Write};
 
-use iolab_analysis::compare::{CellComparison, Comparison};
-use iolab_analysis::gate::Gate;
-use iolab_analysis::runs::{GATE_POWER, HISTORY_MIN};
+use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
+use iolab_analysis::runs::GATE_POWER;
+use iolab_record::RunRecord;
+use iolab_report::cell_counts::cells;
+use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, conclusion};
+use iolab_report::layout::wrapped;
+use iolab_report::markdown::sentence;
+use iolab_report::prometheus::{head, written};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, digits, format_percent};
 
-use crate::cell_counts::cells;
-use crate::compare::{self, CompareDocument, DETECTABLE_MAX, conclusion};
 use crate::exclusion::excluded;
-use crate::layout::wrapped;
-use crate::markdown::sentence;
+use crate::judgement::{Gate, HISTORY_MIN};
 
 /// The result of a gate, for a terminal of `width` columns, without its closing remarks.
-pub fn text(gate: &Gate, width: u16) -> String {
+pub(crate) fn text(gate: &Gate, width: u16) -> String {
     let head = wrapped(&format!("{}\n\n", summary(gate)), width);
     head + &match &gate.compared {
         Some(compared) => compare::table_text(compared, width),
@@ -24,7 +26,7 @@ pub fn text(gate: &Gate, width: u16) -> String {
 }
 
 /// The result of a gate, in Markdown.
-pub fn markdown(gate: &Gate) -> String {
+pub(crate) fn markdown(gate: &Gate) -> String {
     let table = gate
         .compared
         .as_ref()
@@ -36,7 +38,7 @@ pub fn markdown(gate: &Gate) -> String {
 
 /// The answer in one line, with the change that would have been found: `new.iolab against 5 runs: no change shown; a
 /// change of 5 % would have been found (chance 90 %).`
-pub fn summary(gate: &Gate) -> String {
+pub(crate) fn summary(gate: &Gate) -> String {
     let Some(compared) = &gate.compared else {
         return format!(
             "{}: cannot tell: {}.",
@@ -117,7 +119,7 @@ fn sight(gate: &Gate) -> Option<String> {
 }
 
 /// Conclusions for a gate, in sentences.
-pub fn remarks(gate: &Gate) -> Vec<String> {
+pub(crate) fn remarks(gate: &Gate) -> Vec<String> {
     let mut all = gate
         .compared
         .as_ref()
@@ -145,6 +147,34 @@ pub fn remarks(gate: &Gate) -> Vec<String> {
 /// # Errors
 ///
 /// When the output cannot be written.
-pub fn json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
     CompareDocument::of(gate, summary(gate), gate.conclusion().name(), remarks(gate)).write(to)
+}
+
+/// Writes the conclusion of the gate about a run.
+///
+/// # Errors
+///
+/// When the output cannot be written.
+pub(crate) fn gauges(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io::Result<()> {
+    const NAME: &str = "iolab_gate";
+    head(
+        NAME,
+        "1 for what the gate concluded of the run, 0 for the others.",
+        to,
+    )?;
+    let mut labels = vec![
+        ("experiment".to_owned(), record.experiment.name.clone()),
+        ("target".to_owned(), record.target_text()),
+    ];
+    let earlier = written(&labels);
+    for conclusion in Conclusion::ALL {
+        labels.truncate(2);
+        labels.push(("conclusion".to_owned(), conclusion.name().to_owned()));
+        let is_it = u8::from(conclusion == gate.conclusion());
+        writeln!(to, "{NAME}{{{}}} {is_it}", written(&labels))?;
+    }
+    const EARLIER: &str = "iolab_gate_earlier_runs";
+    head(EARLIER, "Earlier runs that the gate judges by.", to)?;
+    writeln!(to, "{EARLIER}{{{earlier}}} {}", gate.history)
 }

@@ -1,16 +1,17 @@
 //! Compares a new run with the last ones of the same experiment on the same machine and target: for a CI job that must fail if
 //! and only if storage got slower.
 
-use iolab_workload::Result;
+use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
+use iolab_analysis::consent::command_to_finish;
+use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun};
+use iolab_analysis::runs::{FiledRun, RunCriteria};
+use iolab_record::RunStatus;
+use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compare::{CellComparison, Comparison, Conclusion};
-use crate::consent::command_to_finish;
-use crate::refusal;
-use crate::runs::comparable_runs::{Comparability, ExcludedRun};
-use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria};
-use iolab_record::RunStatus;
+/// Fewest earlier runs for a comparison with a new one.
+pub const HISTORY_MIN: usize = 5;
 
 /// The parameters of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +41,7 @@ pub struct Gate {
     pub must_find: Option<f64>,
 }
 
-/// The changes detectable with probability [`GATE_POWER`](crate::runs::GATE_POWER), as factors.
+/// The changes detectable with probability [`GATE_POWER`](iolab_analysis::runs::GATE_POWER), as factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectableChanges {
     /// In the most sensitive cell.
@@ -60,7 +61,7 @@ impl Gate {
         let record = new.run.record();
         if record.run.status != RunStatus::Done {
             let command = command_to_finish([(record, new.file)]);
-            return Err(refusal::unfinished(new.file, command));
+            return Err(unfinished(new.file, command));
         }
         let (history, unused) = terms.kinship.history(&new, all, terms.last)?;
         let compared = if history.len() < HISTORY_MIN {
@@ -75,13 +76,6 @@ impl Gate {
             unused,
             must_find: terms.must_find,
         })
-    }
-
-    /// Number of missing earlier runs; `None` where there are enough.
-    pub fn missing(&self) -> Option<usize> {
-        HISTORY_MIN
-            .checked_sub(self.history)
-            .filter(|missing| *missing > 0)
     }
 
     /// The detectable changes; `None` without a comparison.
@@ -123,4 +117,12 @@ impl Gate {
             conclusion => conclusion,
         }
     }
+}
+
+/// A run that a gate is to judge is not finished; the command that finishes it, `None` of a run on a model.
+fn unfinished(file: &str, command: Option<String>) -> Error {
+    Error::usage(format!("the run of {file} is not finished")).hint(match command {
+        Some(command) => format!("finish it: {command}"),
+        None => "run it again: the state of a model is not kept".to_owned(),
+    })
 }

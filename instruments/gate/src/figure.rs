@@ -1,26 +1,24 @@
 //! An experiment over time: the median of each cell in each run, and where the level shifts.
 
-use iolab_analysis::history::{ExperimentLine, Trajectory};
-use iolab_workload::{Error, Result};
-
-use super::super::labels;
-use super::super::model::{
+use iolab_figure::model::{
     Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine as Reference, Series, Ticks,
 };
-use super::super::options::Options;
-use super::super::scale::Scale;
+use iolab_figure::{Figure, Options, Scale, axis_of_quantity, labels};
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::{Error, Result};
+
+use crate::line::{ExperimentLine, RunPoint, Trajectory};
 
 /// Most cells with separate lines; with more, only all of them together have a line.
 const CELLS_MAX: usize = 8;
 /// Most dates along the axis.
 const DATES_MAX: usize = 4;
 
-/// Makes the model: where there are several cells, each relative to the median of its runs.
+/// Draws a line of runs: where there are several cells, each relative to the median of its runs.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
-pub(in super::super) fn model(line: &ExperimentLine, options: &Options) -> Result<FigureModel> {
+pub(crate) fn figure(line: &ExperimentLine, options: &Options) -> Result<Figure> {
     let relative = line.cells.len() > 1;
     let shown: Vec<&Trajectory> = match &line.overall {
         Some(overall) if line.cells.len() > CELLS_MAX => vec![overall],
@@ -39,7 +37,7 @@ pub(in super::super) fn model(line: &ExperimentLine, options: &Options) -> Resul
         return Err(Error::usage("no run of the line has a value")
             .hint("choose another quantity with --metric"));
     }
-    let mut y = super::axis::of_quantity(line.response, &values, false, options);
+    let mut y = axis_of_quantity(line.response, &values, false, options);
     if relative {
         y = Axis {
             label: format!(
@@ -52,22 +50,21 @@ pub(in super::super) fn model(line: &ExperimentLine, options: &Options) -> Resul
     }
     let mut panel = Panel::new(dates(line), y);
     panel.free_x = true;
-    if relative {
-        panel.lines.push(super::line_across(1.0, ""));
-    }
-    for at in line.shifted_at() {
-        panel.lines.push(Reference {
-            along: Along::Y,
-            at: at as f64 + 0.5,
-            label: String::new(),
-        });
-    }
+    let held_against = |along, at| Reference {
+        along,
+        at,
+        label: String::new(),
+    };
+    let shifts = line.shifted_at().into_iter();
+    let shifts = shifts.map(|at| held_against(Along::Y, at as f64 + 0.5));
+    let level = relative.then(|| held_against(Along::X, 1.0));
+    panel.lines.extend(level.into_iter().chain(shifts));
     panel.series = series;
     let shifts = match line.shifted_at().len() {
         0 => String::new(),
         _ => " Upright lines: shifts of a level.".to_owned(),
     };
-    Ok(FigureModel {
+    let model = FigureModel {
         description: format!(
             "{}: {}, median of each run in the order of time",
             escape_control(&line.experiment),
@@ -76,7 +73,8 @@ pub(in super::super) fn model(line: &ExperimentLine, options: &Options) -> Resul
         unit: if relative { "" } else { line.response.unit() }.to_owned(),
         note: format!("Each mark is the median of one run.{shifts}"),
         ..FigureModel::of(vec![panel])
-    })
+    };
+    Figure::of(model, options)
 }
 
 fn series(
@@ -100,7 +98,7 @@ fn series(
         true if relative => "all cells".to_owned(),
         _ => escape_control(&line.label(trajectory)).into_owned(),
     };
-    let point = |(run, point): (usize, &Option<iolab_analysis::history::RunPoint>)| {
+    let point = |(run, point): (usize, &Option<RunPoint>)| {
         let point = point.as_ref()?;
         let start = line.runs.get(run).map_or("", |run| &run.started_utc);
         Some(Mark {

@@ -3,27 +3,27 @@
 use std::io::{self, Write};
 
 use askama::Template;
-use iolab_analysis::history::{Change, ExperimentLine, History, Shift, Trajectory};
+use iolab_figure::Options;
+use iolab_report::compare::{day, factor};
+use iolab_report::exported_run::run_fields;
+use iolab_report::fact;
+use iolab_report::layout::{self, Column, Grid, none};
+use iolab_report::report::STYLE;
+use iolab_report::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
+use iolab_report::table::bare;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 use iolab_workload::{Error, Result};
 
-use crate::compare::{day, factor};
 use crate::exclusion::excluded;
-use crate::exported_run::run_fields;
-use crate::fact;
-use crate::layout::{self, Column, Grid, none};
-use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
-use crate::table::bare;
-use iolab_figure::Options;
-use iolab_workload::escape_control::escape_control;
+use crate::figure::figure;
+use crate::line::{Change, ExperimentLine, History, RunPoint, Shift, Trajectory};
 
 /// Most runs in the sparkline of the table: the last ones.
 const COURSE_MAX: usize = 40;
-/// Most changes of the environment listed for each line.
-const CHANGES_MAX: usize = 20;
 
 /// A line's heading and table, for a terminal of `width` columns.
-pub fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
+pub(crate) fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
     format!(
         "{}\n\n{}",
         heading(line),
@@ -103,7 +103,7 @@ fn sparkline(trajectory: &Trajectory) -> String {
     let most = known().fold(0.0, f64::max);
     let first = trajectory.points.len().saturating_sub(COURSE_MAX);
     let bar = |point: &Option<_>| {
-        let Some(iolab_analysis::history::RunPoint { median, .. }) = point else {
+        let Some(RunPoint { median, .. }) = point else {
             return ' ';
         };
         let share = if most > least {
@@ -117,7 +117,7 @@ fn sparkline(trajectory: &Trajectory) -> String {
 }
 
 /// Conclusions from a line, in sentences: shifts, and changes of the environment.
-pub fn remarks(line: &ExperimentLine) -> Vec<String> {
+pub(crate) fn remarks(line: &ExperimentLine) -> Vec<String> {
     let mut all: Vec<String> = line
         .shifted_at()
         .into_iter()
@@ -129,9 +129,8 @@ pub fn remarks(line: &ExperimentLine) -> Vec<String> {
             _ => "No level shift shown against the spread from run to run.".to_owned(),
         });
     }
-    let quiet: Vec<(&Change, usize)> = quiet_changes(line);
-    let listed = quiet.iter().take(CHANGES_MAX);
-    all.extend(listed.map(|(last, times)| {
+    let quiet = quiet_changes(line).into_iter();
+    all.extend(quiet.map(|(last, times)| {
         let often = match times {
             1 => String::new(),
             n => format!(", as at {} earlier runs", n - 1),
@@ -142,12 +141,6 @@ pub fn remarks(line: &ExperimentLine) -> Vec<String> {
             what(last)
         )
     }));
-    if quiet.len() > CHANGES_MAX {
-        let more = quiet.len() - CHANGES_MAX;
-        all.push(format!(
-            "{more} more changes without a shift (--format json)."
-        ));
-    }
     all
 }
 
@@ -243,7 +236,7 @@ fn size(shift: &Shift) -> String {
 }
 
 /// A sentence about runs in no line.
-pub fn left_out(history: &History) -> Option<String> {
+pub(crate) fn left_out(history: &History) -> Option<String> {
     let (first, why) = history.left_out.first()?;
     Some(match history.left_out.len() {
         1 => format!("Left out: {} ({}).", escape_control(first), excluded(why)),
@@ -253,14 +246,6 @@ pub fn left_out(history: &History) -> Option<String> {
             excluded(why)
         ),
     })
-}
-
-/// Draws a line.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
-pub fn figure(line: &ExperimentLine, options: &Options) -> Result<iolab_figure::Figure> {
-    iolab_figure::history(line, options)
 }
 
 #[derive(Template)]
@@ -297,7 +282,7 @@ pub fn html(history: &History) -> Result<String> {
                 text_pt: 9.0,
                 ..Options::default()
             };
-            iolab_figure::history(line, &options).ok()
+            figure(line, &options).ok()
         };
         View {
             heading: heading(line),
@@ -310,7 +295,7 @@ pub fn html(history: &History) -> Result<String> {
     let page = Page {
         views: history.lines.iter().enumerate().map(view).collect(),
         left_out: left_out(history),
-        style: include_str!("../templates/report.css"),
+        style: STYLE,
         figure_style: iolab_figure::style(),
     };
     page.render()
@@ -321,7 +306,7 @@ pub fn html(history: &History) -> Result<String> {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = history.lines.iter().enumerate().flat_map(rows_of).collect();
     let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {

@@ -1,20 +1,17 @@
 //! Experiments over time, per machine and target: levels, lasting shifts, and changes of the environment.
 
+use iolab_analysis::analysis::{CellAnalysis, Response};
+use iolab_analysis::compare::ALPHA;
+use iolab_analysis::compare::matching::common_factors;
+use iolab_analysis::json;
+use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
+use iolab_analysis::runs::matching::{Side, sources};
+use iolab_analysis::runs::{FiledRun, RunName, in_time};
+use iolab_record::{RunStatus, environment};
 use iolab_stats::{changepoint_penalty, changepoints, contrast, mean};
-use iolab_workload::Result;
-use serde::Serialize;
-
-use crate::analysis::{CellAnalysis, Response};
-use crate::compare::ALPHA;
-use crate::compare::matching::common_factors;
-use crate::json;
-use crate::refusal;
-use crate::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
-use crate::runs::matching::{Side, sources};
-use crate::runs::{FiledRun, RunName, in_time};
-use iolab_record::RunStatus;
-use iolab_record::environment;
 use iolab_workload::settings::cell_label;
+use iolab_workload::{Error, Result};
+use serde::Serialize;
 
 /// The runs of a folder, grouped.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -141,7 +138,7 @@ impl ExperimentLine {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition in a run file cannot be read, or without runs.
     pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
         match runs {
-            [] => Err(refusal::no_runs()),
+            [] => Err(Error::usage("there are no runs")),
             runs => line(runs),
         }
     }

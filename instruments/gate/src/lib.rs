@@ -1,0 +1,42 @@
+//! iolab-gate: a new run held against earlier ones, and experiments over time.
+//!
+//! Files to begin with: `judgement.rs` what a gate concludes, `line.rs` runs over time.
+
+mod exclusion;
+mod figure;
+mod gate;
+mod history;
+pub mod judgement;
+mod judgement_text;
+pub mod line;
+pub mod line_text;
+
+use iolab_command::lists::{Command, Lists};
+use iolab_report::compare::CompareDocument;
+use iolab_report::report::SequenceFigure;
+use iolab_report::schema::Document;
+
+/// The rows of this instrument.
+pub fn lists() -> Lists {
+    Lists {
+        commands: vec![
+            Command::new(
+                "gate",
+                "Judge a new run by earlier runs of the same experiment; exit code for CI",
+                |options, _| gate::gate(options),
+            ),
+            Command::new(
+                "history",
+                "Show experiments over time: level shifts, and what changed between runs",
+                |options, _| history::history(options),
+            ),
+        ],
+        documents: vec![Document::of::<CompareDocument<judgement::Gate>>(
+            "gate", "iolab gate --format json",
+        )],
+        sequence_figures: vec![SequenceFigure {
+            name: "over-time",
+            draw: |runs, options| figure::figure(&line::ExperimentLine::of(runs)?, options),
+        }],
+    }
+}
