@@ -6,7 +6,7 @@ use std::io;
 use iolab_analysis::compare::Conclusion;
 use iolab_workload::{Error, Kind};
 
-/// Why a command failed.
+/// Reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// An error to print.

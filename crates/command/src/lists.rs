@@ -13,9 +13,9 @@ use crate::output::Log;
 pub struct Lists {
     /// Commands of the program.
     pub commands: Vec<Command>,
-    /// What a command prints as JSON.
+    /// JSON documents that commands print.
     pub documents: Vec<Document>,
-    /// What a page shows of several runs of one experiment.
+    /// Figures of several runs of one experiment, for pages.
     pub sequence_figures: Vec<SequenceFigure>,
 }
 
@@ -72,12 +72,12 @@ impl Command {
         }
     }
 
-    /// Its name.
+    /// Name of the command.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its arguments, as they are parsed and shown.
+    /// Arguments of the command, as they are parsed and shown.
     pub fn arguments(&self) -> clap::Command {
         (self.arguments)()
     }

@@ -195,8 +195,9 @@ pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
     Figure::of(kinds::witness::model(evidence, options), options)
 }
 
-/// The kind of figure for the data: the course inside the trials of soaks, a ratio for two programs and for two runs of one
-/// experiment, the load where rates vary, the order of the trials where nothing varies, otherwise the response.
+/// The kind of figure for the data: the course inside the trials of soaks, or a ratio for two programs and for
+/// two runs of one experiment. Otherwise the load if rates vary, the order of the trials if nothing varies, and
+/// else the response.
 pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
     match runs {
         [_, ..] if runs.iter().all(|run| is_soak(run.analysis())) => FigureKind::Course,

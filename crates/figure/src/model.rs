@@ -2,7 +2,7 @@
 
 use super::scale::Scale;
 
-/// What ticks of an axis say.
+/// Labels of the ticks of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ticks {
     /// Numbers.
@@ -29,22 +29,22 @@ pub enum Ticks {
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// Quantity with its unit.
     pub label: String,
-    /// Maps values to places.
+    /// Mapping of values to positions.
     pub scale: Scale,
-    /// What its ticks say.
+    /// Labels of the ticks.
     pub ticks: Ticks,
 }
 
-/// Where a mark comes from, for whoever hovers over it.
+/// Origin of a mark, shown when a pointer is over it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Origin {
     /// Number of the cell in its run file.
     pub cell: Option<i64>,
     /// Measured trials.
     pub n: Option<usize>,
-    /// Where the bytes came from, or what a comparison says.
+    /// Origin of the bytes, or verdict of a comparison.
     pub verdict: String,
     /// Value on the x axis in words.
     pub x: String,
@@ -67,7 +67,7 @@ pub struct Mark {
     pub origin: Origin,
 }
 
-/// How the points of a series are drawn.
+/// Look of the points of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variant says what its two numbers are")]
 pub enum Look {
@@ -86,17 +86,17 @@ pub enum Look {
 /// Points that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in a legend.
+    /// Name of the series in a legend.
     pub name: String,
     /// Place in the order of all series of the figure: decides colour, dash and marker.
     pub place: usize,
-    /// How its points are drawn.
+    /// Look of the points.
     pub look: Look,
-    /// Its marks, in the order of x.
+    /// Marks in the order of x.
     pub points: Vec<Mark>,
     /// Lower and upper edge of a band around the line: x, low, high.
     pub band: Vec<(f64, f64, f64)>,
-    /// Single trials behind the points: x, y.
+    /// Single trials, drawn under the points: x, y.
     pub trials: Vec<(f64, f64)>,
     /// Places at which the curve bends.
     pub bends: Vec<Bend>,
@@ -105,7 +105,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// One of points alone: without band, single trials, bends and bounds.
+    /// A series of points alone, without band, single trials, bends and bounds.
     pub fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
         Self {
             name,
@@ -127,11 +127,11 @@ pub struct Bend {
     pub x: f64,
     /// Value.
     pub y: f64,
-    /// What is said of it: `bend at 34.2 KiB`.
+    /// Label of the mark: `bend at 34.2 KiB`.
     pub name: String,
 }
 
-/// Which way a reference line runs.
+/// Direction of a reference line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Along {
     /// Across the panel at a value of y.
@@ -143,11 +143,11 @@ pub enum Along {
 /// A line that data is held against.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceLine {
-    /// Which way it runs.
+    /// Direction of the line.
     pub along: Along,
-    /// Its place on the other axis.
+    /// Position of the line on the other axis.
     pub at: f64,
-    /// What it is; nothing is written where it is empty.
+    /// Text of the line; empty for none.
     pub label: String,
 }
 
@@ -167,7 +167,7 @@ pub struct Field {
     pub x: (f64, f64),
     /// Ends along y.
     pub y: (f64, f64),
-    /// Decides its colour.
+    /// Value that decides the colour.
     pub value: f64,
     /// The value as it is written into the field.
     pub label: String,
@@ -187,15 +187,15 @@ pub fn step(number: usize) -> (f64, f64) {
 pub struct Panel {
     /// Written above it.
     pub title: String,
-    /// Axis along the bottom.
+    /// Horizontal axis, at the bottom.
     pub x: Axis,
-    /// Axis up the side.
+    /// Vertical axis, at the side.
     pub y: Axis,
-    /// What is drawn in it.
+    /// Series of the panel.
     pub series: Vec<Series>,
-    /// Lines that the data is held against.
+    /// Reference lines for the data.
     pub lines: Vec<ReferenceLine>,
-    /// Bands that the data is held against.
+    /// Reference bands for the data.
     pub bands: Vec<Band>,
     /// Fields of a heat map, with the scale of their colours.
     pub heat: Option<(Vec<Field>, Scale)>,
@@ -222,12 +222,12 @@ impl Panel {
     }
 }
 
-/// How panels stand together.
+/// Arrangement of several panels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrangement {
     /// Facets of one thing: the same axes, written at the edges only.
     Facets,
-    /// One above the other, sharing the x axis.
+    /// Panels one above the other, sharing the x axis.
     Stack,
 }
 
@@ -236,19 +236,19 @@ pub enum Arrangement {
 pub struct FigureModel {
     /// Written above all; may be empty.
     pub title: String,
-    /// What it shows, for those who cannot see it.
+    /// Description for readers who cannot see the figure.
     pub description: String,
-    /// What the series are levels of: heads the legend; may be empty.
+    /// Heading of the legend, the factor of the series; may be empty.
     pub legend: String,
     /// Unit of the values, for whoever hovers over a mark.
     pub unit: String,
-    /// Its panels, in the order of reading.
+    /// Panels in the order of reading.
     pub panels: Vec<Panel>,
-    /// How they stand together.
+    /// Arrangement of the panels.
     pub arrangement: Arrangement,
-    /// What the colours of a heat map stand for, with the unit; empty in other figures.
+    /// Meaning of the colours of a heat map, with the unit; empty in other figures.
     pub heat_label: String,
-    /// What a hollow mark means; empty where there is none.
+    /// Meaning of a hollow mark; empty if there is none.
     pub hollow: String,
     /// Written below all, small: what marks and intervals are.
     pub note: String,

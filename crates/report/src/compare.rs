@@ -32,7 +32,7 @@ use crate::table::bare;
 pub(crate) use conclusion::{answer, measured};
 use iolab_workload::escape_control::escape_control;
 
-/// The JSON of a comparison, and of a gate.
+/// The JSON object of a comparison or a gate.
 #[derive(Serialize, JsonSchema)]
 pub struct CompareDocument<T> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -50,7 +50,8 @@ pub struct CompareDocument<T> {
 }
 
 impl<T: Serialize> CompareDocument<T> {
-    /// What was found, with the answer, the name of the conclusion, and the remarks.
+    /// A document of a comparison or a gate, with the answer in one line, the name of the conclusion, and the
+    /// remarks.
     pub fn of(of: T, summary: String, conclusion: &'static str, remarks: Vec<String>) -> Self {
         Self {
             schema: SCHEMA,
@@ -62,7 +63,7 @@ impl<T: Serialize> CompareDocument<T> {
         }
     }
 
-    /// Writes it as one JSON object.
+    /// Writes the document as one JSON object.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
     wrapped(&format!("{}\n\n", conclusion(comparison)), width) + &table_text(comparison, width)
 }
 
-/// Heading and table for a terminal.
+/// Heading and table of a comparison, for a terminal.
 pub fn table_text(comparison: &Comparison, width: u16) -> String {
     wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
 }
@@ -157,7 +158,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         + &list_markdown(&remarks(comparison))
 }
 
-/// Heading and table in Markdown.
+/// Heading and table of a comparison, in Markdown.
 pub fn table_markdown(comparison: &Comparison) -> String {
     let heading = heading(comparison);
     let lines: String = heading.lines().map(|text| sentence(text) + "\n").collect();
@@ -284,7 +285,7 @@ pub fn whole(side: &SideName) -> String {
     }
 }
 
-/// The day of a time as run files write it.
+/// The day of a time in the format of run files.
 pub fn day(utc: &str) -> &str {
     utc.get(..10).unwrap_or(utc)
 }
@@ -694,7 +695,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
 /// Largest factor reported as detectable. Beyond it, there are too few runs to estimate their scatter.
 pub const DETECTABLE_MAX: f64 = 10.0;
 
-/// The changes that would have been found between runs.
+/// The changes between runs that would have been found.
 fn power(comparison: &Comparison) -> Option<String> {
     let found = comparison.cells.iter().filter_map(|cell| cell.detectable);
     let found: Vec<f64> = found.map(|share| 1.0 + share).collect();

@@ -107,7 +107,7 @@ impl Column {
 pub struct Grid {
     /// Each column's heading, and whether it is right-aligned.
     pub headings: Vec<(String, bool)>,
-    /// How dear each column is, as [`Column::new`] takes it.
+    /// Rank of each column among those that are dropped on narrow terminals, as in [`Column::new`].
     pub(crate) dispensable: Vec<u8>,
     /// One value per column.
     pub rows: Vec<Vec<String>>,

@@ -50,12 +50,13 @@ use statement::{Statement, StatementGroup};
 /// The style sheet of every page.
 pub const STYLE: &str = include_str!("../templates/report.css");
 
-/// A figure of the runs of one experiment, given in the order of time: a row of what a page shows of several runs.
+/// A figure of several runs of one experiment, which are given in the order of time. An instrument adds such
+/// figures to pages.
 #[derive(Debug, Clone, Copy)]
 pub struct SequenceFigure {
-    /// Its name, which ends the names of files with it.
+    /// Name of the figure, at the end of the names of its files.
     pub name: &'static str,
-    /// Draws it.
+    /// The function that draws the figure.
     pub draw: fn(&[FiledRun<'_>], &Options) -> Result<Figure>,
 }
 
@@ -81,7 +82,7 @@ pub struct StudyReport<'a> {
     overview: Overview<'a>,
     /// The runs of each experiment.
     sequences: Vec<RunSequence>,
-    /// What is drawn of several runs of one.
+    /// Figures of several runs of one experiment.
     sequence_figures: &'a [SequenceFigure],
     /// Indices of the runs in the overview.
     latest: Vec<usize>,
@@ -158,7 +159,7 @@ impl<'a> StudyReport<'a> {
         }
     }
 
-    /// The same report, with what these draw of several runs of one experiment.
+    /// The same report, with these figures of several runs of one experiment.
     pub fn drawn_by(mut self, figures: &'a [SequenceFigure]) -> Self {
         self.sequence_figures = figures;
         self

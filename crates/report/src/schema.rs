@@ -42,7 +42,7 @@ impl Document {
         }
     }
 
-    /// Its JSON Schema, draft 2020-12.
+    /// JSON Schema of the document, draft 2020-12.
     pub fn schema(self) -> Schema {
         let mut schema = (self.make)();
         let id = format!("urn:iolab:schema:{}:{SCHEMA}", self.name);
@@ -52,7 +52,7 @@ impl Document {
         schema
     }
 
-    /// Its schema as text.
+    /// JSON Schema of the document, as text.
     pub fn text(self) -> String {
         format!("{:#}\n", self.schema().as_value())
     }

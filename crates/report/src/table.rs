@@ -563,7 +563,7 @@ fn in_flight(cell: &CellAnalysis) -> String {
     })
 }
 
-/// A value of the response, without its unit but for times: as it stands in a column.
+/// A value of the response as in a column: without its unit, except times.
 pub fn bare(response: Response, value: f64) -> String {
     if response.is_time() {
         format_ns(value)

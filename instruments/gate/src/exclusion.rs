@@ -1,8 +1,8 @@
-//! Why a run is not compared, in words.
+//! Reasons why runs are not compared, in words.
 
 use iolab_analysis::runs::comparable_runs::ExclusionReason;
 
-/// `another setting (budget)`.
+/// The reason in words: `another setting (budget)`.
 pub(crate) fn excluded(why: &ExclusionReason) -> String {
     match why {
         ExclusionReason::Itself => "the new run itself".to_owned(),

@@ -14,7 +14,7 @@ const CELLS_MAX: usize = 8;
 /// Most dates along the axis.
 const DATES_MAX: usize = 4;
 
-/// Draws a line of runs: where there are several cells, each relative to the median of its runs.
+/// Draws a line of runs. Several cells are each relative to the median of their runs.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
@@ -141,7 +141,7 @@ fn series(
     })
 }
 
-/// The runs side by side, with the dates of some.
+/// An axis of the runs side by side, with the dates of some of them.
 fn dates(line: &ExperimentLine) -> Axis {
     let runs = line.runs.len();
     let step = runs.div_ceil(DATES_MAX).max(1);

@@ -84,7 +84,7 @@ pub(crate) fn history(options: &Options) -> Outcome {
                 .into(),
         );
     }
-    // Before the file is created, so that an error leaves no file.
+    // Drawn before the file is created, so that an error leaves no file.
     let only = match format {
         HistoryFormat::Svg => Some(only_line(&history)?),
         _ => None,

@@ -16,7 +16,7 @@ pub const HISTORY_MIN: usize = 5;
 /// The parameters of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateTerms {
-    /// How changes are judged.
+    /// Criteria for changes.
     pub runs: RunCriteria,
     /// Criteria for comparable runs.
     pub kinship: Comparability,
@@ -31,7 +31,7 @@ pub struct GateTerms {
 pub struct Gate {
     /// The file of the new run.
     pub file: String,
-    /// The new run compared with the earlier ones; `null` where there are too few.
+    /// The new run compared with the earlier ones; `null` if there are too few.
     pub compared: Option<Comparison>,
     /// Number of earlier runs.
     pub history: usize,
@@ -44,9 +44,9 @@ pub struct Gate {
 /// The changes detectable with probability [`GATE_POWER`](iolab_analysis::runs::GATE_POWER), as factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectableChanges {
-    /// In the most sensitive cell.
+    /// The change, as a factor, that the most sensitive cell can detect.
     pub best: f64,
-    /// In the least sensitive cell; infinite where a cell cannot detect any.
+    /// The change, as a factor, that the least sensitive cell can detect; infinite if a cell cannot detect any.
     pub worst: f64,
 }
 
@@ -119,7 +119,7 @@ impl Gate {
     }
 }
 
-/// A run that a gate is to judge is not finished; the command that finishes it, `None` of a run on a model.
+/// The error for an unfinished run, with the command that finishes it; `None` for runs on a model.
 fn unfinished(file: &str, command: Option<String>) -> Error {
     Error::usage(format!("the run of {file} is not finished")).hint(match command {
         Some(command) => format!("finish it: {command}"),

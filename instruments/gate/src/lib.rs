@@ -1,6 +1,6 @@
-//! iolab-gate: a new run held against earlier ones, and experiments over time.
+//! iolab-gate: compares a new run with earlier ones, and shows experiments over time.
 //!
-//! Files to begin with: `judgement.rs` what a gate concludes, `line.rs` runs over time.
+//! Files to begin with: `judgement.rs` for the conclusion of a gate, `line.rs` for runs over time.
 
 mod exclusion;
 mod figure;

@@ -38,7 +38,8 @@ pub struct ExperimentLine {
     pub runs: Vec<RunName>,
     /// Each cell over time.
     pub cells: Vec<Trajectory>,
-    /// The mean of all cells relative to that over all runs; `None` with fewer than two cells that every run has.
+    /// The mean of all cells, relative to their mean over all runs; `None` with fewer than two cells that every
+    /// run has.
     pub overall: Option<Trajectory>,
     /// Changes of the environment.
     pub changes: Vec<Change>,
@@ -47,7 +48,7 @@ pub struct ExperimentLine {
 /// A cell over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trajectory {
-    /// Its levels; empty for all cells together.
+    /// Levels of the cell; empty for all cells together.
     pub levels: Vec<String>,
     /// A point for each run; `None` where the run has no value.
     pub points: Vec<Option<RunPoint>>,
@@ -62,7 +63,7 @@ pub struct Trajectory {
 pub struct RunPoint {
     /// Median over the trials.
     pub median: f64,
-    /// Its 95 % interval within the run.
+    /// 95 % interval of the value within the run.
     pub interval: Option<(f64, f64)>,
     /// Number of measured trials.
     pub trials: usize,
@@ -75,11 +76,11 @@ pub struct Shift {
     pub at: usize,
     /// Index of the last run of the old level.
     pub after: usize,
-    /// The new level over the old one.
+    /// Ratio of the new level to the old one.
     pub ratio: f64,
-    /// Its 95 % interval by itself.
+    /// 95 % interval of the shift by itself.
     pub interval: Option<(f64, f64)>,
-    /// Its p value, two-sided.
+    /// Two-sided p value of the shift.
     pub p: f64,
 }
 
@@ -201,7 +202,7 @@ fn point(cell: &CellAnalysis) -> Option<RunPoint> {
     })
 }
 
-/// The geometric mean over the cells that every run has, relative to that over all runs.
+/// The geometric mean over the cells that every run has, relative to its value over all runs.
 fn merge_cells(cells: &[(Vec<String>, Vec<Option<RunPoint>>)]) -> Option<Vec<Option<RunPoint>>> {
     let logs: Vec<Vec<f64>> = cells
         .iter()
@@ -261,10 +262,10 @@ fn trajectory(levels: Vec<String>, points: Vec<Option<RunPoint>>, series: usize)
     }
 }
 
-/// The positions of shifts: of those that PELT proposes, the significant ones. As long as one is not, the weakest is dropped and
-/// the levels next to it are merged.
+/// The positions of shifts: the significant ones among the proposals of PELT. As long as one is not significant,
+/// the weakest is dropped, and the levels next to it are merged.
 fn shifts(logs: &[f64], series: usize) -> Vec<usize> {
-    // Each series and each position is a test: METHODS.md, "Median, ratio, equivalence".
+    // Each series and each position is a test, as in METHODS.md, "Median, ratio, equivalence".
     let questions = (series * logs.len()) as f64;
     let penalty = changepoint_penalty(logs.len()) + 2.0 * (series as f64).ln();
     let mut changes = changepoints(logs, Some(penalty)).unwrap_or_default();
@@ -328,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    /// How often one of eight series of independent normal values seems to shift.
+    /// Number of times that one of eight series of independent normal values seems to shift.
     #[test]
     fn an_unchanged_line_rarely_shifts() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);

@@ -1,4 +1,4 @@
-//! Experiments over time: as text, as a page, as rows, as a JSON object.
+//! Experiments over time as text, as a page, as rows and as a JSON object.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ use crate::line::{Change, ExperimentLine, History, RunPoint, Shift, Trajectory};
 /// Most runs in the sparkline of the table: the last ones.
 const COURSE_MAX: usize = 40;
 
-/// A line's heading and table, for a terminal of `width` columns.
+/// Heading and table of a line, for a terminal of `width` columns.
 pub(crate) fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
     format!(
         "{}\n\n{}",
@@ -144,7 +144,7 @@ pub(crate) fn remarks(line: &ExperimentLine) -> Vec<String> {
     all
 }
 
-/// For everything that changed without a shift of a level: its last change, and the number of changes.
+/// Changes without a shift of a level: for each kind the last change, and the number of changes.
 fn quiet_changes(line: &ExperimentLine) -> Vec<(&Change, usize)> {
     let mut found: Vec<(&Change, usize)> = Vec::new();
     let quiet = line.changes.iter();
@@ -160,7 +160,7 @@ fn quiet_changes(line: &ExperimentLine) -> Vec<(&Change, usize)> {
     found
 }
 
-/// Whether a level shifts at a run or at one next to it, which is the accuracy of a shift's position.
+/// Whether a level shifts at a run or at a neighbour of it. The position of a shift is known to one run.
 fn near_shift(line: &ExperimentLine, at: usize) -> bool {
     line.shifted_at()
         .iter()
@@ -187,7 +187,7 @@ fn what(change: &Change) -> String {
     )
 }
 
-/// The shifts at a run, and the changes there.
+/// Shifts and changes at a run, in words.
 fn shifted(line: &ExperimentLine, at: usize) -> String {
     let here = |trajectory: &Trajectory| {
         trajectory

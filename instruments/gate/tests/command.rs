@@ -13,7 +13,7 @@ fn three_runs(folder: &Path) {
 }
 
 #[test]
-fn too_few_runs_are_no_alarm_and_no_success() {
+fn too_few_runs_are_neither_alarm_nor_success() {
     let folder = folder();
     let folder = folder.path();
     three_runs(folder);
@@ -36,7 +36,7 @@ fn too_few_runs_are_no_alarm_and_no_success() {
 }
 
 #[test]
-fn a_folder_of_runs_has_a_history_in_every_format() {
+fn folder_has_history_in_every_format() {
     let folder = folder();
     let folder = folder.path();
     three_runs(folder);

@@ -126,7 +126,7 @@ fn cell_without_new_measurement_is_not_success() {
     assert_eq!(gate.compared.unwrap().only_base, ["bs=64KiB"]);
 }
 
-/// Runs in whose trials the device transferred three times as many bytes for others.
+/// Runs with traffic of others: in their trials, the device transferred three times as many bytes for others.
 fn disturbed(mut runs: Vec<RunRecord>) -> Vec<RunRecord> {
     for sample in runs.iter_mut().flat_map(|run| &mut run.samples) {
         let device = sample.counters.device.as_mut().expect("a device");
@@ -157,7 +157,7 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
             CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (&busy, later(60.0), CellVerdict::Slower),
-        // As disturbed as before.
+        // Both sides are equally disturbed.
         (&busy, alone(60.0), CellVerdict::Slower),
     ] {
         assert_eq!(verdict(history, &new), expected);
@@ -287,7 +287,7 @@ fn history_finds_shift_and_what_changed_there() {
             (trajectory.shifts[0].after, trajectory.shifts[0].at),
             (9, 10)
         );
-        // The scatter within the levels.
+        // Scatter within the levels only.
         assert!(trajectory.sd.unwrap() < 0.02, "{:?}", trajectory.sd);
     }
     let changed: Vec<(usize, &str)> = line

@@ -82,9 +82,10 @@ fn default_grid_runs_have_enough_trials_to_compare() {
     );
 }
 
-/// A model of which only writes became slower, while reads became faster: the 99th percentile of a mix is judged for each operation.
+/// A model whose writes became slower and whose reads became faster. The 99th percentile of a mix is judged for
+/// each operation.
 #[test]
-fn writes_of_a_mix_that_became_slower_are_a_regression() {
+fn slower_writes_of_a_mix_are_a_regression() {
     let folder = folder();
     let folder = folder.path();
     let shown = run(folder, &["model", "show", "sata-ssd"]).expect(0).stdout;
@@ -130,12 +131,12 @@ fn writes_of_a_mix_that_became_slower_are_a_regression() {
     for line in [&runs[..], &two[..]] {
         let found = verdicts(line, 4);
         let of: Vec<&str> = found.iter().map(|(of, _)| of.as_str()).collect();
-        // The cell without reads has no verdict on any.
+        // The cell without reads has no verdict on reads.
         assert_eq!(of, ["read at 50", "write at 0", "write at 50"]);
         assert_ne!(found[0].1, "slower");
         assert_eq!([&found[1].1, &found[2].1], ["slower"; 2]);
     }
-    // What has no operation is judged as before.
+    // A quantity without operations has one verdict for each cell.
     let iops = run(
         folder,
         &[&two[..], &["--metric", "iops", "--format", "json"]].concat(),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::rooms;
 
-/// A file by its place below `src`: `claim/causes.rs` is `["claim", "causes"]`, `lib.rs` nothing.
+/// A file by its path below `src`: `claim/causes.rs` is `["claim", "causes"]`, `lib.rs` is empty.
 type Place = Vec<String>;
 
 /// The files that each file takes names from.
@@ -130,7 +130,7 @@ fn arrows(files: &BTreeMap<Place, PathBuf>) -> Arrows {
 }
 
 #[test]
-fn no_file_takes_names_from_one_that_takes_names_from_it() {
+fn files_take_no_names_in_circles() {
     let (mut circles, mut seen) = (Vec::new(), 0);
     for (room, folder) in rooms() {
         let mut files_of_room = BTreeMap::new();

@@ -4,7 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-// Of instruments.
+// Tests of instruments.
 #[cfg(feature = "gate")]
 #[path = "../../../../instruments/gate/tests/command.rs"]
 mod gate;

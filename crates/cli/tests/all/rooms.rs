@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::rooms;
 
-/// What looks at run files: none of it may reach what does I/O.
+/// Rooms that read run files, and must not depend on I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
 /// Rooms that do I/O or start programs.
 const DOERS: [&str; 7] = [

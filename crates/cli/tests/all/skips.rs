@@ -7,7 +7,7 @@ use needs::Need;
 
 use crate::support::rooms;
 
-/// Every file of Rust in the workspace but those of `needs`, with its text.
+/// Every Rust file of the workspace with its text, except those of `needs`.
 fn sources() -> Vec<(PathBuf, String)> {
     let rooms = rooms().into_iter().filter(|(name, _)| name != "needs");
     let mut folders: Vec<PathBuf> = rooms.map(|(_, folder)| folder).collect();

@@ -37,7 +37,7 @@ pub(crate) fn rooms() -> BTreeMap<String, PathBuf> {
     named.collect()
 }
 
-/// A folder to work in, removed at the end.
+/// A temporary folder, removed at the end of the test.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for the test")
 }

@@ -45,7 +45,7 @@ pub(super) struct Chapter<'a> {
     pub(super) leading: Vec<Shown>,
     /// The figure of the latest run; `None` where its data makes none.
     pub(super) own: Option<Shown>,
-    /// What it has to show beside that.
+    /// Further figures of the run.
     pub(super) further: Vec<Shown>,
     /// Figures of all runs over time; none of a single run.
     pub(super) series: Vec<Shown>,
