@@ -184,7 +184,7 @@ fn written(
         if let Some(text) = forecast::preconditioning(forecast, medium, has_namespace) {
             let name = escape_control(&plan.experiment().name);
             lines.push(format!(
-                "Preconditioning of {name} {text}, beside the budget"
+                "Preconditioning of {name} {text}, in addition to the budget"
             ));
         }
     }

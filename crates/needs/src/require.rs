@@ -21,7 +21,7 @@ impl fmt::Display for UnknownNeed {
         let known: Vec<&str> = Need::ALL.iter().map(|need| need.name()).collect();
         write!(
             f,
-            "{VARIABLE} names '{}', which is no need; choose from all, {}",
+            "{VARIABLE} names '{}', which is not a need; choose from all, {}",
             self.0,
             known.join(", ")
         )

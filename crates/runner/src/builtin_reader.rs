@@ -311,7 +311,7 @@ mod tests {
             .message()
             .split_once("test 1.0: ")
             .expect("its version");
-        insta::assert_snapshot!(told, @"it is no ELF file");
+        insta::assert_snapshot!(told, @"it is not an ELF file");
         let own = fs::read("/proc/self/exe").expect("readable");
         let wrong = match elf::interpreter(&own).expect("a program") {
             Some(_) => Linkage::Static,

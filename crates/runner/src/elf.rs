@@ -48,13 +48,13 @@ impl<'a> Elf<'a> {
             Some([0x7f, b'E', b'L', b'F', 2, 1]) => false,
             Some([0x7f, b'E', b'L', b'F', 2, 2]) => true,
             Some([0x7f, b'E', b'L', b'F', ..]) => return Err("it is not a 64-bit ELF file"),
-            _ => return Err("it is no ELF file"),
+            _ => return Err("it is not an ELF file"),
         };
         let elf = Self { bytes, big_endian };
         match elf.u16(16) {
             // ET_EXEC, ET_DYN
             Some(2 | 3) => Ok(elf),
-            _ => Err("it is no ELF program"),
+            _ => Err("it is not an ELF program"),
         }
     }
 
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn other_files_than_programs_are_named() {
-        assert_eq!(interpreter(b"#!/bin/sh\n"), Err("it is no ELF file"));
+        assert_eq!(interpreter(b"#!/bin/sh\n"), Err("it is not an ELF file"));
         assert_eq!(
             interpreter(b"\x7fELF\x01\x01"),
             Err("it is not a 64-bit ELF file")
         );
         let mut object = program(PT_INTERP, "/lib/ld.so.1", false);
         object[16] = 1;
-        assert_eq!(interpreter(&object), Err("it is no ELF program"));
+        assert_eq!(interpreter(&object), Err("it is not an ELF program"));
         let mut many = program(PT_INTERP, "/lib/ld.so.1", false);
         many[56..58].copy_from_slice(&[0xff, 0xff]);
         assert!(interpreter(&many).is_err());

@@ -260,10 +260,10 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
         false => ServedBy::Unknown,
     };
     let cause = match (bottom.in_file, bottom.passes_on) {
-        (true, false) => "the page cache holds the file behind the loop device",
+        (true, false) => "the page cache holds the backing file of the loop device",
         // None of it is in the page cache.
         (true, true) if facts.write_bytes == 0 => {
-            "holes or unwritten extents of the file behind the loop device may have served the rest"
+            "holes or unwritten extents of the backing file of the loop device may have served the rest"
         }
         _ => "something between them served or kept the rest",
     };
@@ -277,7 +277,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     })
 }
 
-const OTHERS_BELOW: &str = "the page cache can hold the file behind the loop device, and other processes used the disks below: what these carried can be theirs";
+const OTHERS_BELOW: &str = "the page cache can hold the backing file of the loop device, and other processes used the disks below: what these carried can be theirs";
 
 /// Upper bound of a trial's bytes in the page cache of files below loop devices, if others used the disks below.
 pub(crate) fn kept_in_files(counters: &Counters) -> u64 {

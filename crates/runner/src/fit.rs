@@ -71,7 +71,7 @@ fn common_region(place: SystemUnderTest<'_>, region: u64) -> Option<String> {
             disk.name(),
             exact_size(region),
             match disk.room() < disk.bytes() {
-                true => "another disk beside it",
+                true => "another disk next to it",
                 false => "it",
             }
         ));

@@ -109,7 +109,7 @@ fn scratch_size(
     let room = room.saturating_sub(scratch::FOOTER_LEN);
     let fitted = need.beside.of_room(need.size, room, dir);
     fitted.map_err(|error| match share {
-        Some(_) => error.within("beside the scratch files of other targets"),
+        Some(_) => error.within("next to the scratch files of other targets"),
         None => bounded(error, by, dir),
     })
 }

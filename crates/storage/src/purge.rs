@@ -155,7 +155,7 @@ impl Target {
         let file = self.file();
         let namespace = namespace_of(file)
             .filter(|own| u64::from(*own) == nsid)
-            .ok_or("is no NVMe namespace")?;
+            .ok_or("is not an NVMe namespace")?;
         let page = |of| identify(file, namespace, of);
         let unknown = |failed: Failed| format!("does not say what it offers: {}", failed.why);
         let controller = page(OF_CONTROLLER).map_err(unknown)?;
@@ -200,7 +200,7 @@ fn namespace_number(folder: &Path) -> Option<u64> {
 /// Number and size in bytes of the namespace at a folder of sysfs. Other devices are refused: one that stands
 /// on a disk (device mapper) passes commands on to that disk, and would erase its other data too.
 fn namespace_in(folder: &Path) -> std::result::Result<(u64, u64), String> {
-    let nsid = namespace_number(folder).ok_or("is no NVMe namespace")?;
+    let nsid = namespace_number(folder).ok_or("is not an NVMe namespace")?;
     // Units of 512 bytes, whatever the device's block size.
     let sectors = value(&folder.join("size")).ok_or("does not say its size")?;
     let names = |of: &Path| {

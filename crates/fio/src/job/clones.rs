@@ -40,7 +40,7 @@ pub(super) fn apart(jobs: Vec<Job>) -> Result<Vec<Job>> {
             ("offset", format!("the first group begins at {from}")),
             (
                 "offset_increment",
-                format!("the groups begin at {from}, each {further} behind the one before"),
+                format!("the groups begin at {from}, each {further} after the one before"),
             ),
         ];
         for number in 0..count {

@@ -103,7 +103,7 @@ impl Asked<'_> {
             (self.any(|trial| is_strided(trial) && is_bounded(trial)),
              "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file");
             (self.any(|trial| is_strided(trial) && !is_bounded(trial)),
-             "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again");
+             "after the last of its strides iolab goes over the blocks between them, fio over the same blocks again");
             (self.any(has_one_place),
              "ordered reads and writes of a mix share one position in the file; in fio each direction has its own");
         }
@@ -124,7 +124,7 @@ impl Asked<'_> {
             (self.jobs.iter().zip(self.cells).any(counts_complete),
              "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause");
             (self.any_with(&["end_fsync", "fsync_on_close"], |trial| trial.writes() && trial.sync != SyncPolicy::End),
-             "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)");
+             "besides fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)");
             (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
             (self.has_option(&batches),
              "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/FIO.md)");

@@ -137,7 +137,9 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
 pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
     for job in jobs {
         if let Some((option, count)) = file_count(&job.options) {
-            let error = Error::usage(format!("{option}={count} in a job that runs beside others"));
+            let error = Error::usage(format!(
+                "{option}={count} in a job that runs alongside others"
+            ));
             let error = error.hint("jobs that run side by side share one file: let the jobs wait for each other (stonewall), or leave it out");
             mistakes.add(&job.place_of(option), error);
         }

@@ -153,7 +153,7 @@ fn order(options: &Options) -> Read<FileOrder> {
     };
     order.parse().map_err(|()| {
         let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
-        let error = error.hint("files have requests in the order roundrobin, random or sequential, with a number of requests behind the first two: random:8");
+        let error = error.hint("files have requests in the order roundrobin, random or sequential, with a number of requests after the first two: random:8");
         Fault { option, error }
     })
 }

@@ -224,7 +224,7 @@ fn entries_of(text: &str, path: &Path) -> Result<Vec<JournalEntry>> {
     }
     let entries = lines.lines().map(|line| {
         parsed(line).ok_or_else(|| {
-            Error::refused(format!("{} is no journal of iolab", path.display()))
+            Error::refused(format!("{} is not a journal of iolab", path.display()))
                 .hint("look at what made it, and remove it")
         })
     });

@@ -293,13 +293,13 @@ fn a_device_without_traffic_on_disks_is_disbelieved() {
     let of = |read_bytes, in_file, fetched| beside(read_bytes, in_file, false, fetched);
     let cached = of(0, true, MB);
     assert_eq!(cached.served_by, ServedBy::PageCache);
-    insta::assert_snapshot!(cached.reason, @"the disks below the device carried only 0.0 % of the bytes: the page cache holds the file behind the loop device");
+    insta::assert_snapshot!(cached.reason, @"the disks below the device carried only 0.0 % of the bytes: the page cache holds the backing file of the loop device");
     assert_eq!(of(MB / 2, true, MB).served_by, ServedBy::Mixed);
     assert_eq!(of(MB / 2, false, MB).served_by, ServedBy::Unknown);
     // The page cache serves nothing of a loop device with direct I/O.
     let sparse = beside(0, true, true, MB);
     assert_eq!(sparse.served_by, ServedBy::Unknown);
-    insta::assert_snapshot!(sparse.reason, @"the disks below the device carried only 0.0 % of the bytes: holes or unwritten extents of the file behind the loop device may have served the rest");
+    insta::assert_snapshot!(sparse.reason, @"the disks below the device carried only 0.0 % of the bytes: holes or unwritten extents of the backing file of the loop device may have served the rest");
     // The device agrees with the process, or carried more (read-ahead).
     assert_eq!(of(MB, true, MB).served_by, ServedBy::Device);
     assert_eq!(of(2 * MB, false, MB).served_by, ServedBy::Device);
@@ -328,7 +328,7 @@ fn foreign_reads_below_a_loop_device_are_disbelieved() {
     assert_eq!(of(MB, false).served_by, ServedBy::Device);
     let beside = of(10 * MB, false);
     assert_eq!(beside.served_by, ServedBy::Unknown);
-    insta::assert_snapshot!(beside.reason, @"the page cache can hold the file behind the loop device, and other processes used the disks below: what these carried can be theirs");
+    insta::assert_snapshot!(beside.reason, @"the page cache can hold the backing file of the loop device, and other processes used the disks below: what these carried can be theirs");
     assert_eq!(of(10 * MB, true).served_by, ServedBy::Device);
 }
 

@@ -251,7 +251,7 @@ pub(super) fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
         trials: 0,
         paused: Vec::new(),
         now: Duration::ZERO,
-        purge: Err("is no NVMe namespace"),
+        purge: Err("is not an NVMe namespace"),
     }
 }
 

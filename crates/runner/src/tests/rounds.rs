@@ -418,7 +418,7 @@ fn an_unfinished_trim_keeps_the_reason_without_purge() {
         let mut events = record.events.iter();
         let warning = events.find(|event| event.kind == EventKind::Warning);
         let warning = &warning.expect("why nothing was purged").message;
-        insta::allow_duplicates! { insta::assert_snapshot!(warning, @"precondition: not purged, because the target is no NVMe namespace"); }
+        insta::allow_duplicates! { insta::assert_snapshot!(warning, @"precondition: not purged, because the target is not an NVMe namespace"); }
     }
 }
 

@@ -44,7 +44,7 @@ fn options_that_made_clones_are_shown_as_written() {
         [
             "line 4 [w-1_, w-2, w-3]: numjobs=3: 3 groups with threads=1 each",
             "line 6 [w-1_, w-2, w-3]: offset=4m: the first group begins at 4 MiB",
-            "line 7 [w-1_, w-2, w-3]: offset_increment=16m: the groups begin at 4 MiB, each 16 MiB behind the one before",
+            "line 7 [w-1_, w-2, w-3]: offset_increment=16m: the groups begin at 4 MiB, each 16 MiB after the one before",
             "line 12 [w-1]: offset=1m: offset=1MiB",
         ]
     );
