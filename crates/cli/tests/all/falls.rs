@@ -33,15 +33,13 @@ fn the_credits_behind_a_fall_are_named() {
         folder.path(),
         &words!("why run.iolab --seed 5 --budget 8min -o why.iolab --quiet"),
     );
-    insta::assert_snapshot!(told.expect(0).stdout, @r"
+    insta::assert_snapshot!(told.expect(0).stdout, @"
     why on model:burst.toml: cause: many small requests
 
     Reproduced: throughput falls to 10 % after 23.4 MiB (12.3 MB/s to 1.23 MB/s); compared: 4.00 s
-      with the first 11.8 MiB; here 0.553 times (0.553 to 0.553) in 23 blocks.
-    Cause: many small requests (credits of IOPS, throttling, or a cost of each request in what drains
-      a cache): 99 % of the difference is gone with bs=256KiB (0.992 times).
-    Cleared: what writes leave or use up in the storage (a cache that fills, data to move or to
-      collect, a limit on writes) (0 % of the difference is gone).
+      with the first 11.8 MiB; here 1.81× lower in 23 blocks.
+    Cause: many small requests: 99 % of the difference is gone with bs=256KiB (1.01× lower).
+    Cleared: what writes leave or use up in the storage.
     ");
 }
 

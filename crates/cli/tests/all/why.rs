@@ -24,18 +24,18 @@ fn a_cause_is_told_in_ten_lines() {
         text.lines().filter(|line| !line.is_empty()).count() <= 10,
         "{text}"
     );
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(text, @"
     why on model:sata-7200: cause: read-ahead of sequential reads; contributes: the size of the
       region; few requests in flight
 
-    Reproduced: throughput at pattern=rand is 1/17.0 of that at pattern=seq; here 1/17.2 (1/17.6 to
-      1/16.8) in 30 blocks.
+    Reproduced: throughput at pattern=rand is 17.0× lower than at pattern=seq; here 17.2× lower (16.8
+      to 17.6×) in 30 blocks.
     Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is
-      reversed (1.50 times).
-    Contributes: the size of the region (reach of caches and mapping tables, length of random seeks):
-      without the other suspects it makes 42 % (40 to 44 %) of the difference.
-    Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 37 %) of
-      the difference is gone with 16 requests, or 16 MiB, in flight (0.163 times).
+      reversed (1.50× higher).
+    Contributes: the size of the region: without the other suspects it makes 42 % (40 to 44 %) of the
+      difference.
+    Contributes: few requests in flight: 36 % (35 to 37 %) of the difference is gone with 16 requests,
+      or 16 MiB, in flight (6.12× lower).
     ");
     // The table of the run says the same, and its JSON has the claims.
     let table = run(folder.path(), &words!("table why.iolab")).expect(0);
@@ -55,23 +55,23 @@ fn differences_are_listed_and_chosen_by_number() {
     let folder = folder();
     measured(folder.path());
     let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
-    insta::assert_snapshot!(listed.stdout, @r"
-      1  throughput at pattern=rand is 1/17.0 of that at pattern=seq
-      2  p99 of latency at pattern=seq is 8.29 times the median (2.13 ms against 257 µs)
+    insta::assert_snapshot!(listed.stdout, @"
+    1  throughput at pattern=rand is 17.0× lower than at pattern=seq
+    2  p99 of latency at pattern=seq is 8.29× the median (2.13 ms against 257 µs)
     ");
     let plan = run(folder.path(), &words!("why run.iolab --of 1 --dry-run")).expect(0);
-    insta::assert_snapshot!(plan.stdout, @r#"
+    insta::assert_snapshot!(plan.stdout, @"
     Dry run: nothing is touched.
 
     experiment  cells  trials    virtual time
     why            12     372  3 min to 5 min
-    throughput at pattern=rand is 1/17.0 of that at pattern=seq; 3 suspects: read-ahead (sequential
+    throughput at pattern=rand is 17.0× lower than at pattern=seq; 3 suspects: read-ahead (sequential
     reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of the region or
     less, down to a 64th)
 
     Target: model:sata-7200
     A model reads and writes no storage.
-    "#);
+    ");
     let none = run(folder.path(), &words!("why run.iolab --of 3")).expect(2);
     insta::assert_snapshot!(none.stderr, @r#"
     error: there is no difference number 3, but 2
