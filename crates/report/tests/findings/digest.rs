@@ -416,8 +416,8 @@ fn headlines_of_several_targets_name_theirs() {
         })
     };
     insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.");
-    insta::assert_snapshot!(texts(vec![seq("/a"), seq("/b"), on("/b", rand)]), @r"
-    true Throughput of /b against /a. Equivalent within 5 %: bs=4KiB; bs=64KiB; bs=1MiB; and 1 more.
+    insta::assert_snapshot!(texts(vec![seq("/a"), seq("/b"), on("/b", rand)]), @"
+    true Throughput of sequential reads of /b against /a. Equivalent within 5 %: bs=4KiB; bs=64KiB; bs=1MiB; and 1 more.
     true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of sequential reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.
     true /b: Throughput of random reads against sequential reads. Equivalent within 5 %: random reads, bs=4KiB; random reads, bs=64KiB; random reads, bs=1MiB; and 1 more.
     ");

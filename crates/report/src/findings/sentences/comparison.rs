@@ -91,11 +91,20 @@ fn clause(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> Strin
         "{}{other} {verb} {} {} than {base}{place}: {} against {}{range}{}",
         on_target(contrast, runs, effect),
         shown.factor(),
-        quantity(runs, effect.base),
+        subject(contrast, effect, runs),
         format(effect.medians.1),
         format(effect.medians.0),
         origins(runs, effect),
     )
+}
+
+/// The compared quantity; of which accesses, between targets that several experiments measured.
+fn subject(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> String {
+    let quantity = quantity(runs, effect.base);
+    match cell(runs, effect.base).filter(|_| compares_targets(contrast)) {
+        Some(cell) => format!("{quantity} of {}", accesses_of(cell)),
+        None => quantity,
+    }
 }
 
 /// `model:sata-ssd: ` where a comparison of several runs is about one of several targets.
@@ -193,7 +202,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
         true => format!(
             "{}{} of {other}{} against {base}{}",
             on_target(&comparison.contrast, runs, first),
-            capitalised(&quantity(runs, first.base)),
+            capitalised(&subject(&comparison.contrast, first, runs)),
             match others.len() {
                 0 | 1 => String::new(),
                 _ if matches!(comparison.contrast, Contrast::Pattern | Contrast::Direction) =>
