@@ -29,11 +29,14 @@ impl Lists {
     }
 }
 
+/// Reader of a command's arguments.
+type ReadTask = dyn Fn(&ArgMatches) -> clap::error::Result<Task>;
+
 /// A command: its arguments, and the function that carries it out.
 pub struct Command {
     name: &'static str,
     arguments: Box<dyn Fn() -> clap::Command>,
-    read: Box<dyn Fn(&ArgMatches) -> clap::error::Result<Task>>,
+    read: Box<ReadTask>,
 }
 
 impl Command {

@@ -143,7 +143,7 @@ pub fn clause(reason: &Reason) -> String {
             significant(*high)
         ),
         Reason::Dependent { independence } => format!(
-            "the trials may depend on the ones before: by their autocorrelation they count for {} as many independent ones",
+            "each trial may depend on the one before: autocorrelation leaves them the weight of {} as many independent trials",
             format_percent(*independence)
         ),
     }

@@ -133,10 +133,11 @@ fn write(gate: &Gate, record: &RunRecord, format: GateFormat, mut to: Box<dyn Wr
     match format {
         GateFormat::Json => text::json(gate, &mut to)?,
         GateFormat::Prometheus => text::gauges(gate, record, &mut to)?,
-        GateFormat::Csv => match &gate.compared {
-            Some(compared) => compare::csv(compared, &mut to)?,
-            None => {}
-        },
+        GateFormat::Csv => {
+            if let Some(compared) = &gate.compared {
+                compare::csv(compared, &mut to)?;
+            }
+        }
         GateFormat::Markdown => write!(to, "{}", text::markdown(gate))?,
         GateFormat::Text => {
             let style = output::style();

@@ -88,7 +88,7 @@ impl CellVerdict {
 /// The verdict in a few words: `cannot tell (disturbed)`.
 impl fmt::Display for CellVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let words = match self {
             Self::Slower => "slower",
             Self::Faster => "faster",
             Self::Lower => "lower",
@@ -96,8 +96,13 @@ impl fmt::Display for CellVerdict {
             Self::Equivalent => "equivalent",
             Self::NoChange => "no change shown",
             Self::Identical => "identical",
-            Self::CannotTell(why) => return write!(f, "cannot tell ({why})"),
-        })
+            Self::CannotTell(why) => {
+                f.write_str("cannot tell (")?;
+                why.fmt(f)?;
+                ")"
+            }
+        };
+        f.write_str(words)
     }
 }
 

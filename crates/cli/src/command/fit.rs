@@ -125,7 +125,7 @@ fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
         .map(|file| read_run(file))
         .collect::<Result<_>>()?;
     let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
-    let mut to = Results::new();
+    let mut to = Results::default();
     match format {
         ModelFormat::Text => {
             write!(to, "{}", answers.text(output::style().width))?;

@@ -157,7 +157,7 @@ fn reading() -> [Command; 11] {
         Command::new(
             "report",
             "Write run files as one document: findings, tables, evidence, method, data",
-            |options, lists| report::report(options, lists),
+            report::report,
         ),
         Command::new(
             "list",
@@ -195,12 +195,12 @@ fn reading() -> [Command; 11] {
         Command::new(
             "schema",
             "Print the JSON Schema of what a command prints as JSON",
-            |options, lists| schema::schema(options, lists),
+            schema::schema,
         ),
         Command::new(
             "completions",
             "Print shell completions",
-            |options, lists| completions::completions(options, lists),
+            completions::completions,
         ),
     ]
 }

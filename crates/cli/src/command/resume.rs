@@ -126,7 +126,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         note(format_args!("note: the answer includes {}", path.display()));
         paths.push(path);
     }
-    let mut to = Results::new();
+    let mut to = Results::default();
     let runs: Vec<AnalysedRun> = paths
         .iter()
         .map(|path| read_run(path))

@@ -135,7 +135,7 @@ fn show(kept: &[PathBuf], full: bool) -> Outcome<Option<Answer>> {
         .iter()
         .map(|path| Ok((path.clone(), read_run(path)?)))
         .collect::<Result<_>>()?;
-    let mut to = Results::new();
+    let mut to = Results::default();
     let answers = answers(runs.iter().map(|(path, run)| (path.as_path(), run)));
     let answer = answers.answer();
     write!(to, "{}", answers.text(output::style().width))?;

@@ -106,7 +106,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         note(format_args!("note: {}", explains.words()));
     }
     let seed = options.changes.seed();
-    let mut to = Results::new();
+    let mut to = Results::default();
     let title = shell_words(match options.targets.is_empty() {
         true => &given.real,
         false => &options.targets,

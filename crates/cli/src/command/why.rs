@@ -114,7 +114,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     };
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
-    let mut to = Results::new();
+    let mut to = Results::default();
     let width = output::style().width;
     let answer = causes::answer(&input, &claims, width);
     write!(to, "{answer}")?;
@@ -226,7 +226,7 @@ pub(super) fn measure(
 
 /// Prints a paragraph.
 fn say(text: &str) -> Outcome {
-    let mut to = Results::new();
+    let mut to = Results::default();
     let text = escape_control(text);
     write!(to, "{}", paragraph(&text, "", output::style().width))?;
     Ok(to.flush()?)
@@ -237,7 +237,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
     if found.is_empty() && beside.is_empty() {
         return say(&nothing(run.analysis()));
     }
-    let mut to = Results::new();
+    let mut to = Results::default();
     for (number, phenomenon) in (1..).zip(found) {
         let unclaimed = match phenomenon.unclaimed {
             Some(Unclaimed::OtherSource) => "; the bytes of its sides came from different sources",

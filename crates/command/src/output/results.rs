@@ -20,9 +20,8 @@ pub struct Results<W: Write = io::Stdout> {
     failed: Option<io::Error>,
 }
 
-impl Results {
-    /// Nothing is written yet.
-    pub fn new() -> Self {
+impl Default for Results {
+    fn default() -> Self {
         Self::to(io::stdout())
     }
 }

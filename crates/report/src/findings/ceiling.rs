@@ -30,7 +30,7 @@ pub fn exceeds_ceiling(analysis: &Analysis) -> Vec<Finding> {
         Response::Throughput
     };
     let text = format!(
-        "{} exceeded their ceiling: up to {} of the {} {} ceiling of {}{}. The evidence does not show why: either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from the device.",
+        "{} exceeded the ceiling: up to {} of the {} {} ceiling of {}{}. The evidence does not show why: either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from the device.",
         cells_of(cells.len(), analysis),
         format_percent(efficiency.share),
         efficiency.source,

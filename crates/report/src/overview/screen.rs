@@ -138,7 +138,7 @@ impl Overview<'_> {
             notes.push(trust::sentence(trust));
         }
         if let Some(origin) = self.common_origin() {
-            notes.push(format!("All numbers are of: {origin}"));
+            notes.push(format!("Source of all numbers: {origin}"));
         }
         notes.extend(self.capped_writes());
         notes

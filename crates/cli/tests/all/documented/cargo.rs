@@ -64,7 +64,7 @@ fn mistake(root: &Path, command: &str) -> Option<String> {
     });
     let last = filter?.1.rsplit("::").find(|part| !part.is_empty())?;
     let mut sources = Vec::new();
-    collect(&folder, &mut sources);
+    collect(folder, &mut sources);
     let is_named = sources.iter().any(|path| {
         path.file_stem().is_some_and(|stem| stem == last)
             || fs::read_to_string(path).is_ok_and(|text| {
