@@ -53,7 +53,7 @@ fn jobs<'a>(
     latencies: &'a GroupLatencies,
 ) -> impl Iterator<Item = (DescribedJob, Value)> + 'a {
     let number = run * 10_000 + cell.id.unsigned_abs() as usize;
-    let described = describe(&cell.spec).into_iter();
+    let described = describe(&cell.spec.in_one_process()).into_iter();
     described.filter_map(move |described| {
         let job = job(number, record, cell, &described, latencies)?;
         Some((described, job))
