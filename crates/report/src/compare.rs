@@ -1,36 +1,35 @@
 //! A comparison of two sides as text, as rows and as a JSON object.
 
 pub(crate) mod conclusion;
+mod remarks;
 
 use std::io::{self, Write};
 
-use crate::cell_counts::{self, cells};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
-use crate::doubt::{has_values, on_side, remedy};
 use crate::fact;
-use crate::findings::overall;
 use crate::setting_value::setting_value;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
-    ALPHA, CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, POWER,
-    ReplicationUnit, Side, SideName, SideValue,
+    CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, ReplicationUnit,
+    Side, SideName, SideValue,
 };
-use iolab_analysis::doubt::{RatioBound, Reason, SideDoubt};
-use iolab_analysis::runs::GATE_POWER;
-use iolab_figure::result_names;
-use iolab_plan::precondition::SteadyRounds;
+use iolab_analysis::doubt::RatioBound;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
-use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
+use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, wrapped};
 use crate::markdown::sentence;
+pub use crate::ratio::factor;
+use crate::ratio::factor_shown;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
 pub(crate) use conclusion::{answer, measured};
 use iolab_workload::escape_control::escape_control;
+use remarks::repeated;
+pub use remarks::{DETECTABLE_MAX, remarks};
 
 /// The JSON object of a comparison or a gate.
 #[derive(Serialize, JsonSchema)]
@@ -131,7 +130,7 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
 /// Number of lines for remarks that are kept free of rows of the table.
 const REMARK_LINES: usize = 5;
 
-/// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
+/// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 1.41× lower (1.30 to 1.52×) at bs=4KiB;
 /// cannot tell in 2: disturbed`.
 pub fn conclusion(comparison: &Comparison) -> String {
     let text = format!(
@@ -451,276 +450,9 @@ fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
     }
 }
 
-/// What further measurement adds: values, runs or trials.
-fn repeated(unit: ReplicationUnit) -> &'static str {
-    match unit {
-        ReplicationUnit::Numbers => "value",
-        ReplicationUnit::Runs => "run",
-        ReplicationUnit::Blocks
-        | ReplicationUnit::SameRun
-        | ReplicationUnit::OneRunEach
-        | ReplicationUnit::ComputedRuns
-        | ReplicationUnit::TrialsWithinRuns => "trial",
-    }
-}
-
-/// A ratio with three decimals: its distance from 1 matters.
-pub fn factor(ratio: f64) -> String {
-    if (0.01..100.0).contains(&ratio) {
-        format!("{ratio:.3}")
-    } else {
-        significant(ratio)
-    }
-}
-
-/// A ratio, or the bound if only that is known: `at most 0.00116`.
-pub(crate) fn factor_shown(
-    ratio: f64,
-    interval: Option<(f64, f64)>,
-    bound: Option<RatioBound>,
-) -> String {
-    match bound {
-        None => factor(ratio),
-        Some(bound) => {
-            let end = bound.of(ratio, interval);
-            format!("{} {}", result_names::bound(bound), factor(end))
-        }
-    }
-}
-
-/// Reason why ratios are only bounds, with the number of cells; `None` if none is a bound.
-pub(crate) fn bounds(all: impl Iterator<Item = Option<RatioBound>>) -> Option<String> {
-    let n = all.flatten().count();
-    (n > 0).then(|| {
-        format!(
-            "In {} one side did not hold its rate: its times grow with the length of a trial, so that the ratio is a bound.",
-            cells(n)
-        )
-    })
-}
-
 /// A value as in the table of one run.
 pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
-}
-
-/// Remarks on a comparison, in sentences: the basis of the table, and what would settle open verdicts.
-/// [`conclusion`] has the number of cells for each verdict.
-pub fn remarks(comparison: &Comparison) -> Vec<String> {
-    let mut remarks: Vec<String> = undefined(&comparison.undefined).collect();
-    remarks.extend(comparison.unsteady.iter().map(|name| {
-        format!(
-            "The rounds of {} did NOT become steady: its values are those of the last ones.",
-            escape_control(name)
-        )
-    }));
-    remarks.extend(rests_on(comparison.unit));
-    let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
-    remarks.extend(doubt_lines(doubts));
-    remarks.extend(bounds(
-        comparison.cells.iter().map(|cell| cell.estimate?.bound),
-    ));
-    remarks.extend(overall(comparison));
-    remarks.extend(too_few(comparison));
-    remarks.extend(advice(comparison));
-    remarks.extend(power(comparison));
-    let drifting = comparison.drifting();
-    if drifting > 0 {
-        remarks.push(format!(
-            "In {} the values drift with time (Mann-Kendall, Holm). {}",
-            cells(drifting),
-            drift_advice(comparison)
-        ));
-    }
-    remarks
-}
-
-/// Remarks on run files without a readable definition.
-pub(crate) fn undefined(files: &[String]) -> impl Iterator<Item = String> {
-    files.iter().map(|file| {
-        format!(
-            "The definition in {} cannot be read; rounds and order are not known.",
-            escape_control(file)
-        )
-    })
-}
-
-/// The meaning of drifting trials for the verdicts.
-fn drift_advice(comparison: &Comparison) -> &'static str {
-    match comparison.unit {
-        _ if comparison.shares_blocks() => {
-            "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
-        }
-        ReplicationUnit::SameRun => "It is the same drift on both sides.",
-        ReplicationUnit::ComputedRuns => {
-            "The intervals there are too narrow: the state of the model changes during a run."
-        }
-        ReplicationUnit::Numbers | ReplicationUnit::Runs => "The intervals there are too narrow.",
-        ReplicationUnit::Blocks
-        | ReplicationUnit::OneRunEach
-        | ReplicationUnit::TrialsWithinRuns => {
-            "The intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation."
-        }
-    }
-}
-
-/// A sentence about the unit of replication, if readers may overestimate the verdicts.
-fn rests_on(unit: ReplicationUnit) -> Option<String> {
-    let text = match unit {
-        ReplicationUnit::Numbers | ReplicationUnit::Blocks => return None,
-        ReplicationUnit::SameRun => "Both files hold the same run.".to_owned(),
-        ReplicationUnit::ComputedRuns => {
-            "Both runs were computed by models, and the trials within the runs decide. What a model draws for longer than a trial (drift_ms of noise, rare stalls) differs from run to run too: of such models compare several runs of each side.".to_owned()
-        }
-        ReplicationUnit::OneRunEach => {
-            "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.".to_owned()
-        }
-        ReplicationUnit::Runs => format!(
-            "Changes are judged by the spread from run to run. On an unchanged machine at most {} of such comparisons report a change in any cell.",
-            format_percent(ALPHA)
-        ),
-        ReplicationUnit::TrialsWithinRuns => {
-            "Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.".to_owned()
-        }
-    };
-    Some(text)
-}
-
-/// Reasons that could reverse verdicts, each kind once, with remedies.
-pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> Vec<String> {
-    let mut found: Vec<(&SideDoubt, usize)> = Vec::new();
-    for doubt in cells.flatten() {
-        let alike = |known: &SideDoubt| {
-            known.side == doubt.side && known.reason.name() == doubt.reason.name()
-        };
-        match found.iter_mut().find(|(known, _)| alike(known)) {
-            Some((_, n)) => *n += 1,
-            None => found.push((doubt, 1)),
-        }
-    }
-    let line = |(doubt, n): (&SideDoubt, usize)| {
-        let what = on_side(doubt, "the base's side", "the new side");
-        let first = match n > 1 && has_values(&doubt.reason) {
-            true => " (values of the first)",
-            false => "",
-        };
-        let follows = match doubt.reason {
-            Reason::ServedBy { .. } => "The ratio there says nothing about the storage.",
-            Reason::Dependent { .. } => "The interval there is too narrow.",
-            Reason::TwoGroups { .. } => "Which group comes next is not known.",
-            _ => "A difference there may come from that.",
-        };
-        let remedy = remedy(&doubt.reason).map_or_else(String::new, |text| format!(" {text}."));
-        let cells = cell_counts::cells(n);
-        format!("Cannot tell in {cells}: {what}{first}. {follows}{remedy}")
-    };
-    found.into_iter().map(line).collect()
-}
-
-/// A sentence about cells with too few trials for an interval.
-fn too_few(comparison: &Comparison) -> Option<String> {
-    let has_none = |cell: &&CellComparison| {
-        cell.estimate.is_some_and(|one| one.interval.is_none()) && cell.verdict.is_open()
-    };
-    let without = comparison.cells.iter().filter(has_none).count();
-    let together = match comparison.comparable() {
-        0 | 1 => String::new(),
-        n => format!(" that holds together with those of {n} cells"),
-    };
-    (without > 0).then(|| {
-        let least = comparison.trials_min();
-        let more = match comparison.is_of_rounds {
-            true => window_advice(least),
-            false => format!("a longer --budget, or --set trials_min={least}"),
-        };
-        format!(
-            "{} too few trials for an interval{together}: {least} on each side are needed ({more}).",
-            match without {
-                1 => "1 cell has".to_owned(),
-                n => format!("{} have", cells(n)),
-            },
-        )
-    })
-}
-
-/// Advice on how rounds until a steady state give so many trials. A window longer than the rounds of a run never
-/// becomes steady.
-fn window_advice(trials: usize) -> String {
-    match trials <= SteadyRounds::default().rounds as usize {
-        true => format!("window={trials} in --precondition, with rounds={trials} or more"),
-        false => "several runs on each side: --base FILE... --new FILE...; a window of so many rounds is rarely steady".to_owned(),
-    }
-}
-
-/// A sentence about the number of trials for open verdicts.
-fn advice(comparison: &Comparison) -> Option<String> {
-    let mut trials: Vec<(usize, usize)> = Vec::new();
-    let mut hopeless = 0;
-    for cell in &comparison.cells {
-        let there = |side: &Side| side.values.len();
-        match cell.further {
-            Some(Further::Trials(more)) => {
-                trials.push((more, there(&cell.base).min(there(&cell.new)) + more));
-            }
-            Some(Further::TooMany) => hopeless += 1,
-            None => {}
-        }
-    }
-    let power = format_percent(POWER);
-    let mut parts = Vec::new();
-    let most = trials.iter().map(|(more, _)| *more).max();
-    let in_all = trials.iter().map(|(_, all)| *all).max();
-    if let Some((most, all)) = most.zip(in_all) {
-        let how = match (comparison.unit, comparison.is_of_rounds) {
-            // No run of iolab measured these values.
-            (ReplicationUnit::Numbers, _) => String::new(),
-            (_, true) => format!(" ({})", window_advice(all)),
-            (_, false) => format!(" (--set trials_min={all})"),
-        };
-        parts.push(format!(
-            "With this spread, {} on each side would settle {} with a chance of {power}{how}.",
-            counted(most, &format!("more {}", repeated(comparison.unit))),
-            cells(trials.len())
-        ));
-    }
-    if hopeless > 0 {
-        parts.push(format!(
-            "In {} the ratio is too close to the margin, or the spread too wide, for a reasonable number of trials to settle it.",
-            cells(hopeless)
-        ));
-    }
-    (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-/// Largest factor reported as detectable. Beyond it, there are too few runs to estimate their scatter.
-pub const DETECTABLE_MAX: f64 = 10.0;
-
-/// The changes between runs that would have been found.
-fn power(comparison: &Comparison) -> Option<String> {
-    let found = comparison.cells.iter().filter_map(|cell| cell.detectable);
-    let found: Vec<f64> = found.map(|share| 1.0 + share).collect();
-    let least = found.iter().copied().min_by(f64::total_cmp)?;
-    let most = found.iter().copied().max_by(f64::total_cmp)?;
-    let chance = format_percent(GATE_POWER);
-    if most > DETECTABLE_MAX {
-        let beyond = found.iter().filter(|change| **change > DETECTABLE_MAX);
-        return Some(format!(
-            "In {} even a change by a factor of {DETECTABLE_MAX} would not have been found with a chance of {chance}: give more runs of each side.",
-            cells(beyond.count()),
-        ));
-    }
-    let to = match factor(least) == factor(most) {
-        true => String::new(),
-        false => format!(" to {}", factor(most)),
-    };
-    let overall = comparison.overall.as_ref().and_then(|all| all.detectable);
-    let all = overall.map_or_else(String::new, |share| {
-        format!(", in all of them by {},", factor(1.0 + share))
-    });
-    Some(format!(
-        "A change in one cell by a factor of {}{to}{all} would have been found with a chance of {chance}.",
-        factor(least)
-    ))
 }
 
 /// A column of CSV, with its value for a cell.
@@ -802,18 +534,4 @@ pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
         remarks(comparison),
     )
     .write(to)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn advised_window_fits_the_rounds_of_a_run() {
-        let said = [12, 860].map(window_advice);
-        insta::assert_snapshot!(said.join("\n"), @r"
-        window=12 in --precondition, with rounds=12 or more
-        several runs on each side: --base FILE... --new FILE...; a window of so many rounds is rarely steady
-        ");
-    }
 }

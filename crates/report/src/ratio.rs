@@ -130,6 +130,30 @@ fn one_way(ratio: f64) -> String {
     }
 }
 
+/// A ratio with three decimals: its distance from 1 matters.
+pub fn factor(ratio: f64) -> String {
+    if (0.01..100.0).contains(&ratio) {
+        format!("{ratio:.3}")
+    } else {
+        significant(ratio)
+    }
+}
+
+/// A ratio, or the bound if only that is known: `at most 0.00116`.
+pub(crate) fn factor_shown(
+    ratio: f64,
+    interval: Option<(f64, f64)>,
+    bound: Option<RatioBound>,
+) -> String {
+    match bound {
+        None => factor(ratio),
+        Some(bound) => {
+            let end = bound.of(ratio, interval);
+            format!("{} {}", result_names::bound(bound), factor(end))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,7 +84,7 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Claims",
         text: Cow::Borrowed(
-            "Two cells of a run that differ in one thing are compared within the blocks that both share: the median of their ratios with its exact interval (a t interval widened beyond all ratios where the blocks are too few). All intervals of one kind in a run hold together in 95 % (Bonferroni). Higher and lower: the interval lies on one side of 1; equivalent: within 5 % of it. Below six trials, and where the evidence of these cells could turn it round, nothing is claimed.",
+            "Two cells of a run that differ in one thing are compared within the blocks that both share: the median of their ratios with its exact interval (a t interval widened beyond all ratios where the blocks are too few). All intervals of one kind in a run are simultaneous 95 % intervals (Bonferroni). Higher and lower: the interval lies on one side of 1; equivalent: within 5 % of it. Below six trials, and where the evidence of these cells could turn it round, nothing is claimed.",
         ),
         formula: "",
         source: "David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1",
