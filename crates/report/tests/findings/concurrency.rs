@@ -128,7 +128,7 @@ fn remedy_for_few_requests_is_the_limiting_setting() {
         },
     ]
     .map(told);
-    let causes = texts.map(|text| text.split_once("flight. ").expect("a cause").1.to_owned());
+    let causes = texts.map(|text| text.split_once(". ").expect("a cause").1.to_owned());
     insta::assert_snapshot!(causes.join("\n"), @r"
     A trial has only 1 request: increase --set bytes, or use fewer threads times depth.
     The threads did not issue them in time, or the trials had too few requests: increase --set bytes.
@@ -163,7 +163,7 @@ fn device_distinguishes_limit_from_lock() {
     let key = KEYS.device_limit(Traffic::ReadBytes);
     limited.environment.put(key, per_second as u64);
     let text = &named("serialised", &analyse(&limited))[0].text;
-    insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. An I/O limit of the control group held them back (100 MB/s of reads).");
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device at threads=8. An I/O limit of the control group held them back (100 MB/s of reads).");
 
     // CPU time of others is not a limit of these threads.
     let mut contended = lock;
@@ -171,7 +171,7 @@ fn device_distinguishes_limit_from_lock() {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
     let text = &named("serialised", &analyse(&contended))[0].text;
-    insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. Others used the CPUs at the same time, which may be the cause.");
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device at threads=8. Others used the CPUs at the same time, which may be the cause.");
 }
 
 /// Eight threads that wait for a lock of the file that they share.

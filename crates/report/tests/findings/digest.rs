@@ -350,8 +350,8 @@ fn explanations_come_first() {
             first.push(digest.headlines[0].text.clone());
         });
     }
-    insta::assert_snapshot!(first.join("\n"), @r"
-    Concurrency was lower than requested in 1 of 4 cells; lowest at layout=shared, threads=8: 1.03 of 8 requests at the device. The threads wait for a lock of the file that they share: with layout=private the same threads reach 53711 IOPS.
+    insta::assert_snapshot!(first.join("\n"), @"
+    Only 1.03 of 8 requests were at the device at layout=shared, threads=8. The threads wait for a lock of the file that they share: with layout=private the same threads reach 53711 IOPS.
     Page faults: 870 µs per fault. Untouched buffers have 2.75× lower throughput than zeroed ones at bs=8MiB: 2998 MB/s against 8249 MB/s, with 2048 page faults a trial against 0. They are slower in 1 of 2 settings.
     ");
 }

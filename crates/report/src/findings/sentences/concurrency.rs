@@ -15,12 +15,15 @@ pub(super) fn of_too_few(few: &TooFew, run: &Analysis) -> String {
         Shortfall::Issued => "in flight",
         Shortfall::ReachedDevice => "at the device",
     };
+    let others = match few.cells.len() {
+        0 | 1 => String::new(),
+        cells => format!(", the fewest in {}", within(cells, run)),
+    };
     format!(
-        "Concurrency was lower than requested in {}; lowest{}: {} of {} requests {place}. {}",
-        within(few.cells.len(), run),
-        at_cell(run, few.worst),
+        "Only {} of {} requests were {place}{}{others}. {}",
         significant(few.seen),
         few.asked,
+        at_cell(run, few.worst),
         cause(&few.cause),
     )
 }
