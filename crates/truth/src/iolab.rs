@@ -257,7 +257,7 @@ fn plain(scene: &Scene) -> Command {
 }
 
 /// Exit code and output of a command, both streams.
-pub(crate) fn answer(output: &Output) -> (Option<i32>, String) {
+pub fn answer(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), both(output))
 }
 

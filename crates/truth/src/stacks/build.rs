@@ -44,19 +44,11 @@ impl Built {
     /// # Errors
     /// The first step that fails, with its output.
     pub fn new(plan: &Plan) -> Made<Self> {
-        Self::within(Scene::new()?, plan)
-    }
-
-    /// Makes all steps of a plan in the folder of a scene.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn within(scene: Scene, plan: &Plan) -> Made<Self> {
         let mut built = Self {
             holders: BTreeMap::new(),
             paths: vec![PathBuf::new(); plan.steps.len()],
             undo: Vec::new(),
-            scene,
+            scene: Scene::new()?,
         };
         for (id, step) in plan.all() {
             let made = built.make(plan, id, step);

@@ -189,34 +189,16 @@ fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
         (Some(_), None) => Some("--destroy-data".to_owned()),
         (Some(_), Some(names)) => Some(format!("--destroy-data={names}")),
     };
-    let mut command = seeing(built, plan.view);
-    command.arg(built.scene.binary());
-    ask_by(
-        command,
-        built,
-        built.path(plan.target),
-        words.as_deref().unwrap_or_default(),
-    )
-}
-
-/// Lets iolab, started by a command, write a little to a target; exit code and output.
-///
-/// # Errors
-/// It cannot be started.
-pub fn ask_by(
-    mut command: Command,
-    built: &Built,
-    target: &Path,
-    consent: &str,
-) -> Made<(Option<i32>, String)> {
     // No run overwrites the results of another.
     let _ = std::fs::remove_file(built.scene.folder().join(RESULTS));
+    let mut command = seeing(built, plan.view);
     command
+        .arg(built.scene.binary())
         .args(["run", "write-random"])
-        .arg(target)
+        .arg(built.path(plan.target))
         .args(["--set", "bs=64k", "--size", "4M"])
         .args(["--budget", ".3", "--time", ".05", "-o", RESULTS])
-        .args((!consent.is_empty()).then_some(consent))
+        .args(words)
         .env("COLUMNS", "1000")
         .env("NO_COLOR", "1");
     let output = built.scene.carry_out(&mut command, |_| {});
@@ -225,7 +207,7 @@ pub fn ask_by(
 
 /// Command prefix that gives a program a view of the machine, and kills it after five minutes: next to other
 /// guests, an accepted run can take more than one.
-pub fn seeing(built: &Built, view: View) -> Command {
+fn seeing(built: &Built, view: View) -> Command {
     let hidden = match view {
         View::Whole => None,
         View::NoSys => Some("/sys"),

@@ -1,421 +1,318 @@
-//! Targets that are named, backed or held in unusual ways.
-
-mod backing;
-mod paths;
-mod processes;
-
-use std::path::{Path, PathBuf};
-use std::process::Command;
+//! Targets that are named, backed, held or lent in unusual ways, and targets that become others.
 
 use iolab_truth::Scene;
-use iolab_truth::device::{mounted, zram};
-use iolab_truth::files::MIB;
-use iolab_truth::stacks::holder::Holder;
-use iolab_truth::stacks::trial::{ask_by, seeing};
-use iolab_truth::stacks::{Built, Format, Id, Plan, Step, View};
-use iolab_truth::system::{Made, Unmade, failed, lacks, run, tool, unless_missing};
+use iolab_truth::system::{lacks, unless_missing};
 use needs::Need;
 
-use crate::holes::Stack;
+use crate::rows::{play_in, rows};
 use crate::stacks::needs_tools;
 use crate::stage::alone;
 
-/// Required behaviour of iolab, with the words of a refusal.
-enum Must {
-    Write,
-    Refuse(Vec<String>),
+rows! {
+    "";
+
+    clones_share_extents_and_not_data, Btrfs, r#"
+        file pool 480M; mkfs.btrfs -qf $pool; over device $pool; mounted at $device
+        cd at; btrfs -q subvolume create v; truncate -s 64M v/im; mkfs.ext4 -qF v/im
+        cp --reflink=always v/im clone; btrfs -q subvolume snapshot v snapshot >/dev/null; cd $root
+        over below $at/v/im; mounted inner $below
+        head -c 2M /dev/urandom >inner/d; sync -f inner
+        sum() { cksum <inner/d; umount inner; e2fsck -fn $below >/dev/null 2>&1; mount $below inner; cksum <inner/d; }
+        before=$(sum)
+        accepts $at/clone ext4; accepts $at/snapshot/im ext4
+        refuses $at/v/im - $below
+        [ "$(sum)" = "$before" ]
+    "#;
+
+    read_only_mounts_are_in_use, Loop, r#"
+        image im; over device $im --read-only; mounted at $device -o ro; over window $im --offset 16M
+        refuses $im ext4 $device $at; refuses $window - $device $at
+        file free; over idle $free
+        refuses $free -
+    "#;
+
+    devices_are_identified_by_number_not_name, Loop, r#"
+        busy; file private; over idle $private
+        node() { mknod $root/$1 b $(stat -c '0x%t 0x%T' $2); }
+        node a $device; node b $window; node c $idle
+        refuses $root/a - $folder; refuses $root/b - $folder
+        accepts $root/c -
+    "#;
+
+    links_lead_to_what_is_in_use, Loop, r#"
+        busy; ln -s $root here; ln -s $file to-file; ln -s $window to-window
+        refuses $root/to-file -; refuses $root/to-window -; refuses $root/here/file ext4
+        # By the number of a descriptor.
+        for path in $file $device $window; do exec 3<$path; refuses /proc/self/fd/3 -; exec 3<&-; done
+    "#;
+
+    a_file_is_mounted_by_itself, Loop, r#"
+        busy; touch place; mount --bind $file place; later umount $root/place
+        refuses $root/place ext4 $device $folder
+    "#;
+
+    memory_that_is_a_disk_is_a_disk, Zram, r#"
+        number=$(cat /sys/class/zram-control/hot_add) || lacking
+        device=/dev/zram$number; later "echo $number >/sys/class/zram-control/hot_remove"
+        echo 64M >/sys/block/zram$number/disksize; [ -e $device ] || lacking
+        accepts $device -
+        mkfs.ext4 -qF $device; mounted at $device; over window $device --offset 16M
+        refuses $device - $at; refuses $window - $device $at
+    "#;
+
+    a_partition_that_two_disks_show, Partitions, r#"
+        file both 128M; over disk $both --partscan
+        printf 'label: dos\nsize=60M\nsize=60M\n' | sfdisk -q --no-reread --no-tell-kernel $disk; partx --update $disk || lacking
+        mkfs.ext4 -qF ${disk}p1; mounted at ${disk}p1
+        accepts ${disk}p2 -
+        over second $both --partscan; partx --update $second
+        refuses ${second}p1 ext4 $disk
+    "#;
+
+    a_hard_link_leads_out_of_a_layer, Overlay, r#"
+        overlay; truncate -s 64M m/f; over device m/f
+        mkdir e; ln u/f e/g; over same e/g; over window e/g --offset 16M
+        mkfs.ext4 -q $device; mounted at $device
+        refuses $same ext4 $device $at; refuses $window ext4 $device $at
+    "#;
+
+    // Once their names are gone, a file of an overlay and the one in its layer cannot be distinguished from others.
+    overlay_files_without_names_are_refused, Overlay, r#"
+        overlay; truncate -s 64M m/f; over device m/f; over layer u/f
+        mkfs.ext4 -q $device; rm m/f; mkdir at
+        mount $device at; refuses $layer ext4 'cannot tell'; umount at
+        mount $layer at; refuses $device ext4 'cannot tell'; umount at
+    "#;
+
+    // A `/proc` with processes alone lacks swap.
+    swap_that_proc_does_not_tell, Swap, r#"
+        file f; over device $f; mkswap -q $device; swapon $device || lacking; later swapoff $device; over above $device
+        by='unshare --mount --propagation private sh -euc "mount -t proc -o subset=pid none /proc; exec \"\$@\"" sh'
+        refuses $above swap
+    "#;
+
+    swap_files_are_known_by_every_path, Swap, r#"
+        busy; mkdir bind; mount --bind $folder bind; later umount $root/bind
+        dd if=/dev/zero of=folder/swap bs=1M count=12 status=none; chmod 600 folder/swap; mkswap -q folder/swap
+        swapon $folder/swap || lacking; later swapoff $folder/swap; over above $folder/swap
+        for path in $folder/swap $root/bind/swap $above; do refuses $path swap swap; done
+    "#;
+
+    backing_files_are_found_after_renaming_and_removal, Loop, r#"
+        busy; mv $file moved; truncate -s 24M $file
+        accepts $file -
+        refuses $root/moved - $device $folder; refuses $window - $device $folder
+        rm moved
+        accepts $file -
+        refuses $window - $device $folder
+    "#;
+
+    backing_files_that_no_path_reaches_are_known, Loop, r#"
+        image file 320M; over device $file; mounted folder $device
+        image folder/im; over inner folder/im; mounted at $inner; over window folder/im --offset 16M
+        umount --lazy $folder
+        refuses $window -; refuses $device -
+    "#;
+
+    backing_files_in_other_mount_namespaces_are_known, Loop, r#"
+        mkdir hidden
+        holding unshare --mount --propagation private sh -euc 'mount -t tmpfs none hidden; cd hidden; mkdir at; truncate -s 64M im; mkfs.ext4 -qF im
+            losetup --find --show im >../list; losetup --find --show --offset 16M im >>../list; mount $(head -n 1 ../list) at
+            touch ../ready; until [ -e ../over ]; do sleep .1; done; umount at; losetup --detach $(cat ../list)'
+        later "touch $root/over; while kill -0 $holder; do sleep .1; done"
+        whole=$(head -n 1 list); window=$(tail -n 1 list)
+        refuses $whole - $whole; refuses $window - $window $whole
+    "#;
+
+    lower_file_backing_through_the_overlay, Overlay, r#"
+        mkdir l; image l/f; overlay
+        # Opened read-only, it is not copied up.
+        over device m/f --read-only; mounted ro $device -o ro
+        refuses $root/l/f ext4
+    "#;
+
+    device_marked_for_detaching_is_in_use, Loop, r#"
+        image im; mounted at $im -o loop; device=$(findmnt -no SOURCE $at); over window $im --offset 16M
+        refuses $im ext4 $device $at; refuses $window - $device $at
+    "#;
+
+    names_with_blanks_and_line_breaks_are_read, Loop, r#"
+        name=$root/$(printf 'a b\\n\n\\040c\t"d"'); at=$root/$(printf 'at a b\\n\\040c\t"d"')
+        truncate -s 64M "$name"; mkfs.ext4 -qF "$name"; over device "$name"; over window "$name" --offset 16M
+        mkdir "$at"; mount $device "$at"; later umount $device
+        refuses "$name" ext4 $device; refuses $window - $device
+    "#;
+
+    backing_paths_beyond_path_max_are_known, Loop, r#"
+        part=$(printf '%0200d' 0); n=0
+        while [ $n -lt 25 ]; do mkdir $part; cd -P ./$part; n=$((n + 1)); done
+        truncate -s 64M im; mkfs.ext4 -qF im; over device im; over window im --offset 16M; cd $root
+        mounted at $device
+        refuses $window - $window
+    "#;
+
+    covered_backing_file_is_still_in_use, Loop, r#"
+        mkdir folder; image folder/im; over device $root/folder/im; mounted at $device; over window folder/im --offset 16M
+        mount -t tmpfs none folder; later umount $root/folder; truncate -s 24M folder/im
+        refuses $window -
+        accepts $root/folder/im -
+    "#;
+
+    // Two paths to one disk that no layer has joined.
+    use_of_one_path_uses_the_other, ScsiDebug, r#"
+        [ ! -e /sys/module/scsi_debug ] || { echo 'it is in use' >&2; lacking; }
+        modprobe sd_mod && modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0 || lacking
+        later modprobe --remove scsi_debug; settled
+        set -- $(for at in /sys/block/sd*; do ! grep -q scsi_debug $at/device/model || echo /dev/${at##*/} $(cat $at/device/wwid); done)
+        one=$1 id=$2 other=$3; [ "$id" = "$4" ]
+        accepts $other -
+        mkfs.ext4 -qF $one; settled; mounted at $one
+        refuses $other ext4 $id $one $at; umount $at
+        mkswap -q $one; swapon $one; later swapoff $one; settled
+        refuses $other swap $id $one
+        swapoff $one; wipefs -qa $one; settled
+        printf 'label: dos\nsize=16M\nsize=16M\n' | sfdisk -q $one; blockdev --rereadpt $other; settled
+        mkfs.ext4 -qF ${one}1; settled; mount ${one}1 $at
+        refuses $other mbr,ext4 $id ${one}1 $at; refuses ${other}1 ext4 $id ${one}1 $at
+        accepts ${other}2 -
+    "#;
+
+    what_the_kernel_exports_is_in_use, Nvmet, r#"
+        modprobe nvmet || lacking
+        file f; over device $f; name=iolab-truth-$$; at=/sys/kernel/config/nvmet/subsystems/$name
+        end="rmdir $at/namespaces/1 $at"; later "! test -d $at || $end"
+        mkdir $at $at/namespaces/1; printf %s $device >$at/namespaces/1/device_path; echo 1 >$at/namespaces/1/enable
+        refuses $device - $name
+        $end
+        accepts $device -
+    "#;
+
+    a_process_elsewhere_that_may_write_is_known, Loop, r#"
+        file f; over device $f
+        for held in $f $device; do
+            written_by $held unshare --mount --propagation private
+            refuses $device - process
+            released
+        done
+    "#;
+
+    // A process that serves a file system has its image open read-only.
+    image_that_is_mounted_by_a_process, Squashfuse, r#"
+        command -v mksquashfs >/dev/null || lacking
+        mkdir from at; head -c 8M /dev/urandom >from/data; mksquashfs from im -quiet -no-progress >/dev/null; file im; over device $im
+        later "! mountpoint -q $root/at || umount $root/at"
+        for mounted in $im $device; do
+            squashfuse $mounted at >/dev/null 2>&1
+            refuses $device squashfs squashfuse
+            umount at
+        done
+        accepts $device squashfs
+    "#;
+
+    // In a container, `/proc` has only the container's processes; the kernel knows all openers of files, but not of devices.
+    a_process_outside_a_container_that_may_write, Loop, r#"
+        by='unshare --pid --fork --mount-proc'
+        file private
+        accepts $private -
+        written_by $private
+        refuses $private -
+        file free; over device $free
+        refuses $device - 'PID namespace'
+    "#;
+
+    // Root may lack the right to see other processes' open files, with or without their names hidden.
+    a_process_that_root_may_not_look_into, Loop, r#"
+        file f; over device $f
+        for hides in 'mount -t proc -o hidepid=2 proc /proc;' ''; do
+            within="unshare --mount --propagation private sh -euc '$hides exec \"\$@\"' sh setpriv --bounding-set"
+            written_by $device; by="$within -sys_ptrace"
+            refuses $device - CAP_SYS_PTRACE
+            released; by="$within +sys_ptrace"
+            accepts $device -
+        done
+        # The kernel knows all openers of files.
+        file private; by='setpriv --bounding-set -sys_ptrace'
+        accepts $private -
+    "#;
+
+    // Missing rights to check must not stop an ordinary user on their own files.
+    ordinary_user_may_write_to_own_files, OrdinaryUser, r#"
+        by=$nobody
+        file own; chown 65534:65534 own .
+        accepts $own -; accepts $root none
+    "#;
+
+    // A reset gives the device other bytes under the same number.
+    a_zram_device_is_not_resumed_in_place, Zram, r#"
+        number=$(cat /sys/class/zram-control/hot_add) || lacking
+        device=/dev/zram$number; later "echo $number >/sys/class/zram-control/hot_remove"
+        echo 64M >/sys/block/zram$number/disksize; [ -e $device ] || lacking
+        begun $device; kill -INT $run; code=0; wait $run || code=$?
+        ended 130; says 'start a new run: '
+        code=0; $iolab resume run.iolab --destroy-data >out 2>&1 || code=$?; ended 3
+    "#;
+
+    // LOOP_GET_STATUS64 and LOOP_SET_STATUS64, whose structure has the offset at byte 24.
+    loop_device_with_other_bytes_ends_the_run, Python, r#"
+        file f 64M; head -c 64M /dev/urandom >$f; over device $f
+        begun $device
+        python3 -c 'import fcntl,struct,sys; f=open(sys.argv[1],"r+b"); b=bytearray(232); fcntl.ioctl(f,0x4c05,b); struct.pack_into("<Q",b,24,16<<20); fcntl.ioctl(f,0x4c04,b)' $device
+        code=0; wait $run || code=$?
+        ended 3; says 'another part of its file'
+    "#;
+
+    // What peers and programs are lent is found by `/proc`: without it nothing is lent, and nothing made.
+    without_proc_nothing_is_lent_and_nothing_made, Fio, r#"
+        mkdir place
+        none='umount -l /proc && exec "$@"'
+        # A /proc of another PID namespace, whose processes end with the first one.
+        foreign='mkfifo go; unshare --pid --fork sh -c "mount -t proc proc /proc && echo >go && sleep 60" & read -r _ <go; "$@"; code=$?; rm go; exit $code'
+        for hides in "$none" "$foreign"; do
+            for words in "read-random place --set bs=64k $peer" "linkage place --set command='cat {file}' --size 4k --budget 1s"; do
+                rm -f run.iolab; code=0
+                eval "unshare --mount --pid --fork --kill-child sh -c \"\$hides\" sh \"\$iolab\" run $words -o run.iolab" >out 2>&1 || code=$?
+                ended 3; says "cannot be given iolab's target" /proc mount
+                ! grep -q filling out; rmdir place; mkdir place
+            done
+        done
+    "#;
+
+    peer_is_refused_when_iolabs_file_is_unreadable, OrdinaryUser, r#"
+        command -v fio >/dev/null || lacking
+        mkdir -m 777 place; cp "$iolab" hidden; chmod 711 hidden
+        try() { rm -f run.iolab; code=0; eval "$nobody \"\$1\" run read-random place --set bs=64k $peer -o run.iolab" >out 2>&1 || code=$?; }
+        try $root/hidden; ended 3
+        # Only the rights of the program differ.
+        try "$iolab"; ended 0
+    "#;
+
+    devices_are_guarded_without_the_peers_own_guard, Fio, r#"
+        file below 64M; over device $below; with=$peer
+        accepts $device ext4
+        "$iolab" export run.iolab --format json >samples 2>/dev/null
+        grep -q '"tool": *"fio"' samples; ! grep -q /fd/ samples
+        mkfs.ext4 -qF $device; mounted at $device; echo 'of others' >at/file
+        refuses $device ext4 'mounted at'
+        [ "$(cat at/file)" = 'of others' ]
+    "#;
 }
 
-/// A target, the user's consent, and the required behaviour of iolab.
-struct Case {
-    target: PathBuf,
-    consent: String,
-    must: Must,
-}
-
-impl Case {
-    /// The case with the signature that iolab has to name.
-    fn naming(mut self, signature: &str) -> Self {
-        self.consent = format!("--destroy-data={signature}");
-        self
-    }
-}
-
-/// A used target, whose refusal must name all of these.
-fn refused(target: impl Into<PathBuf>, words: &[&Path]) -> Case {
-    let words = words.iter().map(|word| word.display().to_string());
-    Case {
-        target: target.into(),
-        consent: "--destroy-data".to_owned(),
-        must: Must::Refuse(words.collect()),
-    }
-}
-
-fn written(target: impl Into<PathBuf>) -> Case {
-    Case {
-        target: target.into(),
-        consent: "--destroy-data".to_owned(),
-        must: Must::Write,
-    }
-}
-
-/// A first stack, with a test's additions by hand.
-struct Yard {
-    /// Processes end before the objects that they hold.
-    holders: Vec<Holder>,
-    built: Built,
-}
-
-impl Yard {
-    fn new(plan: &Plan) -> Made<Self> {
-        needs_tools()?;
-        Self::within(Scene::new()?, plan)
-    }
-
-    /// A yard in the folder of a scene.
-    fn within(scene: Scene, plan: &Plan) -> Made<Self> {
-        Ok(Self {
-            holders: Vec::new(),
-            built: Built::within(scene, plan)?,
-        })
-    }
-
-    fn root(&self) -> &Path {
-        self.built.path(0)
-    }
-
-    fn path(&self, id: Id) -> &Path {
-        self.built.path(id)
-    }
-
-    /// Runs lines of shell with arguments, and returns their output.
-    fn sh(&self, script: &str, arguments: &[&Path]) -> Made<String> {
-        let arguments: Vec<String> = arguments
-            .iter()
-            .map(|argument| argument.display().to_string())
-            .collect();
-        let mut words = vec!["-euc", script, "sh"];
-        words.extend(arguments.iter().map(String::as_str));
-        run("sh", &words)
-    }
-
-    /// Registers a command for the end.
-    fn later(&self, command: &[&str]) {
-        self.built.scene.keeper.finally(command);
-    }
-
-    fn over(&self, backing: &Path, options: &str) -> Made<PathBuf> {
-        let device = self.sh(
-            &format!("losetup --find --show {options} \"$1\""),
-            &[backing],
-        );
-        let device = device.map_err(|why| why.lacking(Need::Loop))?;
-        self.later(&["losetup", "--detach", &device]);
-        Ok(device.into())
-    }
-
-    fn mount(&self, words: &[&str], name: &str) -> Made<PathBuf> {
-        let at = self.built.scene.subfolder(name)?;
-        let place = at.display().to_string();
-        run("mount", &[words, &[place.as_str()]].concat())?;
-        self.later(&["umount", &place]);
-        Ok(at)
-    }
-
-    /// Runs a test while a file system is mounted.
-    fn while_mounted(&self, by: &str, what: &Path, at: &Path, test: impl FnOnce()) -> Made<()> {
-        let (what, at) = (what.display().to_string(), at.display().to_string());
-        self.later(&["sh", "-c", "! mountpoint -q \"$0\" || umount \"$0\"", &at]);
-        run(by, &[&what, &at])?;
-        test();
-        run("umount", &[&at]).map(drop)
-    }
-
-    /// Compares the behaviour of iolab on each target with the required one.
-    #[track_caller]
-    fn judge(&self, cases: Vec<Case>) {
-        for case in cases {
-            let mut command = seeing(&self.built, View::Whole);
-            command.arg(self.built.scene.binary());
-            self.judge_by(command, case);
-        }
-    }
-
-    #[track_caller]
-    fn judge_by(&self, command: Command, case: Case) {
-        let asked = ask_by(command, &self.built, &case.target, &case.consent);
-        let (code, text) = asked.expect("iolab starts");
-        let target = case.target.display();
-        match case.must {
-            Must::Write => assert_eq!(code, Some(0), "{target}: {text}"),
-            Must::Refuse(words) => {
-                assert_eq!(code, Some(3), "{target}: {text}");
-                for word in words {
-                    assert!(text.contains(&word), "{target}, '{word}': {text}");
-                }
-            }
-        }
-    }
-}
-
-/// Runs a test; a skip if something for it cannot be made here.
-#[track_caller]
-fn perform(test: impl FnOnce() -> Made<()>) {
+/// EROFS mounts a file by itself: no loop device shows it.
+#[test]
+fn image_mounted_without_a_loop_device() {
     let _alone = alone();
+    let test = || {
+        needs_tools()?;
+        let scene = Scene::new()?;
+        let make = "mkdir from at; head -c 20M /dev/urandom >from/data; mkfs.erofs im from 2>&1; later umount $root/at";
+        play_in(&scene, Need::Erofs, make)?;
+        let [image, at] = ["im", "at"].map(|name| scene.folder().join(name));
+        let flags = rustix::mount::MountFlags::RDONLY;
+        rustix::mount::mount(&image, &at, "erofs", flags, None)
+            .map_err(lacks(Need::Erofs, "erofs from a file"))?;
+        // The name by which it was mounted leads nowhere in the end.
+        let asks = "refuses $root/im erofs; over window im --offset 8M; refuses $window - $root/at; mv im moved; refuses $window erofs erofs";
+        play_in(&scene, Need::Erofs, asks)
+    };
     unless_missing(test());
-}
-
-/// A file and an idle loop device over it.
-fn idle() -> (Plan, Id, Id) {
-    let mut stack = Stack::new();
-    let file = stack.file(0, 24);
-    let device = stack.over(file);
-    (stack.0, file, device)
-}
-
-/// ext4 on a loop device over a file, mounted: the file, the device, the mount point, and a device over the
-/// file's last 48 MiB.
-fn busy() -> (Plan, [Id; 4]) {
-    let mut stack = Stack::new();
-    let file = stack.file(0, 64);
-    let device = stack.over(file);
-    let folder = stack.mounted(Format::Ext4, &[device]);
-    let window = stack.window(file, 16, None);
-    (stack.0, [file, device, folder, window])
-}
-
-#[test]
-fn clones_share_extents_and_not_data() {
-    perform(|| {
-        let mut stack = Stack::new();
-        let file = stack.file(0, 480);
-        let device = stack.over(file);
-        let folder = stack.mounted(Format::Btrfs, &[device]);
-        let yard = Yard::new(&stack.0)?;
-        let at = yard.path(folder);
-        let script =
-            "cd \"$1\"; btrfs -q subvolume create v; truncate --size 64M v/im; mkfs.ext4 -qF v/im
-            cp --reflink=always v/im clone; btrfs -q subvolume snapshot v snapshot > /dev/null";
-        yard.sh(script, &[at])?;
-        let below = yard.over(&at.join("v/im"), "")?;
-        let mounted = yard.mount(&[&below.display().to_string()], "inner")?;
-        yard.sh(
-            "head -c 2M /dev/urandom > \"$1/d\"; sync -f \"$1\"",
-            &[&mounted],
-        )?;
-        let sum = || {
-            yard.sh("cksum < \"$1/d\"; umount \"$1\"; e2fsck -fn \"$2\" > /dev/null 2>&1; mount \"$2\" \"$1\"; cksum < \"$1/d\"", &[&mounted, &below])
-        };
-        let before = sum()?;
-        let named = |target: PathBuf| written(target).naming("ext4");
-        yard.judge(vec![
-            named(at.join("clone")),
-            named(at.join("snapshot/im")),
-            refused(at.join("v/im"), &[&below]),
-        ]);
-        assert_eq!(sum()?, before);
-        Ok(())
-    });
-}
-
-#[test]
-fn read_only_mounts_are_in_use() {
-    perform(|| {
-        let (plan, file, _) = idle();
-        let yard = Yard::new(&plan)?;
-        let file = yard.path(file);
-        let image = yard.root().join("im");
-        yard.sh(
-            "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"",
-            &[&image],
-        )?;
-        let device = yard.over(&image, "--read-only")?;
-        let at = yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
-        let window = yard.over(&image, "--offset 16M")?;
-        let both: &[&Path] = &[&device, &at];
-        let named = refused(&image, both).naming("ext4");
-        yard.judge(vec![named, refused(&window, both), refused(file, &[])]);
-        Ok(())
-    });
-}
-
-#[test]
-fn devices_are_identified_by_number_not_name() {
-    perform(|| {
-        let (plan, [_, device, folder, window]) = busy();
-        let yard = Yard::new(&plan)?;
-        let root = yard.root();
-        let file = root.join("private");
-        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
-        let idle = yard.over(&file, "")?;
-        let node = |of: &Path, name: &str| -> Made<PathBuf> {
-            let path = root.join(name);
-            yard.sh("mknod \"$1\" b $(stat -c '0x%t 0x%T' \"$2\")", &[&path, of])?;
-            Ok(path)
-        };
-        let [device, folder, window] = [device, folder, window].map(|id| yard.path(id));
-        yard.judge(vec![
-            refused(node(device, "node")?, &[folder]),
-            refused(node(window, "window")?, &[folder]),
-            written(node(&idle, "idle")?),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn links_lead_to_what_is_in_use() {
-    perform(|| {
-        let (plan, [file, device, _, window]) = busy();
-        let yard = Yard::new(&plan)?;
-        let [file, device, window] = [file, device, window].map(|id| yard.path(id));
-        let root = yard.root();
-        let link = |to: &Path, name: &str| {
-            let path = root.join(name);
-            std::os::unix::fs::symlink(to, &path).expect("a link");
-            path
-        };
-        let through = link(root, "root").join(file.file_name().expect("a name"));
-        let named = refused(through, &[]).naming("ext4");
-        yard.judge(vec![
-            refused(link(file, "to-file"), &[]),
-            refused(link(window, "to-window"), &[]),
-            named,
-        ]);
-        // By the number of a descriptor.
-        for path in [file, device, window] {
-            let mut shell = seeing(&yard.built, View::Whole);
-            let script = "exec 3< \"$0\"; exec \"$@\"";
-            shell
-                .args(["sh", "-c", script])
-                .arg(path)
-                .arg(yard.built.scene.binary());
-            yard.judge_by(shell, refused("/proc/self/fd/3", &[]));
-        }
-        Ok(())
-    });
-}
-
-#[test]
-fn a_file_is_mounted_by_itself() {
-    perform(|| {
-        let (plan, [file, device, folder, _]) = busy();
-        let yard = Yard::new(&plan)?;
-        let place = yard.root().join("place");
-        yard.sh(
-            "touch \"$2\"; mount --bind \"$1\" \"$2\"",
-            &[yard.path(file), &place],
-        )?;
-        yard.later(&["umount", &place.display().to_string()]);
-        let both: &[&Path] = &[yard.path(device), yard.path(folder)];
-        yard.judge(vec![refused(&place, both).naming("ext4")]);
-        Ok(())
-    });
-}
-
-#[test]
-fn memory_that_is_a_disk_is_a_disk() {
-    perform(|| {
-        let yard = Yard::new(&Plan::new())?;
-        let device = zram(&yard.built.scene, 64 * MIB)?;
-        yard.judge(vec![written(&device)]);
-        let at = mounted(&yard.built.scene, &device, &["mkfs.ext4", "-qF"], "rw")?;
-        let window = yard.over(&device, "--offset 16M")?;
-        yard.judge(vec![
-            refused(&device, &[&at]),
-            refused(&window, &[&device, &at]),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn a_partition_that_two_disks_show() {
-    perform(|| {
-        let mut stack = Stack::new();
-        let file = stack.file(0, 128);
-        let disk = stack.over(file);
-        let [part, other] = stack.partitions(disk);
-        stack.mounted(Format::Ext4, &[part]);
-        let yard = Yard::new(&stack.0)?;
-        yard.judge(vec![written(yard.path(other))]);
-        let second = yard.over(yard.path(file), "--partscan")?;
-        yard.sh("partx --update \"$1\"", &[&second])?;
-        let part = PathBuf::from(format!("{}p1", second.display()));
-        yard.judge(vec![refused(part, &[yard.path(disk)]).naming("ext4")]);
-        Ok(())
-    });
-}
-
-/// A loop device over the file `f` of an overlay at `m`, whose upper layer is `u`.
-fn over_an_overlay(yard: &Yard) -> Made<PathBuf> {
-    let script = "cd \"$1\"; mkdir l u w m e; \
-                  mount -t overlay overlay -o \"lowerdir=$1/l,upperdir=$1/u,workdir=$1/w\" m; \
-                  truncate --size 64M m/f";
-    yard.sh(script, &[yard.root()])?;
-    yard.later(&["umount", &yard.root().join("m").display().to_string()]);
-    yard.over(&yard.root().join("m/f"), "")
-}
-
-#[test]
-fn a_hard_link_leads_out_of_a_layer() {
-    perform(|| {
-        let yard = Yard::new(&Plan::new())?;
-        let device = over_an_overlay(&yard)?;
-        yard.sh("ln \"$1/u/f\" \"$1/e/g\"", &[yard.root()])?;
-        let outside = yard.root().join("e/g");
-        let (same, window) = (yard.over(&outside, "")?, yard.over(&outside, "-o 16M")?);
-        yard.sh("mkfs.ext4 -q \"$1\"", &[&device])?;
-        let at = yard.mount(&[&device.display().to_string()], "at")?;
-        yard.judge(vec![
-            refused(&same, &[&device, &at]).naming("ext4"),
-            refused(&window, &[&device, &at]).naming("ext4"),
-        ]);
-        Ok(())
-    });
-}
-
-/// Once their names are gone, a file of an overlay and the one in its layer cannot be distinguished from
-/// others.
-#[test]
-fn overlay_files_without_names_are_refused() {
-    perform(|| {
-        let yard = Yard::new(&Plan::new())?;
-        let device = over_an_overlay(&yard)?;
-        let layer = yard.over(&yard.root().join("u/f"), "")?;
-        yard.sh(
-            "mkfs.ext4 -q \"$1\"; rm \"$2/m/f\"",
-            &[&device, yard.root()],
-        )?;
-        let at = yard.built.scene.subfolder("at")?;
-        for (mounted, target) in [(&device, &layer), (&layer, &device)] {
-            yard.while_mounted("mount", mounted, &at, || {
-                yard.judge(vec![
-                    refused(target, &[Path::new("cannot tell")]).naming("ext4"),
-                ]);
-            })?;
-        }
-        Ok(())
-    });
-}
-
-/// A `/proc` with processes alone lacks swap.
-#[test]
-fn swap_that_proc_does_not_tell() {
-    perform(|| {
-        let mut stack = Stack::new();
-        let file = stack.file(0, 24);
-        let device = stack.over(file);
-        let format = stack.format(Format::Swap, &[device]);
-        stack.0.push(Step::Swap { format });
-        let above = stack.over(device);
-        let yard = Yard::new(&stack.0)?;
-        let mut bare = seeing(&yard.built, View::Whole);
-        let script = "mount -t proc -o subset=pid none /proc; exec \"$@\"";
-        bare.args(["unshare", "--mount", "--propagation", "private"])
-            .args(["sh", "-euc", script, "sh"])
-            .arg(yard.built.scene.binary());
-        yard.judge_by(bare, refused(yard.path(above), &[]).naming("swap"));
-        Ok(())
-    });
 }
