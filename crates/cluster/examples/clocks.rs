@@ -14,6 +14,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, Team};
@@ -21,7 +23,6 @@ use iolab_cluster::link::{Link, LostRank};
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
-use iolab_cluster::wire::{Reader, Writer};
 
 const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,
@@ -30,24 +31,10 @@ const HABITS: TrialTimeouts = TrialTimeouts {
 };
 
 /// Names of the hosts.
+#[derive(Serialize, Deserialize)]
 struct Hosts(BTreeSet<String>);
 
 impl Gathered for Hosts {
-    fn write(&self, to: &mut Writer) {
-        to.number(self.0.len() as u64);
-        self.0.iter().for_each(|host| to.text(host));
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let count = from.length()?;
-        let hosts = (0..count).map(|_| from.text().map(str::to_owned));
-        hosts.collect::<Option<_>>().map(Self)
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
     fn join(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self

@@ -1,10 +1,11 @@
 //! Activity of the ranks of a trial on one clock, and the bytes moved meanwhile.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
-use crate::wire::{Reader, Writer};
 
 /// Times of activity of the workers of one rank, or of several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// Start of the first worker.
     pub first_start: TimeInterval,
@@ -105,35 +106,6 @@ impl Activity {
             greatest: rate(elapsed.least),
         }
     }
-
-    /// Writes the activity into a message.
-    pub fn write(&self, to: &mut Writer) {
-        let base = self.first_start.earliest;
-        to.signed(base);
-        for moment in [
-            self.first_start, self.last_start, self.first_end, self.last_end,
-        ] {
-            to.signed(moment.earliest.wrapping_sub(base));
-            to.signed(moment.latest.wrapping_sub(base));
-        }
-    }
-
-    /// Reads an activity from a message; `None` if the message has none.
-    pub fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let base = from.signed()?;
-        let mut moment = || {
-            Some(TimeInterval {
-                earliest: base.wrapping_add(from.signed()?),
-                latest: base.wrapping_add(from.signed()?),
-            })
-        };
-        Some(Self {
-            first_start: moment()?,
-            last_start: moment()?,
-            first_end: moment()?,
-            last_end: moment()?,
-        })
-    }
 }
 
 /// Time between two moments, ns; never below 0.
@@ -190,8 +162,6 @@ impl CumulativeBytes {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -229,21 +199,5 @@ mod tests {
         };
         let bytes = cumulative.between(blurred, TimeInterval::exactly(400));
         assert_eq!((bytes.least, bytes.greatest), (900.0, 1100.0));
-    }
-
-    proptest! {
-        #[test]
-        fn a_message_keeps_it(moments: [(i64, i64); 4]) {
-            let moment = |(earliest, latest)| TimeInterval { earliest, latest };
-            let activity = Activity {
-                first_start: moment(moments[0]),
-                last_start: moment(moments[1]),
-                first_end: moment(moments[2]),
-                last_end: moment(moments[3]),
-            };
-            let mut to = Writer::default();
-            activity.write(&mut to);
-            prop_assert_eq!(Activity::read(&mut Reader::new(&to.into_bytes())), Some(activity));
-        }
     }
 }

@@ -4,14 +4,14 @@
 use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::PerOperation;
-use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
+use iolab_workload::operation_summary::OperationSummary;
 use iolab_workload::region_state::Region;
 
-use crate::wire::{Reader, Wire, Writer, wired};
+use serde::{Deserialize, Serialize};
 
 /// Results and observations of a client's ranks in a trial. Latencies of all its ranks are merged before
 /// quantiles are taken; quantiles take less room than histograms on the way to the root.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Client {
     /// First rank of the client.
     pub rank: u64,
@@ -36,22 +36,4 @@ pub struct Client {
 pub fn members<T: PartialEq>(of_ranks: &[T], roster: &[usize], rank: usize) -> Vec<usize> {
     let same = |other: &&usize| of_ranks.get(**other) == of_ranks.get(rank);
     roster.iter().filter(same).copied().collect()
-}
-
-wired! {
-    Client {
-        rank, medium, region_bytes, operations, errors, counters, shared, region,
-    }
-    OperationSummary { requests, bytes, short_transfers, latency, response, lateness }
-    LatencySummary { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns, p99999_ns, max_ns }
-}
-
-impl Wire for Medium {
-    fn write(&self, to: &mut Writer) {
-        to.text(self.name());
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        from.text()?.parse().ok()
-    }
 }

@@ -9,6 +9,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 /// Greatest difference of the rates of two clocks, parts per million; the tolerance of NTP (RFC 5905, section
 /// 7.2).
 pub const RATE_MAX_PPM: f64 = 500.0;
@@ -37,7 +39,7 @@ impl Exchange {
 }
 
 /// A moment known within bounds, ns of some clock: the `TTinterval` of Corbett et al., Spanner, OSDI 2012.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeInterval {
     /// Lower bound, ns.
     pub earliest: i64,

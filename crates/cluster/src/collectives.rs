@@ -6,35 +6,34 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use crate::clock::{ClockJumped, Exchange, OtherClock, TimeInterval};
 use crate::link::{Link, LossReason, LostRank};
 use crate::tree::Tree;
-use crate::wire::{Reader, Wire, Writer};
+use crate::wire;
 
 /// Kind of a message, its first byte.
 pub(crate) mod tag {
-    pub(crate) const DOWN: u64 = 0;
-    pub(crate) const UP: u64 = 1;
-    pub(super) const LOST: u64 = 2;
-    pub(super) const ASK: u64 = 3;
-    pub(super) const STAMP: u64 = 4;
-    pub(super) const MEMBER: u64 = 5;
+    pub(crate) const DOWN: u8 = 0;
+    pub(crate) const UP: u8 = 1;
+    pub(super) const LOST: u8 = 2;
+    pub(super) const ASK: u8 = 3;
+    pub(super) const STAMP: u8 = 4;
+    pub(super) const MEMBER: u8 = 5;
 }
 
 /// A value to which every rank contributes, joined on the way to the root.
-pub trait Gathered: Sized {
-    /// Writes the value into a message.
-    fn write(&self, to: &mut Writer);
-
-    /// Reads a value from a message; `None` if the message has none.
-    fn read(from: &mut Reader<'_>) -> Option<Self>;
-
+pub trait Gathered: Serialize + DeserializeOwned {
     /// The value with its moments on the clock of the parent rank, which compared this rank's clock with its
-    /// own.
+    /// own; by default that of a value without moments.
     ///
     /// # Errors
     /// The clock jumped.
-    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped>;
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(self)
+    }
 
     /// Values of both ranks, merged.
     #[must_use]
@@ -43,21 +42,6 @@ pub trait Gathered: Sized {
 
 /// A value to which only some ranks contribute.
 impl<T: Gathered> Gathered for Option<T> {
-    fn write(&self, to: &mut Writer) {
-        to.number(u64::from(self.is_some()));
-        if let Some(value) = self {
-            value.write(to);
-        }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        match from.number()? {
-            0 => Some(None),
-            1 => T::read(from).map(Some),
-            _ => None,
-        }
-    }
-
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         self.map(|value| value.seen_through(clock)).transpose()
     }
@@ -71,22 +55,10 @@ impl<T: Gathered> Gathered for Option<T> {
 }
 
 /// A list to which each rank adds items without moments.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct List<T>(pub Vec<T>);
 
-impl<T: Wire> Gathered for List<T> {
-    fn write(&self, to: &mut Writer) {
-        self.0.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Wire::read(from).map(Self)
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
+impl<T: Serialize + DeserializeOwned> Gathered for List<T> {
     fn join(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
@@ -150,10 +122,10 @@ impl<L: Link> Team<L> {
     pub fn broadcast(&mut self, message: &[u8], timeout: Duration) -> Result<Vec<u8>, LostRank> {
         let content = match self.parent() {
             None => message.to_vec(),
-            Some(parent) => self.expect(parent, tag::DOWN, timeout)?,
+            Some(parent) => self.expect_content(parent, tag::DOWN, timeout)?,
         };
         for child in self.children() {
-            self.send(child, tag::DOWN, &content, timeout)?;
+            self.send_content(child, tag::DOWN, &content, timeout)?;
         }
         Ok(content)
     }
@@ -172,20 +144,12 @@ impl<L: Link> Team<L> {
         let Some(parent) = self.parent() else {
             return joined.map(Some);
         };
-        let mut to = Writer::default();
-        match &joined {
-            Ok(value) => {
-                to.number(tag::UP);
-                value.write(&mut to);
-            }
-            Err(lost) => {
-                to.number(tag::LOST);
-                lost.write(&mut to);
-            }
-        }
         // The parent rank may have to wait for others first.
         let in_all = self.timeout_in_all(timeout);
-        self.link.send(parent, &to.into_bytes(), in_all)?;
+        match &joined {
+            Ok(value) => self.send(parent, tag::UP, value, in_all)?,
+            Err(lost) => self.send(parent, tag::LOST, lost, in_all)?,
+        }
         joined.map(|_| None)
     }
 
@@ -194,14 +158,9 @@ impl<L: Link> Team<L> {
         let mut sum = own;
         for (child, number) in self.children().zip(0..) {
             let levels = self.tree.height(child) + 1;
-            let content = self.expect(child, tag::UP, timeout.saturating_mul(levels))?;
-            let lost = |why| LostRank { rank: child, why };
-            let mut from = Reader::new(&content);
-            let value = T::read(&mut from).ok_or(lost(LossReason::Garbled))?;
-            let value = value
-                .seen_through(&self.below[number])
-                .map_err(|ClockJumped| lost(LossReason::ClockJumped))?;
-            sum = sum.join(value);
+            let value: T = self.expect(child, tag::UP, timeout.saturating_mul(levels))?;
+            let value = value.seen_through(&self.below[number]);
+            sum = sum.join(value.map_err(|ClockJumped| lost(child, LossReason::ClockJumped))?);
         }
         Ok(sum)
     }
@@ -221,30 +180,22 @@ impl<L: Link> Team<L> {
         let others = match members.split_first() {
             Some((first, others)) if *first == self.link.rank() => others,
             Some((first, _)) => {
-                let mut to = Writer::default();
-                own().write(&mut to);
-                return self
-                    .send(*first, tag::MEMBER, &to.into_bytes(), timeout)
-                    .map(|()| None);
+                let sent = self.send(*first, tag::MEMBER, &own(), timeout);
+                return sent.map(|()| None);
             }
             None => return Ok(None),
         };
         let mut sum = own();
         for (rank, place) in others.iter().zip(0..) {
-            let content = match self.expect(*rank, tag::MEMBER, timeout) {
-                Ok(content) => content,
+            match self.expect_content(*rank, tag::MEMBER, timeout) {
+                Ok(content) => sum = sum.join(read(*rank, &content)?),
                 Err(lost) => {
                     for rank in &others[place..] {
                         *self.late.entry(*rank).or_default() += 1;
                     }
                     return Err(lost);
                 }
-            };
-            let value = T::read(&mut Reader::new(&content)).ok_or(LostRank {
-                rank: *rank,
-                why: LossReason::Garbled,
-            })?;
-            sum = sum.join(value);
+            }
         }
         Ok(Some(sum))
     }
@@ -258,27 +209,21 @@ impl<L: Link> Team<L> {
         if let Some(parent) = self.parent() {
             let in_all = self.timeout_in_all(timeout);
             for _ in 0..rounds {
-                self.expect(parent, tag::ASK, in_all)?;
-                let mut to = Writer::default();
-                to.number(tag::STAMP);
-                to.signed(self.link.now_ns());
-                self.link.send(parent, &to.into_bytes(), in_all)?;
+                self.expect_content(parent, tag::ASK, in_all)?;
+                let now = self.link.now_ns();
+                self.send(parent, tag::STAMP, &now, in_all)?;
             }
         }
         for (child, number) in self.children().zip(0..) {
             let mut session = Vec::with_capacity(rounds as usize);
             for _ in 0..rounds {
                 let asked = self.link.now_ns();
-                self.send(child, tag::ASK, &[], timeout)?;
-                let content = self.expect(child, tag::STAMP, timeout)?;
+                self.send_content(child, tag::ASK, &[], timeout)?;
+                let content = self.expect_content(child, tag::STAMP, timeout)?;
                 let answered = self.link.now_ns();
-                let stamp = Reader::new(&content).signed().ok_or(LostRank {
-                    rank: child,
-                    why: LossReason::Garbled,
-                })?;
                 session.push(Exchange {
                     asked,
-                    stamp,
+                    stamp: read(child, &content)?,
                     answered,
                 });
             }
@@ -299,13 +244,7 @@ impl<L: Link> Team<L> {
     ) -> Result<Vec<TimeInterval>, LostRank> {
         let own = match self.parent() {
             None => moments.to_vec(),
-            Some(parent) => {
-                let content = self.expect(parent, tag::DOWN, timeout)?;
-                read_moments(&content).ok_or(LostRank {
-                    rank: parent,
-                    why: LossReason::Garbled,
-                })?
-            }
+            Some(parent) => self.expect(parent, tag::DOWN, timeout)?,
         };
         for (child, number) in self.children().zip(0..) {
             let clock = &self.below[number];
@@ -316,11 +255,8 @@ impl<L: Link> Team<L> {
                 })
             };
             let moments: Result<Vec<_>, ClockJumped> = own.iter().map(there).collect();
-            let moments = moments.map_err(|ClockJumped| LostRank {
-                rank: child,
-                why: LossReason::ClockJumped,
-            })?;
-            self.send(child, tag::DOWN, &write_moments(&moments), timeout)?;
+            let moments = moments.map_err(|ClockJumped| lost(child, LossReason::ClockJumped))?;
+            self.send(child, tag::DOWN, &moments, timeout)?;
         }
         Ok(own)
     }
@@ -333,25 +269,32 @@ impl<L: Link> Team<L> {
         self.tree.children(self.link.rank())
     }
 
+    /// Sends a value to a rank.
     pub(crate) fn send(
         &mut self,
         to: usize,
-        tag: u64,
+        tag: u8,
+        value: &impl Serialize,
+        timeout: Duration,
+    ) -> Result<(), LostRank> {
+        self.send_content(to, tag, &wire::encode(value), timeout)
+    }
+
+    fn send_content(
+        &mut self,
+        to: usize,
+        tag: u8,
         content: &[u8],
         timeout: Duration,
     ) -> Result<(), LostRank> {
-        let mut message = Writer::default();
-        message.number(tag);
-        let mut message = message.into_bytes();
-        message.extend_from_slice(content);
-        self.link.send(to, &message, timeout)
+        self.link.send(to, &[&[tag], content].concat(), timeout)
     }
 
     /// Next message of a rank, without those that come too late.
     fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
         loop {
             let message = self.link.receive(from, timeout)?;
-            let is_member = Reader::new(&message).number() == Some(tag::MEMBER);
+            let is_member = message.first() == Some(&tag::MEMBER);
             let late = self.late.get_mut(&from).filter(|late| **late > 0);
             match late.filter(|_| is_member) {
                 Some(late) => *late -= 1,
@@ -360,46 +303,37 @@ impl<L: Link> Team<L> {
         }
     }
 
-    /// Content of the next message of a rank, which must be of this kind.
-    pub(crate) fn expect(
+    /// The value of a rank's next message, which must be of this kind.
+    pub(crate) fn expect<T: DeserializeOwned>(
         &mut self,
         from: usize,
-        tag: u64,
+        tag: u8,
+        timeout: Duration,
+    ) -> Result<T, LostRank> {
+        let content = self.expect_content(from, tag, timeout)?;
+        read(from, &content)
+    }
+
+    fn expect_content(
+        &mut self,
+        from: usize,
+        tag: u8,
         timeout: Duration,
     ) -> Result<Vec<u8>, LostRank> {
-        let mut message = self.receive(from, timeout)?;
-        let mut reader = Reader::new(&message);
-        let found = reader.number();
-        if found == Some(tag) {
-            message.drain(..1);
-            return Ok(message);
+        let message = self.receive(from, timeout)?;
+        match message.split_first() {
+            Some((found, content)) if *found == tag => Ok(content.to_vec()),
+            Some((&tag::LOST, content)) => Err(read(from, content)?),
+            _ => Err(lost(from, LossReason::Garbled)),
         }
-        let lost = (found == Some(tag::LOST)).then(|| LostRank::read(&mut reader));
-        Err(lost.flatten().unwrap_or(LostRank {
-            rank: from,
-            why: LossReason::Garbled,
-        }))
     }
 }
 
-fn write_moments(moments: &[TimeInterval]) -> Vec<u8> {
-    let mut to = Writer::default();
-    to.number(moments.len() as u64);
-    for moment in moments {
-        to.signed(moment.earliest);
-        to.signed(moment.latest);
-    }
-    to.into_bytes()
+/// The value that a rank sent.
+fn read<T: DeserializeOwned>(rank: usize, content: &[u8]) -> Result<T, LostRank> {
+    wire::decode(content).ok_or(lost(rank, LossReason::Garbled))
 }
 
-fn read_moments(content: &[u8]) -> Option<Vec<TimeInterval>> {
-    let mut from = Reader::new(content);
-    let count = from.length()?;
-    let moment = |_| {
-        Some(TimeInterval {
-            earliest: from.signed()?,
-            latest: from.signed()?,
-        })
-    };
-    (0..count).map(moment).collect()
+fn lost(rank: usize, why: LossReason) -> LostRank {
+    LostRank { rank, why }
 }

@@ -18,7 +18,6 @@ pub mod client;
 pub mod clock;
 pub mod collectives;
 pub mod handshake;
-pub mod histogram;
 pub mod launch;
 pub mod link;
 #[cfg(feature = "mpi")]

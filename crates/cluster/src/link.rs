@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::wire::{Reader, Writer};
+use serde::{Deserialize, Serialize};
 
 /// A rank's connection to the other ranks, and its clock.
 ///
@@ -62,7 +62,7 @@ impl<L: Link + ?Sized> Link for Box<L> {
 }
 
 /// A rank that cannot be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostRank {
     /// Number of the rank.
     pub rank: usize,
@@ -71,7 +71,7 @@ pub struct LostRank {
 }
 
 /// Reason for the loss of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LossReason {
     /// The rank sent nothing for this long.
     Silent(Duration),
@@ -79,7 +79,7 @@ pub enum LossReason {
     Garbled,
     /// The rank's clock jumped: no clock with a steady rate gives its stamps.
     ClockJumped,
-    /// The first message of the rank is not a greeting: its build is of a version without one.
+    /// The first message of the rank is not a greeting: its build is another one.
     Stranger,
 }
 
@@ -100,34 +100,5 @@ impl fmt::Display for LostRank {
                 write!(f, "rank {rank} was built from another version of iolab")
             }
         }
-    }
-}
-
-impl LostRank {
-    /// Writes the lost rank into a message.
-    pub(crate) fn write(&self, to: &mut Writer) {
-        to.number(self.rank as u64);
-        match self.why {
-            LossReason::Silent(time) => {
-                to.number(0);
-                to.number(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-            }
-            LossReason::Garbled => to.number(1),
-            LossReason::ClockJumped => to.number(2),
-            LossReason::Stranger => to.number(3),
-        }
-    }
-
-    /// Reads a lost rank from a message; `None` if the message has none.
-    pub(crate) fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let rank = usize::try_from(from.number()?).ok()?;
-        let why = match from.number()? {
-            0 => LossReason::Silent(Duration::from_nanos(from.number()?)),
-            1 => LossReason::Garbled,
-            2 => LossReason::ClockJumped,
-            3 => LossReason::Stranger,
-            _ => return None,
-        };
-        Some(Self { rank, why })
     }
 }

@@ -3,33 +3,25 @@
 //! Kernel counts for a whole host come from one rank of each host. Counts of a device come from one rank of
 //! those that use it there, so that they are not counted several times.
 
-use iolab_workload::counters::{
-    Bottom, CounterSet, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware,
-    Pressure, ProcessIo, ResourceUse, SharedAccounts,
-};
-use iolab_workload::cpus::Cpus;
+use serde::{Deserialize, Serialize};
+
+use iolab_workload::counters::{Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
-use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{
-    Effective, Ended, FailedRank, Failure, Outcome, RateReport, Tally, Waits,
-};
-use iolab_workload::region_state::{Extents, Region, Residency};
-use iolab_workload::request_sizes::RequestSizes;
-use iolab_workload::series::{Interval, Series};
-use iolab_workload::verify::{FaultKind, Faults, Verified};
-
 use iolab_workload::medium::Medium;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{Outcome, RateReport, Tally, Waits};
+use iolab_workload::region_state::{Extents, Region, Residency};
+use iolab_workload::series::Series;
+use iolab_workload::verify::Verified;
 
 use crate::client::Client;
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::collectives::Gathered;
-use crate::histogram;
 use crate::shared_counters::{self, AccountShare, Shares};
-use crate::wire::{Reader, Wire, Writer, wired};
 
 /// Part of one rank in a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPart {
     /// Number of the rank.
     pub rank: u64,
@@ -44,7 +36,7 @@ pub struct RankPart {
 }
 
 /// Part of some ranks in a trial.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialContribution {
     /// Joint outcome. Active settings and clock drift are the first rank's.
     pub outcome: Outcome,
@@ -78,26 +70,6 @@ impl TrialContribution {
 }
 
 impl Gathered for TrialContribution {
-    fn write(&self, to: &mut Writer) {
-        write_outcome(&self.outcome, to);
-        self.shares.write(to);
-        self.apart.write(to);
-        self.region_bytes.write(to);
-        self.parts.write(to);
-        self.clients.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            outcome: read_outcome(from)?,
-            shares: Wire::read(from)?,
-            apart: Wire::read(from)?,
-            region_bytes: Wire::read(from)?,
-            parts: Wire::read(from)?,
-            clients: Wire::read(from)?,
-        })
-    }
-
     fn seen_through(mut self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         let own = |moment: TimeInterval| {
             Ok(TimeInterval {
@@ -161,10 +133,6 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
         run_delay_ns: None,
         ..a
     }
-}
-
-fn ended(place: u64) -> Option<Ended> {
-    Ended::ALL.get(usize::try_from(place).ok()?).copied()
 }
 
 /// Joins two values; the one alone if the other is missing.
@@ -293,195 +261,5 @@ fn verified(a: Verified, b: Verified) -> Verified {
         bytes: a.bytes + b.bytes,
         cached_bytes: both(a.cached_bytes, b.cached_bytes, u64::max),
         faults,
-    }
-}
-
-fn write_outcome(outcome: &Outcome, to: &mut Writer) {
-    outcome.operations.write(to);
-    outcome.errors.write(to);
-    let failure = match &outcome.failure {
-        Some(Failure::Rank(failed)) => Some(failed.clone()),
-        // Other failures were converted before sending.
-        _ => None,
-    };
-    failure.write(to);
-    // Position in `ALL`.
-    (outcome.ended as u64).write(to);
-    for time in [
-        outcome.elapsed_ns, outcome.all_active_ns, outcome.end_sync_ns, outcome.paused_ns,
-    ] {
-        time.write(to);
-    }
-    outcome.in_flight.write(to);
-    outcome.clock_drift_ppm.write(to);
-    outcome.counters.write(to);
-    outcome.region.write(to);
-    outcome.rate_report.write(to);
-    outcome.series.write(to);
-    outcome.latency_over_time.write(to);
-    outcome.verified.write(to);
-    outcome.request_sizes.to_string().write(to);
-    outcome.cpus_used.to_string().write(to);
-    outcome.run_delay_ns.write(to);
-}
-
-fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
-    Some(Outcome {
-        operations: Wire::read(from)?,
-        errors: Wire::read(from)?,
-        failure: Option::<FailedRank>::read(from)?.map(Failure::Rank),
-        ended: ended(from.number()?)?,
-        elapsed_ns: Wire::read(from)?,
-        all_active_ns: Wire::read(from)?,
-        end_sync_ns: Wire::read(from)?,
-        paused_ns: Wire::read(from)?,
-        in_flight: Wire::read(from)?,
-        clock_drift_ppm: Wire::read(from)?,
-        counters: Wire::read(from)?,
-        region: Wire::read(from)?,
-        effective: Effective::default(),
-        rate_report: Wire::read(from)?,
-        series: Wire::read(from)?,
-        latency_over_time: Wire::read(from)?,
-        verified: Wire::read(from)?,
-        request_sizes: parsed(from, RequestSizes::default())?,
-        cpus_used: parsed(from, Cpus::default())?,
-        run_delay_ns: Wire::read(from)?,
-        groups: Vec::new(),
-        // Refused with several ranks.
-        traced: None,
-    })
-}
-
-/// Value written as text; `none` if the text is empty.
-fn parsed<T: std::str::FromStr>(from: &mut Reader<'_>, none: T) -> Option<T> {
-    match from.text()? {
-        "" => Some(none),
-        text => text.parse().ok(),
-    }
-}
-
-wired! {
-    RankPart { rank, started, ended, done, errors }
-    TimeInterval { earliest, latest }
-    FailedRank { place, message, remedy, errno }
-    Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes, drive_millidegrees }
-    Bottom { stat, in_file, passes_on }
-    Region { before, after, extents, owed_sync_ns, evidence_ns }
-    Residency { looked_bytes, resident_bytes, dirty_bytes, writeback_bytes }
-    Extents { looked_bytes, hole_bytes, unwritten_bytes }
-    RateReport { rate_wanted, rate_achieved, backlog_max, backlog_end }
-    Series { intervals }
-    Interval { start_ns, length_ns, done, drive_millidegrees }
-    Moved { requests, bytes }
-    Faults { blocks, first_offset }
-}
-
-/// Counters, each a number or unknown.
-macro_rules! wired_counters {
-    ($($set:ident),*) => {$(
-        impl Wire for $set {
-            fn write(&self, to: &mut Writer) {
-                self.numbers().for_each(|number| number.write(to));
-            }
-
-            fn read(from: &mut Reader<'_>) -> Option<Self> {
-                Self::from_numbers(|| Wire::read(from))
-            }
-        }
-    )*};
-}
-
-wired_counters!(
-    NfsIo, ProcessIo, ResourceUse, DeviceStat, HardwareEvents, Pressure
-);
-
-/// Values of all operations in the order of [`iolab_workload::operation::Operation::ALL`].
-impl<T: Wire> Wire for PerOperation<T> {
-    fn write(&self, to: &mut Writer) {
-        self.iter().for_each(|(_, value)| value.write(to));
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let values = PerOperation::from_fn(|_| T::read(from));
-        values.transposed()
-    }
-}
-
-impl Wire for Verified {
-    fn write(&self, to: &mut Writer) {
-        self.blocks.write(to);
-        self.bytes.write(to);
-        self.cached_bytes.write(to);
-        self.faults.iter().for_each(|faults| faults.write(to));
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut verified = Self {
-            blocks: Wire::read(from)?,
-            bytes: Wire::read(from)?,
-            cached_bytes: Wire::read(from)?,
-            faults: [Faults::default(); FaultKind::ALL.len()],
-        };
-        for faults in &mut verified.faults {
-            *faults = Wire::read(from)?;
-        }
-        Some(verified)
-    }
-}
-
-impl Wire for Tally {
-    fn write(&self, to: &mut Writer) {
-        self.requests.write(to);
-        self.bytes.write(to);
-        self.short_transfers.write(to);
-        histogram::write(&self.latency, to);
-        self.waits.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            requests: Wire::read(from)?,
-            bytes: Wire::read(from)?,
-            short_transfers: Wire::read(from)?,
-            latency: histogram::read(from)?,
-            waits: Wire::read(from)?,
-        })
-    }
-}
-
-impl Wire for Waits {
-    fn write(&self, to: &mut Writer) {
-        histogram::write(&self.response, to);
-        histogram::write(&self.lateness, to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            response: histogram::read(from)?,
-            lateness: histogram::read(from)?,
-        })
-    }
-}
-
-impl Wire for Hardware {
-    fn write(&self, to: &mut Writer) {
-        match self {
-            Hardware::Counted(events) => {
-                true.write(to);
-                events.write(to);
-            }
-            Hardware::Missing(reason) => {
-                false.write(to);
-                to.text(reason.name());
-            }
-        }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(match bool::read(from)? {
-            true => Hardware::Counted(Wire::read(from)?),
-            false => Hardware::Missing(from.text()?.parse::<NoHardware>().ok()?),
-        })
     }
 }

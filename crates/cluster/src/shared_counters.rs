@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
 
 use crate::client::members;
-use crate::wire::{Reader, Wire, Writer, wired};
+use serde::{Deserialize, Serialize};
 
 /// Number of a device: major, minor.
 pub type Number = (u64, u64);
 
 /// Accounts of a rank's target on its host.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     /// Device that it lies on.
     pub device: Option<Number>,
@@ -25,7 +25,7 @@ pub struct Accounts {
 }
 
 /// Share of a rank's reading of an account in the sum over ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AccountShare {
     /// No share: an earlier rank reads the same account.
     Nothing,
@@ -36,7 +36,7 @@ pub enum AccountShare {
 }
 
 /// Share in each account of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shares {
     /// Share in pressure and steal, which the kernel counts for the whole host.
     pub host: AccountShare,
@@ -96,7 +96,7 @@ pub fn sum_of_disks(
 
 /// Numbered accounts of all ranks, in their order. Ranks with the same number read the same account. `None` for
 /// a rank without such an account, or if another rank's account counts a part of the same traffic.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbered {
     device: Vec<Option<u64>>,
     disks: Vec<Option<u64>>,
@@ -191,23 +191,4 @@ fn numbers<K: Ord>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<u64>> {
         key.map(|key| *known.entry(key).or_insert(next))
     })
     .collect()
-}
-
-impl Wire for AccountShare {
-    fn write(&self, to: &mut Writer) {
-        to.number(*self as u64);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let all = [Self::Nothing, Self::All, Self::Unknown];
-        all.get(usize::try_from(from.number()?).ok()?).copied()
-    }
-}
-
-wired! {
-    Accounts { device, disks, below, nfs }
-    Shares { host, device, disks, nfs }
-    Numbered { device, disks, nfs }
-    SharedAccounts { device, disks, nfs }
-    SharedAccount { first, clients }
 }

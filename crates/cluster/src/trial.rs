@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::activity::{Activity, Bounded, CumulativeBytes};
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::collectives::{Gathered, Team};
 use crate::link::{Link, LossReason, LostRank};
-use crate::wire::{Reader, Writer};
+use crate::wire;
 
 /// Parameters of clock comparison, and waiting times between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,7 @@ impl<T> MergedTrial<T> {
 }
 
 /// Reason why the ranks do not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Halt {
     /// Loss of a rank.
     Lost(LostRank),
@@ -68,7 +70,7 @@ pub enum Halt {
 }
 
 /// A rank that cannot take part.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadyRank {
     /// Number of the rank.
     pub rank: usize,
@@ -102,16 +104,15 @@ impl<L: Link> Team<L> {
         let trouble = ready.err().map(|message| UnreadyRank { rank, message });
         let own = GoAhead(trouble.map(Halt::Unready));
         let gathered = self.gather(own, habits.trial);
-        let mut verdict = Writer::default();
-        match gathered {
-            Ok(Some(all)) => all.write(&mut verdict),
-            Err(lost) if self.is_root() => GoAhead(Some(lost.into())).write(&mut verdict),
+        let verdict = match gathered {
+            Ok(Some(all)) => wire::encode(&all),
+            Err(lost) if self.is_root() => wire::encode(&GoAhead(Some(lost.into()))),
             // The root learns of a lost rank too, and answers.
-            Ok(None) | Err(_) => {}
-        }
+            Ok(None) | Err(_) => Vec::new(),
+        };
         let timeout = self.timeout_in_all(habits.trial);
-        let verdict = self.broadcast(&verdict.into_bytes(), timeout)?;
-        let verdict = GoAhead::read(&mut Reader::new(&verdict)).ok_or(GARBLED)?;
+        let verdict = self.broadcast(&verdict, timeout)?;
+        let verdict: GoAhead = wire::decode(&verdict).ok_or(GARBLED)?;
         verdict.0.map_or(Ok(()), Err)
     }
 
@@ -189,41 +190,10 @@ const GARBLED: LostRank = LostRank {
 
 /// Whether all ranks go on: the obstacle of the first one that does not. A lost rank takes precedence over
 /// ranks that can end by themselves.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GoAhead(pub(crate) Option<Halt>);
 
 impl Gathered for GoAhead {
-    fn write(&self, to: &mut Writer) {
-        match &self.0 {
-            None => to.number(0),
-            Some(Halt::Unready(UnreadyRank { rank, message })) => {
-                to.number(1);
-                to.number(*rank as u64);
-                to.text(message);
-            }
-            Some(Halt::Lost(lost)) => {
-                to.number(2);
-                lost.write(to);
-            }
-        }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self(match from.number()? {
-            0 => None,
-            1 => Some(Halt::Unready(UnreadyRank {
-                rank: usize::try_from(from.number()?).ok()?,
-                message: from.text()?.to_owned(),
-            })),
-            2 => Some(Halt::Lost(LostRank::read(from)?)),
-            _ => return None,
-        }))
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
     fn join(self, other: Self) -> Self {
         let both = self.0.into_iter().chain(other.0);
         Self(both.min_by_key(|halt| match halt {
@@ -234,6 +204,7 @@ impl Gathered for GoAhead {
 }
 
 /// Report of a rank after a trial.
+#[derive(Serialize, Deserialize)]
 struct RankSummary<T> {
     activity: Activity,
     bytes: u64,
@@ -241,20 +212,6 @@ struct RankSummary<T> {
 }
 
 impl<T: Gathered> Gathered for RankSummary<T> {
-    fn write(&self, to: &mut Writer) {
-        self.activity.write(to);
-        to.number(self.bytes);
-        self.rest.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            activity: Activity::read(from)?,
-            bytes: from.number()?,
-            rest: T::read(from)?,
-        })
-    }
-
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         Ok(Self {
             activity: self.activity.seen_through(clock)?,
@@ -273,7 +230,7 @@ impl<T: Gathered> Gathered for RankSummary<T> {
 }
 
 /// Whole bytes moved within a span, with bounds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Moved {
     least: u64,
     greatest: u64,
@@ -298,22 +255,6 @@ impl Moved {
 }
 
 impl Gathered for Moved {
-    fn write(&self, to: &mut Writer) {
-        to.number(self.least);
-        to.number(self.greatest);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            least: from.number()?,
-            greatest: from.number()?,
-        })
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
     fn join(self, other: Self) -> Self {
         Self {
             least: self.least.saturating_add(other.least),

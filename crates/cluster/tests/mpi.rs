@@ -14,13 +14,14 @@ use std::process::{Command, ExitCode, ExitStatus, Output};
 use std::thread;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use iolab_cluster::activity::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
 use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts};
-use iolab_cluster::wire::{Reader, Writer};
 use iolab_synthetic::virtual_network::Skew;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
@@ -400,6 +401,7 @@ fn held(found: Bounded, from: TimeInterval, to: TimeInterval) -> String {
 }
 
 /// Truth about the ranks, by the kernel's clock.
+#[derive(Serialize, Deserialize)]
 struct Truth {
     first_start: TimeInterval,
     last_start: TimeInterval,
@@ -408,33 +410,6 @@ struct Truth {
 }
 
 impl Gathered for Truth {
-    fn write(&self, to: &mut Writer) {
-        for moment in [self.first_start, self.last_start, self.last_end] {
-            to.signed(moment.earliest);
-            to.signed(moment.latest);
-        }
-        to.number(self.ranks);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut moment = || {
-            Some(TimeInterval {
-                earliest: from.signed()?,
-                latest: from.signed()?,
-            })
-        };
-        Some(Self {
-            first_start: moment()?,
-            last_start: moment()?,
-            last_end: moment()?,
-            ranks: from.number()?,
-        })
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
     fn join(self, other: Self) -> Self {
         Self {
             first_start: self.first_start.min(other.first_start),

@@ -4,6 +4,8 @@
 
 pub mod over_time;
 
+use serde::{Deserialize, Serialize};
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
@@ -58,6 +60,36 @@ pub fn counts(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
     let mut counts = Vec::new();
     for_each_count(histogram, |value, count| counts.push((value, count)));
     counts
+}
+
+/// A histogram in a message, as the [`counts`] of its buckets.
+pub mod as_counts {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{LatencyHistogram, counts, new_latency_histogram};
+
+    /// Writes a histogram.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn serialize<S: Serializer>(
+        histogram: &LatencyHistogram,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        counts(histogram).serialize(to)
+    }
+
+    /// Reads a histogram.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<LatencyHistogram, D::Error> {
+        let mut histogram = new_latency_histogram();
+        for (value, count) in Vec::<(u64, u64)>::deserialize(from)? {
+            histogram.saturating_record_n(value, count);
+        }
+        Ok(histogram)
+    }
 }
 
 /// Calls `f` with the highest value and the count of each bucket that is not empty. The library's
@@ -147,7 +179,7 @@ fn check(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Quantiles of one histogram, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Mean latency.
     pub mean_ns: f64,

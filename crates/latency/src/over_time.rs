@@ -4,6 +4,8 @@
 //! that a bucket is at most a sixteenth of its lowest value wide. The last one, from 2^36 - 2^31 ns (66.6 s),
 //! has no upper end.
 
+use serde::{Deserialize, Serialize};
+
 /// Buckets of a histogram.
 pub const BUCKETS: usize = 496;
 /// Most intervals; longer trials have longer ones.
@@ -46,7 +48,7 @@ pub fn highest_ns(bucket: usize) -> u64 {
 }
 
 /// The latencies of one interval.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IntervalLatency {
     /// Buckets with requests, ascending, and how many.
     counts: Vec<(u16, u64)>,
@@ -140,7 +142,7 @@ impl IntervalLatency {
 
 /// The latencies of one operation over the time of a trial, in consecutive intervals of equal length from the
 /// start of the timed span on. The last interval ends with the span.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LatencyOverTime {
     /// Length of an interval but the last, ns.
     pub interval_ns: u64,

@@ -28,7 +28,7 @@ use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::timeouts::moving;
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::TrialTimeouts;
-use iolab_cluster::wire::{Reader, Wire, Writer};
+use iolab_cluster::wire;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{PlannedCell, Processes};
 use iolab_record::RankReport;
@@ -39,6 +39,8 @@ use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
 use iolab_workload::{Error, Result, launchers};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use errors::unreadable;
 use found_targets::Found;
@@ -394,19 +396,19 @@ impl Member {
     }
 
     /// Combines the values of all ranks at the root; every rank gets the result.
-    fn pool<T: Wire, M: Wire>(&mut self, own: T, make: impl FnOnce(Vec<T>) -> M) -> Result<M> {
+    fn pool<T, M>(&mut self, own: T, make: impl FnOnce(Vec<T>) -> M) -> Result<M>
+    where
+        T: Serialize + DeserializeOwned,
+        M: Serialize + DeserializeOwned,
+    {
         let all = self.team.gather(List(vec![own]), ANSWER);
         let all = all.map_err(|lost| self.error(lost.into()))?;
-        let message = all.map_or_else(Vec::new, |all| {
-            let mut to = Writer::default();
-            make(all.0).write(&mut to);
-            to.into_bytes()
-        });
+        let message = all.map_or_else(Vec::new, |all| wire::encode(&make(all.0)));
         // The root waits for others first.
         let in_all = self.team.timeout_in_all(ANSWER);
         let message = self.team.broadcast(&message, in_all);
         let message = message.map_err(|lost| self.error(lost.into()))?;
-        Wire::read(&mut Reader::new(&message)).ok_or_else(unreadable)
+        wire::decode(&message).ok_or_else(unreadable)
     }
 
     fn follow(&mut self, stop: &AtomicBool) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Free space for new data, with a reserve for the rest of the system.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt;
 use std::path::Path;
 
@@ -23,7 +25,7 @@ const MEMORY: &str = "memory";
 const POOL: &str = "pool ";
 
 /// Space taken from one file system, or from memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// Directory or file that takes the space.
     pub place: String,

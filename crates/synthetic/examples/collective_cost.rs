@@ -10,6 +10,8 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
 use iolab_cluster::collectives::{Gathered, Team};
@@ -18,7 +20,7 @@ use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
-use iolab_cluster::wire::{Reader, Writer};
+use iolab_cluster::wire;
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{
     Bottom, CounterSet, Counters, DeviceStat, ProcessIo, SharedAccounts,
@@ -85,6 +87,8 @@ impl Costs for Network {
 }
 
 /// Contribution of a rank, computed on demand, because thousands of ranks share one memory here.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "TrialContribution", into = "TrialContribution")]
 struct Yield {
     rank: u64,
     /// Begin and end of activity by the rank's own clock, ns.
@@ -107,18 +111,19 @@ impl Yield {
     }
 }
 
+impl From<Yield> for TrialContribution {
+    fn from(own: Yield) -> Self {
+        own.into_deed()
+    }
+}
+
+impl From<TrialContribution> for Yield {
+    fn from(deed: TrialContribution) -> Self {
+        Self::of(deed)
+    }
+}
+
 impl Gathered for Yield {
-    fn write(&self, to: &mut Writer) {
-        match &self.deed {
-            Some(own) => own.write(to),
-            None => deed(self.rank, self.active).write(to),
-        }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        TrialContribution::read(from).map(Self::of)
-    }
-
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         self.into_deed().seen_through(clock).map(Self::of)
     }
@@ -274,12 +279,11 @@ fn rank(seat: VirtualLink) -> Option<Cost> {
     let whole = team
         .conclude(HABITS, Some(part))
         .expect("no rank is lost")?;
-    let mut message = Writer::default();
-    whole.rest.write(&mut message);
+    let message = wire::encode(&whole.rest);
     Some(Cost {
         traffic: team.link().traffic(),
         coordination_ns: team.link().true_ns() - TRIAL_NS,
-        message: message.into_bytes().len(),
+        message: message.len(),
         whole,
     })
 }

@@ -1,6 +1,8 @@
 //! Counters of the kernel: the I/O account and the resource use of the process, the counters of block devices and of the
 //! processor, and pressure on the machine. The difference of two snapshots is the evidence of a trial.
 
+use serde::{Deserialize, Serialize};
+
 use crate::named_enum::named;
 use crate::quantity::significant;
 
@@ -49,7 +51,7 @@ macro_rules! counter_set {
         }
     ) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
         pub struct $name {
             $($(#[$doc])* pub $field: $number,)*
         }
@@ -161,7 +163,7 @@ fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -
 }
 
 /// One snapshot, or the difference of two. `None` if the system does not offer a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// I/O account of the process.
     pub process_io: Option<ProcessIo>,
@@ -235,7 +237,7 @@ counter_set! {
 }
 
 /// A counter of the kernel that several clients of a trial read, so that their traffic cannot be separated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedAccount {
     /// The first client, by its first rank.
     pub first: u64,
@@ -244,7 +246,7 @@ pub struct SharedAccount {
 }
 
 /// Counters of a client that other clients of the trial read as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SharedAccounts {
     /// The counters of the device.
     pub device: Option<SharedAccount>,
@@ -345,7 +347,7 @@ named! {
 }
 
 /// The disks below a stacked device (partition, dm, md, loop).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Bottom {
     /// Sum of their counters; all 0 if there are none, because the bytes are in memory.
     pub stat: DeviceStat,
@@ -394,6 +396,7 @@ counter_set! {
 
 named! {
     /// Why no hardware events were counted.
+    #[derive(Serialize, Deserialize)]
     pub enum NoHardware: "reason" {
         /// The trial did not request them.
         NotAsked = "not-asked",
@@ -409,7 +412,7 @@ named! {
 }
 
 /// Events of the processor, or why there are none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hardware {
     /// At least one event was counted.
     Counted(HardwareEvents),

@@ -1,5 +1,7 @@
 //! Sets of CPUs, and the placement of threads on them.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -24,7 +26,7 @@ named! {
 }
 
 /// Numbers of CPUs, ascending and distinct.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Cpus(Vec<u32>);
 
 impl Cpus {

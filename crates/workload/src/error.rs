@@ -1,9 +1,11 @@
 //! The error type of the workspace: what failed, on what, and what to do next.
 
+use serde::{Deserialize, Serialize};
+
 use std::{fmt, io};
 
 /// The kind of a failure; decides the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// The request is invalid: a wrong value, or a target of the wrong kind.
     Usage,
@@ -16,11 +18,12 @@ pub enum Kind {
 }
 
 /// A failure in plain words, with a remedy if one is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
+    #[serde(skip)]
     cause: Option<io::ErrorKind>,
 }
 

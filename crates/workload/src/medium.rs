@@ -1,10 +1,12 @@
 //! The storage medium of a target's bytes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::named_enum::named;
 
 named! {
     /// The storage medium of a target's bytes.
-    #[derive(Default)]
+    #[derive(Default, Serialize, Deserialize)]
     pub enum Medium: "medium" {
         /// Devices of this machine, through the kernel.
         #[default]

@@ -1,5 +1,7 @@
 //! The operations of requests, and a container with a value for each: code that handles one handles all, or does not compile.
 
+use serde::{Deserialize, Serialize};
+
 use std::ops::{Index, IndexMut};
 
 use crate::named_enum::named;
@@ -16,7 +18,7 @@ macro_rules! operations {
         }
 
         /// A value for each operation.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
         pub struct PerOperation<T> {
             $($(#[doc = $doc])* pub $field: T,)+
         }
@@ -79,13 +81,6 @@ macro_rules! operations {
             }
         }
 
-        impl<T> PerOperation<Option<T>> {
-            /// All values; `None` unless every operation has one.
-            pub fn transposed(self) -> Option<PerOperation<T>> {
-                Some(PerOperation { $($field: self.$field?,)+ })
-            }
-        }
-
         impl<T> Index<Operation> for PerOperation<T> {
             type Output = T;
 
@@ -128,7 +123,7 @@ impl Operation {
 }
 
 /// Completed requests and transferred bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Moved {
     /// Number of completed requests.
     pub requests: u64,
@@ -186,21 +181,6 @@ mod tests {
         }
         let pairs = each.zip(each, |a, b| a == b);
         assert!(pairs.into_values().all(|same| same));
-    }
-
-    #[test]
-    fn without_one_value_there_are_not_all() {
-        let whole = PerOperation::from_fn(Some);
-        assert!(
-            whole
-                .transposed()
-                .is_some_and(|all| all.trim == Operation::Trim)
-        );
-        for missing in Operation::ALL {
-            let mut others = whole;
-            others[*missing] = None;
-            assert_eq!(others.transposed(), None, "{missing}");
-        }
     }
 
     #[test]

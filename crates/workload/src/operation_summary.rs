@@ -1,5 +1,7 @@
 //! Summary of the requests of a trial.
 
+use serde::{Deserialize, Serialize};
+
 pub use iolab_latency::LatencySummary;
 
 use crate::histogram::LatencyHistogram;
@@ -7,7 +9,7 @@ use crate::operation::{Moved, PerOperation};
 use crate::outcome::{Tally, Waits};
 
 /// Summary of the requests of one operation in a sample.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OperationSummary {
     /// Number of completed requests; for syncs, of `fsync` and `fdatasync` calls including the final one.
     pub requests: u64,

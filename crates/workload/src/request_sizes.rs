@@ -1,12 +1,14 @@
 //! The number of requests of each size in a trial.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
 /// Number of requests of one direction and size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeCount {
     /// Whether these are reads.
     pub reads: bool,
@@ -17,7 +19,7 @@ pub struct SizeCount {
 }
 
 /// The sizes of requests, if they were drawn; empty if all have the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RequestSizes(Vec<SizeCount>);
 
 impl RequestSizes {

@@ -1,5 +1,7 @@
 //! Time series of a trial: requests and bytes per interval of the timed span.
 
+use serde::{Deserialize, Serialize};
+
 use crate::operation::{Moved, PerOperation};
 
 /// Length of an interval, unless the trial is too long for it, ns.
@@ -9,7 +11,7 @@ pub const INTERVAL_NS: u64 = 100_000_000;
 pub const INTERVALS_MAX: usize = 4096;
 
 /// One interval of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Interval {
     /// From the start of the timed span, ns.
     pub start_ns: u64,
@@ -47,7 +49,7 @@ impl Interval {
 /// All but the last have the same length: 100 ms, doubled until there are at most 4096. A remainder shorter than half an interval
 /// is part of the last one. Each worker's intervals start with that worker; the difference of `elapsed_ns` and `all_active_ns` of
 /// the outcome bounds how far these starts are apart.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Series {
     /// In the order of time; empty for a program.
     pub intervals: Vec<Interval>,

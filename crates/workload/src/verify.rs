@@ -1,5 +1,7 @@
 //! The result of reading back written data.
 
+use serde::{Deserialize, Serialize};
+
 /// Fault of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
@@ -71,7 +73,7 @@ impl FoundInstead {
 }
 
 /// Blocks with one kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Faults {
     /// Number of blocks.
     pub blocks: u64,
@@ -80,7 +82,7 @@ pub struct Faults {
 }
 
 /// The result of reading back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Verified {
     /// Number of distinct blocks that the trial wrote and that were read back.
     pub blocks: u64,

@@ -8,7 +8,8 @@ use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
-use iolab_cluster::wire::{Reader, Writer};
+use serde::{Deserialize, Serialize};
+
 use iolab_synthetic::virtual_network::{Skew, network};
 
 use crate::support::{Delays, together};
@@ -131,17 +132,10 @@ fn the_root_names_the_rank_whose_clock_jumped() {
 }
 
 /// A value with a date.
+#[derive(Serialize, Deserialize)]
 struct Dated(Activity);
 
 impl Gathered for Dated {
-    fn write(&self, to: &mut Writer) {
-        self.0.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Activity::read(from).map(Self)
-    }
-
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         self.0.seen_through(clock).map(Self)
     }

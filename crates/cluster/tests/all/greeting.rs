@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use iolab_cluster::collectives::{List, Team};
+use iolab_cluster::collectives::Team;
 use iolab_cluster::handshake::{HandshakeResult, HandshakeTimeouts, Hello, RankIdentity};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Halt, UnreadyRank};
+use iolab_cluster::wire::encode;
 use iolab_synthetic::virtual_network::{Skew, VirtualLink};
 
 use crate::support::{Delays, together};
@@ -17,16 +18,14 @@ const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
 };
-/// Waiting time of versions before this greeting.
-const BEFORE: Duration = Duration::from_secs(60);
+/// Time for what comes soon.
+const AMPLE: Duration = Duration::from_secs(60);
 
 /// A rank that differs from the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Guest {
-    /// Built from another version with the greeting.
+    /// Built from another version.
     Another,
-    /// Built from a version before the greeting.
-    Older,
     /// Sends a message of no version.
     Garbage,
     /// Sends nothing at all.
@@ -53,34 +52,22 @@ fn greet(team: &mut Team<VirtualLink>, build: &str) -> HandshakeResult {
     team.greet(&own, "kernel", LIMITS, &differs)
 }
 
-/// Behaviour of a version before this greeting.
-fn greet_as_before(team: &mut Team<VirtualLink>) -> Result<(), LostRank> {
-    let rank = team.link().rank();
-    team.broadcast(b"0.0.9 150", BEFORE)?;
-    let own: RankIdentity = (rank as u64, (host(rank), "kernel".to_owned()));
-    team.gather(List(vec![own]), BEFORE)?;
-    team.broadcast(b"places", BEFORE).map(drop)
-}
-
 fn be(guest: Guest, team: &mut Team<VirtualLink>) -> Option<HandshakeResult> {
     let rank = team.link().rank();
     let parent = Tree::new(SIZE, FANOUT).parent(rank);
     match guest {
         Guest::Another => return Some(greet(team, "2.0.0")),
-        Guest::Older => {
-            let _ = greet_as_before(team);
-        }
         Guest::Garbage => {
             for other in (0..SIZE).filter(|other| *other != rank) {
-                team.link().send(other, &[99, 1, 2], BEFORE).expect("sent");
+                team.link().send(other, &[99, 1, 2], AMPLE).expect("sent");
             }
         }
         Guest::Silent => {}
         Guest::Hangs => {
             let parent = parent.expect("not the root");
-            team.link().receive(parent, BEFORE).expect("a call");
-            let message = hello(rank, "1.0.0").message();
-            team.link().send(parent, &message, BEFORE).expect("sent");
+            team.link().receive(parent, AMPLE).expect("a call");
+            let answer = [&[1], &encode(&hello(rank, "1.0.0"))[..]].concat();
+            team.link().send(parent, &answer, AMPLE).expect("sent");
         }
     }
     None
@@ -123,7 +110,6 @@ fn roots_word(
 
 fn all_end_in_time(results: &[(Option<HandshakeResult>, Duration)], at: usize) {
     let in_time = LIMITS.in_all(Tree::new(SIZE, FANOUT).height(0));
-    assert!(in_time < BEFORE);
     for (rank, (met, took)) in results.iter().enumerate() {
         if rank != at {
             let met = met.as_ref().expect("a rank of this build");
@@ -166,40 +152,6 @@ fn rank_of_another_build_is_named() {
             // No rank waits for another one.
             assert!(*took < Duration::from_secs(1), "{took:?}");
         }
-    }
-}
-
-#[test]
-fn rank_before_the_greeting_is_named() {
-    let tree = Tree::new(SIZE, FANOUT);
-    for at in [1, 5, 12, 13, 17, 39] {
-        let results = meet(Guest::Older, at);
-        all_end_in_time(&results, at);
-        let (halt, known) = roots_word(&results, at);
-        let Halt::Lost(LostRank { rank, why }) = halt else {
-            panic!("{halt:?}");
-        };
-        assert_eq!(rank, at);
-        match tree.children(at).is_empty() {
-            true => assert_eq!((why, known), (LossReason::Stranger, Some(host(at)))),
-            // An inner rank waits for its children before it answers, so it is silent.
-            false => assert!(matches!(why, LossReason::Silent(_)), "{why:?}"),
-        }
-    }
-}
-
-#[test]
-fn root_before_the_greeting_is_recognised() {
-    let results = meet(Guest::Older, 0);
-    all_end_in_time(&results, 0);
-    for (rank, (met, took)) in results.iter().enumerate().skip(1) {
-        let met = met.as_ref().expect("a rank of this build");
-        let stranger = LostRank {
-            rank: 0,
-            why: LossReason::Stranger,
-        };
-        assert_eq!(met.halt, Some(stranger.into()), "rank {rank}");
-        assert!(*took < Duration::from_secs(1), "{took:?}");
     }
 }
 

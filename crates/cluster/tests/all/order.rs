@@ -39,7 +39,7 @@ fn orders_arrive_as_they_were_given() {
         private: Vec::new(),
         own: Some(Own {
             write: true,
-            private: vec![(2, (4096, 3))],
+            private: vec![(2, 4096, 3)],
             fresh: 3,
             roots: Some(".iolab-scratch-0123456789abcdef".to_owned()),
         }),

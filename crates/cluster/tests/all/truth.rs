@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use iolab_cluster::activity::{Activity, CumulativeBytes};
-use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::collectives::Gathered;
+use iolab_cluster::collectives::List;
 use iolab_cluster::link::Link;
 use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
-use iolab_cluster::wire::{Reader, Writer};
 use iolab_synthetic::virtual_network::Skew;
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::support::{Delays, scrambled, together};
 
@@ -21,7 +20,7 @@ const HABITS: TrialTimeouts = TrialTimeouts {
 };
 
 /// True start and end of a rank, ns, its number, and its bytes; none of them changes on the way.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Truth {
     rank: u64,
     start: i64,
@@ -29,45 +28,8 @@ struct Truth {
     bytes: u64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct Truths(Vec<Truth>);
-
-impl Gathered for Truths {
-    fn write(&self, to: &mut Writer) {
-        to.number(self.0.len() as u64);
-        for truth in &self.0 {
-            to.number(truth.rank);
-            to.signed(truth.start);
-            to.signed(truth.end);
-            to.number(truth.bytes);
-        }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let count = from.length()?;
-        let truth = |_| {
-            Some(Truth {
-                rank: from.number()?,
-                start: from.signed()?,
-                end: from.signed()?,
-                bytes: from.number()?,
-            })
-        };
-        (0..count).map(truth).collect::<Option<_>>().map(Self)
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
-    fn join(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-}
-
 /// Trials of half a second to a second by ranks of different speed; the last one, with its truth.
-fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> MergedTrial<Truths> {
+fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> MergedTrial<List<Truth>> {
     let seed = delays.seed;
     let ranks = together(clocks, delays, fanout, |mut team| {
         let mut last = None;
@@ -91,7 +53,7 @@ fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> MergedT
                 activity: Activity::of([(begins, link.now_ns())].into_iter()).expect("a worker"),
                 cumulative: CumulativeBytes::new(begins, ends.into_iter()),
                 bytes,
-                rest: Truths(vec![Truth {
+                rest: List(vec![Truth {
                     rank: rank as u64,
                     start: began,
                     end: link.true_ns(),

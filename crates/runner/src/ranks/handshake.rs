@@ -6,14 +6,14 @@ use iolab_cluster::handshake::{HandshakeTimeouts, Hello};
 use iolab_cluster::link::{Link, LossReason};
 use iolab_cluster::root_order;
 use iolab_cluster::trial::Halt;
+use iolab_cluster::wire;
 use iolab_workload::{Error, Result};
 
 use super::errors::{SAME_PROGRAM, unreadable};
 use super::hosts;
 use super::{ANSWER, Member};
 
-/// How long ranks wait for each other. Versions before this greeting give up after 60 s, and end all ranks without a message. The
-/// root names the cause before that, up to 65,000 ranks.
+/// How long ranks wait for each other.
 const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
@@ -47,10 +47,10 @@ impl Member {
         if let Some(halt) = met.halt {
             return Err(self.unmet(halt));
         }
-        let places = hosts::write_places(&self.hosts);
+        let places = wire::encode(&hosts::places(&self.hosts));
         let places = self.team.broadcast(&places, ANSWER);
         let places = places.map_err(|lost| self.error(lost.into()))?;
-        self.places = hosts::read_places(&places).ok_or_else(unreadable)?;
+        self.places = wire::decode(&places).ok_or_else(unreadable)?;
         Ok(())
     }
 

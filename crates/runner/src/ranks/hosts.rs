@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use iolab_cluster::handshake::RankIdentity;
-use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_record::tables::Rank;
 
 /// A host.
@@ -52,21 +51,6 @@ pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
         *kernels.entry(host).or_insert(next)
     };
     hosts.iter().map(|host| &*host.kernel).map(place).collect()
-}
-
-/// The places as a message.
-pub(super) fn write_places(hosts: &[Host]) -> Vec<u8> {
-    let places = places(hosts).into_iter();
-    let places: Vec<u64> = places.map(|place| place as u64).collect();
-    let mut to = Writer::default();
-    places.write(&mut to);
-    to.into_bytes()
-}
-
-/// Reads the message of [`write_places`]; `None` for any other message.
-pub(super) fn read_places(message: &[u8]) -> Option<Vec<usize>> {
-    let places: Vec<u64> = Wire::read(&mut Reader::new(message))?;
-    Some(places.into_iter().map(|place| place as usize).collect())
 }
 
 /// The ranks as a run file keeps them; none if there is one.

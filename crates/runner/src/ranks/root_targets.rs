@@ -144,7 +144,7 @@ pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Res
     let own = || root_order::Own {
         write: need.write,
         private: files
-            .map(|files| (files.threads.into(), (files.bs, files.ranks.into())))
+            .map(|files| (files.threads.into(), files.bs, files.ranks.into()))
             .collect(),
         fresh: need.beside.fresh.into(),
         roots: target
@@ -184,7 +184,7 @@ fn text(path: &Path) -> Result<String> {
 fn need_of(own: &root_order::Own, bytes: u64) -> Need {
     let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let files = own.private.iter();
-    let private = files.map(|(threads, (bs, ranks))| PrivateFiles {
+    let private = files.map(|(threads, bs, ranks)| PrivateFiles {
         threads: count(*threads),
         bs: *bs,
         ranks: count(*ranks),
