@@ -3,7 +3,7 @@
 mod added_sizes;
 mod ceiling;
 mod concurrency;
-mod flag;
+mod doubt_kind;
 mod groups;
 mod levels;
 mod measured_target;
@@ -23,8 +23,8 @@ mod write_out;
 pub use ceiling::{Efficiency, ExcessCause};
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
 
-pub(crate) use flag::CLOCK_SHOWS;
-pub use flag::{Caution, Flag};
+pub(crate) use doubt_kind::CLOCK_SHOWS;
+pub use doubt_kind::{DoubtClass, DoubtKind, ExtentUnit, Looks};
 pub use groups::GroupAnalysis;
 pub use iolab_workload::response::Response;
 pub use measured_target::MeasuredTarget;
@@ -177,7 +177,7 @@ pub struct CellAnalysis {
     /// The version and the command line of another tool's last trial.
     pub peer_command: Option<String>,
     /// Warnings to readers, distinct, in a fixed order.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<DoubtKind>,
     /// Analyses of the groups, then of all of them together; empty without groups.
     pub groups: Vec<GroupAnalysis>,
     /// Analyses of the ranks; `None` for a single process.
@@ -222,23 +222,18 @@ impl CellAnalysis {
 
     /// Whether its trials were disturbed from outside: by others' traffic, shared CPUs, a quota, or a suspended machine.
     pub fn is_disturbed(&self) -> bool {
-        self.disturbing_flags().next().is_some()
+        self.flags.iter().any(|flag| flag.disturbs())
     }
 
     /// Whether its trials were disturbed by anything other than a suspended machine.
     pub fn is_disturbed_awake(&self) -> bool {
-        self.disturbing_flags().any(|flag| flag != Flag::Suspended)
+        let mut flags = self.flags.iter();
+        flags.any(|flag| flag.disturbs() && *flag != DoubtKind::Suspended)
     }
 
     /// Whether the machine or iolab was suspended during a trial.
     pub fn is_suspended(&self) -> bool {
-        self.flags.contains(&Flag::Suspended)
-    }
-
-    /// The flags of disturbances from outside.
-    pub fn disturbing_flags(&self) -> impl Iterator<Item = Flag> {
-        let disturbs = |flag: &Flag| flag.caution().is_some_and(|caution| caution.disturbs);
-        self.flags.iter().copied().filter(disturbs)
+        self.disturbance.slept().is_some()
     }
 
     /// The values of its response, and the block of each trial.

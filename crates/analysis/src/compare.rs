@@ -17,14 +17,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claim::Estimate;
-use crate::doubt::{SideDoubt, SideDoubts};
+use crate::doubt::{Doubt, SideDoubts};
 use crate::json;
 use crate::run_name::RunName;
 
 pub use difference::{Difference, DiffersIn, SideValue};
 pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
-pub use verdict::{CellVerdict, Valueless, WhyUndecided};
+pub use verdict::CellVerdict;
 
 use iolab_plan::experiment::trials_to_compare;
 use iolab_record::{ServedBy, TargetKind};
@@ -212,7 +212,7 @@ pub struct CellComparison {
     #[schemars(with = "String")]
     pub verdict: CellVerdict,
     /// Doubts that could reverse the verdict of the interval.
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
     /// Number of further trials for a verdict, where there is none.
     pub further: Option<Further>,
     /// The tests that were asked for.

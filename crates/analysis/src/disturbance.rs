@@ -52,6 +52,8 @@ const CARRIED_MAX: f64 = 0.05;
 const QUOTA_WAIT_MAX: f64 = 0.01;
 /// Limit of preemptions per second and worker, where the kernel does not report pressure.
 const PREEMPTIONS_MAX: f64 = 100.0;
+/// A preempted worker waits for about one time slice of the others, s (`base_slice_ns` of the kernel's scheduler).
+const SLICE_S: f64 = 3e-3;
 /// Fewest preemptions for a rate.
 const PREEMPTIONS_MIN: u64 = 100;
 /// Limit of the time of outstanding write-back, over the timed span.
@@ -179,21 +181,29 @@ pub(crate) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
 impl CellDisturbance {
     /// Whether others used the device or the CPUs, a quota held iolab back, or the machine slept.
     pub fn is_from_outside(&self) -> bool {
-        self.has_other_traffic()
-            || self.is_cpu_contended()
-            || self.held_by_quota().is_some()
-            || self.suspended_ns > 0
+        let found = [
+            self.traffic_of_others(),
+            self.cpus_taken(),
+            self.stolen(),
+            self.held_by_quota(),
+            self.slept(),
+        ];
+        found.iter().any(Option::is_some)
     }
 
-    /// Whether others' traffic on the device gets a flag.
-    pub fn has_other_traffic(&self) -> bool {
-        self.others.is_some_and(|share| share > BEYOND_OURS)
+    /// Time that the machine was suspended, or iolab stopped, ns; `None` for none.
+    pub(crate) fn slept(&self) -> Option<f64> {
+        (self.suspended_ns > 0).then_some(self.suspended_ns as f64)
     }
 
-    /// Whether read-ahead of the kernel gets a flag.
-    pub fn has_read_ahead(&self) -> bool {
-        self.read_ahead
-            .is_some_and(|ratio| ratio > 1.0 + BEYOND_OURS)
+    /// The share of others in the device's traffic, if it gets a flag.
+    pub fn traffic_of_others(&self) -> Option<f64> {
+        self.others.filter(|share| *share > BEYOND_OURS)
+    }
+
+    /// Bytes fetched over bytes requested, if the read-ahead of the kernel gets a flag.
+    pub(crate) fn fetched_ahead(&self) -> Option<f64> {
+        self.read_ahead.filter(|ratio| *ratio > 1.0 + BEYOND_OURS)
     }
 
     /// Whether requests reach the device in pieces.
@@ -202,48 +212,45 @@ impl CellDisturbance {
             .is_some_and(|ios| ios > PIECES_TOLD_FROM)
     }
 
-    /// Whether writes left in a cache of the storage get a flag.
-    pub fn fills_storage_cache(&self) -> bool {
+    /// Owed time of direct writes as a share of the timed span, if it gets a flag.
+    pub(crate) fn left_in_storage_cache(&self) -> Option<f64> {
         // The sync may have waited for others that used the device.
-        !self.has_other_traffic()
-            && self
-                .owed_by_storage
-                .is_some_and(|share| share > OWED_BY_STORAGE_MAX)
+        let owed = self
+            .owed_by_storage
+            .filter(|_| self.traffic_of_others().is_none());
+        owed.filter(|share| *share > OWED_BY_STORAGE_MAX)
     }
 
-    /// Whether write-back outstanding at the end of the timed span gets a flag.
-    pub fn owes_write_back(&self) -> bool {
-        self.owed.is_some_and(|share| share > OWED_MAX)
+    /// Owed time of buffered writes as a share of the timed span, if it gets a flag.
+    pub(crate) fn write_back_owed(&self) -> Option<f64> {
+        self.owed.filter(|share| *share > OWED_MAX)
     }
 
-    /// The share of the time in which tasks waited for a CPU; `None` if the workers' own waiting is known.
-    pub(crate) fn cpu_stall_of_unseen(&self) -> Option<f64> {
-        self.cpu_stall.filter(|_| self.worker_wait.is_none())
+    /// Share of the time in which workers waited for a CPU, or, where that is not known, tasks of the machine.
+    pub(crate) fn waited_for_cpus(&self) -> Option<f64> {
+        self.worker_wait.or(self.cpu_stall)
     }
 
-    /// Share of the time in which tasks waited for a CPU, if it gets a flag; `None` if the workers' own waiting
-    /// is known.
-    pub fn cpu_wait(&self) -> Option<f64> {
-        self.cpu_stall_of_unseen()
-            .filter(|share| *share > CPU_STALL_MAX)
-    }
-
-    /// The share of the time in which workers waited for a CPU that others had, if it gets a flag.
-    pub fn workers_waited(&self) -> Option<f64> {
+    /// The share of the time that other programs took from the workers on the CPUs, if it gets a flag: what workers
+    /// waited for a CPU that others had; where that is not known, what tasks waited for a CPU; where the kernel
+    /// reports neither, what preemptions take, since its own threads, which complete requests, also preempt.
+    pub fn cpus_taken(&self) -> Option<f64> {
         let is_contended = self.cpu_stall.is_some_and(|share| share > CPU_STALL_MAX);
         let most = match is_contended {
             true => CONTENDED_WAIT_MAX,
             false => WORKER_WAIT_MAX,
         };
-        let waited = self.wait_for_others.or(self.worker_wait);
-        waited.filter(|share| *share > most)
-    }
-
-    /// The rate of preemptions, if it gets a flag. Used only where the kernel reports neither pressure nor how long workers waited,
-    /// since its own threads, which complete requests, also preempt.
-    pub fn preempted(&self) -> Option<f64> {
-        self.preemptions
-            .filter(|rate| self.cpu_stall.or(self.worker_wait).is_none() && *rate > PREEMPTIONS_MAX)
+        match (self.worker_wait, self.cpu_stall) {
+            (Some(waited), _) => {
+                let waited = self.wait_for_others.unwrap_or(waited);
+                (waited > most).then_some(waited)
+            }
+            (None, Some(stall)) => is_contended.then_some(stall),
+            (None, None) => {
+                let rate = self.preemptions.filter(|rate| *rate > PREEMPTIONS_MAX);
+                rate.map(|rate| of_all_time(rate * SLICE_S))
+            }
+        }
     }
 
     /// The share of the CPU time used by other guests, if it gets a flag.
@@ -254,15 +261,6 @@ impl CellDisturbance {
     /// The share of the time of all CPUs in which the CPU quota was used up, if it gets a flag.
     pub fn held_by_quota(&self) -> Option<f64> {
         self.quota_wait.filter(|share| *share > QUOTA_WAIT_MAX)
-    }
-
-    /// Whether other processes or guests used CPU time.
-    pub fn is_cpu_contended(&self) -> bool {
-        self.cpu_wait()
-            .or(self.workers_waited())
-            .or(self.preempted())
-            .or(self.stolen())
-            .is_some()
     }
 }
 

@@ -1,13 +1,12 @@
 //! Evidence against a claim, from the trials that it is based on.
 //!
-//! There is one list of [`Reason`]s with one rule. A claim says in which [`Direction`] each side is good, and
-//! [`Reason::turns`] says for which directions a reason could reverse it.
+//! Each [`Doubt`] is a row of the table of doubts ([`DoubtKind`]), with its extent. A claim says in which [`Direction`] each
+//! side is good, and [`DoubtKind::turns`] says for which directions a doubt could reverse it.
 //!
 //! There are two kinds of claims. A claim on how good storage is ([`Doubts`]: `fit`, `--slo`) holds if it also
 //! holds without the trials concerned. A claim on two sides ([`SideDoubts`] in `doubt/sides.rs`: findings,
-//! `compare`, `gate`) holds if they differ by more than the reason explains. METHODS.md describes both.
+//! `compare`, `gate`) holds if they differ by more than the doubt explains. METHODS.md describes both.
 
-mod kind;
 mod sides;
 
 use schemars::JsonSchema;
@@ -20,13 +19,12 @@ use iolab_record::{Cell, RunRecord, Sample, ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceStat, FlushCounter};
 use iolab_workload::trial::SyncPolicy;
 
+use crate::analysis::Looks;
 use crate::disturbance::{CellDisturbance, Surroundings};
-use crate::imbalance::{Disturber, Imbalance};
 use crate::io_limit::{Measured, ReachedLimit, limit};
-use crate::json;
 
-pub use kind::ReasonKind;
-pub use sides::{ComparedSide, RatioBound, SideDoubt, SideDoubts};
+pub use crate::analysis::{DoubtClass, DoubtKind, ExtentUnit};
+pub use sides::{ComparedSide, RatioBound, SideDoubts, imbalances, of_cell};
 
 /// Largest share of writes without a later sync that is ignored, equal to the margin of levels.
 const UNSYNCED_MAX: f64 = 0.05;
@@ -42,95 +40,86 @@ pub enum Direction {
     Equal,
 }
 
-/// A reason against a claim.
+/// A doubt about a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "doubt", rename_all = "snake_case")]
-pub enum Reason {
-    /// Nothing makes writes durable, or only a sync at the end of a trial, which the times of requests do not include.
-    NotSynced {
-        /// The policy.
-        #[serde(serialize_with = "json::name")]
-        #[schemars(with = "String")]
-        sync: SyncPolicy,
-        /// The group of these writes; `None` without groups.
-        group: Option<String>,
-    },
-    /// Trials ended before the sync that would make their last writes durable.
-    Unsynced {
-        /// The largest share of a trial's writes that no sync followed.
-        share: f64,
-    },
-    /// The bytes may not have come from the storage, or not gone to it.
-    ServedBy {
-        /// The verdict of the first trial concerned.
-        #[serde(serialize_with = "json::name")]
-        #[schemars(with = "String")]
-        served_by: ServedBy,
-        /// Reason of the verdict.
-        reason: String,
-        /// Whether all trials concerned have this reason.
-        is_one: bool,
-    },
-    /// Syncs did not flush the volatile cache of the device.
-    NeverFlushed {
-        /// Number of syncs.
-        syncs: u64,
-    },
-    /// Other processes used the device or the CPUs.
-    Disturbed {
-        /// The disturber.
-        #[serde(serialize_with = "json::name")]
-        #[schemars(with = "String")]
-        by: Disturber,
-        /// Highest value of the disturbance over the trials, as in [`Disturber::value`].
-        worst: f64,
-    },
-    /// The machine was suspended, or iolab stopped.
-    Suspended,
-    /// Two sides differ in a disturbance.
-    Imbalance(Imbalance),
-    /// A side only reads, and the storage may still have written what other cells had left in its volatile cache.
-    ReadsAfterWrites,
-    /// Both sides, or this one, missed their rates, so that times grow with the length of a trial.
-    RateNotHeld,
-    /// The time limit ended trials whose length is compared: without it they would have been longer.
-    EndedByTime,
-    /// The clock is too coarse for the difference.
-    ClockResolution {
-        /// Step in which time stamps grow, ns.
-        step_ns: f64,
-        /// The step as a share of the response of the side.
-        share: f64,
-    },
-    /// Another run compares the same settings of the same target, and shows something that excludes this.
-    Contradicted,
-    /// Trials, or the ratios of blocks, form two groups, and the claim does not hold for all of them.
-    TwoGroups {
-        /// Least ratio of one group of one side with a group of the other.
-        low: f64,
-        /// Greatest ratio of one group of one side with a group of the other.
-        high: f64,
-    },
-    /// Trials that depend on the ones before are worth fewer independent ones.
-    Dependent {
-        /// Effective number of independent trials over their number.
-        independence: f64,
-    },
-}
-
-/// A reason with the trials that it concerns.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Doubt {
-    /// The reason.
-    pub reason: Reason,
-    /// Ids of the samples concerned.
+    /// Its row in the table of doubts.
+    #[serde(rename = "doubt")]
+    #[schemars(with = "String")]
+    pub what: DoubtKind,
+    /// The side of a comparison that it concerns; `None` for both together.
+    pub side: Option<ComparedSide>,
+    /// Its greatest extent, in the unit of its row; `None` where it has none.
+    pub extent: Option<f64>,
+    /// The lowest and highest value of the runs of the base, and of the new side, if these differ; the values of two
+    /// groups of trials.
+    pub levels: Option<[(f64, f64); 2]>,
+    /// Reason of the first verdict on the source of bytes, or the group that writes.
+    pub note: Option<String>,
+    /// Ids of the samples concerned; empty in comparisons.
+    #[serde(skip)]
     pub samples: BTreeSet<i64>,
 }
 
-/// Reasons for and against the claims about some trials.
+impl From<DoubtKind> for Doubt {
+    fn from(what: DoubtKind) -> Self {
+        Self {
+            what,
+            side: None,
+            extent: None,
+            levels: None,
+            note: None,
+            samples: BTreeSet::new(),
+        }
+    }
+}
+
+impl Doubt {
+    /// A doubt of this extent.
+    pub fn of(what: DoubtKind, extent: f64) -> Self {
+        Self {
+            extent: Some(extent),
+            ..Self::from(what)
+        }
+    }
+
+    /// A doubt about bytes with this verdict.
+    pub fn of_source(served_by: ServedBy, reason: &str) -> Self {
+        Self {
+            note: (!reason.is_empty()).then(|| reason.to_owned()),
+            ..Self::from(DoubtKind::of_source(served_by))
+        }
+    }
+
+    /// The doubt about one side.
+    pub(crate) fn on(self, side: ComparedSide) -> Self {
+        Self {
+            side: Some(side),
+            ..self
+        }
+    }
+
+    /// Whether both are the same doubt, whatever its extent.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let is_own = self.what.class() != DoubtClass::Durability || self.note == other.note;
+        self.what == other.what && is_own
+    }
+
+    /// The largest factor by which it can have changed the response of a side.
+    fn explains(&self) -> f64 {
+        match self.extent {
+            Some(share) if self.what.unit() == ExtentUnit::Share && share < 1.0 => {
+                1.0 / (1.0 - share.max(0.0))
+            }
+            _ => f64::INFINITY,
+        }
+    }
+}
+
+/// Doubts about the claims on some trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Doubts {
-    /// The distinct reasons.
+    /// The distinct doubts.
     pub all: Vec<Doubt>,
     /// Number of trials.
     pub trials: usize,
@@ -138,83 +127,12 @@ pub struct Doubts {
     pub limit: Option<ReachedLimit>,
 }
 
-impl Reason {
+impl DoubtKind {
     /// Whether it could reverse a claim.
-    pub fn turns(&self, direction: Direction) -> bool {
-        let looks_better = match self {
-            // The times of a side that fell behind are lower bounds.
-            Self::NotSynced { .. }
-            | Self::Unsynced { .. }
-            | Self::NeverFlushed { .. }
-            | Self::EndedByTime
-            | Self::RateNotHeld => true,
-            Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
-            Self::Disturbed { .. } | Self::Imbalance(_) | Self::ReadsAfterWrites => false,
-            // Says nothing about the storage in either direction.
-            Self::ServedBy { .. }
-            | Self::Suspended
-            | Self::ClockResolution { .. }
-            | Self::Contradicted
-            | Self::TwoGroups { .. }
-            | Self::Dependent { .. } => return true,
-        };
-        match direction {
-            Direction::AtLeast => looks_better,
-            Direction::AtMost => !looks_better,
-            Direction::Equal => true,
-        }
-    }
-
-    /// Whether both are the same reason, whatever its extent.
-    pub fn is_alike(&self, other: &Self) -> bool {
-        match self {
-            Self::NotSynced { .. } => self == other,
-            Self::Unsynced { .. } => matches!(other, Self::Unsynced { .. }),
-            Self::ServedBy {
-                served_by: one,
-                reason: _,
-                is_one: _,
-            } => matches!(other, Self::ServedBy { served_by: two, .. } if one == two),
-            Self::Disturbed { by: one, worst: _ } => {
-                matches!(other, Self::Disturbed { by: two, .. } if one == two)
-            }
-            Self::Imbalance(one) => {
-                matches!(other, Self::Imbalance(two) if one.what == two.what)
-            }
-            Self::NeverFlushed { syncs: _ }
-            | Self::Suspended
-            | Self::ReadsAfterWrites
-            | Self::RateNotHeld
-            | Self::EndedByTime
-            | Self::ClockResolution {
-                step_ns: _,
-                share: _,
-            }
-            | Self::Contradicted
-            | Self::TwoGroups { low: _, high: _ }
-            | Self::Dependent { independence: _ } => {
-                std::mem::discriminant(self) == std::mem::discriminant(other)
-            }
-        }
-    }
-
-    /// Name of the reason in JSON.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::NotSynced { .. } => "not_synced",
-            Self::Unsynced { .. } => "unsynced",
-            Self::ServedBy { .. } => "served_by",
-            Self::NeverFlushed { .. } => "never_flushed",
-            Self::Disturbed { by, .. } => by.name(),
-            Self::Suspended => "suspended",
-            Self::ReadsAfterWrites => "reads_after_writes",
-            Self::Imbalance(found) => found.what.name(),
-            Self::RateNotHeld => "rate_not_held",
-            Self::EndedByTime => "ended_by_time",
-            Self::ClockResolution { .. } => "clock_resolution",
-            Self::Contradicted => "contradicted",
-            Self::TwoGroups { .. } => "two_groups",
-            Self::Dependent { .. } => "dependent",
+    pub fn turns(self, direction: Direction) -> bool {
+        match (self.looks(), direction) {
+            (Looks::Better, Direction::AtMost) | (Looks::Worse, Direction::AtLeast) => false,
+            (Looks::Better | Looks::Worse | Looks::Either, _) => true,
         }
     }
 }
@@ -248,34 +166,26 @@ impl Doubts {
             trials: cells.iter().map(|(_, samples, _)| samples.len()).sum(),
             limit: limit(cells),
         };
-        for (cell, samples, _) in cells {
-            for reason in not_synced(cell) {
-                found.add_all(samples, Some(reason));
-            }
-            for sample in samples {
-                if let Some(reason) = unsynced(cell, sample) {
-                    found.add(sample, reason);
-                }
-            }
-            for sample in samples.iter().filter(|s| is_open(cell, &s.verdict)) {
-                found.add(sample, served(&sample.verdict));
-            }
-        }
         let unflushed = never_flushed(cells);
-        let all = unflushed.iter().flat_map(|samples| samples.iter());
-        let syncs = all.fold(0_u64, |sum, sample| {
-            sum.saturating_add(sample.operations.sync.requests)
-        });
-        for samples in unflushed.iter().filter(|_| syncs > 0) {
-            found.add_all(samples, Some(Reason::NeverFlushed { syncs }));
-        }
         for (cell, samples, environment) in cells {
             let around = Surroundings::of(environment);
             for sample in samples {
-                for reason in disturbances(cell, sample, around) {
-                    found.add(sample, reason);
-                }
+                let is_open = is_open(cell, &sample.verdict);
+                let verdict = &sample.verdict;
+                let source = is_open.then(|| Doubt::of_source(verdict.served_by, &verdict.reason));
+                let all = not_synced(cell)
+                    .chain(unsynced(cell, sample))
+                    .chain(source)
+                    .chain(disturbances(cell, sample, around));
+                all.for_each(|doubt| found.add(sample.id, doubt));
             }
+        }
+        let all = unflushed.iter().flat_map(|samples| samples.iter());
+        if all
+            .clone()
+            .any(|sample| sample.operations.sync.requests > 0)
+        {
+            all.for_each(|sample| found.add(sample.id, DoubtKind::NeverFlushed.into()));
         }
         found
     }
@@ -283,37 +193,23 @@ impl Doubts {
     /// Removes the doubt that writes become durable only at the end of a trial. For rates, whose time includes
     /// that sync.
     pub(crate) fn leave_out_syncs_at_end(&mut self) {
-        let is_end = |reason: &Reason| {
-            matches!(
-                reason,
-                Reason::NotSynced {
-                    sync: SyncPolicy::End,
-                    ..
-                }
-            )
-        };
-        self.all.retain(|doubt| !is_end(&doubt.reason));
+        self.all
+            .retain(|doubt| doubt.what != DoubtKind::SyncedAtEnd);
     }
 
-    fn add_all(&mut self, samples: &[&Sample], reason: Option<Reason>) {
-        let Some(reason) = reason else { return };
-        for sample in samples {
-            self.add(sample, reason.clone());
-        }
-    }
-
-    /// Adds a trial's reason to the known ones of its kind.
-    fn add(&mut self, sample: &Sample, reason: Reason) {
-        for known in &mut self.all {
-            if known.reason.joins(&reason) {
-                known.samples.insert(sample.id);
-                return;
+    /// Adds a trial's doubt to the known ones of its kind.
+    fn add(&mut self, sample: i64, doubt: Doubt) {
+        match self.all.iter_mut().find(|known| known.is_alike(&doubt)) {
+            Some(known) => {
+                known.samples.insert(sample);
+                let extents = [known.extent, doubt.extent].into_iter().flatten();
+                known.extent = extents.max_by(f64::total_cmp);
             }
+            None => self.all.push(Doubt {
+                samples: BTreeSet::from([sample]),
+                ..doubt
+            }),
         }
-        self.all.push(Doubt {
-            reason,
-            samples: BTreeSet::from([sample.id]),
-        });
     }
 
     /// The doubts that could reverse a claim. A limit that the trials reached already explains why storage is not better, so that
@@ -321,8 +217,8 @@ impl Doubts {
     pub fn against(&self, direction: Direction) -> Vec<&Doubt> {
         let explained = self.limit.is_some();
         let turns = |doubt: &&Doubt| {
-            let is_slowed = matches!(doubt.reason, Reason::Disturbed { .. });
-            doubt.reason.turns(direction) && !(explained && is_slowed)
+            let is_slowed = doubt.what.class() == DoubtClass::Others;
+            doubt.what.turns(direction) && !(explained && is_slowed)
         };
         self.all.iter().filter(turns).collect()
     }
@@ -346,58 +242,21 @@ impl Doubts {
     }
 }
 
-impl Reason {
-    /// Merges another trial's reason of the same kind; returns whether it is of that kind.
-    fn joins(&mut self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::ServedBy {
-                    served_by,
-                    reason,
-                    is_one,
-                },
-                Self::ServedBy {
-                    served_by: by,
-                    reason: its,
-                    ..
-                },
-            ) => {
-                let same = served_by == by;
-                *is_one &= !same || reason == its;
-                same
-            }
-            (
-                Self::Disturbed { by, worst },
-                Self::Disturbed {
-                    by: other,
-                    worst: w,
-                },
-            ) => {
-                let same = by == other;
-                *worst = if same { worst.max(*w) } else { *worst };
-                same
-            }
-            (Self::Unsynced { share }, Self::Unsynced { share: other }) => {
-                *share = share.max(*other);
-                true
-            }
-            (own, other) => own == other,
-        }
-    }
-}
-
 /// Writes that nothing makes durable at once, of the only trial or of each group.
-fn not_synced(cell: &Cell) -> impl Iterator<Item = Reason> {
+fn not_synced(cell: &Cell) -> impl Iterator<Item = Doubt> {
     let trials = cell.spec.named_trials().into_iter();
     let unsynced = trials.filter(|(_, trial)| trial.writes() && !trial.sync.is_per_write());
-    unsynced.map(|(group, trial)| Reason::NotSynced {
-        sync: trial.sync,
-        group: group.map(str::to_owned),
+    unsynced.map(|(group, trial)| Doubt {
+        note: group.map(str::to_owned),
+        ..Doubt::from(match trial.sync {
+            SyncPolicy::End => DoubtKind::SyncedAtEnd,
+            _ => DoubtKind::NotSynced,
+        })
     })
 }
 
 /// Writes of a trial that no sync followed, if `sync_every` allows many.
-fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
+fn unsynced(cell: &Cell, sample: &Sample) -> Option<Doubt> {
     let trial = cell.spec.only_trial()?;
     let writes = sample.operations.write.requests;
     let is_asked = trial.sync.is_per_write() && !trial.sync.is_in_write();
@@ -410,7 +269,7 @@ fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
         return None;
     }
     let share = 1.0 - syncs as f64 * f64::from(trial.sync_every) / writes as f64;
-    (share > UNSYNCED_MAX).then_some(Reason::Unsynced { share })
+    (share > UNSYNCED_MAX).then(|| Doubt::of(DoubtKind::Unsynced, share))
 }
 
 /// Whether the storage may not have transferred a trial's bytes.
@@ -425,14 +284,6 @@ fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
             cell.trial().reads() || writing.iter().any(|one| !one.sync.follows_writes())
         }
         ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole | ServedBy::Unknown => true,
-    }
-}
-
-fn served(verdict: &ServedVerdict) -> Reason {
-    Reason::ServedBy {
-        served_by: verdict.served_by,
-        reason: verdict.reason.clone(),
-        is_one: true,
     }
 }
 
@@ -459,15 +310,12 @@ fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> 
 }
 
 /// Disturbances of one trial; empty for a model, whose times are computed.
-fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Reason> {
+fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Doubt> {
     if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
         return Vec::new();
     }
     let around = CellDisturbance::of(cell, &[sample], around, |_| None);
-    let disturbed =
-        Disturber::taken_by_others(&around).map(|(by, worst)| Reason::Disturbed { by, worst });
-    let suspended = (around.suspended_ns > 0).then_some(Reason::Suspended);
-    disturbed.chain(suspended).collect()
+    sides::disturbances(&around).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::{Difference, Estimate, confidence, difference, within_run};
 use crate::curve::held_levels;
-use crate::doubt::{Direction, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, Doubt, SideDoubts};
 use crate::more_trials::MoreTrials;
 
 /// The margins of equivalence, as shares.
@@ -50,13 +50,13 @@ pub struct SizePoint {
     /// are equal in every block.
     pub difference: Difference,
     /// Doubts that keep a difference from being claimed.
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
     /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
     pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
     /// p-value of the equivalence test for each of [`MARGINS`], times the number of pairs of programs (Bonferroni).
     pub equivalence: [Option<f64>; MARGINS.len()],
     /// Doubts that could make two unequal programs look equivalent, for each of [`MARGINS`].
-    pub against_equivalence: [Vec<SideDoubt>; MARGINS.len()],
+    pub against_equivalence: [Vec<Doubt>; MARGINS.len()],
 }
 
 /// Two programs over all sizes, with every other factor fixed.

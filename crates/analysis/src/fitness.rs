@@ -10,7 +10,7 @@ pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Evidence, Times, judge, keeps, merge_answers};
 pub use judged::{Change, Judged, Open, UnseenStalls};
-pub use reasoned::{ReasonedAnswer, WhyOpen};
+pub use reasoned::ReasonedAnswer;
 pub use verdict::MARGIN;
 
 use iolab_workload::named;

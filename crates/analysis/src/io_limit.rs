@@ -72,7 +72,8 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) ->
     let around = CellDisturbance::of(cell, &[sample], around, |_| None);
     let own = |counted: fn(&DeviceStat) -> u64| {
         let device = sample.counters.device.as_ref()?;
-        (!around.has_other_traffic()).then(|| counted(device) as f64)
+        let is_shared = around.traffic_of_others().is_some();
+        (!is_shared).then(|| counted(device) as f64)
     };
     let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
     // A write with its own sync reaches the device as a write too.

@@ -32,7 +32,6 @@ pub mod equivalence;
 pub mod fitness;
 pub mod gaps;
 pub mod headline_numbers;
-pub mod imbalance;
 mod in_threads;
 pub mod io_limit;
 pub mod json;

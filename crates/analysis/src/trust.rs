@@ -7,14 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolab_record::environment::KEYS;
-use iolab_record::{RunStatus, ServedBy};
+use iolab_record::RunStatus;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::{Analysis, CellAnalysis, Flag};
+use crate::analysis::{Analysis, CellAnalysis};
 use crate::claim::{self, CellId, Claim, Unsettled};
-use crate::doubt::{self, SideDoubts};
-use crate::imbalance::Disturber;
+use crate::doubt::{self, DoubtClass, DoubtKind};
 
 /// The verdict, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,53 +25,13 @@ pub enum TrustLevel {
     Poor,
 }
 
-/// Reason why an output is not fully trusted: the first of these that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TrustReason {
-    /// Nothing was measured.
-    NoTrials,
-    /// Some trials have no valid number, by the worst flag.
-    Ruined(Flag),
-    /// Most cells were not served by the requested source.
-    NotAsAsked,
-    /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
-    DisturbedAndImprecise,
-    /// Most intervals are wider than twice their medians.
-    NothingPrecise,
-    /// Some cells were not served by the requested source.
-    SomeNotAsAsked,
-    /// Some cells were disturbed.
-    SomeDisturbed,
-    /// Some cells only read while the storage may still have written for others.
-    ReadsAfterWrites,
-    /// The trials leave open a part of the claims: two groups, dependence, the clock, another run.
-    Undecided,
-    /// The level of some cells changed or drifted during the run, so that their median may describe no period.
-    LevelChanged,
-    /// The trials of some cells form two groups, so that their median may describe no trial.
-    TwoGroups,
-    /// Trials of some cells depend on the ones before: their intervals are too narrow.
-    Dependent,
-    /// The last trials of some writing cells differ too much to be called settled, although no change of level
-    /// is shown.
-    NotSettled,
-    /// A run did not finish.
-    Unfinished,
-    /// The definition of a run cannot be read.
-    NoDefinition,
-    /// More than a tenth of the cells missed the precision goal.
-    Imprecise,
-    /// Some cells missed their precision goal, and none of these has an interval.
-    NoIntervals,
-}
-
 /// Contents of an output.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The runs, by whose indices claims and numbers name their cells.
     pub runs: &'a [&'a AnalysedRun],
-    /// The claims that it makes.
-    pub claims: &'a [&'a Claim],
+    /// The findings that it shows, in their order, each with the claims that it makes.
+    pub findings: &'a [Vec<&'a Claim>],
     /// The cells whose numbers it shows by themselves.
     pub numbers: &'a [CellId],
 }
@@ -83,50 +41,32 @@ pub struct Shown<'a> {
 pub struct Trust {
     /// The verdict.
     pub level: TrustLevel,
-    /// Reason why the verdict is not the best one.
-    pub reason: Option<TrustReason>,
-    /// Number of cells that the reason concerns; 0 if it concerns runs or claims.
+    /// The weightiest doubt; `None` if the verdict is the best one.
+    pub doubt: Option<DoubtKind>,
+    /// Number of cells that the doubt concerns; 0 if it concerns runs or a finding.
     pub concerned: usize,
+    /// Place of the first finding that the doubt leaves open, if it concerns no cell.
+    pub finding: Option<usize>,
     /// Number of claims in the output.
     pub claims: usize,
+    /// Claims of which a part is open.
+    pub undecided: usize,
     /// Number of cells that claims and numbers use; all cells if neither is shown.
     pub cells: usize,
     /// Cells of the runs with measured trials, used or not.
     pub measured: usize,
-    /// Cells of the runs without measured trials.
-    pub unmeasured: usize,
-    /// Cells per source of their bytes; a cell whose trials disagree counts as [`ServedBy::Mixed`].
-    pub served: BTreeMap<ServedBy, usize>,
     /// Cells whose run repeats trials for a precision goal.
     pub sought: usize,
-    /// Number of these cells that reached the goal.
-    pub precise: usize,
     /// Number of these cells with too few trials for an interval.
     pub without_interval: usize,
-    /// The least strict goal of the runs.
-    pub goal: f64,
-    /// The widest interval: its half-width over the median.
+    /// The widest interval above the goal of its run: its half-width over the median.
+    pub too_wide: Option<f64>,
+    /// The widest interval.
     pub widest: Option<f64>,
-    /// Cells that were disturbed from outside, by something other than a suspended machine.
+    /// Cells that others disturbed.
     pub disturbed: usize,
-    /// Cells during whose trials the machine or iolab was suspended.
-    pub suspended: usize,
-    /// Disturbances of cells, and those that turned a claim, each once.
-    pub disturbers: Vec<Disturber>,
-    /// Cells that only read while the storage may still have written for others.
-    pub after_writes: usize,
     /// Cells with a trial that has no valid number.
-    pub ruined: usize,
-    /// Claims of which a part is open.
-    pub undecided: usize,
-    /// The most important reason that turned a part of a claim.
-    pub turned_by: Option<doubt::ReasonKind>,
-    /// Whether the machine is virtual; `None` where that is not known or differs between runs.
-    pub is_virtual: Option<bool>,
-    /// Runs that did not finish.
-    pub unfinished: usize,
-    /// Runs whose definition cannot be read.
-    pub undefined: usize,
+    pub invalid: usize,
 }
 
 /// Share of cells that may miss the precision goal in a trusted output.
@@ -139,176 +79,214 @@ struct OfRun<'a> {
     cells: Vec<&'a CellAnalysis>,
 }
 
+/// The cells that each doubt concerns.
+#[derive(Default)]
+struct Concerned(BTreeMap<DoubtKind, BTreeSet<CellId>>);
+
+impl Concerned {
+    fn add(&mut self, doubt: DoubtKind, cells: impl IntoIterator<Item = CellId>) {
+        self.0.entry(doubt).or_default().extend(cells);
+    }
+
+    /// Number of cells with a doubt of this class.
+    fn of_class(&self, class: DoubtClass) -> usize {
+        let own = self.0.iter().filter(|(doubt, _)| doubt.class() == class);
+        let cells: BTreeSet<&CellId> = own.flat_map(|(_, cells)| cells).collect();
+        cells.len()
+    }
+
+    fn of(&self, doubt: DoubtKind) -> usize {
+        self.0.get(&doubt).map_or(0, BTreeSet::len)
+    }
+}
+
 impl Trust {
     /// Judges an output; if it shows neither claims nor numbers, all cells of its runs.
     pub fn of(shown: &Shown<'_>) -> Self {
         let runs = of_runs(shown);
-        let all = || runs.iter().flat_map(|own| own.cells.iter().copied());
-        let cells: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
-        let evidence = cells.iter().map(|cell| SideDoubts::of_values([*cell]));
-        let evidence: Vec<SideDoubts> = evidence.collect();
-        let weakened = |is: fn(&doubt::Reason) -> bool| {
-            let weakened = evidence.iter().filter(|own| own.reasons().any(is));
-            weakened.count()
-        };
-        let against = shown
-            .claims
-            .iter()
-            .map(|claim| claim.doubts().collect::<Vec<_>>());
-        let against: Vec<Vec<&doubt::Reason>> = against.collect();
-        let is_by = |by: &Disturber| {
-            let of_cells = evidence.iter().flat_map(SideDoubts::reasons);
-            let mut reasons = of_cells.chain(against.iter().flatten().copied());
-            reasons.any(|reason| reason.disturber() == Some(*by))
-        };
-        let ruins: Vec<Flag> = cells.iter().filter_map(|cell| ruin(cell)).collect();
-        let seeking = || {
-            let seeking = runs.iter();
-            seeking.filter(|own| own.run.analysis().seeks_precision)
-        };
-        let sought = || seeking().flat_map(|own| own.cells.iter().copied());
-        let precise = seeking()
-            .map(|own| precise(own.run.analysis(), &own.cells))
-            .sum();
-        let every = || shown.runs.iter().flat_map(|run| &run.analysis().cells);
-        let measured = every().filter(|cell| cell.n > 0).count();
-        let is_of_run = |is: fn(&Analysis) -> bool| {
-            let found = runs.iter().filter(|own| is(own.run.analysis()));
-            found.count()
-        };
-        let trust = Self {
-            level: TrustLevel::Good,
-            reason: None,
-            concerned: 0,
-            claims: shown.claims.len(),
-            cells: cells.len(),
-            measured,
-            unmeasured: every().count() - measured,
-            served: served(&cells),
-            sought: sought().filter(|cell| cell.n > 0).count(),
-            precise,
-            without_interval: seeking()
-                .map(|own| without_interval(own.run.analysis(), &own.cells))
-                .sum(),
-            goal: seeking()
-                .map(|own| own.run.analysis().precision_goal)
-                .fold(0.0, f64::max),
-            widest: sought()
-                .filter_map(|cell| cell.precision)
-                .max_by(f64::total_cmp),
-            disturbed: weakened(doubt::Reason::is_disturbance),
-            suspended: cells.iter().filter(|cell| cell.is_suspended()).count(),
-            disturbers: Disturber::ALL.iter().copied().filter(is_by).collect(),
-            after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
-            ruined: ruins.len(),
-            undecided: against.iter().filter(|doubts| !doubts.is_empty()).count(),
-            turned_by: against.iter().flatten().map(|reason| reason.kind()).min(),
-            is_virtual: is_virtual(&runs),
-            unfinished: is_of_run(|run| run.status != RunStatus::Done),
-            undefined: is_of_run(|run| !run.has_definition),
-        };
-        let worst = ruins.into_iter().min_by_key(|flag| rank(*flag));
-        let of_claims = against.into_iter().flatten();
-        let of_claims = of_claims.map(|doubt| (TrustReason::of(doubt), 0));
-        let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
-        let mut unsettled: BTreeMap<TrustReason, BTreeSet<CellId>> = BTreeMap::new();
-        for OfRun { place, run, cells } in &runs {
-            for (reason, cell) in self::unsettled(run.analysis(), cells) {
-                let id = CellId { run: *place, cell };
-                unsettled.entry(reason).or_default().insert(id);
-            }
+        let mut concerned = Concerned::default();
+        for own in &runs {
+            own.doubts(&mut concerned);
         }
-        for claim in shown.claims {
-            let reason = match claim.unsettled() {
-                Some(Unsettled::Changed) => TrustReason::LevelChanged,
-                Some(Unsettled::NotShownToSettle) => TrustReason::NotSettled,
+        let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
+        let claims = || shown.findings.iter().flatten();
+        for claim in claims() {
+            let doubt = match claim.unsettled() {
+                Some(Unsettled::Changed) => DoubtKind::LevelChanged,
+                Some(Unsettled::NotShownToSettle) => DoubtKind::NotSettled,
                 None => continue,
             };
-            let cells = unsettled.entry(reason).or_default();
-            cells.extend(claim.rests_on(&analyses));
+            concerned.add(doubt, claim.rests_on(&analyses));
         }
-        let of_trials = unsettled
-            .iter()
-            .map(|(reason, cells)| (*reason, cells.len()));
-        let found = match worst {
-            Some(flag) => Some((TrustReason::Ruined(flag), trust.ruined)),
-            None => trust.judge(&cells, of_claims.chain(of_trials)),
+        let sought = || {
+            let seeking = runs.iter();
+            let seeking = seeking.filter(|own| own.run.analysis().seeks_precision);
+            seeking.flat_map(|own| {
+                let run = own.run.analysis();
+                own.measured().map(move |cell| (run, cell))
+            })
         };
-        let reason = found.map(|(reason, _)| reason);
-        Self {
-            level: reason.map_or(TrustLevel::Good, TrustReason::level),
-            reason,
-            concerned: found.map_or(0, |(_, cells)| cells),
-            ..trust
-        }
+        let widest = |least: fn(&Analysis) -> f64| {
+            let all = sought().filter_map(|(run, cell)| Some((least(run), cell.precision?)));
+            let all = all.filter(|(least, precision)| precision > least);
+            all.map(|(_, precision)| precision).max_by(f64::total_cmp)
+        };
+        let every = shown.runs.iter().flat_map(|run| &run.analysis().cells);
+        let trust = Self {
+            level: TrustLevel::Good,
+            doubt: None,
+            concerned: 0,
+            finding: None,
+            claims: claims().count(),
+            undecided: claims()
+                .filter(|claim| claim.doubts().next().is_some())
+                .count(),
+            cells: runs.iter().flat_map(OfRun::measured).count(),
+            measured: every.filter(|cell| cell.n > 0).count(),
+            sought: sought().count(),
+            without_interval: concerned.of(DoubtKind::FewTrials),
+            too_wide: widest(|run| run.precision_goal),
+            widest: widest(|_| 0.0),
+            disturbed: concerned.of_class(DoubtClass::Others),
+            invalid: concerned.of_class(DoubtClass::Invalid),
+        };
+        trust.judged(shown, &concerned)
     }
 
-    /// The first reason that holds, and the number of its cells. `further` has reasons that turned a part of a
-    /// claim, and reasons from the order and the groups of trials.
-    fn judge(
-        &self,
-        cells: &[&CellAnalysis],
-        further: impl Iterator<Item = (TrustReason, usize)>,
-    ) -> Option<(TrustReason, usize)> {
-        let asked = cells.iter().filter(|cell| cell.is_as_asked()).count();
-        let is_unprecise = |cell: &&&CellAnalysis| cell.precision.is_some_and(|p| p > 1.0);
-        let unprecise = cells.iter().filter(is_unprecise).count();
-        let imprecise = self.sought - self.precise;
+    /// The verdict from the doubts about cells and claims.
+    fn judged(self, shown: &Shown<'_>, concerned: &Concerned) -> Self {
         let is_most = |n: usize| 2 * n > self.cells;
-        let reasons = [
-            (self.cells == 0, TrustReason::NoTrials, 0),
+        let imprecise =
+            [DoubtKind::FewTrials, DoubtKind::Imprecise].map(|doubt| concerned.of(doubt));
+        let imprecise: usize = imprecise.into_iter().sum();
+        let is_imprecise = imprecise as f64 > IMPRECISE_MAX * self.cells as f64;
+        let invalid = self.invalid > 0;
+        let sources = is_most(concerned.of_class(DoubtClass::Source));
+        let others = is_most(self.disturbed) && is_most(imprecise);
+        let is_poor = |doubt: DoubtKind| match doubt.class() {
+            DoubtClass::Invalid => invalid,
+            DoubtClass::Source => sources,
+            DoubtClass::Others => others,
+            _ if doubt == DoubtKind::AboveMedian => is_most(concerned.of(doubt)),
+            _ => doubt == DoubtKind::NoTrial,
+        };
+        let counts = |doubt: DoubtKind| match doubt {
+            DoubtKind::AboveMedian => is_poor(doubt),
+            DoubtKind::FewTrials | DoubtKind::Imprecise => is_imprecise,
+            _ => true,
+        };
+        let of_cells = concerned.0.iter().filter(|(doubt, _)| counts(**doubt));
+        let of_cells = of_cells.map(|(doubt, cells)| (*doubt, cells.len(), None));
+        let of_findings = shown
+            .findings
+            .iter()
+            .enumerate()
+            .flat_map(|(place, claims)| {
+                let doubts = claims.iter().flat_map(|claim| claim.doubts());
+                doubts.map(move |doubt| (doubt.what, 0, Some(place)))
+            });
+        let nothing = (self.cells == 0).then_some((DoubtKind::NoTrial, 0, None));
+        let all: Vec<_> = of_cells.chain(of_findings).chain(nothing).collect();
+        let rank = |doubt: DoubtKind| {
             (
-                2 * asked < self.cells,
-                TrustReason::NotAsAsked,
-                self.cells - asked,
-            ),
-            (
-                is_most(self.disturbed) && is_most(imprecise),
-                TrustReason::DisturbedAndImprecise,
-                self.disturbed,
-            ),
-            (is_most(unprecise), TrustReason::NothingPrecise, unprecise),
-            (
-                asked < self.cells,
-                TrustReason::SomeNotAsAsked,
-                self.cells - asked,
-            ),
-            (
-                self.disturbed > 0,
-                TrustReason::SomeDisturbed,
-                self.disturbed,
-            ),
-            (
-                self.after_writes > 0,
-                TrustReason::ReadsAfterWrites,
-                self.after_writes,
-            ),
-            (self.unfinished > 0, TrustReason::Unfinished, 0),
-            (self.undefined > 0, TrustReason::NoDefinition, 0),
-            (
-                imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
-                match self.without_interval == imprecise {
-                    true => TrustReason::NoIntervals,
-                    false => TrustReason::Imprecise,
-                },
-                imprecise,
-            ),
-        ];
-        let found = reasons.into_iter().filter(|(holds, ..)| *holds);
-        let found = found.map(|(_, reason, cells)| (reason, cells));
-        // Keeps the largest number of cells for each reason.
-        found
-            .chain(further)
-            .min_by_key(|(reason, cells)| (*reason, std::cmp::Reverse(*cells)))
+                !(is_poor(doubt) || doubt.class() == DoubtClass::Invalid),
+                doubt,
+            )
+        };
+        let first = all
+            .iter()
+            .map(|(doubt, ..)| *doubt)
+            .min_by_key(|doubt| rank(*doubt));
+        let Some(first) = first else { return self };
+        // Of several doubts of the class, the one about most cells.
+        let is_alike = |doubt: DoubtKind| match first.class() {
+            DoubtClass::Source | DoubtClass::Others => doubt.class() == first.class(),
+            _ => doubt == first,
+        };
+        let alike = all.into_iter().filter(|(doubt, ..)| is_alike(*doubt));
+        let most = alike.min_by_key(|(doubt, n, place)| (std::cmp::Reverse(*n), *doubt, *place));
+        let (doubt, concerned, finding) = most.unwrap_or((first, 0, None));
+        let (is_most_poor, _) = rank(doubt);
+        Self {
+            level: match is_most_poor {
+                true => TrustLevel::Limited,
+                false => TrustLevel::Poor,
+            },
+            doubt: Some(doubt),
+            concerned,
+            finding,
+            ..self
+        }
     }
+}
+
+impl<'a> OfRun<'a> {
+    /// Its cells with measured trials.
+    fn measured(&self) -> impl Iterator<Item = &'a CellAnalysis> {
+        self.cells.iter().copied().filter(|cell| cell.n > 0)
+    }
+
+    /// Adds the doubts about the run and its cells.
+    fn doubts(&self, concerned: &mut Concerned) {
+        let analysis = self.run.analysis();
+        if analysis.status != RunStatus::Done {
+            concerned.add(DoubtKind::Unfinished, []);
+        }
+        if !analysis.has_definition {
+            concerned.add(DoubtKind::NoDefinition, []);
+        }
+        let unsettled = unsettled(analysis, &self.cells);
+        for cell in self.measured() {
+            let own = doubt::of_cell(cell).into_iter().map(|doubt| doubt.what);
+            let own = own.filter(|doubt| lowers_trust(*doubt));
+            let of_trials = unsettled.iter().filter(|(_, id)| *id == cell.cell.id);
+            let of_trials = of_trials.map(|(doubt, _)| *doubt);
+            let id = CellId {
+                run: self.place,
+                cell: cell.cell.id,
+            };
+            own.chain(of_trials)
+                .chain(imprecision(analysis, cell))
+                .for_each(|doubt| concerned.add(doubt, [id]));
+        }
+    }
+}
+
+/// Whether a doubt about the trials of a cell lowers the trust in its number.
+fn lowers_trust(doubt: DoubtKind) -> bool {
+    match doubt.class() {
+        DoubtClass::Invalid | DoubtClass::Source | DoubtClass::Others => true,
+        _ => doubt == DoubtKind::EarlierWrites,
+    }
+}
+
+/// Doubts about the precision of a cell, if its run has a goal.
+fn imprecision(analysis: &Analysis, cell: &CellAnalysis) -> impl Iterator<Item = DoubtKind> {
+    let is_sought = analysis.seeks_precision;
+    let width = cell.precision.filter(|_| is_sought);
+    let is_without = is_sought && cell.precision.is_none() && analysis.has_response(cell);
+    let found = [
+        (
+            width.is_some_and(|width| width > 1.0),
+            DoubtKind::AboveMedian,
+        ),
+        (
+            width.is_some_and(|width| width > analysis.precision_goal),
+            DoubtKind::Imprecise,
+        ),
+        (is_without, DoubtKind::FewTrials),
+    ];
+    let found = found.into_iter().filter(|(holds, _)| *holds);
+    found.map(|(_, doubt)| doubt)
 }
 
 /// The cells that an output uses, by their run; without runs that it does not use.
 fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
     let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
     let of_claims = shown
-        .claims
+        .findings
         .iter()
+        .flatten()
         .flat_map(|claim| claim.rests_on(&analyses));
     let rests: BTreeSet<CellId> = of_claims.chain(shown.numbers.iter().copied()).collect();
     let own = shown.runs.iter().enumerate().map(|(place, run)| {
@@ -330,41 +308,11 @@ fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
         .collect()
 }
 
-/// The worst flag that makes the numbers of a cell useless.
-fn ruin(cell: &CellAnalysis) -> Option<Flag> {
-    let ruins = |flag: &Flag| flag.caution().is_some_and(|caution| caution.ruins);
-    let all = cell.flags.iter().copied().filter(ruins);
-    all.min_by_key(|flag| rank(*flag))
-}
-
-/// The rank of a flag among all, the worst first.
-fn rank(flag: Flag) -> Option<u8> {
-    flag.caution().map(|caution| caution.rank)
-}
-
-/// Number of cells of a run that reached its goal, or do not have its response.
-fn precise(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
-    let goal = analysis.precision_goal;
-    let is_silent = |cell: &CellAnalysis| cell.n > 0 && !analysis.has_response(cell);
-    let reached =
-        |cell: &&&CellAnalysis| cell.precision.is_some_and(|p| p <= goal) || is_silent(cell);
-    own.iter().filter(reached).count()
-}
-
-/// Number of measured cells of a run that have its response, but no interval.
-fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
-    let is_without = |cell: &&&CellAnalysis| {
-        cell.n > 0 && cell.precision.is_none() && analysis.has_response(cell)
-    };
-    own.iter().filter(is_without).count()
-}
-
 /// Factor by which an interval is at most too narrow if trials drift or depend on earlier ones.
 const TOO_NARROW: f64 = 3.0;
 
-/// Reasons in the order and the groups of some cells' trials against their numbers, each with the id of its
-/// cell.
-fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(TrustReason, i64)> {
+/// Doubts from the order and the groups of some cells' trials, each with the id of its cell.
+fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(DoubtKind, i64)> {
     let timeline = &analysis.timeline;
     let over_run = timeline.over_run.iter().map(|shift| shift.cell);
     // A run that asks about the beginning of its trials shows both levels.
@@ -385,106 +333,19 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(TrustReason, i6
     };
     let found = own.iter().flat_map(|cell| {
         [
-            (is_changed(cell), TrustReason::LevelChanged),
+            (is_changed(cell), DoubtKind::LevelChanged),
             (
                 claim::groups(analysis, cell).is_some(),
-                TrustReason::TwoGroups,
+                DoubtKind::TwoGroups,
             ),
             (
                 dependent.contains(&cell.cell.id) && is_wide(cell),
-                TrustReason::Dependent,
+                DoubtKind::Dependent,
             ),
         ]
         .map(|(holds, reason)| holds.then_some((reason, cell.cell.id)))
     });
     found.flatten().collect()
-}
-
-fn served(cells: &[&CellAnalysis]) -> BTreeMap<ServedBy, usize> {
-    let mut served = BTreeMap::new();
-    for cell in cells {
-        let verdict = cell
-            .served
-            .as_ref()
-            .map(|s| s.unanimous().unwrap_or(ServedBy::Mixed));
-        *served.entry(verdict.unwrap_or_default()).or_insert(0) += 1;
-    }
-    served
-}
-
-fn is_virtual(runs: &[OfRun<'_>]) -> Option<bool> {
-    let mut all = runs
-        .iter()
-        .map(|own| own.run.record().environment.get(&KEYS.machine_is_virtual));
-    let first = all.next().flatten();
-    first.filter(|_| all.all(|other| other == first))
-}
-
-impl TrustReason {
-    /// The reason for trust that a doubt becomes if it turned a part of a claim to "cannot tell".
-    fn of(doubt: &doubt::Reason) -> Self {
-        match doubt {
-            doubt::Reason::ServedBy { .. }
-            | doubt::Reason::NotSynced { .. }
-            | doubt::Reason::Unsynced { .. }
-            | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
-            doubt::Reason::Disturbed { .. } | doubt::Reason::Imbalance(_) => Self::SomeDisturbed,
-            // A time that includes a suspend does not show the storage.
-            doubt::Reason::Suspended => Self::Ruined(Flag::Suspended),
-            doubt::Reason::ReadsAfterWrites => Self::ReadsAfterWrites,
-            doubt::Reason::RateNotHeld
-            | doubt::Reason::EndedByTime
-            | doubt::Reason::ClockResolution { .. }
-            | doubt::Reason::Contradicted
-            | doubt::Reason::TwoGroups { .. }
-            | doubt::Reason::Dependent { .. } => Self::Undecided,
-        }
-    }
-
-    fn level(self) -> TrustLevel {
-        match self {
-            Self::NoTrials
-            | Self::Ruined(_)
-            | Self::NotAsAsked
-            | Self::DisturbedAndImprecise
-            | Self::NothingPrecise => TrustLevel::Poor,
-            Self::SomeNotAsAsked
-            | Self::SomeDisturbed
-            | Self::ReadsAfterWrites
-            | Self::Undecided
-            | Self::LevelChanged
-            | Self::TwoGroups
-            | Self::Dependent
-            | Self::NotSettled
-            | Self::Unfinished
-            | Self::NoDefinition
-            | Self::Imprecise
-            | Self::NoIntervals => TrustLevel::Limited,
-        }
-    }
-
-    /// Name of the reason for programs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoTrials => "no_trials",
-            Self::Ruined(_) => "invalid_trials",
-            Self::NotAsAsked => "most_not_as_asked",
-            Self::DisturbedAndImprecise => "most_disturbed_and_imprecise",
-            Self::NothingPrecise => "most_intervals_above_medians",
-            Self::SomeNotAsAsked => "some_not_as_asked",
-            Self::SomeDisturbed => "some_disturbed",
-            Self::ReadsAfterWrites => "reads_after_writes",
-            Self::Undecided => "undecided",
-            Self::LevelChanged => "level_changed",
-            Self::TwoGroups => "two_groups",
-            Self::Dependent => "dependent",
-            Self::NotSettled => "not_settled",
-            Self::Unfinished => "unfinished",
-            Self::NoDefinition => "no_definition",
-            Self::Imprecise => "imprecise",
-            Self::NoIntervals => "no_intervals",
-        }
-    }
 }
 
 impl TrustLevel {
@@ -495,21 +356,5 @@ impl TrustLevel {
             Self::Limited => "limited",
             Self::Poor => "poor",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Effects of a suspended machine are described by its flag, and not as the work of others.
-    #[test]
-    fn effect_of_a_sleep_is_not_called_disturbed() {
-        let reason = TrustReason::of(&doubt::Reason::Suspended);
-        assert_eq!(reason, TrustReason::Ruined(Flag::Suspended));
-        assert_eq!(reason.level(), TrustLevel::Poor);
-        let by = Disturber::OtherTraffic;
-        let others = doubt::Reason::Disturbed { by, worst: 0.5 };
-        assert_eq!(TrustReason::of(&others), TrustReason::SomeDisturbed);
     }
 }

@@ -1,6 +1,6 @@
 //! The ceiling of a cell and the share of it that the cell reaches, in words.
 
-use iolab_analysis::analysis::{Efficiency, ExcessCause, Flag};
+use iolab_analysis::analysis::{DoubtKind, Efficiency, ExcessCause};
 use iolab_workload::quantity::{format_percent, significant};
 
 /// `510 MB/s stated`.
@@ -15,7 +15,7 @@ pub fn share(of: &Efficiency) -> String {
     match of.cause {
         _ if of.share <= 1.0 => share,
         Some(why) => format!("{share} ({})", cause(why)),
-        None => format!("{share} ({})", Flag::ExceedsCeiling),
+        None => format!("{share} ({})", DoubtKind::ExceedsCeiling),
     }
 }
 

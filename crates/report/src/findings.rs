@@ -4,17 +4,16 @@
 //! what several runs mean for a decision (`digest/` findings by weight, merged).
 
 mod agreement;
-mod ceiling;
 mod conclusion;
 pub mod digest;
 mod disturbance;
+mod doubts;
 pub mod interpretation;
 mod limits;
 mod more_trials;
 mod peers;
 mod precision;
 mod ranks;
-mod rate;
 mod rule;
 mod run_status;
 pub mod sentences;
@@ -22,21 +21,17 @@ mod stages;
 mod tail;
 
 pub use agreement::{agreement, overall};
-pub use ceiling::exceeds_ceiling;
 pub use conclusion::{Conclusion, conclusions};
-pub use disturbance::{
-    not_durable, read_ahead, requests_in_pieces, requests_split, storage_cache, suspended,
-    taken_by_others, write_back_owed, written_out,
-};
+pub use disturbance::{not_durable, requests_in_pieces, written_out};
+pub use doubts::doubts;
 use iolab_workload::settings::cell_label;
 pub use limits::{limits, no_given_load, one_cache_state};
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
 pub use ranks::{caches_kept, imbalance, stragglers};
-pub use rate::rate_not_held;
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
-pub use run_status::{a_model, failed_trials, not_the_device, unfinished};
+pub use run_status::{a_model, unfinished};
 pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -58,15 +53,13 @@ const TOPICS: &[&[Says]] = &[
     run_status::STATUS,
     peers::SAYS,
     run_status::ORIGIN,
+    doubts::SAYS,
     disturbance::SAYS,
-    rate::HELD,
-    ceiling::SAYS,
     ranks::SAYS,
     precision::SAYS,
     &[sentences::of_trials],
     tail::UNKNOWN,
     stages::SAYS,
-    run_status::FAILURES,
 ];
 
 /// All findings about one run: results in the order of [`claim::Role`], then limits, then what it does not show.

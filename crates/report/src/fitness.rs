@@ -6,8 +6,9 @@ mod short_load;
 
 pub(crate) use open::{in_line, in_words, why};
 
+use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
-    Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen,
+    Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
 use iolab_workload::names::all_of;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
@@ -134,8 +135,8 @@ impl WorkloadResult {
     fn of_whole(&self, answer: impl FnOnce() -> ReasonedAnswer) -> ReasonedAnswer {
         match self.measured {
             Measured::Whole => answer(),
-            Measured::Part => ReasonedAnswer::CannotTell(vec![WhyOpen::NotComplete]),
-            Measured::Nothing => ReasonedAnswer::CannotTell(vec![WhyOpen::NoRunFile]),
+            Measured::Part => ReasonedAnswer::CannotTell(vec![DoubtKind::Unfinished]),
+            Measured::Nothing => ReasonedAnswer::CannotTell(vec![DoubtKind::NoRunFile]),
         }
     }
 

@@ -190,7 +190,7 @@ impl Overview<'_> {
         });
         Trust::of(&Shown {
             runs: &runs,
-            claims: &[],
+            findings: &[],
             numbers: &numbers.collect::<Vec<_>>(),
         })
     }
@@ -324,7 +324,8 @@ mod tests {
     use std::path::PathBuf;
 
     use iolab_analysis::analysed_run::AnalysedRun;
-    use iolab_analysis::trust::{TrustLevel, TrustReason};
+    use iolab_analysis::doubt::DoubtKind;
+    use iolab_analysis::trust::TrustLevel;
     use iolab_record::RunRecord;
     use iolab_synthetic::{add_cell, around, record};
 
@@ -369,13 +370,13 @@ mod tests {
             let trust = overview.picture_trust(&overview.pictured());
             assert_eq!(words.trust, on_page(&trust::sentence(&trust)));
             (
-                (overview.digest.trust.level, overview.digest.trust.reason),
-                (trust.level, trust.reason),
+                (overview.digest.trust.level, overview.digest.trust.doubt),
+                (trust.level, trust.doubt),
                 shown[0].is_doubtful,
             )
         };
         let good = (TrustLevel::Good, None);
-        let disturbed = (TrustLevel::Limited, Some(TrustReason::SomeDisturbed));
+        let disturbed = (TrustLevel::Limited, Some(DoubtKind::OtherTraffic));
         assert_eq!(judged(None), (good, good, false));
         assert_eq!(judged(Some("64KiB")), (disturbed, good, false));
         assert_eq!(judged(Some("1MiB")), (disturbed, disturbed, true));

@@ -126,12 +126,8 @@ impl SearchResult<'_> {
         let mut remarks: Vec<String> = Vec::new();
         // The answer names the doubts that turned it, so their remedies must follow here.
         let ends = [&self.found.holds, &self.found.fails].into_iter().flatten();
-        let reasons = ends
-            .flat_map(turned_by)
-            .map(|doubt| &doubt.reason)
-            .chain(&self.found.doubts);
-        for remedy in reasons.filter_map(doubt::remedy) {
-            let remedy = format!("{remedy}.");
+        let reasons = ends.flat_map(turned_by).chain(&self.found.doubts);
+        for remedy in reasons.filter_map(|doubt| doubt::remedy(doubt.what)) {
             if !remarks.contains(&remedy) {
                 remarks.push(remedy);
             }
@@ -194,7 +190,7 @@ impl SearchResult<'_> {
             ..
         } = self.found;
         let binds = binding(self.found);
-        let doubts: Vec<&str> = doubts.iter().map(|reason| reason.kind().words()).collect();
+        let doubts: Vec<String> = doubts.iter().map(|doubt| doubt.what.to_string()).collect();
         let doubts = match doubts.is_empty() {
             true => String::new(),
             false => format!(" ({})", doubts.join(", ")),

@@ -549,7 +549,10 @@ fn an_impossible_cell_is_a_gap_among_others() {
     assert!(iolab_analysis::compare::with_peers(&run).is_empty());
     let gap = &run.analysis().cells[1];
     assert_eq!((gap.n, gap.cell.ended_by), (0, None));
-    assert!(gap.flags.contains(&iolab_analysis::analysis::Flag::Gap));
+    assert!(
+        gap.flags
+            .contains(&iolab_analysis::analysis::DoubtKind::Gap)
+    );
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub struct Expect {
 /// `IOLAB_TRUTH_QUIET`, for a machine without other load, the tests do not permit them. The time of a sync
 /// after a trial depends on the machine's disks.
 pub const MACHINE: &[&str] = &[
-    "cpu contended", "clock cost", "other traffic", "suspended", "cached",
+    "cpu contended", "steal", "clock cost", "other traffic", "suspended", "cached",
 ];
 
 impl Expect {

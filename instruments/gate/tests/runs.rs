@@ -1,8 +1,8 @@
 //! Gates and histories, on synthetic records.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion, WhyUndecided};
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
+use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
 use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
 use iolab_gate::judgement::{Gate, GateTerms, HISTORY_MIN};
@@ -147,14 +147,14 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
         (
             &quiet,
             alone(60.0),
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
         ),
         (&quiet, alone(160.0), CellVerdict::Faster),
         (&quiet, alone(100.0), CellVerdict::NoChange),
         (
             &busy,
             later(160.0),
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
         ),
         (&busy, later(60.0), CellVerdict::Slower),
         // Both sides are equally disturbed.
@@ -166,7 +166,7 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
     serve(&mut cached, 0, ServedBy::PageCache, "all from memory");
     assert_eq!(
         verdict(&quiet, &cached),
-        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::OtherSource))
+        CellVerdict::CannotTell(DoubtKind::PageCache)
     );
 }
 

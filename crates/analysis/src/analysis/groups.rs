@@ -4,7 +4,7 @@ use iolab_record::{Cell, Sample, ShownLatency};
 use iolab_workload::group::{ALL, GroupSpec};
 use iolab_workload::operation::Operation;
 
-use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
+use super::{Analysis, CellAnalysis, Context, DoubtKind, Response, Tails, doubt_kind};
 
 /// The results of one group, or of all together.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,20 +146,21 @@ pub(super) fn flag<'a>(
     samples: impl Fn(u32) -> &'a [&'a Sample],
 ) {
     let spec = &cell.cell.spec;
-    let has_too_few = |flag: &Flag| matches!(flag, Flag::FewTrials | Flag::FewRequests);
+    let has_too_few =
+        |flag: &DoubtKind| matches!(flag, DoubtKind::FewTrials | DoubtKind::FewRequests);
     if !spec.runs_group(asked) {
         cell.flags.retain(|flag| !has_too_few(flag));
     }
     for group in &mut cell.groups {
         let number = spec.number_of(Some(&group.name));
         let own = number.map_or(whole, &samples);
-        group.cell.flags = flag::of(context, &group.cell, own);
+        group.cell.flags = doubt_kind::flags(context, &group.cell, own);
         if number.is_none() {
             // All groups together have no latency.
             group.cell.flags.retain(|flag| !has_too_few(flag));
         }
-        if group.cell.flags.contains(&Flag::RateNotHeld) {
-            cell.flags.push(Flag::RateNotHeld);
+        if group.cell.flags.contains(&DoubtKind::RateNotHeld) {
+            cell.flags.push(DoubtKind::RateNotHeld);
         }
     }
     cell.flags.sort_unstable();

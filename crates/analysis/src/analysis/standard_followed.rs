@@ -48,7 +48,7 @@ impl StandardFollowed {
         let mut found = Self::of(experiment, &cells, facts(record, ended_steady))?;
         if cells_analysed
             .iter()
-            .any(|cell| cell.disturbance.fills_storage_cache())
+            .any(|cell| cell.disturbance.left_in_storage_cache().is_some())
         {
             found.deviations.push(Deviation::WrittenOut);
         }

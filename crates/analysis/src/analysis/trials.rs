@@ -12,7 +12,8 @@ use super::ceiling::Ceilings;
 use crate::{in_threads, io_limit};
 
 use super::{
-    CellAnalysis, Context, concurrency, flag, groups, measured_target, overwritten, ranks, rate,
+    CellAnalysis, Context, concurrency, doubt_kind, groups, measured_target, overwritten, ranks,
+    rate,
 };
 
 /// The trials of a run, by cell, without its warm-ups.
@@ -111,7 +112,7 @@ pub(super) fn judge(
         let id = cell.cell.id;
         let own = trials.of_cell(id);
         cell.io_limit = io_limit::reached_limit(record, &cell.cell, own);
-        cell.flags = flag::of(context, cell, own);
+        cell.flags = doubt_kind::flags(context, cell, own);
         cell.ranks = parts.of_cell(context, &cell.cell, own);
         cell.overwritten = overwritten::before_window(&written, &cell.cell, own);
         groups::flag(context, cell, group, own, |number| {

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::MARGIN_UP;
-use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, Flag};
+use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, DoubtKind};
 use crate::bends;
 use crate::buffer_preparation::{PreparationPoint, preparation};
-use crate::doubt::{Direction, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, Doubt, SideDoubts};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
 
 /// Result of reading back data that was written.
@@ -38,7 +38,7 @@ pub struct Load {
     pub rates: Rates,
     /// Doubts about the trials of the named rates, for which their storage may differ from the result. With any
     /// doubt, nothing is claimed.
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
 }
 
 /// Rates that a run reached, of those that were requested.
@@ -145,7 +145,7 @@ pub struct FixedCost {
 pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
     let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
     let all = cells.fold(CellVerified::default(), CellVerified::plus);
-    let is_wrong = |cell: &&CellAnalysis| cell.flags.contains(&Flag::VerifyFailed);
+    let is_wrong = |cell: &&CellAnalysis| cell.flags.contains(&DoubtKind::VerifyFailed);
     let writing = analysis
         .cells
         .iter()
@@ -180,10 +180,7 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
             p50_ns: latency.p50_ns,
             p99_ns: latency.p99_ns,
             p50: cell.response.and_then(|summary| summary.median_interval),
-            cached: cell
-                .disturbance
-                .owed_by_storage
-                .filter(|_| cell.disturbance.fills_storage_cache()),
+            cached: cell.disturbance.left_in_storage_cache(),
         };
         Some((times, cell, report))
     });

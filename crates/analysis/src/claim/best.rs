@@ -15,7 +15,7 @@ use super::series::groups;
 use super::simplicity::effort;
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size};
-use crate::doubt::{SideDoubt, SideDoubts};
+use crate::doubt::{Doubt, SideDoubts};
 use crate::in_threads;
 use crate::json;
 
@@ -60,7 +60,7 @@ pub struct Candidate {
     /// interval.
     pub of_best: Option<Estimate>,
     /// Doubts that could reverse the result, for [`Standing::Doubtful`].
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
     /// Whether it is [`Standing::Open`] although it is worse in each shared block, because these are fewer than
     /// [`Best::blocks_needed`].
     pub is_worse_in_each_block: bool,
@@ -105,7 +105,7 @@ impl Best {
 struct Judged {
     estimate: Estimate,
     /// Doubts that could reverse a difference.
-    doubts: Vec<SideDoubt>,
+    doubts: Vec<Doubt>,
     /// Whether it is shown to be within the margin of the other, or better.
     is_near: bool,
 }

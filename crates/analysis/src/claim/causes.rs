@@ -22,7 +22,7 @@ use super::Claim;
 use super::effect::{log_means, log_ratios};
 use super::leftover::fell;
 use crate::analysis::{Analysis, CellAnalysis, CellServed};
-use crate::doubt::SideDoubt;
+use crate::doubt::Doubt;
 use variants::Variants;
 use verdict::judge;
 
@@ -95,7 +95,7 @@ pub struct Reproduction {
     pub unexplained_without: Option<String>,
     /// Doubts about the unchanged cells that could make the difference by themselves. Disturbances could make
     /// the unexplained share; with bytes of different origins nothing can be concluded.
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
     /// Whether one suspect explains nearly all of it by itself, whatever remains without all of them. The other
     /// suspects may then change something else.
     pub is_explained: bool,
@@ -220,7 +220,7 @@ pub struct Suspected {
     /// Reason why it was not tried.
     pub untried: Option<WhyUntried>,
     /// Doubts about its cells, with and without it, that could make the same change: the verdict is then open.
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
 }
 
 /// Suspects of one verdict: one cause, one that contributes, or all of any other.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::effect::CellId;
 use super::series::id;
-use crate::analysis::{Analysis, CellAnalysis, Concurrency, FasterCell, Flag, Shortfall};
+use crate::analysis::{Analysis, CellAnalysis, Concurrency, DoubtKind, FasterCell, Shortfall};
 use crate::io_limit::ReachedLimit;
 
 /// The device's queue counts as full above this share of the requests that it takes.
@@ -144,10 +144,11 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -
         return Cause::Position;
     }
     // What others take from the threads also makes these look bound by the CPU.
-    if cell.disturbance.is_cpu_contended() {
+    let around = &cell.disturbance;
+    if around.cpus_taken().or(around.stolen()).is_some() {
         return Cause::OthersOnCpus;
     }
-    if cell.flags.contains(&Flag::ToolBound) {
+    if cell.flags.contains(&DoubtKind::ToolBound) {
         return Cause::Cpus;
     }
     let at_device = cell.concurrency.and_then(|c| c.at_device);

@@ -9,7 +9,7 @@ use super::best::Standing;
 use super::effect::{CellId, Difference, Estimate, shown};
 use super::{Claim, MARGIN};
 use crate::analysis::Analysis;
-use crate::doubt::{Reason, SideDoubt};
+use crate::doubt::{Doubt, DoubtKind};
 
 /// Location of a comparison of two cells: the index of its claim, and its index in that claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +175,7 @@ fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
 }
 
 /// Adds a doubt unless it is already listed: several runs may contradict the same claim.
-fn note_once(doubts: &mut Vec<SideDoubt>, because: SideDoubt) {
+fn note_once(doubts: &mut Vec<Doubt>, because: Doubt) {
     if !doubts.contains(&because) {
         doubts.push(because);
     }
@@ -183,10 +183,7 @@ fn note_once(doubts: &mut Vec<SideDoubt>, because: SideDoubt) {
 
 /// Replaces a claim's statement about one comparison by "cannot tell".
 fn doubt(claims: &mut [Claim], source: Source) {
-    let because = SideDoubt {
-        side: None,
-        reason: Reason::Contradicted,
-    };
+    let because = Doubt::from(DoubtKind::Contradicted);
     match claims.get_mut(source.claim) {
         Some(Claim::Comparison(comparison)) => {
             if let Some(effect) = comparison.effects.get_mut(source.part.0) {

@@ -11,7 +11,7 @@ use iolab_stats::{
 use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
-use crate::doubt::{Direction, RatioBound, Reason, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, Doubt, DoubtKind, RatioBound, SideDoubts};
 use crate::json;
 use crate::series_tests::two_groups;
 
@@ -91,7 +91,7 @@ pub struct Effect {
     /// Conclusion of the comparison.
     pub difference: Difference,
     /// Doubts that kept a difference from being claimed.
-    pub doubts: Vec<SideDoubt>,
+    pub doubts: Vec<Doubt>,
 }
 
 /// The confidence of each comparison at which all of them together hold in 95 % (Bonferroni).
@@ -426,7 +426,7 @@ pub(crate) fn difference(
     margin: f64,
     (base, other): (&CellAnalysis, &CellAnalysis),
     response: Response,
-) -> (Difference, Vec<SideDoubt>) {
+) -> (Difference, Vec<Doubt>) {
     let against = SideDoubts::of_cells(base, other, response);
     judge(estimate, margin, &against, response.more_is_better())
 }
@@ -470,7 +470,7 @@ pub(crate) fn judge(
     margin: f64,
     against: &SideDoubts,
     more_is_better: bool,
-) -> (Difference, Vec<SideDoubt>) {
+) -> (Difference, Vec<Doubt>) {
     let difference = estimate.shows(margin);
     let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
     // The smallest difference that the interval allows; a doubt that cannot explain this much does not count.
@@ -497,12 +497,7 @@ pub(crate) fn judge(
     );
     let wider = estimate.dependent_interval;
     if wider.is_some_and(|wider| shown(wider, margin) != difference) {
-        doubts.push(SideDoubt {
-            side: None,
-            reason: Reason::Dependent {
-                independence: estimate.independence,
-            },
-        });
+        doubts.push(Doubt::of(DoubtKind::Dependent, estimate.independence));
     }
     match doubts.is_empty() {
         true => (difference, doubts),
@@ -517,7 +512,7 @@ pub(crate) fn against_suggested(
     margin: f64,
     against: &SideDoubts,
     more_is_better: bool,
-) -> Vec<SideDoubt> {
+) -> Vec<Doubt> {
     let ratio = estimate.ratio;
     let suggested = shown((ratio, ratio), margin);
     let size = match suggested {
@@ -537,7 +532,7 @@ fn reversing(
     against: &SideDoubts,
     more_is_better: bool,
     (difference, size): (Difference, f64),
-) -> Vec<SideDoubt> {
+) -> Vec<Doubt> {
     let sides = match difference {
         Difference::Higher => Direction::of_sides(more_is_better),
         Difference::Lower => Direction::of_sides(!more_is_better),
@@ -556,9 +551,9 @@ fn reversing(
     let split = estimate
         .groups
         .filter(|(low, high)| turned(*low) || turned(*high));
-    doubts.extend(split.map(|(low, high)| SideDoubt {
-        side: None,
-        reason: Reason::TwoGroups { low, high },
+    doubts.extend(split.map(|(low, high)| Doubt {
+        levels: Some([(low, low), (high, high)]),
+        ..DoubtKind::TwoGroups.into()
     }));
     doubts
 }

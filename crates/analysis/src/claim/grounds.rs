@@ -7,7 +7,7 @@ use super::{
     State, Suspected, Suspects,
 };
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::{Reason, SideDoubt};
+use crate::doubt::Doubt;
 
 impl Claim {
     /// The cells that the claim is based on, by the indices of these runs. For a claim about a run as a whole
@@ -44,8 +44,8 @@ impl Claim {
     }
 
     /// The doubts that turned a part of it to "cannot tell".
-    pub(crate) fn doubts(&self) -> impl Iterator<Item = &Reason> {
-        let all: Vec<&SideDoubt> = match self {
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = &Doubt> {
+        let all: Vec<&Doubt> = match self {
             Self::Comparison(comparison) => {
                 let effects = comparison.effects.iter();
                 effects.flat_map(|effect| &effect.doubts).collect()
@@ -71,7 +71,7 @@ impl Claim {
             | Self::Limit(_)
             | Self::FixedCosts(_) => Vec::new(),
         };
-        all.into_iter().map(|SideDoubt { side: _, reason }| reason)
+        all.into_iter()
     }
 
     /// Statement of the claim against the level of measured trials.
@@ -117,7 +117,7 @@ pub(crate) enum Unsettled {
     NotShownToSettle,
 }
 
-fn of_best(best: &Best) -> impl Iterator<Item = &SideDoubt> {
+fn of_best(best: &Best) -> impl Iterator<Item = &Doubt> {
     let all = best.candidates.iter();
     all.flat_map(|one: &Candidate| &one.doubts)
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::effect::{CellId, Difference, Estimate, MARGIN_UP, confidence, iops_within_run, judge};
 use super::series::id;
-use crate::analysis::{Analysis, CellAnalysis, Flag};
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind};
 use crate::doubt::SideDoubts;
 use crate::json;
 
@@ -76,7 +76,7 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Limit> {
 fn is_free(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
     let is_plain = !spec.has_groups() && !spec.runs_program() && !spec.tool.is_peer();
-    is_plain && !cell.is_paced() && !cell.flags.contains(&Flag::ToolBound) && cell.is_target()
+    is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 
 /// The cell of this size with the most requests in flight; `None` unless half of them or fewer give as many

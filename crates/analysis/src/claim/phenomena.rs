@@ -12,7 +12,7 @@ use super::falls::falls;
 use super::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
 use super::{Claim, claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::{ReasonKind, SideDoubt};
+use crate::doubt::{Doubt, DoubtClass};
 
 /// Share of their number below which the gain of more requests in flight is a phenomenon.
 const GAIN: f64 = 0.5;
@@ -141,9 +141,12 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
 
 /// Reason why an effect is not claimed although trying suspects can still explain it.
 fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
-    let is_source = |doubt: &SideDoubt| doubt.reason.kind() == ReasonKind::OtherSource;
-    let others: Vec<&SideDoubt> = effect.doubts.iter().filter(|one| !is_source(one)).collect();
-    if others.iter().any(|doubt| !doubt.reason.is_disturbance()) {
+    let is_source = |doubt: &Doubt| doubt.what.class() == DoubtClass::Source;
+    let others: Vec<&Doubt> = effect.doubts.iter().filter(|one| !is_source(one)).collect();
+    if !others
+        .iter()
+        .all(|doubt| doubt.what.class() == DoubtClass::Others)
+    {
         return None;
     }
     if others.len() == effect.doubts.len() {
@@ -157,8 +160,11 @@ fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
 }
 
 /// Whether there are doubts, and all are about disturbances by others.
-fn are_disturbances(doubts: &[SideDoubt]) -> bool {
-    !doubts.is_empty() && doubts.iter().all(|doubt| doubt.reason.is_disturbance())
+fn are_disturbances(doubts: &[Doubt]) -> bool {
+    !doubts.is_empty()
+        && doubts
+            .iter()
+            .all(|doubt| doubt.what.class() == DoubtClass::Others)
 }
 
 /// Ratio of the requests in flight, if it could raise the response by as much.

@@ -116,7 +116,7 @@ impl RoundsDoubts {
         Self {
             written: steady.overwritten.filter(|times| *times < 1.0),
             changing: shifts.filter(|shift| tracked(shift.cell)).count(),
-            cached: count(|cell| cell.disturbance.fills_storage_cache()),
+            cached: count(|cell| cell.disturbance.left_in_storage_cache().is_some()),
             disturbed: count(CellAnalysis::is_disturbed_awake),
             suspended: count(CellAnalysis::is_suspended),
         }

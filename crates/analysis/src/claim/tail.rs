@@ -11,7 +11,7 @@ use iolab_stats::mean_interval;
 
 use super::effect::{CellId, confidence};
 use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
-use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind, TRIALS_MIN};
 use crate::json;
 
 /// Ratio of p99 to p50 above which a tail is long, by its interval.
@@ -98,7 +98,7 @@ impl LongTail {
 /// Whether the tail of a cell is its own. Slow requests of a disturbed cell may have another cause, and response
 /// times of a missed rate grow with the length of the trial.
 fn is_judged(cell: &CellAnalysis) -> bool {
-    let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
+    let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&DoubtKind::RateNotHeld);
     cell.tail_ratios.len() >= TRIALS_MIN && cell.mix.is_none() && is_its_own
 }
 

@@ -8,14 +8,14 @@ use iolab_stats::{
 
 use super::{
     Better, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest, POWER,
-    Pair, ReplicationUnit, Side, TestResult, Valueless, WhyUndecided,
+    Pair, ReplicationUnit, Side, TestResult,
 };
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::{
     against_suggested, confidence, independence, judge, of_blocks, of_samples,
 };
 use crate::claim::{Difference, Estimate};
-use crate::doubt::SideDoubt;
+use crate::doubt::{Doubt, DoubtKind};
 
 /// Most trials that are recommended.
 const TRIALS_ADVISED_MAX: usize = 1000;
@@ -36,7 +36,7 @@ pub(super) fn compare(
         // More trials help neither against differences between runs nor against a doubt, which has its own
         // verdict.
         let why = cell.verdict.why_open();
-        let lacks_trials = why.is_some_and(WhyUndecided::is_for_lack_of_trials);
+        let lacks_trials = matches!(why, Some(DoubtKind::FewTrials | DoubtKind::WideInterval));
         if lacks_trials && unit != ReplicationUnit::OneRunEach {
             cell.further = further(&cell, pair, terms, with_more);
         }
@@ -63,12 +63,12 @@ pub(super) fn comparable(pairs: &[Pair]) -> usize {
 }
 
 /// The verdict on a cell, given doubts and the unit of replication.
-fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> CellVerdict {
+fn allowed(shown: CellVerdict, doubts: &[Doubt], unit: ReplicationUnit) -> CellVerdict {
     match (shown, unit) {
         (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
         (CellVerdict::CannotTell(_), _) => CellVerdict::doubted(doubts).unwrap_or(shown),
         (CellVerdict::Equivalent, _) => shown,
-        (_, ReplicationUnit::OneRunEach) => CellVerdict::CannotTell(WhyUndecided::OneRunEach),
+        (_, ReplicationUnit::OneRunEach) => CellVerdict::CannotTell(DoubtKind::OneRunEach),
         _ => shown,
     }
 }
@@ -136,7 +136,7 @@ fn shown(
     pair: &Pair,
     terms: &Criteria,
     confidence: f64,
-) -> (CellVerdict, Vec<SideDoubt>) {
+) -> (CellVerdict, Vec<Doubt>) {
     let more_is_better = terms.better != Better::Lower;
     let open = |why| CellVerdict::CannotTell(why);
     let Some(estimate) = &cell.estimate else {
@@ -156,8 +156,8 @@ fn shown(
         let foreign = pair.against.foreign().into_iter();
         let further = foreign.filter(|doubt| !suggested.contains(doubt));
         let why = match estimate.interval {
-            Some(_) => WhyUndecided::WideInterval,
-            None => WhyUndecided::FewTrials,
+            Some(_) => DoubtKind::WideInterval,
+            None => DoubtKind::FewTrials,
         };
         return (open(why), further.chain(suggested.clone()).collect());
     }
@@ -168,7 +168,7 @@ fn shown(
         }
         Difference::Equivalent => CellVerdict::Equivalent,
         Difference::NotFound | Difference::CannotTell => {
-            CellVerdict::doubted(&doubts).unwrap_or(open(WhyUndecided::WideInterval))
+            CellVerdict::doubted(&doubts).unwrap_or(open(DoubtKind::WideInterval))
         }
     };
     (verdict, doubts)
@@ -176,21 +176,23 @@ fn shown(
 
 /// Whether the new values are higher, for values without a ratio; decided if the intervals of the medians do not
 /// overlap.
-fn apart(pair: &Pair, confidence: f64) -> Result<bool, WhyUndecided> {
+fn apart(pair: &Pair, confidence: f64) -> Result<bool, DoubtKind> {
     let intervals = [&pair.base, &pair.new].map(|side| median_interval(side, confidence));
     let [Some(base), Some(new)] = intervals else {
         return Err(lacking(&pair.base, &pair.new));
     };
     match base.overlaps(&new) {
-        true => Err(WhyUndecided::NoRatio),
+        true => Err(DoubtKind::NoRatio),
         false => Ok(new.low > base.high),
     }
 }
 
 /// Reason why values have no interval.
-fn lacking(base: &[f64], new: &[f64]) -> WhyUndecided {
-    let none = Valueless::of(base.is_empty(), new.is_empty());
-    none.map_or(WhyUndecided::FewTrials, WhyUndecided::NoValue)
+fn lacking(base: &[f64], new: &[f64]) -> DoubtKind {
+    match base.is_empty() || new.is_empty() {
+        true => DoubtKind::NoValue,
+        false => DoubtKind::FewTrials,
+    }
 }
 
 fn is_inside(ratio: f64, margin: f64) -> bool {

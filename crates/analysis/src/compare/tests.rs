@@ -4,11 +4,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::judge;
 use super::*;
-use crate::doubt::{ComparedSide, Reason, ReasonKind};
-use crate::imbalance::Disturber;
+use crate::doubt::{ComparedSide, Doubt, DoubtKind};
 
 /// An interval that decides nothing.
-const WIDE: CellVerdict = CellVerdict::CannotTell(WhyUndecided::WideInterval);
+const WIDE: CellVerdict = CellVerdict::CannotTell(DoubtKind::WideInterval);
 
 fn terms() -> Criteria {
     Criteria {
@@ -120,12 +119,9 @@ fn more_trials_are_offered_only_for_precision() {
     let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
     let (fast, slow) = (around(100.0), around(85.0));
     let disturbed = |side| {
-        SideDoubts::made_of([SideDoubt {
+        SideDoubts::made_of([Doubt {
             side: Some(side),
-            reason: Reason::Disturbed {
-                by: Disturber::OtherTraffic,
-                worst: 0.4,
-            },
+            ..Doubt::of(DoubtKind::OtherTraffic, 0.4)
         }])
     };
     let none = SideDoubts::default();
@@ -139,7 +135,7 @@ fn more_trials_are_offered_only_for_precision() {
         let cell = overlapping(disturbed(side), base, new);
         assert_eq!(
             cell.verdict,
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic)
         );
         assert_eq!((cell.further, cell.doubts.len()), (None, 1));
     }
@@ -153,12 +149,9 @@ fn more_trials_are_offered_only_for_precision() {
         assert_eq!((cell.further, cell.doubts.len()), (undisturbed.further, 0));
     }
     // This disturbance is too small for the difference that the ratio suggests.
-    let slight = SideDoubts::made_of([SideDoubt {
+    let slight = SideDoubts::made_of([Doubt {
         side: Some(ComparedSide::New),
-        reason: Reason::Disturbed {
-            by: Disturber::OtherTraffic,
-            worst: 0.06,
-        },
+        ..Doubt::of(DoubtKind::OtherTraffic, 0.06)
     }]);
     assert!(overlapping(slight, &fast, &slow).further.is_some());
     // Sides that look equal are doubted either way.
@@ -167,10 +160,7 @@ fn more_trials_are_offered_only_for_precision() {
         let cell = overlapping(disturbed(side), &fast, &alike);
         assert_eq!(
             (cell.verdict, cell.further),
-            (
-                CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
-                None
-            )
+            (CellVerdict::CannotTell(DoubtKind::OtherTraffic), None)
         );
     }
 }
@@ -204,7 +194,7 @@ fn open_verdict_states_the_trials_needed() {
     assert!(told(100.0) <= 10);
     assert_eq!(one(&[], &around(100.0), terms()).further, None);
     let empty = one(&[], &around(100.0), terms());
-    let none = WhyUndecided::NoValue(Valueless::Base);
+    let none = DoubtKind::NoValue;
     assert_eq!(empty.verdict, CellVerdict::CannotTell(none));
 }
 
@@ -344,10 +334,7 @@ fn further_trials_are_not_offered_against_two_groups() {
     let cell = in_blocks([shifts(-2.8), shifts(0.4)].concat());
     assert_eq!(
         (cell.verdict, cell.further),
-        (
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::TwoGroups)),
-            None
-        )
+        (CellVerdict::CannotTell(DoubtKind::TwoGroups), None)
     );
 }
 
@@ -361,13 +348,13 @@ fn degenerate_sides_have_a_verdict_and_no_panic() {
     assert_eq!(one(&fives, &sixes, terms()).verdict, CellVerdict::Faster);
     assert_eq!(
         one(&[1.0], &[2.0], terms()).verdict,
-        CellVerdict::CannotTell(WhyUndecided::FewTrials)
+        CellVerdict::CannotTell(DoubtKind::FewTrials)
     );
     // Enough of them, and no ratio.
     let zeros = [0.0; 8];
     assert_eq!(
         one(&zeros, &zeros, terms()).verdict,
-        CellVerdict::CannotTell(WhyUndecided::NoRatio)
+        CellVerdict::CannotTell(DoubtKind::NoRatio)
     );
     // The ratio of values that are not positive is undefined, their difference is not.
     let (below, above): (Vec<f64>, Vec<f64>) = (0..8)

@@ -1,8 +1,8 @@
-//! The verdict on a cell, and reasons for none.
+//! The verdict on a cell.
 
 use std::fmt;
 
-use crate::doubt::{ReasonKind, SideDoubt};
+use crate::doubt::{Doubt, DoubtKind};
 
 /// The verdict on a cell, in the order in which verdicts are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,47 +22,14 @@ pub enum CellVerdict {
     /// Both sides are the same run.
     Identical,
     /// No verdict, for this reason.
-    CannotTell(WhyUndecided),
-}
-
-/// Reason why there is no verdict on a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WhyUndecided {
-    /// These sides have no value of the quantity.
-    NoValue(Valueless),
-    /// A value is not positive, so that there is no ratio, and the intervals of the medians overlap.
-    NoRatio,
-    /// There are fewer trials than an interval needs.
-    FewTrials,
-    /// There are fewer runs than an interval needs.
-    FewRuns,
-    /// The interval includes both differences that matter and differences that do not.
-    WideInterval,
-    /// A difference would be shown if runs of an unchanged machine did not differ; one run on each side does not
-    /// show by how much they do.
-    OneRunEach,
-    /// A difference or equivalence would be shown, but the evidence could reverse it. Holds the weightiest
-    /// reason.
-    Doubted(ReasonKind),
-}
-
-/// The sides without a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Valueless {
-    /// The base.
-    Base,
-    /// The new side.
-    New,
-    /// Both sides.
-    Both,
+    CannotTell(DoubtKind),
 }
 
 impl CellVerdict {
     /// The verdict that replaces one that these doubts could reverse; `None` without doubts.
-    pub(crate) fn doubted(doubts: &[SideDoubt]) -> Option<Self> {
-        let kinds = doubts.iter().map(|doubt| doubt.reason.kind());
-        let weightiest = kinds.min()?;
-        Some(Self::CannotTell(WhyUndecided::Doubted(weightiest)))
+    pub(crate) fn doubted(doubts: &[Doubt]) -> Option<Self> {
+        let weightiest = doubts.iter().map(|doubt| doubt.what).min()?;
+        Some(Self::CannotTell(weightiest))
     }
 
     /// Whether it leaves the question open.
@@ -71,7 +38,7 @@ impl CellVerdict {
     }
 
     /// Reason for an open verdict; `None` for other verdicts.
-    pub fn why_open(self) -> Option<WhyUndecided> {
+    pub fn why_open(self) -> Option<DoubtKind> {
         match self {
             Self::CannotTell(why) => Some(why),
             Self::Slower
@@ -103,45 +70,5 @@ impl fmt::Display for CellVerdict {
             }
         };
         f.write_str(words)
-    }
-}
-
-impl fmt::Display for WhyUndecided {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoValue(_) => "no value",
-            Self::NoRatio => "no ratio",
-            Self::FewTrials => "too few values",
-            Self::FewRuns => "too few runs",
-            Self::WideInterval => "wide interval",
-            Self::OneRunEach => "one run each",
-            Self::Doubted(reason) => reason.words(),
-        })
-    }
-}
-
-impl WhyUndecided {
-    /// Whether further trials could settle it.
-    pub(super) fn is_for_lack_of_trials(self) -> bool {
-        match self {
-            Self::FewTrials | Self::WideInterval => true,
-            Self::NoValue(_)
-            | Self::NoRatio
-            | Self::FewRuns
-            | Self::OneRunEach
-            | Self::Doubted(_) => false,
-        }
-    }
-}
-
-impl Valueless {
-    /// The sides that lack a value; `None` if both have one.
-    pub(crate) fn of(base_lacks: bool, new_lacks: bool) -> Option<Self> {
-        match (base_lacks, new_lacks) {
-            (true, true) => Some(Self::Both),
-            (true, false) => Some(Self::Base),
-            (false, true) => Some(Self::New),
-            (false, false) => None,
-        }
     }
 }

@@ -5,12 +5,9 @@ use iolab_workload::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Direction, Reason};
-use crate::analysis::{CLOCK_SHOWS, CellAnalysis, Flag};
-use crate::imbalance::{Disturber, Imbalance, between};
-
-/// A preempted worker waits for about one time slice of the others, s (`base_slice_ns` of the kernel's scheduler).
-const SLICE_S: f64 = 3e-3;
+use super::{Direction, Doubt, DoubtClass, DoubtKind};
+use crate::analysis::{CLOCK_SHOWS, CellAnalysis};
+use crate::disturbance::CellDisturbance;
 
 /// A side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -20,16 +17,6 @@ pub enum ComparedSide {
     Base,
     /// The side compared with the base.
     New,
-}
-
-/// A reason with the side that it concerns.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct SideDoubt {
-    /// The side; `None` for both together.
-    pub side: Option<ComparedSide>,
-    /// The reason.
-    #[serde(flatten)]
-    pub reason: Reason,
 }
 
 /// End of a ratio, new over base, that also holds for longer trials, if one side grows with the length of a
@@ -64,26 +51,20 @@ impl RatioBound {
 
 /// All evidence against a comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct SideDoubts(Vec<SideDoubt>);
+pub struct SideDoubts(Vec<Doubt>);
 
 impl SideDoubts {
     /// Doubts about two cells of one run. A disturbance explains at most the share that it took, since cells of
     /// a block have the same conditions.
     pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
         let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
-        let disturbed = sides.into_iter().flat_map(|(side, cell)| {
-            disturbances(cell)
-                .into_iter()
-                .map(move |reason| SideDoubt::of(side, reason))
+        let own = sides.into_iter().flat_map(|(side, cell)| {
+            let others = around_cell(cell).filter(|doubt| doubt.what != DoubtKind::Suspended);
+            others.map(move |doubt| doubt.on(side))
         });
-        let after_writes = sides
-            .into_iter()
-            .filter(|(_, cell)| cell.reads_after_writes)
-            .map(|(side, _)| SideDoubt::of(side, Reason::ReadsAfterWrites));
         Self(
             foreign(&[base], &[new], response)
-                .chain(disturbed)
-                .chain(after_writes)
+                .chain(own)
                 .chain(coarse(&[base], &[new], response))
                 .collect(),
         )
@@ -93,12 +74,7 @@ impl SideDoubts {
     pub(crate) fn of_values<'a>(cells: impl IntoIterator<Item = &'a CellAnalysis>) -> Self {
         let mut all = Self::default();
         for cell in cells {
-            let slept = cell.disturbance.suspended_ns > 0;
-            let slept = slept.then_some(Reason::Suspended);
-            let after_writes = cell.reads_after_writes.then_some(Reason::ReadsAfterWrites);
-            let found = disturbances(cell).into_iter().chain(slept);
-            let found = found.chain(after_writes);
-            all.add(found.map(|reason| SideDoubt { side: None, reason }));
+            all.add(around_cell(cell));
         }
         all
     }
@@ -109,18 +85,19 @@ impl SideDoubts {
         new: &[&CellAnalysis],
         response: Response,
     ) -> Self {
-        let is_computed = base.iter().chain(new).any(|cell| is_computed(cell));
-        let found = between(base, new).into_iter();
-        let imbalances = found.filter(|_| !is_computed).map(|found| {
-            let side = match found.new.0 > found.base.1 {
-                true => ComparedSide::New,
-                false => ComparedSide::Base,
-            };
-            SideDoubt::of(side, Reason::Imbalance(found))
-        });
+        let all = || base.iter().chain(new);
+        let differing = match all().any(|cell| is_computed(cell)) {
+            true => Vec::new(),
+            false => imbalances(&around(base), &around(new)),
+        };
+        // A program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
+        let runs_program = new.iter().any(|cell| cell.cell.spec.runs_program());
+        let differing = differing
+            .into_iter()
+            .filter(|doubt| !(runs_program && doubt.what == DoubtKind::OtherTraffic));
         Self(
             foreign(base, new, response)
-                .chain(imbalances)
+                .chain(differing)
                 .chain(coarse(base, new, response))
                 .collect(),
         )
@@ -142,13 +119,12 @@ impl SideDoubts {
 
     /// Adds doubts of kinds and sides that are not there yet. Of the same kind and side, the doubt that explains
     /// more is kept.
-    fn add(&mut self, doubts: impl IntoIterator<Item = SideDoubt>) {
+    fn add(&mut self, doubts: impl IntoIterator<Item = Doubt>) {
         for doubt in doubts {
-            let is_alike = |known: &&mut SideDoubt| {
-                known.side == doubt.side && known.reason.name() == doubt.reason.name()
-            };
+            let is_alike =
+                |known: &&mut Doubt| known.side == doubt.side && known.what == doubt.what;
             match self.0.iter_mut().find(is_alike) {
-                Some(known) if doubt.reason.explains() > known.reason.explains() => *known = doubt,
+                Some(known) if doubt.explains() > known.explains() => *known = doubt,
                 Some(_) => {}
                 None => self.0.push(doubt),
             }
@@ -157,7 +133,7 @@ impl SideDoubts {
 
     /// Doubts of these sides, for tests.
     #[cfg(test)]
-    pub(crate) fn made_of(doubts: impl IntoIterator<Item = SideDoubt>) -> Self {
+    pub(crate) fn made_of(doubts: impl IntoIterator<Item = Doubt>) -> Self {
         Self(doubts.into_iter().collect())
     }
 
@@ -166,24 +142,16 @@ impl SideDoubts {
         self.0.is_empty()
     }
 
-    /// All reasons, for either side.
-    pub(crate) fn reasons(&self) -> impl Iterator<Item = &Reason> {
-        self.0.iter().map(|SideDoubt { side: _, reason }| reason)
-    }
-
-    /// The disturbances in which the sides differ.
-    pub fn imbalances(&self) -> impl Iterator<Item = &Imbalance> {
-        self.0.iter().filter_map(|doubt| match &doubt.reason {
-            Reason::Imbalance(found) => Some(found),
-            _ => None,
-        })
+    /// All doubts, about either side.
+    pub fn all(&self) -> &[Doubt] {
+        &self.0
     }
 
     /// Direction of the bound on a ratio of times, if only one side did not hold its rate.
     pub(crate) fn bound(&self) -> Option<RatioBound> {
         let is_behind = |side: Option<ComparedSide>| {
             let mut all = self.0.iter();
-            all.any(|doubt| doubt.side == side && doubt.reason == Reason::RateNotHeld)
+            all.any(|doubt| doubt.side == side && doubt.what == DoubtKind::RateNotHeld)
         };
         let sides = [ComparedSide::Base, ComparedSide::New].map(Some);
         match (is_behind(None), sides.map(is_behind)) {
@@ -194,28 +162,26 @@ impl SideDoubts {
     }
 
     /// Doubts that make the sides measure different things, so that nothing can be claimed.
-    pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
-        let is = |doubt: &&SideDoubt| {
-            matches!(
-                doubt.reason,
-                Reason::ServedBy { .. } | Reason::RateNotHeld | Reason::EndedByTime
-            )
+    pub(crate) fn foreign(&self) -> Vec<Doubt> {
+        let is = |doubt: &&Doubt| {
+            doubt.what.class() == DoubtClass::Source
+                || matches!(doubt.what, DoubtKind::RateNotHeld | DoubtKind::TimeLimit)
         };
         self.0.iter().filter(is).cloned().collect()
     }
 
     /// Doubts that could reverse a claim with these directions for the base and the new side, and a difference
     /// of at least `size`, a factor.
-    pub(crate) fn turning(&self, [base, new]: [Direction; 2], size: f64) -> Vec<SideDoubt> {
-        let turned = |doubt: &SideDoubt| match doubt.side {
+    pub(crate) fn turning(&self, [base, new]: [Direction; 2], size: f64) -> Vec<Doubt> {
+        let turned = |doubt: &Doubt| match doubt.side {
             // Memory may be slower than a fast device: bytes of different origins are not comparable in either direction.
-            _ if matches!(doubt.reason, Reason::ServedBy { .. }) => true,
-            Some(ComparedSide::Base) => doubt.reason.turns(base),
-            Some(ComparedSide::New) => doubt.reason.turns(new),
-            None => doubt.reason.turns(base) || doubt.reason.turns(new),
+            _ if doubt.what.class() == DoubtClass::Source => true,
+            Some(ComparedSide::Base) => doubt.what.turns(base),
+            Some(ComparedSide::New) => doubt.what.turns(new),
+            None => doubt.what.turns(base) || doubt.what.turns(new),
         };
         let all = self.0.iter();
-        all.filter(|doubt| turned(doubt) && doubt.reason.explains() >= size)
+        all.filter(|doubt| turned(doubt) && doubt.explains() >= size)
             .cloned()
             .collect()
     }
@@ -232,15 +198,6 @@ impl Direction {
     }
 }
 
-impl SideDoubt {
-    fn of(side: ComparedSide, reason: Reason) -> Self {
-        Self {
-            side: Some(side),
-            reason,
-        }
-    }
-}
-
 /// Doubts that make the sides measure different things. These are bytes of different origins, one of them not
 /// the requested one; a suspended machine; a length of trials that is a setting; and times of sides that missed
 /// their rates, which grow with the length of a trial.
@@ -251,7 +208,7 @@ fn foreign(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
     response: Response,
-) -> impl Iterator<Item = SideDoubt> {
+) -> impl Iterator<Item = Doubt> {
     let verdict = |cell: &CellAnalysis| {
         let served = cell.served.as_ref();
         served.map(|served| served.unanimous().unwrap_or(ServedBy::Mixed))
@@ -264,38 +221,36 @@ fn foreign(
             |cell: &&&CellAnalysis| !cell.cell.spec.runs_program() && !cell.is_as_asked();
         let served = side.iter().find(not_as_asked).filter(|_| differ);
         let served = served.and_then(|cell| {
-            Some(Reason::ServedBy {
-                served_by: verdict(cell)?,
-                reason: cell.served.as_ref()?.reason.clone(),
-                is_one: cell.served.as_ref()?.unanimous().is_some(),
-            })
+            Some(Doubt::of_source(
+                verdict(cell)?,
+                &cell.served.as_ref()?.reason,
+            ))
         });
-        let slept = |cell: &&CellAnalysis| cell.disturbance.suspended_ns > 0;
+        let slept = |cell: &&CellAnalysis| cell.is_suspended();
         let slept = !side.is_empty() && side.iter().all(slept);
         let is_set = response == Response::Elapsed && side.iter().any(|cell| cell.ended_by_time);
         served
             .into_iter()
-            .chain(slept.then_some(Reason::Suspended))
-            .chain(is_set.then_some(Reason::EndedByTime))
+            .chain(slept.then(|| DoubtKind::Suspended.into()))
+            .chain(is_set.then(|| DoubtKind::TimeLimit.into()))
             .collect::<Vec<_>>()
     };
     let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
     let all = sides.map(|(side, cells)| {
         let own = reasons(cells).into_iter();
-        own.map(move |reason| SideDoubt::of(side, reason))
-            .collect::<Vec<_>>()
+        own.map(move |doubt| doubt.on(side)).collect::<Vec<_>>()
     });
     let behind = side_behind(base, new).filter(|_| response.is_time());
-    let behind = behind.map(|side| SideDoubt {
+    let behind = behind.map(|side| Doubt {
         side,
-        reason: Reason::RateNotHeld,
+        ..DoubtKind::RateNotHeld.into()
     });
     all.into_iter().flatten().chain(behind)
 }
 
 /// The side that did not hold its rate; `Some(None)` for both.
 fn side_behind(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Option<Option<ComparedSide>> {
-    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
+    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&DoubtKind::RateNotHeld);
     // Only if most trials fell behind, the median of a side is one of them.
     let is_mostly = |cell: &&CellAnalysis| {
         let report = cell.rate_report.as_ref();
@@ -317,22 +272,17 @@ fn coarse(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
     response: Response,
-) -> impl Iterator<Item = SideDoubt> {
+) -> impl Iterator<Item = Doubt> {
     let of_cell = |cell: &&CellAnalysis| {
         let step_ns = cell.clock_resolution_ns?;
         let median = cell.response.filter(|_| response.is_latency())?.median;
-        Some((step_ns / median, step_ns)).filter(|(share, _)| *share > CLOCK_SHOWS)
+        Some(step_ns / median).filter(|share| *share > CLOCK_SHOWS)
     };
     let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
     let found = sides.map(|(side, cells)| {
-        let (share, step_ns) = cells
-            .iter()
-            .filter_map(of_cell)
-            .max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(SideDoubt::of(
-            side,
-            Reason::ClockResolution { step_ns, share },
-        ))
+        let shares = cells.iter().filter_map(of_cell);
+        let share = shares.max_by(f64::total_cmp)?;
+        Some(Doubt::of(DoubtKind::ClockResolution, share).on(side))
     });
     found.into_iter().flatten()
 }
@@ -343,43 +293,68 @@ fn is_computed(cell: &CellAnalysis) -> bool {
     served.is_some_and(|served| served.unanimous() == Some(ServedBy::Model))
 }
 
-/// The disturbances of the trials of a cell.
-fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
-    if is_computed(cell) {
-        return Vec::new();
-    }
-    let around = &cell.disturbance;
-    let disturbed =
-        Disturber::taken_by_others(around).map(|(by, worst)| Reason::Disturbed { by, worst });
-    disturbed.collect()
+/// Work of others around some trials, and a suspended machine, with their extents.
+pub(super) fn disturbances(around: &CellDisturbance) -> impl Iterator<Item = Doubt> {
+    let is_outside =
+        |what: &DoubtKind| what.class() == DoubtClass::Others || *what == DoubtKind::Suspended;
+    let all = DoubtKind::ALL.iter().copied().filter(is_outside);
+    all.filter_map(|what| Some(Doubt::of(what, what.extent(around)?)))
 }
 
-impl Reason {
-    /// The largest factor by which the reason can have changed the response of a side.
-    fn explains(&self) -> f64 {
-        let of_share = |share: f64| match share < 1.0 {
-            true => 1.0 / (1.0 - share.max(0.0)),
-            false => f64::INFINITY,
+/// All doubts about the trials of a cell.
+pub fn of_cell(cell: &CellAnalysis) -> Vec<Doubt> {
+    let is_by_itself = |what: &DoubtKind| {
+        let is_known = what.class() == DoubtClass::Source || what.class() == DoubtClass::Others;
+        !is_known && *what != DoubtKind::Suspended
+    };
+    let flags = cell.flags.iter().copied().filter(is_by_itself);
+    let flags = flags.map(|what| Doubt {
+        extent: what.extent(&cell.disturbance),
+        ..Doubt::from(what)
+    });
+    let source = cell.served.as_ref().filter(|_| !cell.is_as_asked());
+    let source = source.map(|served| {
+        let reason = served.unanimous().map_or("", |_| served.reason.as_str());
+        Doubt::of_source(served.unanimous().unwrap_or(ServedBy::Mixed), reason)
+    });
+    around_cell(cell).chain(source).chain(flags).collect()
+}
+
+/// What was around the trials of a cell, and what other cells had left.
+fn around_cell(cell: &CellAnalysis) -> impl Iterator<Item = Doubt> {
+    let others = disturbances(&cell.disturbance);
+    let others = others.filter(|doubt| doubt.what == DoubtKind::Suspended || !is_computed(cell));
+    let after_writes = cell.reads_after_writes;
+    others.chain(after_writes.then(|| DoubtKind::EarlierWrites.into()))
+}
+
+fn around<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a CellDisturbance> {
+    cells.iter().map(|cell| &cell.disturbance).collect()
+}
+
+/// The disturbances in which the runs of two sides differ: every run of one side is above every run of the other, by
+/// enough to matter. An unknown value is not a difference.
+pub fn imbalances(base: &[&CellDisturbance], new: &[&CellDisturbance]) -> Vec<Doubt> {
+    let differing = |what: DoubtKind| {
+        let (base, new) = (range(what, base)?, range(what, new)?);
+        let side = match base.1 < new.0 {
+            true => what.differs(base.1, new.0).then_some(ComparedSide::New)?,
+            false if new.1 < base.0 => what.differs(new.1, base.0).then_some(ComparedSide::Base)?,
+            false => return None,
         };
-        match self {
-            Self::Disturbed {
-                by: Disturber::Preempted,
-                worst,
-            } => of_share(worst * SLICE_S),
-            Self::Disturbed { worst, .. } => of_share(*worst),
-            Self::Unsynced { share } => of_share(*share),
-            Self::ClockResolution { share, .. } => of_share(*share),
-            Self::NotSynced { .. }
-            | Self::NeverFlushed { .. }
-            | Self::ServedBy { .. }
-            | Self::Suspended
-            | Self::ReadsAfterWrites
-            | Self::Imbalance(_)
-            | Self::RateNotHeld
-            | Self::EndedByTime
-            | Self::Contradicted
-            | Self::TwoGroups { .. }
-            | Self::Dependent { .. } => f64::INFINITY,
-        }
-    }
+        Some(Doubt {
+            levels: Some([base, new]),
+            ..Doubt::from(what).on(side)
+        })
+    };
+    let all = DoubtKind::ALL.iter().copied();
+    all.filter_map(differing).collect()
+}
+
+/// The lowest and the highest value; `None` where no run has one.
+fn range(what: DoubtKind, runs: &[&CellDisturbance]) -> Option<(f64, f64)> {
+    let values = || runs.iter().filter_map(|around| what.compared(around));
+    let least = values().min_by(f64::total_cmp)?;
+    let most = values().max_by(f64::total_cmp)?;
+    Some((least, most))
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::compare::{CellVerdict, WhyUndecided};
-use crate::fitness::{Evidence, LevelAnswer, ReasonedAnswer, WhyOpen, judge};
-use crate::imbalance::Imbalance;
+use crate::compare::CellVerdict;
+use crate::fitness::{Evidence, LevelAnswer, ReasonedAnswer, judge};
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::counters::Traffic;
@@ -96,7 +95,7 @@ fn of(cell: &Cell, samples: &[Sample]) -> Doubts {
 /// Names of the reasons that could reverse a claim.
 fn against(doubts: &Doubts, direction: Direction) -> Vec<&'static str> {
     let against = doubts.against(direction).into_iter();
-    against.map(|doubt| doubt.reason.name()).collect()
+    against.map(|doubt| doubt.what.name()).collect()
 }
 
 fn both(doubts: &Doubts) -> (Vec<&'static str>, Vec<&'static str>) {
@@ -113,27 +112,28 @@ fn quiet_trials_on_a_device_leave_no_doubt() {
 #[test]
 fn possible_memory_only_contradicts_good_results() {
     for served_by in [ServedBy::PageCache, ServedBy::Hole, ServedBy::Unknown] {
+        let name = DoubtKind::of_source(served_by).name();
         let found = of(
             &log(),
             &samples(|s| s.verdict = verdict(served_by, "because")),
         );
-        assert_eq!(both(&found), (vec!["served_by"], vec![]), "{served_by}");
-        assert_eq!(against(&found, Direction::Equal), ["served_by"]);
+        assert_eq!(both(&found), (vec![name], vec![]), "{served_by}");
+        assert_eq!(against(&found, Direction::Equal), [name]);
     }
     // Memory says nothing about the storage: both directions are in doubt.
     let found = of(
         &log(),
         &samples(|s| s.verdict = verdict(ServedBy::NotStorage, "x")),
     );
-    assert_eq!(both(&found), (vec!["served_by"], vec!["served_by"]));
+    assert_eq!(both(&found), (vec!["not-storage"], vec!["not-storage"]));
     // Writes of a log may be both in the page cache and on the device; the rest of reads came from memory.
     let mixed = samples(|s| s.verdict = verdict(ServedBy::Mixed, "x"));
     assert_eq!(of(&log(), &mixed).all, []);
-    assert_eq!(both(&of(&cell(&[]), &mixed)).0, ["served_by"]);
-    for sync in ["none", "end"] {
+    assert_eq!(both(&of(&cell(&[]), &mixed)).0, ["mixed"]);
+    for (sync, name) in [("none", "not-synced"), ("end", "synced-at-end")] {
         let never = cell(&[("read_percent", "0"), ("sync", sync), ("cache", "direct")]);
         let found = of(&never, &samples(|_| ()));
-        assert_eq!(both(&found), (vec!["not_synced"], vec![]), "{sync}");
+        assert_eq!(both(&found), (vec![name], vec![]), "{sync}");
     }
 }
 
@@ -150,11 +150,9 @@ fn writes_of_groups_are_doubted_one_by_one() {
             cell.spec.groups = groups;
             cell.spec.trial = cell.spec.merge_trials();
             let found = of(&cell, &samples(|_| ())).all.into_iter();
-            let reasons = found.filter_map(|doubt| match doubt.reason {
-                Reason::NotSynced { sync, group } => group.map(|group| (group, sync)),
-                _ => None,
-            });
-            reasons.collect::<Vec<_>>()
+            found
+                .map(|doubt| (doubt.what, doubt.note))
+                .collect::<Vec<_>>()
         };
         let groups: Vec<GroupSpec> = groups.collect();
         let found = of(groups.clone());
@@ -165,7 +163,8 @@ fn writes_of_groups_are_doubted_one_by_one() {
     assert_eq!(unsynced([&[], synced]), []);
     let none: &[(&str, &str)] = &[("read_percent", "0")];
     let found = unsynced([&[("sync", "odsync")], none]);
-    assert_eq!(found, [("writer".to_owned(), SyncPolicy::None)]);
+    let writer = Some("writer".to_owned());
+    assert_eq!(found, [(DoubtKind::NotSynced, writer)]);
 }
 
 #[test]
@@ -188,15 +187,7 @@ fn writes_after_last_sync_only_contradict_good_results() {
     for (sync_every, syncs, share) in [("1000000", 0, 1.0), ("400", 2, 0.2)] {
         let found = synced(sync_every, syncs);
         assert_eq!(both(&found), (vec!["unsynced"], vec![]), "{sync_every}");
-        let [
-            Doubt {
-                reason: Reason::Unsynced { share: found },
-                ..
-            },
-        ] = found.all[..]
-        else {
-            panic!("{found:?}");
-        };
+        let found = found.all[0].extent.expect("a share");
         assert!((found - share).abs() < 1e-9, "{found}");
     }
     let in_write = cell(&[("read_percent", "0"), ("sync", "odsync")]);
@@ -212,14 +203,11 @@ fn verdicts_of_one_kind_are_one_doubt() {
     all[1].verdict = verdict(ServedBy::Unknown, "17 %");
     all[4].verdict = verdict(ServedBy::Unknown, "42 %");
     let found = of(&log(), &all);
-    let [Doubt { reason, samples }] = &found.all[..] else {
+    let [doubt] = &found.all[..] else {
         panic!("{found:?}");
     };
-    assert_eq!(*samples, BTreeSet::from([2, 5]));
-    let Reason::ServedBy { reason, is_one, .. } = reason else {
-        panic!("{reason:?}");
-    };
-    assert_eq!((reason.as_str(), *is_one), ("17 %", false));
+    assert_eq!(doubt.samples, BTreeSet::from([2, 5]));
+    assert_eq!(doubt.note.as_deref(), Some("17 %"));
 }
 
 #[test]
@@ -242,11 +230,13 @@ fn volatile_cache_must_be_flushed_if_counted() {
         (&[("device_flush_counter", "device")], false),
     ] {
         let found = Doubts::of_cell(&log(), &unflushed, &environment(facts));
-        let reasons: Vec<&Reason> = found.all.iter().map(|doubt| &doubt.reason).collect();
-        match doubted {
-            true => assert_eq!(reasons, [&Reason::NeverFlushed { syncs: 800 }]),
-            false => assert!(reasons.is_empty(), "{facts:?}: {reasons:?}"),
-        }
+        let found: Vec<DoubtKind> = found.all.iter().map(|doubt| doubt.what).collect();
+        let expected: &[_] = if doubted {
+            &[DoubtKind::NeverFlushed]
+        } else {
+            &[]
+        };
+        assert_eq!(found, expected, "{facts:?}");
     }
     // A loop device over memory counts flushes, and has no disks below.
     let flushed = samples(|s| {
@@ -266,20 +256,20 @@ type Disturbing = (fn(&mut Sample), &'static str);
 const DISTURBING: [Disturbing; 5] = [
     (
         |s| s.counters.device.as_mut().expect("there").read_bytes += 100 << 20,
-        "other_traffic",
+        "other-traffic",
     ),
     (
         |s| s.counters.pressure.cpu_stall_ns = Some(SECOND * 9 / 10),
-        "cpu_stall",
+        "cpu-contended",
     ),
     (
         |s| s.counters.pressure.throttled_ns = Some(SECOND / 10),
-        "cpu_quota_wait",
+        "cpu-quota",
     ),
     (|s| s.counters.pressure.steal_ns = Some(SECOND / 2), "steal"),
     (
         |s| s.counters.usage.involuntary_switches = 5000,
-        "preempted",
+        "cpu-contended",
     ),
 ];
 
@@ -317,12 +307,14 @@ fn waits_of_workers_precede_machine_pressure() {
             &waited(share),
             &environment(&[("cpu_usable_count", "2")]),
         );
-        let reasons: Vec<_> = found.all.into_iter().map(|doubt| doubt.reason).collect();
-        reasons
+        found
+            .all
+            .iter()
+            .map(|doubt| doubt.extent)
+            .collect::<Vec<_>>()
     };
-    let by = |by, worst| vec![Reason::Disturbed { by, worst }];
-    assert_eq!(found(9), by(Disturber::WorkerWait, 0.9));
-    assert_eq!(found(5), by(Disturber::WorkerWait, 0.5));
+    assert_eq!(found(9), [Some(0.9)]);
+    assert_eq!(found(5), [Some(0.5)]);
     assert_eq!(found(0), []);
 }
 
@@ -373,8 +365,11 @@ fn reached_limit_explains_slow_result() {
         (DISTURBING[1].0)(s);
         s.verdict = verdict(ServedBy::Unknown, "x");
     });
-    assert_eq!(both(&limited("200", &busy)), (vec!["served_by"], vec![]));
-    assert_eq!(both(&limited("400", &busy)).1, ["cpu_stall"]);
+    assert_eq!(
+        both(&limited("200", &busy)),
+        (vec!["unknown-source"], vec![])
+    );
+    assert_eq!(both(&limited("400", &busy)).1, ["cpu-contended"]);
     // With other traffic on the device, its counters are useless: certain writes of iolab count.
     let shared = samples(DISTURBING[0].0);
     assert_eq!(limited("200", &shared).limit, None);
@@ -387,61 +382,58 @@ fn reached_limit_explains_slow_result() {
     assert_eq!(Doubts::of_cell(&buffered, &unseen, &facts).limit, None);
 }
 
-/// A reason of each kind.
-fn one_of_each_kind() -> Vec<Reason> {
-    vec![
-        Reason::ServedBy {
-            served_by: ServedBy::PageCache,
-            reason: String::new(),
-            is_one: true,
-        },
-        Reason::NotSynced {
-            sync: SyncPolicy::None,
-            group: None,
-        },
-        Reason::NeverFlushed { syncs: 100 },
-        Reason::Suspended,
-        Reason::Imbalance(Imbalance {
-            what: Disturber::Steal,
-            base: (0.0, 0.0),
-            new: (0.5, 0.5),
-        }),
-        Reason::ReadsAfterWrites,
-        Reason::RateNotHeld,
-        Reason::EndedByTime,
-        Reason::ClockResolution {
-            step_ns: 1000.0,
-            share: 0.5,
-        },
-        Reason::TwoGroups {
-            low: 0.5,
-            high: 2.0,
-        },
-        Reason::Dependent { independence: 0.1 },
-        Reason::Contradicted,
-    ]
-}
-
 /// Every doubt that turns an answer, about a level or a comparison, is reported with it.
 #[test]
 fn each_doubt_is_reason_of_answers_it_opens() {
-    let all = one_of_each_kind();
-    let kinds: Vec<ReasonKind> = all.iter().map(Reason::kind).collect();
-    assert_eq!(kinds, ReasonKind::ALL);
     let level = "p99<1ms".parse().expect("a level");
-    for reason in all {
-        let kind = reason.kind();
+    for what in DoubtKind::ALL.iter().copied() {
         let of_level = LevelAnswer {
             judged: judge(&level, &Evidence::of_trials(&[], 1)),
-            turned_by: vec![Doubt {
-                reason: reason.clone(),
-                samples: BTreeSet::from([1]),
-            }],
+            turned_by: vec![Doubt::from(what)],
         };
-        let open = ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(kind)]);
-        assert_eq!(of_level.reasoned(), open);
-        let of_comparison = CellVerdict::doubted(&[SideDoubt { side: None, reason }]);
-        let open = CellVerdict::CannotTell(WhyUndecided::Doubted(kind));
-        assert_eq!(of_comparison, Some(open));
+        assert_eq!(of_level.reasoned(), ReasonedAnswer::CannotTell(vec![what]));
+        let of_comparison = CellVerdict::doubted(&[Doubt::from(what)]);
+        assert_eq!(of_comparison, Some(CellVerdict::CannotTell(what)));
     }
+}
+
+fn others(share: f64) -> CellDisturbance {
+    CellDisturbance {
+        others: Some(share),
+        ..CellDisturbance::default()
+    }
+}
+
+#[test]
+fn only_disturbance_beyond_the_base_is_a_difference() {
+    let (quiet, busy, busier) = (others(0.01), others(0.37), others(0.82));
+    let found = imbalances(&[&quiet, &busy], &[&busier]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].what, DoubtKind::OtherTraffic);
+    assert_eq!(found[0].levels, Some([(0.01, 0.37), (0.82, 0.82)]));
+    assert_eq!(found[0].side, Some(ComparedSide::New));
+    // One run of the base has the same load.
+    assert_eq!(imbalances(&[&quiet, &busier], &[&busy]), []);
+    // A disturbed base is an imbalance too.
+    assert_eq!(imbalances(&[&busy], &[&quiet]).len(), 1);
+}
+
+#[test]
+fn small_differences_and_unknown_values_are_none() {
+    assert_eq!(imbalances(&[&others(0.01)], &[&others(0.05)]), []);
+    let unknown = CellDisturbance::default();
+    assert_eq!(imbalances(&[&unknown], &[&others(4.0)]), []);
+    assert_eq!(imbalances(&[], &[&others(4.0)]), []);
+    let stalled = |share| CellDisturbance {
+        cpu_stall: Some(share),
+        ..CellDisturbance::default()
+    };
+    assert_eq!(imbalances(&[&stalled(0.1)], &[&stalled(0.3)]), []);
+    assert_eq!(imbalances(&[&stalled(0.1)], &[&stalled(0.4)]).len(), 1);
+    let pieces = |ios| CellDisturbance {
+        ios_per_request: Some(ios),
+        ..CellDisturbance::default()
+    };
+    assert_eq!(imbalances(&[&pieces(1.0)], &[&pieces(1.1)]), []);
+    assert_eq!(imbalances(&[&pieces(1.0)], &[&pieces(3.87)]).len(), 1);
 }

@@ -6,9 +6,7 @@ use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::settings::{cell_label, level_label};
 
-use super::{
-    Answer, Evidence, Judged, ReasonedAnswer, UnseenStalls, WhyOpen, judge, merge_answers,
-};
+use super::{Answer, Evidence, Judged, ReasonedAnswer, UnseenStalls, judge, merge_answers};
 use crate::doubt::{Direction, Doubt, Doubts};
 use crate::io_limit::ReachedLimit;
 
@@ -47,8 +45,8 @@ impl LevelAnswer {
         if self.turned_by.is_empty() {
             return self.judged.reasoned();
         }
-        let kinds = self.turned_by.iter().map(|doubt| doubt.reason.kind());
-        let reasons = kinds.map(|kind| ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(kind)]));
+        let doubts = self.turned_by.iter();
+        let reasons = doubts.map(|doubt| ReasonedAnswer::CannotTell(vec![doubt.what]));
         ReasonedAnswer::merge(reasons)
     }
 

@@ -3,7 +3,8 @@
 use iolab_stats::{CONFIDENCE, share_bounds};
 use iolab_workload::service_level::{Quantity, ServiceLevel};
 
-use super::{Answer, ReasonedAnswer, WhyOpen};
+use super::{Answer, ReasonedAnswer};
+use crate::doubt::DoubtKind;
 
 /// A lasting change of the limited quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,10 +68,10 @@ impl Judged {
         match (self.answer, self.open) {
             (Answer::Yes, _) => ReasonedAnswer::Yes,
             (Answer::No, _) => ReasonedAnswer::No,
-            (Answer::CannotTell, Some(open)) => {
-                ReasonedAnswer::CannotTell(vec![WhyOpen::NotShown(open)])
+            (Answer::CannotTell, open) => {
+                let kind = open.map_or(DoubtKind::NoTrial, Open::kind);
+                ReasonedAnswer::CannotTell(vec![kind])
             }
-            (Answer::CannotTell, None) => ReasonedAnswer::CannotTell(vec![WhyOpen::NoTrial]),
         }
     }
 
@@ -144,4 +145,18 @@ pub enum Open {
     WithinMargin,
     /// The level lies in the interval, or within [`MARGIN`](super::MARGIN) of it.
     InInterval,
+}
+
+impl Open {
+    /// Its row in the table of doubts.
+    fn kind(self) -> DoubtKind {
+        match self {
+            Self::NoRequest => DoubtKind::NoRequest,
+            Self::FewTrials { .. } => DoubtKind::FewTrials,
+            Self::FewRequests { .. } | Self::FewForMaximum { .. } | Self::FewForUpperEnd { .. } => {
+                DoubtKind::FewRequests
+            }
+            Self::WithinMargin | Self::InInterval => DoubtKind::AtLevel,
+        }
+    }
 }

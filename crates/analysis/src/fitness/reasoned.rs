@@ -1,7 +1,7 @@
 //! Answers that always carry their reasons.
 
-use super::{Answer, Open};
-use crate::doubt::ReasonKind;
+use super::Answer;
+use crate::doubt::DoubtKind;
 
 /// An answer; "cannot tell" has at least one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,28 +11,7 @@ pub enum ReasonedAnswer {
     /// Shown not to hold.
     No,
     /// Neither is shown, for these distinct reasons.
-    CannotTell(Vec<WhyOpen>),
-}
-
-/// Reason why an answer is "cannot tell".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyOpen {
-    /// The run has not measured its whole plan.
-    NotComplete,
-    /// The run file is not given.
-    NoRunFile,
-    /// No trial was measured.
-    NoTrial,
-    /// No rate is shown to hold.
-    NoRateHolds,
-    /// No rate is shown to fail.
-    NoRateFails,
-    /// A rate is shown to fail, and a higher one to hold.
-    RatesContradict,
-    /// The measurements, before doubts, do not show an answer.
-    NotShown(Open),
-    /// A doubt could reverse the answer of the measurements.
-    Doubted(ReasonKind),
+    CannotTell(Vec<DoubtKind>),
 }
 
 impl ReasonedAnswer {
@@ -47,7 +26,7 @@ impl ReasonedAnswer {
 
     /// The combined answer: no if any is no, otherwise "cannot tell" if any is, with all reasons.
     pub fn merge(answers: impl IntoIterator<Item = Self>) -> Self {
-        let nothing = Self::CannotTell(vec![WhyOpen::NoTrial]);
+        let nothing = Self::CannotTell(vec![DoubtKind::NoTrial]);
         answers.into_iter().reduce(Self::and).unwrap_or(nothing)
     }
 
@@ -75,11 +54,8 @@ mod tests {
     #[test]
     fn one_no_decides_and_open_answers_keep_reasons() {
         use ReasonedAnswer::{CannotTell, No, Yes};
-        let open = |reasons: &[WhyOpen]| CannotTell(reasons.to_vec());
-        let (few, slept) = (
-            WhyOpen::NotShown(Open::NoRequest),
-            WhyOpen::Doubted(ReasonKind::Suspended),
-        );
+        let open = |reasons: &[DoubtKind]| CannotTell(reasons.to_vec());
+        let (few, slept) = (DoubtKind::NoRequest, DoubtKind::Suspended);
         let merged = |answers: &[ReasonedAnswer]| ReasonedAnswer::merge(answers.to_vec());
         assert_eq!(merged(&[Yes, Yes]), Yes);
         assert_eq!(merged(&[open(&[few]), No, Yes]), No);
@@ -87,6 +63,6 @@ mod tests {
             merged(&[open(&[few]), Yes, open(&[slept, few])]),
             open(&[few, slept])
         );
-        assert_eq!(merged(&[]), open(&[WhyOpen::NoTrial]));
+        assert_eq!(merged(&[]), open(&[DoubtKind::NoTrial]));
     }
 }

@@ -5,8 +5,8 @@ use iolab_stats::{Contrast, contrast, mean};
 
 use super::{GATE_POWER, ReportedChanges, RunCriteria};
 use crate::claim::Estimate;
-use crate::compare::{ALPHA, Better, CellComparison, CellVerdict, Side, Valueless, WhyUndecided};
-use crate::doubt::{Direction, SideDoubt, SideDoubts};
+use crate::compare::{ALPHA, Better, CellComparison, CellVerdict, Side};
+use crate::doubt::{Direction, Doubt, DoubtKind, SideDoubts};
 
 /// Medians within this share of each other count as equal: latencies have three significant digits.
 const RESOLUTION: f64 = 0.001;
@@ -102,10 +102,12 @@ impl RunCell {
     }
 
     /// Reason why there is no contrast.
-    fn lacking(&self) -> WhyUndecided {
+    fn lacking(&self) -> DoubtKind {
         let lacks = |values: &[Option<f64>]| values.iter().flatten().next().is_none();
-        let none = Valueless::of(lacks(&self.base), lacks(&self.new));
-        none.map_or(WhyUndecided::FewRuns, WhyUndecided::NoValue)
+        match lacks(&self.base) || lacks(&self.new) {
+            true => DoubtKind::NoValue,
+            false => DoubtKind::FewRuns,
+        }
     }
 }
 
@@ -141,7 +143,7 @@ impl RunCriteria {
         cell: &RunCell,
         shown: Option<(Contrast, (f64, f64))>,
         better: Better,
-    ) -> (CellVerdict, Vec<SideDoubt>) {
+    ) -> (CellVerdict, Vec<Doubt>) {
         let Some((contrast, (low, high))) = shown else {
             return (CellVerdict::CannotTell(cell.lacking()), Vec::new());
         };
@@ -171,7 +173,7 @@ impl RunCriteria {
         let shown = match (claim, self.looks_for) {
             (Some(verdict), _) => verdict,
             (None, ReportedChanges::AnyChange) => CellVerdict::NoChange,
-            (None, _) => CellVerdict::CannotTell(WhyUndecided::WideInterval),
+            (None, _) => CellVerdict::CannotTell(DoubtKind::WideInterval),
         };
         (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)
     }

@@ -9,9 +9,9 @@ use iolab_workload::trial::{RATE_MAX, Rate};
 
 use super::visits::{answer_of, lowest_near, with_lower_rates};
 use super::{RateLimit, Search};
-use crate::doubt::{Direction, Reason};
+use crate::doubt::{Direction, Doubt, DoubtKind};
 use crate::fitness::{
-    Answer, CellAnswer, Evidence, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen, keeps,
+    Answer, CellAnswer, Evidence, LevelAnswer, ReasonedAnswer, UnseenStalls, keeps,
 };
 use crate::io_limit::ReachedLimit;
 
@@ -48,7 +48,7 @@ pub struct SearchAnswer {
     pub times: Option<(Duration, Duration)>,
     /// Doubts that could have kept an end from being shown, in the trials of any rate, each kind once. Empty if
     /// both ends are shown.
-    pub doubts: Vec<Reason>,
+    pub doubts: Vec<Doubt>,
     /// The rate that is most likely to show a missing end, if its value is at the level; more trials at it do
     /// not help then. Of the rates with enough trials, this is the lowest for the end that holds, and the
     /// highest for the end that fails.
@@ -178,13 +178,13 @@ impl SearchAnswer {
             Some(rate) => rate.found.reasoned(),
         };
         let ends = [
-            of_end(&self.holds, WhyOpen::NoRateHolds),
-            of_end(&self.fails, WhyOpen::NoRateFails),
+            of_end(&self.holds, DoubtKind::NoRateHolds),
+            of_end(&self.fails, DoubtKind::NoRateFails),
         ];
         let doubts = self.doubts.iter();
-        let doubts = doubts.map(|reason| open(WhyOpen::Doubted(reason.kind())));
+        let doubts = doubts.map(|doubt| open(doubt.what));
         let contradicts = self.limit.contradicts;
-        let contradicts = contradicts.then(|| open(WhyOpen::RatesContradict));
+        let contradicts = contradicts.then(|| open(DoubtKind::RatesContradict));
         ReasonedAnswer::merge(ends.into_iter().chain(contradicts).chain(doubts))
     }
 
@@ -201,14 +201,14 @@ impl SearchAnswer {
 }
 
 /// Doubts that could reverse an answer at any rate, each kind once.
-fn doubts_of(rates: &[RateAnswer]) -> Vec<Reason> {
-    let mut found: Vec<Reason> = Vec::new();
+fn doubts_of(rates: &[RateAnswer]) -> Vec<Doubt> {
+    let mut found: Vec<Doubt> = Vec::new();
     let doubts = rates
         .iter()
         .flat_map(|rate| rate.found.doubts.against(Direction::Equal));
     for doubt in doubts {
-        if !found.iter().any(|one| one.kind() == doubt.reason.kind()) {
-            found.push(doubt.reason.clone());
+        if !found.iter().any(|one| one.what == doubt.what) {
+            found.push(doubt.clone());
         }
     }
     found

@@ -1,8 +1,7 @@
 //! The analysis of synthetic run records.
 
-use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, Flag, analyse};
+use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, DoubtKind, analyse};
 use iolab_analysis::claim::{Claim, Difference, claims};
-use iolab_analysis::doubt::Reason;
 use iolab_record::environment::Environment;
 use iolab_record::{FurtherTarget, OperationSummary, RunRecord, ServedBy};
 
@@ -34,7 +33,7 @@ fn a_failed_trial_is_left_out_and_flagged() {
     let cell = only_cell(&record);
     assert_eq!((cell.n, cell.failed), (8, 1));
     assert!(cell.throughput.unwrap().min > 90.0);
-    assert_eq!(cell.flags, [Flag::Errors]);
+    assert_eq!(cell.flags, [DoubtKind::Errors]);
 }
 
 #[test]
@@ -44,7 +43,7 @@ fn a_failure_during_the_warm_up_is_flagged() {
     add_trial(&mut record, 0, 5.0, true).ok = false;
     let cell = only_cell(&record);
     assert_eq!((cell.n, cell.failed), (0, 1));
-    assert_eq!(cell.flags, [Flag::FewTrials, Flag::Errors]);
+    assert_eq!(cell.flags, [DoubtKind::FewTrials, DoubtKind::Errors]);
 }
 
 #[test]
@@ -81,9 +80,9 @@ fn latency_is_median_of_trials_and_greatest_maximum() {
 fn few_trials_are_flagged() {
     assert_eq!(
         only_cell(&one_cell(&[1.0, 2.0, 3.0, 4.0, 5.0])).flags,
-        [Flag::FewTrials]
+        [DoubtKind::FewTrials]
     );
-    assert_eq!(only_cell(&one_cell(&[])).flags, [Flag::FewTrials]);
+    assert_eq!(only_cell(&one_cell(&[])).flags, [DoubtKind::FewTrials]);
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn equal_verdicts_are_one_and_others_are_counted() {
         [(ServedBy::Device, 1), (ServedBy::PageCache, 7)]
     );
     assert!(!cell.is_device());
-    assert_eq!(cell.flags, [Flag::PageCache]);
+    assert_eq!(cell.flags, [DoubtKind::PageCache]);
 }
 
 #[test]
@@ -120,17 +119,17 @@ fn memory_is_flagged_as_not_storage() {
     let mut record = one_cell(&around(60_000.0));
     serve(&mut record, 0, ServedBy::NotStorage, "a character device");
     let flags = only_cell(&record).flags;
-    assert!(flags.contains(&Flag::NotStorage), "{flags:?}");
+    assert!(flags.contains(&DoubtKind::NotStorage), "{flags:?}");
 }
 
 #[test]
 fn a_cell_near_the_floor_is_tool_bound() {
     // 4 KiB at 60 GB/s are 68 ns a request; the floor is 30 ns.
     let mut record = one_cell(&around(60_000.0));
-    assert!(only_cell(&record).flags.contains(&Flag::ToolBound));
+    assert!(only_cell(&record).flags.contains(&DoubtKind::ToolBound));
     record.run.floor_ns = Some(5.0);
     serve(&mut record, 0, ServedBy::PageCache, "hot");
-    assert!(!only_cell(&record).flags.contains(&Flag::ToolBound));
+    assert!(!only_cell(&record).flags.contains(&DoubtKind::ToolBound));
 }
 
 #[test]
@@ -140,7 +139,7 @@ fn clock_cost_above_one_percent_is_flagged() {
     record.run.clock_cost_ns = Some(600.0);
     assert_eq!(only_cell(&record).flags, []);
     record.run.clock_cost_ns = Some(800.0);
-    assert_eq!(only_cell(&record).flags, [Flag::ClockCost]);
+    assert_eq!(only_cell(&record).flags, [DoubtKind::ClockCost]);
 }
 
 #[test]
@@ -149,7 +148,7 @@ fn clock_step_above_one_percent_is_flagged() {
     record.run.clock_resolution_ns = Some(600.0);
     assert_eq!(only_cell(&record).flags, []);
     record.run.clock_resolution_ns = Some(800.0);
-    assert_eq!(only_cell(&record).flags, [Flag::ClockResolution]);
+    assert_eq!(only_cell(&record).flags, [DoubtKind::ClockResolution]);
 }
 
 #[test]
@@ -158,7 +157,7 @@ fn cell_short_of_cpu_is_tool_bound() {
     for sample in &mut record.samples {
         sample.counters.usage.user_ns = sample.elapsed_ns * 95 / 100;
     }
-    assert_eq!(only_cell(&record).flags, [Flag::ToolBound]);
+    assert_eq!(only_cell(&record).flags, [DoubtKind::ToolBound]);
     for sample in &mut record.samples {
         sample.effective.polled = true;
     }
@@ -174,7 +173,7 @@ fn many_threads_can_exhaust_few_cpus() {
     }
     assert_eq!(
         only_cell(&record).flags,
-        [Flag::ToolBound],
+        [DoubtKind::ToolBound],
         "two CPUs are used up"
     );
     record.environment = Environment::default();
@@ -188,7 +187,11 @@ fn the_workers_of_all_ranks_count() {
     serve(&mut record, 0, ServedBy::PageCache, "hot");
     by_ranks(&mut record, &[1.0; 4]);
     let cell = only_cell(&record);
-    assert!(!cell.flags.contains(&Flag::ToolBound), "{:?}", cell.flags);
+    assert!(
+        !cell.flags.contains(&DoubtKind::ToolBound),
+        "{:?}",
+        cell.flags
+    );
     assert_eq!(cell.concurrency.map(|own| own.asked), Some(4));
     // Each client has the concurrency of its own ranks.
     let clients = cell.ranks.expect("four").clients;
@@ -202,7 +205,7 @@ fn the_workers_of_all_ranks_count() {
             sample.counters.usage.user_ns = sample.elapsed_ns * tenths / 10;
         }
         let flags = only_cell(&record).flags;
-        assert_eq!(flags.contains(&Flag::ToolBound), is_bound, "{flags:?}");
+        assert_eq!(flags.contains(&DoubtKind::ToolBound), is_bound, "{flags:?}");
     }
 }
 
@@ -210,7 +213,7 @@ fn the_workers_of_all_ranks_count() {
 fn short_transfers_are_flagged() {
     let mut record = one_cell(&around(100.0));
     record.samples[2].operations.read.short_transfers = 1;
-    assert_eq!(only_cell(&record).flags, [Flag::ShortTransfers]);
+    assert_eq!(only_cell(&record).flags, [DoubtKind::ShortTransfers]);
 }
 
 #[test]
@@ -344,10 +347,10 @@ fn reads_slowed_by_leftover_writes_stay_undecided() {
             _ => None,
         });
         let effect = found.expect("writes are compared with reads");
-        let doubts = effect.doubts.into_iter().map(|doubt| doubt.reason);
-        (effect.difference, doubts.collect::<Vec<Reason>>())
+        let doubts = effect.doubts.into_iter().map(|doubt| doubt.what);
+        (effect.difference, doubts.collect::<Vec<DoubtKind>>())
     };
-    let left = vec![Reason::ReadsAfterWrites];
+    let left = vec![DoubtKind::EarlierWrites];
     assert_eq!(of(None, 50.0), (Difference::CannotTell, left.clone()));
     assert_eq!(of(None, 100.0), (Difference::CannotTell, left));
     // Writes are slower still.

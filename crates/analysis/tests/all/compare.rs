@@ -3,9 +3,9 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
     Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit,
-    RunSide, SideValue, WhyUndecided,
+    RunSide, SideValue,
 };
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::doubt::DoubtKind;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
@@ -280,7 +280,7 @@ fn shared_drift_does_not_hide_a_difference() {
     let comparison = of(&alone(100.0), &alone(80.0), None).unwrap();
     assert_eq!(
         comparison.cells[0].verdict,
-        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Dependent))
+        CellVerdict::CannotTell(DoubtKind::Dependent)
     );
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
 }
@@ -426,7 +426,7 @@ fn two_runs_do_not_accuse_each_other() {
     assert_eq!(
         verdicts,
         [
-            CellVerdict::CannotTell(WhyUndecided::OneRunEach),
+            CellVerdict::CannotTell(DoubtKind::OneRunEach),
             CellVerdict::Equivalent
         ]
     );

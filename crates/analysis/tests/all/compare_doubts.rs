@@ -1,7 +1,7 @@
 //! Comparison of runs with doubts about a side: disturbed, from another source, or measured by a coarse clock.
 
-use iolab_analysis::compare::{CellVerdict, Conclusion, WhyUndecided};
-use iolab_analysis::doubt::{Reason, ReasonKind, SideDoubt};
+use iolab_analysis::compare::{CellVerdict, Conclusion};
+use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_workload::response::Response;
 
@@ -28,24 +28,24 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
         (
             disturbed(quiet(slow)),
             quiet(fast),
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
         ),
         (disturbed(quiet(fast)), quiet(slow), CellVerdict::Slower),
         (
             quiet(fast),
             disturbed(quiet(slow)),
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
         ),
         (quiet(slow), disturbed(quiet(fast)), CellVerdict::Faster),
         (
             quiet(fast),
             disturbed(quiet(fast)),
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
         ),
         (
             disturbed(quiet(fast)),
             quiet(fast),
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
         ),
         (quiet(fast), quiet(slow), CellVerdict::Slower),
         (quiet(slow), quiet(fast), CellVerdict::Faster),
@@ -57,7 +57,7 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
     let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
     assert_eq!(
         verdict(&both, &other),
-        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
+        CellVerdict::CannotTell(DoubtKind::OtherTraffic)
     );
     let far = disturbed(quiet(10.0));
     assert_eq!(verdict(&both, &far), CellVerdict::Slower);
@@ -82,10 +82,7 @@ fn latencies_within_a_clock_step_are_equal() {
     assert_eq!(verdict(1.0), (CellVerdict::Faster, 0));
     assert_eq!(
         verdict(500.0),
-        (
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::CoarseClock)),
-            2
-        )
+        (CellVerdict::CannotTell(DoubtKind::ClockResolution), 2)
     );
 }
 
@@ -100,7 +97,7 @@ fn bytes_from_another_source_are_not_compared() {
         assert_eq!(
             verdicts,
             [
-                CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::OtherSource)),
+                CellVerdict::CannotTell(DoubtKind::PageCache),
                 CellVerdict::Equivalent
             ]
         );
@@ -122,11 +119,11 @@ fn busy_neighbour_is_named_without_blame() {
     assert_eq!(
         verdicts,
         [
-            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
             CellVerdict::Slower
         ]
     );
-    let is_imbalance = |doubt: &&SideDoubt| matches!(doubt.reason, Reason::Imbalance(_));
+    let is_imbalance = |doubt: &&Doubt| doubt.levels.is_some();
     let doubts = &comparison.cells[0].doubts;
     assert_eq!(doubts.iter().filter(is_imbalance).count(), 1);
     // A program reads few bytes for its time, so that any traffic is much in comparison.

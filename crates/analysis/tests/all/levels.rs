@@ -1,6 +1,6 @@
 //! Service levels at a rate: which times count, and how many requests a value takes.
 
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::doubt::DoubtClass;
 use iolab_analysis::fitness::{Answer, Judged, Open, Verdicts};
 use iolab_analysis::slo::{Search, SearchAnswer, Shown, Step, level_values};
 use iolab_record::{LatencyOf, Operation, PartId, RequestTime, RunRecord, Sample, SampleLatency};
@@ -90,10 +90,8 @@ fn final_sync_counts_for_rates_not_times() {
         let trial = &mut record.cells[cell].spec.trial;
         (trial.read_percent, trial.sync) = (0, sync);
         let found = Verdicts::of(&levels(level), &record, times(&record, 1000)).expect("times");
-        let doubts = found.cells[0].doubts.all.iter();
-        doubts
-            .map(|doubt| doubt.reason.kind())
-            .any(|kind| kind == ReasonKind::NotSynced)
+        let mut doubts = found.cells[0].doubts.all.iter();
+        doubts.any(|doubt| doubt.what.class() == DoubtClass::Durability)
     };
     assert!(!doubted(SyncPolicy::End, "throughput>10,iops>10"));
     assert!(doubted(SyncPolicy::End, "throughput>10,p99<1s"));

@@ -1,9 +1,9 @@
 //! Conditions of claims about response times at requested rates.
 
-use iolab_analysis::analysis::{Flag, analyse};
+use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, Load, Rates, claims};
-use iolab_analysis::compare::{CellVerdict, WhyUndecided};
-use iolab_analysis::doubt::{RatioBound, ReasonKind};
+use iolab_analysis::compare::CellVerdict;
+use iolab_analysis::doubt::{DoubtKind, RatioBound};
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, around, rate_behind, rate_report, record};
 use iolab_workload::response::Response;
@@ -123,7 +123,7 @@ fn absorbed(cells: &[(&str, u64, u64)], worked_ms: impl Fn(u64, usize) -> u64) -
         }
     }
     let analysis = analyse(&record);
-    let is_held = |flags: &[Flag]| !flags.contains(&Flag::RateNotHeld);
+    let is_held = |flags: &[DoubtKind]| !flags.contains(&DoubtKind::RateNotHeld);
     analysis
         .cells
         .iter()
@@ -174,7 +174,7 @@ fn side_behind_its_rate_makes_ratio_a_bound() {
     };
     let held = |ms| at_rate(ms, |_| false);
     let behind = |ms| at_rate(ms, |_| true);
-    let open = CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::RateNotHeld));
+    let open = CellVerdict::CannotTell(DoubtKind::RateNotHeld);
     assert_eq!(compared(&held(1), &held(9)), (CellVerdict::Slower, None));
     assert_eq!(
         compared(&held(1), &behind(9)),

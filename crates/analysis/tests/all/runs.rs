@@ -1,8 +1,8 @@
 //! Comparison of runs with runs, on synthetic records.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{CellVerdict, Comparison, Conclusion, WhyUndecided};
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::compare::{CellVerdict, Comparison, Conclusion};
+use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
 use iolab_record::{Ended, RunRecord, Sample};
 use iolab_synthetic::{STEADY_MB_S as STEADY, daily_runs as runs, later_run as later};
@@ -42,7 +42,7 @@ fn the_spread_of_the_runs_is_the_yardstick() {
     new.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&base, &new).unwrap();
     assert_eq!(
-        comparison.count(CellVerdict::CannotTell(WhyUndecided::WideInterval)),
+        comparison.count(CellVerdict::CannotTell(DoubtKind::WideInterval)),
         2,
         "{comparison:?}"
     );
@@ -78,7 +78,7 @@ fn run_is_on_one_side_and_counts_once() {
 fn two_runs_do_not_show_run_scatter() {
     let base = runs(&STEADY);
     let comparison = compared(&base[..1], &base[1..2]).unwrap();
-    let few = CellVerdict::CannotTell(WhyUndecided::FewRuns);
+    let few = CellVerdict::CannotTell(DoubtKind::FewRuns);
     assert_eq!(comparison.count(few), 2);
     assert_eq!(comparison.cells[0].estimate, None);
 }
@@ -136,7 +136,7 @@ fn trials_ended_by_time_limit_skip_elapsed_comparison() {
         let verdicts: Vec<CellVerdict> = compared.cells.iter().map(|c| c.verdict).collect();
         (compared.conclusion(), verdicts)
     };
-    let open = CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::TimeLimit));
+    let open = CellVerdict::CannotTell(DoubtKind::TimeLimit);
     let ends = [Ended::Time, Ended::Done];
     let [limited, free] = ends.map(history);
     let [alike, slower] = [100.0, 50.0].map(later);

@@ -20,12 +20,9 @@ The form of the command decides what one observation is:
 
 Verdicts: slower or faster when the interval of the ratio excludes 1 and the ratio is \
 outside the margin; equivalent when the interval is within the margin. The intervals \
-hold for all cells simultaneously, with 95 % confidence. Cannot tell (disturbed) when a disturbance of one side \
-(other traffic, steal, CPU or memory pressure, CPU quota, split requests) could explain \
-the result; cannot tell (other source) when the bytes came from different sources; cannot tell with \
-another reason (suspended, earlier writes, rate not held, coarse clock, two groups, drift) \
-when that could reverse the result; identical when both files hold the same run; otherwise cannot tell \
-with what is missing (wide interval, few trials, few runs, no value, no ratio).
+hold for all cells simultaneously, with 95 % confidence. Cannot tell names the doubt that could reverse the \
+result (other traffic, cpu contended, page cache, suspended, two groups), or what is missing (wide interval, \
+few trials, few runs, no value, no ratio). Identical when both files hold the same run.
 
 Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
 

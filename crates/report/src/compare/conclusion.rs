@@ -1,10 +1,8 @@
 //! The answer of a comparison, in one line that can be copied.
 
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::{
-    CellComparison, CellVerdict, Comparison, ReplicationUnit, Valueless, WhyUndecided,
-};
-use iolab_analysis::doubt::RatioBound;
+use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, ReplicationUnit};
+use iolab_analysis::doubt::{DoubtKind, RatioBound};
 use iolab_workload::quantity::{counted, format_percent};
 use iolab_workload::settings::cell_label;
 
@@ -17,31 +15,17 @@ pub(crate) fn measured(comparison: &Comparison) -> String {
     response.map_or_else(|| "values".to_owned(), |response| response.to_string())
 }
 
-/// Reason why there is no conclusion about a cell: `disturbed`, `p99 needs 368 requests in a trial; ...`.
-pub(crate) fn undecided(why: WhyUndecided, response: Option<Response>) -> String {
-    match why {
-        WhyUndecided::NoValue(sides) => no_value(sides, response),
-        WhyUndecided::NoRatio => "a value is not positive, and the intervals overlap".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn no_value(sides: Valueless, response: Option<Response>) -> String {
-    let sides = match sides {
-        Valueless::Both => "either side",
-        Valueless::Base => "the base",
-        Valueless::New => "the new side",
-    };
-    let needs = |response: &Response| response.requests_min() > 1;
-    match response.filter(needs) {
-        Some(response) => {
-            let requests = counted(response.requests_min(), "request");
-            format!(
-                "{} needs {requests} in a trial; no trial of {sides} has so many (increase --time)",
-                response.name()
-            )
-        }
-        None => format!("no trial of {sides} has a value of this"),
+/// Reason why there is no conclusion about a cell: `other traffic`, `p99 needs 368 requests in a trial; ...`.
+pub(crate) fn undecided(why: DoubtKind, response: Option<Response>) -> String {
+    let needed = response.map_or(0, |response| response.requests_min());
+    match (why, response) {
+        (DoubtKind::NoValue, Some(response)) if needed > 1 => format!(
+            "{} needs {} in a trial; no trial of a side has so many (increase --time)",
+            response.name(),
+            counted(needed, "request")
+        ),
+        (DoubtKind::NoValue | DoubtKind::NoRatio, _) => why.words().to_owned(),
+        _ => why.to_string(),
     }
 }
 

@@ -3,14 +3,14 @@
 use iolab_analysis::compare::{
     ALPHA, CellComparison, Comparison, Further, POWER, ReplicationUnit, Side,
 };
-use iolab_analysis::doubt::{RatioBound, Reason, SideDoubt};
+use iolab_analysis::doubt::{Doubt, DoubtClass, RatioBound};
 use iolab_analysis::runs::GATE_POWER;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_percent};
 
 use crate::cell_counts::{self, cells};
-use crate::doubt::{has_values, on_side, remedy};
+use crate::doubt::{on_side, remedy};
 use crate::findings::overall;
 use crate::ratio::factor;
 
@@ -121,30 +121,28 @@ fn rests_on(unit: ReplicationUnit) -> Option<String> {
 }
 
 /// Reasons that could reverse verdicts, each kind once, with remedies.
-fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> Vec<String> {
-    let mut found: Vec<(&SideDoubt, usize)> = Vec::new();
+fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [Doubt]>) -> Vec<String> {
+    let mut found: Vec<(&Doubt, usize)> = Vec::new();
     for doubt in cells.flatten() {
-        let alike = |known: &SideDoubt| {
-            known.side == doubt.side && known.reason.name() == doubt.reason.name()
-        };
+        let alike = |known: &Doubt| known.side == doubt.side && known.what == doubt.what;
         match found.iter_mut().find(|(known, _)| alike(known)) {
             Some((_, n)) => *n += 1,
             None => found.push((doubt, 1)),
         }
     }
-    let line = |(doubt, n): (&SideDoubt, usize)| {
+    let line = |(doubt, n): (&Doubt, usize)| {
         let what = on_side(doubt, "the base's side", "the new side");
-        let first = match n > 1 && has_values(&doubt.reason) {
+        let has_values = doubt.extent.is_some() || doubt.levels.is_some();
+        let first = match n > 1 && has_values {
             true => " (values of the first)",
             false => "",
         };
-        let follows = match doubt.reason {
-            Reason::ServedBy { .. } => "The ratio there says nothing about the storage.",
-            Reason::Dependent { .. } => "The interval there is too narrow.",
-            Reason::TwoGroups { .. } => "Which group comes next is not known.",
+        let follows = match doubt.what.class() {
+            DoubtClass::Source => "The ratio there says nothing about the storage.",
+            DoubtClass::Trials => "The interval there does not allow for that.",
             _ => "A difference there may come from that.",
         };
-        let remedy = remedy(&doubt.reason).map_or_else(String::new, |text| format!(" {text}."));
+        let remedy = remedy(doubt.what).map_or_else(String::new, |text| format!(" {text}"));
         let cells = cell_counts::cells(n);
         format!("Cannot tell in {cells}: {what}{first}. {follows}{remedy}")
     };

@@ -6,9 +6,10 @@ use super::agreement::{shown_of_cell, tally_of};
 use super::precision::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
+use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::timeline::TrialShift;
 use iolab_figure::result_names;
 use iolab_record::RunStatus;
@@ -285,7 +286,7 @@ impl<'a> Subject<'a> {
                 "failed in every trial",
             ),
             (
-                count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),
+                count(&|cell| cell.flags.contains(&DoubtKind::RateNotHeld)),
                 "behind the requested rate",
             ),
             (
@@ -299,7 +300,7 @@ impl<'a> Subject<'a> {
                 "with two groups of trials",
             ),
             (
-                count(&|cell| cell.flags.contains(&Flag::ExceedsCeiling)),
+                count(&|cell| cell.flags.contains(&DoubtKind::ExceedsCeiling)),
                 "above their ceiling",
             ),
             (count(&lacks), "without an interval"),

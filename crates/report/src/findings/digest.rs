@@ -55,7 +55,7 @@ impl<'a> Digest<'a> {
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
         let claims = claim::claims(&analyses);
         let glance = HeadlineNumbers::of(&analyses);
-        let (headlines, shown, whole) = headlines(runs, &analyses, &claims);
+        let (headlines, findings, whole) = headlines(runs, &analyses, &claims);
         // Without headlines, the tables and curves are the output, with the numbers of all cells.
         let rows = glance.rows.iter().filter(|_| !headlines.is_empty());
         let of_runs = whole.into_iter().flat_map(|run| {
@@ -72,7 +72,7 @@ impl<'a> Digest<'a> {
             cells: cells.filter(|cell| cell.n > 0).count(),
             trust: Trust::of(&Shown {
                 runs: &analysed,
-                claims: &shown,
+                findings: &findings,
                 numbers: &numbers,
             }),
             headlines,
@@ -87,7 +87,7 @@ fn headlines<'c>(
     runs: &[Told<'_>],
     analyses: &[&Analysis],
     claims: &'c [Claim],
-) -> (Vec<Headline>, Vec<&'c Claim>, BTreeSet<usize>) {
+) -> (Vec<Headline>, Vec<Vec<&'c Claim>>, BTreeSet<usize>) {
     let of_run = |run: usize, finding: Finding| {
         let headline = Headline {
             runs: vec![run],
@@ -142,5 +142,5 @@ fn headlines<'c>(
     let whole = without.flat_map(|(headline, _)| headline.runs.iter().copied());
     let whole = whole.collect();
     let (headlines, its): (Vec<Headline>, Vec<Vec<&Claim>>) = all.into_iter().unzip();
-    (headlines, its.concat(), whole)
+    (headlines, its, whole)
 }

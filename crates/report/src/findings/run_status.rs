@@ -1,48 +1,33 @@
 //! The status of a run: whether it was performed, on which target, and whether its trials failed.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Flag};
-use iolab_record::{EndedBy, RunStatus, ServedBy, TargetKind};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed};
+use iolab_record::{EndedBy, RunStatus, ServedBy};
 
-use super::{Finding, Rule, Says, cells_of, has, within};
+use super::{Finding, Rule, Says, has, within};
 
 pub(crate) const UNFINISHED: Rule = Rule::limit(
     "unfinished",
     "the status of the run, and the cells without a measured trial",
 );
 pub(crate) const MODEL: Rule = Rule::limit("model", "the target of the run");
-pub(crate) const NOT_THE_DEVICE: Rule = Rule::limit(
-    "not-the-device",
-    "the accounts of the process, the device and the page cache, for each trial",
-);
 pub(crate) const NETWORK: Rule = Rule::limit(
     "network",
     "the account of the NFS client (mountstats), for each trial",
 );
-pub(crate) const FAILED_TRIALS: Rule = Rule::doubt("failed-trials", "what each trial ended with");
 
 pub(crate) const DEFINITION: Rule = Rule::doubt(
     "definition-not-read",
     "the definition of the experiment that the run file contains",
 );
 
-pub(crate) const READS_AFTER_WRITES: Rule = Rule::doubt(
-    "reads-after-writes",
-    "the sync policy of cells that write, the cells that only read, and the volatile cache of the device",
-);
-
 pub(crate) const ORDER_OF_CELLS: Rule =
     Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
 
 /// First findings: how far the run got.
-pub(crate) const STATUS: &[Says] = &[
-    unfinished, no_definition, order_of_cells, reads_after_writes,
-];
+pub(crate) const STATUS: &[Says] = &[unfinished, no_definition, order_of_cells];
 
 /// Findings on the origin of the bytes.
-pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device, over_the_network];
-
-/// Last findings: trials that failed.
-pub(crate) const FAILURES: &[Says] = &[failed_trials];
+pub(crate) const ORIGIN: &[Says] = &[a_model, over_the_network];
 
 /// The plan was not carried out.
 pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
@@ -108,25 +93,6 @@ pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     }
 }
 
-/// Cells that read while the storage may be writing what other cells left.
-pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
-    match analysis.reads_after_writes() {
-        0 => Vec::new(),
-        n => {
-            // A standard prescribes which trials follow each other.
-            let advice = match (analysis.standard.is_some(), analysis.target_kind) {
-                (true, _) => "",
-                (false, TargetKind::Imported) => " Jobs that end with a sync leave nothing there.",
-                (false, _) => " Measure again: this version writes that out between trials.",
-            };
-            READS_AFTER_WRITES.one(format!(
-                "Other cells write without a sync. During the reads of {}, the storage may still write what these left in its cache; then reads look slower than they are.{advice}",
-                within(n, analysis)
-            ))
-        }
-    }
-}
-
 /// Whether the user has ended the repetition of a cell.
 pub(crate) fn is_by_user(analysis: &Analysis) -> bool {
     let mut cells = analysis.cells.iter();
@@ -148,71 +114,6 @@ pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
     ))
 }
 
-/// Cells whose bytes the device did not carry completely, although they ask for it, so that their numbers are
-/// not the device's.
-pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (verdict, what) in [
-        (
-            ServedBy::NotStorage,
-            "used no storage: these numbers say nothing about a disk",
-        ),
-        (
-            ServedBy::Hole,
-            "came from data that was never written, at least in part: memory answers such reads",
-        ),
-        (
-            ServedBy::PageCache,
-            "came from the page cache, not the device",
-        ),
-        (
-            ServedBy::Mixed,
-            "came only partly from the device: these numbers mix it with other sources",
-        ),
-        (
-            ServedBy::Unknown,
-            "came from an unknown source, which may not be the device",
-        ),
-    ] {
-        let has = |c: &&CellAnalysis| {
-            !c.is_as_asked() && c.served.as_ref().and_then(told) == Some(verdict)
-        };
-        let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(has).collect();
-        let Some(first) = cells.first().and_then(|c| c.served.as_ref()) else {
-            continue;
-        };
-        let reason = if first.unanimous() == Some(verdict) && !first.reason.is_empty() {
-            format!(" ({})", first.reason)
-        } else {
-            String::new()
-        };
-        let which = cells_of(cells.len(), analysis);
-        findings.push(Finding {
-            rule: NOT_THE_DEVICE,
-            text: format!("{which} {what}{reason}."),
-        });
-    }
-    findings
-}
-
-/// The source that a finding names for a cell whose trials may have several. Each cell is counted once, by its
-/// worst source.
-fn told(served: &CellServed) -> Option<ServedBy> {
-    let ranked = [
-        ServedBy::NotStorage,
-        ServedBy::Hole,
-        ServedBy::Mixed,
-        ServedBy::PageCache,
-        ServedBy::Unknown,
-    ];
-    let worst = ranked.into_iter().find(|verdict| served.any(*verdict))?;
-    match worst {
-        // Other trials of the cell had another source.
-        ServedBy::PageCache if served.unanimous().is_none() => Some(ServedBy::Mixed),
-        _ => Some(worst),
-    }
-}
-
 /// Cells that a file server served. A client does not see how much of that came from the server's disks.
 pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
     let served = analysis.cells.iter().filter(|cell| {
@@ -224,21 +125,6 @@ pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
         n => NETWORK.one(format!(
             "A file server over the network served {}, perhaps from its memory: only regions larger than that show its disks.",
             within(n, analysis)
-        )),
-    }
-}
-
-/// Cells in which a trial failed.
-pub fn failed_trials(analysis: &Analysis) -> Vec<Finding> {
-    let cells = analysis
-        .cells
-        .iter()
-        .filter(|c| c.flags.contains(&Flag::Errors));
-    match cells.count() {
-        0 => Vec::new(),
-        n => FAILED_TRIALS.one(format!(
-            "{} had a failed trial; failed trials are stored but excluded.",
-            cells_of(n, analysis)
         )),
     }
 }

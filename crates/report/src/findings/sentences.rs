@@ -21,11 +21,10 @@ mod why_untried;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, LongTail, MARGIN, Role, State};
-use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_workload::quantity::{counted, format_ns, significant};
 use iolab_workload::settings::{cell_label, level_label};
 
-use crate::doubt::of_sides;
+use crate::doubt::clauses as doubts;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
@@ -180,20 +179,6 @@ fn at(held: &[(String, String)]) -> String {
 /// `5 %`.
 pub(crate) fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
-}
-
-/// Reasons for doubt in words, each once: `waiting for a CPU (36 % and 40 %); other traffic on the device (80 %)`.
-fn doubts(all: &[SideDoubt]) -> String {
-    let mut kinds: Vec<Vec<&Reason>> = Vec::new();
-    for doubt in all {
-        let reason = &doubt.reason;
-        match kinds.iter_mut().find(|kind| kind[0].is_alike(reason)) {
-            Some(known) => known.push(reason),
-            None => kinds.push(vec![reason]),
-        }
-    }
-    let words: Vec<String> = kinds.iter().flat_map(|kind| of_sides(kind)).collect();
-    words.join("; ")
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_analysis::doubt::{Direction, Doubt, Doubts, Reason};
+use iolab_analysis::doubt::{Direction, Doubt, Doubts};
 use iolab_analysis::fitness::{Answer, Change, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_workload::service_level::Need;
@@ -62,8 +62,7 @@ struct Workload<'a> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Doubt")]
 struct DoubtData<'a> {
-    /// `served_by`, `not_synced`, `unsynced`, `never_flushed`, `other_traffic`, `cpu_stall`, `worker_wait`, `cpu_quota_wait`, `steal`, `preempted` or
-    /// `suspended`: METHODS.md, "Doubts", has the rules.
+    /// Name of the doubt: METHODS.md, "Doubts", has the rules.
     doubt: &'a str,
     /// The doubt as a sentence.
     text: String,
@@ -73,7 +72,7 @@ struct DoubtData<'a> {
     trials: usize,
     /// All trials of the workload.
     of_trials: usize,
-    /// The greatest value in any trial, a share; `null` where there is none.
+    /// The greatest value in any trial: a share, or ns of `suspended`; `null` where there is none.
     worst: Option<f64>,
     /// Advice on the doubt; `null` where nothing is known to help.
     remedy: Option<String>,
@@ -210,11 +209,7 @@ impl<'a> Level<'a> {
             trials: judged.trials,
             answer: found.answer(answered).name(),
             as_measured: judged.answer.name(),
-            turned_by: answered
-                .turned_by
-                .iter()
-                .map(|by| by.reason.name())
-                .collect(),
+            turned_by: answered.turned_by.iter().map(|by| by.what.name()).collect(),
             unseen_stalls: match found.answer(answered) {
                 Answer::Yes => answered.unseen_stalls().map(|unseen| unseen.share),
                 Answer::No | Answer::CannotTell => None,
@@ -235,7 +230,7 @@ impl<'a> Level<'a> {
 impl<'a> DoubtData<'a> {
     fn of(doubt: &'a Doubt, all: &Doubts) -> Self {
         let turns = |direction, answer: Answer| {
-            let turns = doubt.reason.turns(direction);
+            let turns = doubt.what.turns(direction);
             turns.then_some(answer.name())
         };
         let against = [
@@ -243,17 +238,13 @@ impl<'a> DoubtData<'a> {
             turns(Direction::AtMost, Answer::No),
         ];
         Self {
-            doubt: doubt.reason.name(),
+            doubt: doubt.what.name(),
             text: doubt::words(doubt, all),
             against: against.into_iter().flatten().collect(),
             trials: doubt.samples.len(),
             of_trials: all.trials,
-            worst: match doubt.reason {
-                Reason::Disturbed { worst, .. } => Some(worst),
-                Reason::Unsynced { share } => Some(share),
-                _ => None,
-            },
-            remedy: doubt::remedy(&doubt.reason),
+            worst: doubt.extent,
+            remedy: doubt::remedy(doubt.what),
         }
     }
 }

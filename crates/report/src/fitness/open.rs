@@ -1,6 +1,7 @@
 //! Reasons for an open answer, in words.
 
-use iolab_analysis::fitness::{Judged, MARGIN, Open, ReasonedAnswer, WhyOpen};
+use iolab_analysis::doubt::DoubtKind;
+use iolab_analysis::fitness::{Judged, MARGIN, Open, ReasonedAnswer};
 use iolab_workload::quantity::counted;
 
 /// The answer in a line: `yes`, `cannot tell: suspended, disturbed`.
@@ -12,34 +13,10 @@ pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
     }
 }
 
-/// The reasons, each once: `suspended, disturbed`.
-pub(crate) fn in_words(reasons: &[WhyOpen]) -> String {
-    let mut texts: Vec<&str> = Vec::new();
-    for text in reasons.iter().map(reason) {
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    texts.join(", ")
-}
-
-/// A reason for "cannot tell" in a few words.
-fn reason(why: &WhyOpen) -> &'static str {
-    match why {
-        WhyOpen::NotComplete => "not completely measured",
-        WhyOpen::NoRunFile => "a run file is missing",
-        WhyOpen::NoTrial => "no trial was measured",
-        WhyOpen::NoRateHolds => "no rate is shown to hold",
-        WhyOpen::NoRateFails => "no rate is shown to fail",
-        WhyOpen::RatesContradict => "the level failed at one rate and held at a higher one",
-        WhyOpen::NotShown(Open::NoRequest) => "no such request was measured",
-        WhyOpen::NotShown(Open::FewTrials { .. }) => "too few trials",
-        WhyOpen::NotShown(
-            Open::FewRequests { .. } | Open::FewForMaximum { .. } | Open::FewForUpperEnd { .. },
-        ) => "too few requests",
-        WhyOpen::NotShown(Open::WithinMargin | Open::InInterval) => "too close to the level",
-        WhyOpen::Doubted(kind) => kind.words(),
-    }
+/// The reasons: `suspended, few trials`.
+pub(crate) fn in_words(reasons: &[DoubtKind]) -> String {
+    let texts = reasons.iter().map(DoubtKind::to_string);
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Reason for an open answer to a level, as a clause; empty if it is not open.

@@ -6,8 +6,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
     Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, WhyUntried,
 };
-use iolab_analysis::doubt::{Reason, SideDoubt};
-use iolab_analysis::imbalance::Disturber;
+use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
@@ -30,25 +29,19 @@ fn input(target: &str) -> Input {
 }
 
 /// The first `count` doubts of a list.
-fn doubts(count: usize) -> Vec<SideDoubt> {
-    let disturbed = |by| Reason::Disturbed { by, worst: 0.42 };
-    let reasons = [
-        disturbed(Disturber::MemoryPressure),
-        Reason::Suspended,
-        disturbed(Disturber::Preempted),
-        Reason::TwoGroups {
-            low: 0.123,
-            high: 4.56,
+fn doubts(count: usize) -> Vec<Doubt> {
+    let all = [
+        Doubt::of(DoubtKind::MemoryStall, 0.42),
+        DoubtKind::Suspended.into(),
+        Doubt::of(DoubtKind::CpuContended, 0.42),
+        Doubt {
+            levels: Some([(0.123, 0.123), (4.56, 4.56)]),
+            ..DoubtKind::TwoGroups.into()
         },
-        Reason::Dependent {
-            independence: 0.123,
-        },
-        Reason::RateNotHeld,
+        Doubt::of(DoubtKind::Dependent, 0.123),
+        DoubtKind::RateNotHeld.into(),
     ];
-    let reasons = reasons.into_iter().take(count);
-    reasons
-        .map(|reason| SideDoubt { side: None, reason })
-        .collect()
+    all.into_iter().take(count).collect()
 }
 
 /// Reasons of suspects that were not tried, short and long.
@@ -255,25 +248,25 @@ fn reasons_are_left_out_where_there_are_many() {
         };
         answer(&input("/mnt/disk"), &found.claims(), WIDTH)
     };
-    insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @r"
+    insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @"
     why on /mnt/disk: cause: allocation of space for a new file
 
     Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 40.5×
       lower (17.2 to 107×) in 22 blocks of shorter trials (123 ms). Not explained:
-      53 % (26 to 53 %); it could also come from waiting for memory (42 %); the
-      machine or iolab was suspended during a trial.
+      53 % (26 to 53 %); it could also come from tasks waited for memory (42 %); the
+      machine slept, or iolab was stopped, during trials.
     Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
       is gone with writes to space that was written before (2.87× lower).
     Not the main cause: a limit of bytes per second (42 % (20 to 48 %) of the
       difference is gone). ...
     ");
-    insta::assert_snapshot!(of(&[Cause, Cleared, Cleared, NotTried, NotTried]), @r"
+    insta::assert_snapshot!(of(&[Cause, Cleared, Cleared, NotTried, NotTried]), @"
     why on /mnt/disk: cause: allocation of space for a new file
 
     Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 40.5×
       lower (17.2 to 107×) in 22 blocks of shorter trials (123 ms). Not explained:
-      53 % (26 to 53 %); it could also come from waiting for memory (42 %); the
-      machine or iolab was suspended during a trial.
+      53 % (26 to 53 %); it could also come from tasks waited for memory (42 %); the
+      machine slept, or iolab was stopped, during trials.
     Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
       is gone with writes to space that was written before (2.87× lower).
     Not the main cause: a limit of bytes per second (42 % (20 to 48 %) of the
@@ -281,13 +274,13 @@ fn reasons_are_left_out_where_there_are_many() {
     ");
     insta::assert_snapshot!(
         of(&[Cause, Cleared, Cleared, CannotTell, CannotTell, NotTried, NotTried, NotTried]),
-        @r"
+        @"
     why on /mnt/disk: cause: allocation of space for a new file
 
     Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 40.5×
       lower (17.2 to 107×) in 22 blocks of shorter trials (123 ms). Not explained:
-      53 % (26 to 53 %); it could also come from waiting for memory (42 %); the
-      machine or iolab was suspended during a trial.
+      53 % (26 to 53 %); it could also come from tasks waited for memory (42 %); the
+      machine slept, or iolab was stopped, during trials.
     Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
       is gone with writes to space that was written before (2.87× lower).
     Not the main cause: a limit of bytes per second (42 % (20 to 48 %) of the

@@ -93,7 +93,7 @@ fn every_answer_has_at_most_20_lines() {
                 assert!(longest <= Some(usize::from(width)), "{text}");
                 assert!(!ascii || text.replace(['µ', '×'], "u").is_ascii(), "{text}");
                 assert!(text.starts_with("durable-log on /data: "), "{text}");
-                let says = "\nNot shown to be times of the storage: served by not-storage";
+                let says = "\nNot shown to be times of the storage: no storage was involved";
                 assert_eq!(
                     text.contains(says),
                     served_by == ServedBy::NotStorage,

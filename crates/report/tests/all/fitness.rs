@@ -95,7 +95,7 @@ fn steps_to_finish_a_run_are_always_shown() {
     let many = run("reads", &many.join(","), RunStatus::Running);
     let shown = unwrapped(&text(&[many]));
     let (remarks, _) = shown.split_once(" workload level ").expect("a table");
-    insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: a run file is missing, not completely measured How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together.");
+    insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: no run file, unfinished How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together.");
 }
 
 /// Trials that end with their region before their time load the storage for less than requested.

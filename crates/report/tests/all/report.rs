@@ -337,7 +337,7 @@ fn csv_has_no_formulas_from_runs() {
 fn equal_remarks_of_runs_are_merged() {
     let mut again = cached();
     again.experiment.name = "read-random-again".to_owned();
-    let one = "from the page cache, not the device";
+    let one = "cell: the page cache served the bytes";
     let inputs = inputs(vec![sizes(), cached(), again]);
     let report = StudyReport::new(&inputs);
     let markdown = report.markdown("x").unwrap().text;

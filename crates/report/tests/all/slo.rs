@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use iolab_analysis::doubt::{Doubt, Doubts, Reason};
-use iolab_analysis::fitness::{
-    Answer, CellAnswer, Judged, LevelAnswer, Open, ReasonedAnswer, WhyOpen,
-};
-use iolab_analysis::imbalance::Disturber;
+use iolab_analysis::doubt::{Doubt, DoubtKind, Doubts};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, Open, ReasonedAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
@@ -70,26 +67,19 @@ fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>
     }
 }
 
-fn doubt(reason: Reason) -> Vec<Doubt> {
+fn doubt(doubt: Doubt) -> Vec<Doubt> {
     vec![Doubt {
-        reason,
         samples: (0..8).collect::<BTreeSet<i64>>(),
+        ..doubt
     }]
 }
 
 fn memory() -> Vec<Doubt> {
-    doubt(Reason::ServedBy {
-        served_by: ServedBy::Unknown,
-        reason: "no device is known".to_owned(),
-        is_one: true,
-    })
+    doubt(Doubt::of_source(ServedBy::Unknown, "no device is known"))
 }
 
 fn traffic() -> Vec<Doubt> {
-    doubt(Reason::Disturbed {
-        by: Disturber::OtherTraffic,
-        worst: 0.97,
-    })
+    doubt(Doubt::of(DoubtKind::OtherTraffic, 0.97))
 }
 
 /// Levels that hold at 2800 requests/s and fail at 3200.
@@ -210,7 +200,7 @@ fn missing_end_leaves_the_answer_open() {
         let mut open = found("p99<1ms");
         open.holds = open.holds.filter(|_| holds);
         open.fails = open.fails.filter(|_| fails);
-        open.doubts = traffic().into_iter().map(|doubt| doubt.reason).collect();
+        open.doubts = traffic();
         let said = text(&open);
         let lines: Vec<&str> = said.lines().collect();
         let remedy = lines.iter().filter(|line| line.contains("Stop "));
@@ -218,13 +208,13 @@ fn missing_end_leaves_the_answer_open() {
             .concat()
             .join("\n")
     });
-    insta::assert_snapshot!(told.join("\n"), @r"
-    load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (disturbed)
-    - Stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run.
-    load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (disturbed)
-    - Stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run.
-    load-latency on /data: cannot tell at which rate p99<1ms holds: no rate is shown to hold, no rate is shown to fail, disturbed
-    - Stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run.
+    insta::assert_snapshot!(told.join("\n"), @"
+    load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (other traffic)
+    - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
+    load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (other traffic)
+    - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
+    load-latency on /data: cannot tell at which rate p99<1ms holds: no rate holds, no rate fails, other traffic
+    - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
     ");
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
@@ -250,7 +240,7 @@ fn value_at_the_level_suggests_another_level() {
 fn limit_that_rates_contradict_is_open() {
     let mut contradicted = found("p99<1ms");
     contradicted.limit.contradicts = true;
-    let open = ReasonedAnswer::CannotTell(vec![WhyOpen::RatesContradict]);
+    let open = ReasonedAnswer::CannotTell(vec![DoubtKind::RatesContradict]);
     assert_eq!(contradicted.answer(), Answer::CannotTell);
     assert_eq!(contradicted.reasoned(), open);
 }

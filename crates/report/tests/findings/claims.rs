@@ -283,10 +283,10 @@ fn memory_against_a_device_is_no_comparison() {
         ],
     );
     serve(&mut sync, 0, ServedBy::PageCache, "nothing was written");
-    insta::assert_snapshot!(said(&sync), @r"
-    1 of 2 cells came from the page cache, not the device (nothing was written).
+    insta::assert_snapshot!(said(&sync), @"
+    1 of 2 cells: the page cache served the bytes (nothing was written).
     1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
-    Throughput of sync=each against sync=none; [device] against [page cache]. Cannot tell (one side was served by: page-cache).
+    Throughput of sync=each against sync=none; [device] against [page cache]. Cannot tell (the page cache served the bytes).
     ");
 }
 

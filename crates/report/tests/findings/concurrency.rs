@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
 use iolab_analysis::claim::{claims, headlines};
 use iolab_record::environment::KEYS;
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
 use iolab_report::ceiling;
-use iolab_report::findings::exceeds_ceiling;
 use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
@@ -54,7 +53,7 @@ fn in_flight(record: &mut RunRecord, cell: i64, requests: f64) {
     }
 }
 
-fn flagged(analysis: &Analysis, flag: Flag) -> Vec<usize> {
+fn flagged(analysis: &Analysis, flag: DoubtKind) -> Vec<usize> {
     let has =
         |(_, cell): &(usize, &iolab_analysis::analysis::CellAnalysis)| cell.flags.contains(&flag);
     let cells = analysis.cells.iter().enumerate().filter(has);
@@ -83,7 +82,7 @@ fn flat_iops_alone_do_not_blame_a_lock() {
 #[test]
 fn iops_that_grow_are_not_short_of_requests() {
     let analysis = analyse(&grid(&[("1", 35.0), ("2", 66.0), ("8", 200.0)]));
-    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    assert!(flagged(&analysis, DoubtKind::Serialised).is_empty());
     assert!(named("serialised", &analysis).is_empty());
 }
 
@@ -95,7 +94,7 @@ fn region_limits_the_requests_in_flight() {
     (trial.depth, trial.bs, trial.region) = (128, 128 << 20, 1 << 30);
     issued(&mut record, 0, 8.0);
     let analysis = analyse(&record);
-    assert_eq!(flagged(&analysis, Flag::FewInFlight), [0]);
+    assert_eq!(flagged(&analysis, DoubtKind::FewInFlight), [0]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
 }
@@ -145,7 +144,7 @@ fn device_distinguishes_limit_from_lock() {
     in_flight(&mut limit, 0, 0.9);
     in_flight(&mut limit, 1, 7.8);
     let analysis = analyse(&limit);
-    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    assert!(flagged(&analysis, DoubtKind::Serialised).is_empty());
     let of = analysis.cells[1].concurrency.expect("direct");
     assert!(of.at_device.is_some_and(|n| n > 7.0), "{of:?}");
 
@@ -153,7 +152,7 @@ fn device_distinguishes_limit_from_lock() {
     in_flight(&mut lock, 0, 0.9);
     issued(&mut lock, 0, 8.0);
     let analysis = analyse(&lock);
-    assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
+    assert_eq!(flagged(&analysis, DoubtKind::Serialised), [0]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
 
@@ -195,7 +194,7 @@ pub(crate) fn locked() -> RunRecord {
 #[test]
 fn a_sibling_names_the_lock() {
     let analysis = analyse(&locked());
-    assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
+    assert_eq!(flagged(&analysis, DoubtKind::Serialised), [1]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
 }
@@ -217,7 +216,7 @@ fn scattered_sibling_does_not_show_a_lock() {
     let mut own = record.samples.iter_mut().filter(|one| one.cell == 3);
     own.by_ref().take(3).for_each(|one| one.elapsed_ns *= 7);
     let analysis = analyse(&record);
-    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    assert!(flagged(&analysis, DoubtKind::Serialised).is_empty());
     assert!(named("serialised", &analysis).is_empty());
 }
 
@@ -233,8 +232,8 @@ fn efficiency_names_its_ceiling_also_above_one() {
         (
             text(0),
             text(1),
-            flagged(&analysis, Flag::ExceedsCeiling),
-            exceeds_ceiling(&analysis),
+            flagged(&analysis, DoubtKind::ExceedsCeiling),
+            named("exceeds-ceiling", &analysis),
         )
     };
     let put = |record: &mut RunRecord, key: &str, value: &str| {
@@ -301,5 +300,5 @@ fn ceiling_is_of_the_only_active_target() {
         .map(|cell| cell.efficiency.map(|e| e.ceiling))
         .collect();
     assert_eq!(ceilings, [Some(600.0), Some(3500.0), None]);
-    assert!(flagged(&analysis, Flag::ExceedsCeiling).is_empty());
+    assert!(flagged(&analysis, DoubtKind::ExceedsCeiling).is_empty());
 }

@@ -1,11 +1,10 @@
 //! Several runs on one screen: the glance, the verdict on trust, the headlines.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::Flag;
 use iolab_analysis::claim::HEADLINES_MAX;
+use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
-use iolab_analysis::trust::{Trust, TrustLevel, TrustReason};
-use iolab_record::environment::KEYS;
+use iolab_analysis::trust::{Trust, TrustLevel};
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::interpretation::Interpretation;
@@ -153,17 +152,13 @@ fn values_served_by_device_come_first() {
 fn trust_falls_with_what_was_found() {
     let good = study();
     assert_eq!(trust(&good).level, TrustLevel::Good);
-    assert_eq!(trust(&good).precise, 12);
+    assert_eq!((trust(&good).sought, trust(&good).too_wide), (12, None));
 
     let mut mixed = curve("read-size", &[], &READS);
     serve(&mut mixed, 0, ServedBy::PageCache, "");
-    mixed.environment.put(&KEYS.machine_is_virtual, true);
     let limited = trust(&[AnalysedRun::of(mixed.clone())]);
-    assert_eq!(
-        (limited.level, limited.is_virtual),
-        (TrustLevel::Limited, Some(true))
-    );
-    assert_eq!(limited.served.get(&ServedBy::PageCache), Some(&1));
+    let found = (limited.level, limited.doubt, limited.concerned);
+    assert_eq!(found, (TrustLevel::Limited, Some(DoubtKind::PageCache), 1));
 
     for cell in 0..READS.len() {
         serve(&mut mixed, cell, ServedBy::PageCache, "");
@@ -179,8 +174,8 @@ fn unreadable_definition_is_reported() {
     assert!(!runs[0].analysis().has_definition);
     told(&runs, |digest| {
         assert_eq!(
-            (digest.trust.level, digest.trust.reason),
-            (TrustLevel::Limited, Some(TrustReason::NoDefinition))
+            (digest.trust.level, digest.trust.doubt),
+            (TrustLevel::Limited, Some(DoubtKind::NoDefinition))
         );
     });
     let of_rule = |run: &AnalysedRun| {
@@ -244,12 +239,12 @@ fn disturbed_and_imprecise_run_is_not_trusted() {
     };
     let (some, all) = (disturbed(1), disturbed(3));
     assert_eq!(
-        (some.level, some.reason),
-        (TrustLevel::Limited, Some(TrustReason::SomeDisturbed))
+        (some.level, some.doubt),
+        (TrustLevel::Limited, Some(DoubtKind::OtherTraffic))
     );
     assert_eq!(
-        (all.level, all.reason),
-        (TrustLevel::Poor, Some(TrustReason::DisturbedAndImprecise))
+        (all.level, all.doubt),
+        (TrustLevel::Poor, Some(DoubtKind::OtherTraffic))
     );
 }
 
@@ -274,12 +269,8 @@ fn only_what_is_shown_is_judged() {
     };
     let (rested, other) = (runs(0), runs(1));
     assert!(other.cells < other.measured, "{other:?}");
-    assert_eq!((other.reason, other.disturbed), (None, 0), "{other:?}");
-    assert_eq!(
-        rested.reason,
-        Some(TrustReason::SomeDisturbed),
-        "{rested:?}"
-    );
+    assert_eq!((other.doubt, other.disturbed), (None, 0), "{other:?}");
+    assert_eq!(rested.doubt, Some(DoubtKind::OtherTraffic), "{rested:?}");
 }
 
 /// Each reason with its level, the worst of several first.
@@ -290,7 +281,7 @@ fn every_level_of_trust_has_its_reason() {
         let mut record = quiet();
         change(&mut record);
         let trust = trust(&[AnalysedRun::of(record)]);
-        (trust.level, trust.reason)
+        (trust.level, trust.doubt)
     };
     let scatter = |record: &mut RunRecord, by: u64, cells: i64| {
         let of_cells = record.samples.iter_mut().filter(|s| s.cell < cells);
@@ -300,11 +291,8 @@ fn every_level_of_trust_has_its_reason() {
     };
     assert_eq!(of(&|_| ()), (TrustLevel::Good, None));
     let poor = |reason| (TrustLevel::Poor, Some(reason));
-    assert_eq!(of(&|r| r.samples.clear()), poor(TrustReason::NoTrials));
-    assert_eq!(
-        of(&|r| r.samples[3].ok = false),
-        poor(TrustReason::Ruined(Flag::Errors))
-    );
+    assert_eq!(of(&|r| r.samples.clear()), poor(DoubtKind::NoTrial));
+    assert_eq!(of(&|r| r.samples[3].ok = false), poor(DoubtKind::Errors));
     let elsewhere = |count: usize| {
         move |record: &mut RunRecord| {
             for cell in 0..count {
@@ -312,18 +300,18 @@ fn every_level_of_trust_has_its_reason() {
             }
         }
     };
-    assert_eq!(of(&elsewhere(READS.len())), poor(TrustReason::NotAsAsked));
+    assert_eq!(of(&elsewhere(READS.len())), poor(DoubtKind::PageCache));
     assert_eq!(
         of(&|r| scatter(r, 40, i64::MAX)),
-        poor(TrustReason::NothingPrecise)
+        poor(DoubtKind::AboveMedian)
     );
     let limited = |reason| (TrustLevel::Limited, Some(reason));
-    assert_eq!(of(&elsewhere(1)), limited(TrustReason::SomeNotAsAsked));
+    assert_eq!(of(&elsewhere(1)), limited(DoubtKind::PageCache));
     assert_eq!(
         of(&|r| r.run.status = RunStatus::Interrupted),
-        limited(TrustReason::Unfinished)
+        limited(DoubtKind::Unfinished)
     );
-    assert_eq!(of(&|r| scatter(r, 1, 2)), limited(TrustReason::Imprecise));
+    assert_eq!(of(&|r| scatter(r, 1, 2)), limited(DoubtKind::Imprecise));
     let left = |owed: Option<u64>| {
         move |record: &mut RunRecord| {
             record.cells[0].spec.trial.read_percent = 0;
@@ -334,7 +322,7 @@ fn every_level_of_trust_has_its_reason() {
             }
         }
     };
-    assert_eq!(of(&left(None)), limited(TrustReason::ReadsAfterWrites));
+    assert_eq!(of(&left(None)), limited(DoubtKind::EarlierWrites));
     assert_eq!(of(&left(Some(1_000))), (TrustLevel::Good, None));
 }
 
@@ -376,11 +364,8 @@ fn trust_names_the_worst_invalidating_flag() {
         let mut all = curve("read-size", &["pattern=seq"], &READS);
         change(&mut all);
         let trust = trust(&[AnalysedRun::of(all)]);
-        let Some(TrustReason::Ruined(flag)) = trust.reason else {
-            panic!("{trust:?}");
-        };
-        assert_eq!((trust.level, trust.ruined), (TrustLevel::Poor, 1));
-        flag
+        assert_eq!((trust.level, trust.invalid), (TrustLevel::Poor, 1));
+        trust.doubt
     };
     // Stopped by Ctrl-Z: nothing failed, and no data was wrong.
     let stopped = |all: &mut RunRecord| {
@@ -388,14 +373,14 @@ fn trust_names_the_worst_invalidating_flag() {
         let sample = sample.expect("a trial");
         sample.counters.pressure.suspended_ns = Some(3_000_000_000);
     };
-    assert_eq!(with(stopped), Flag::Suspended);
+    assert_eq!(with(stopped), Some(DoubtKind::Suspended));
     let failed = |all: &mut RunRecord| {
         let sample = all.samples.iter_mut().rfind(|sample| !sample.warmup);
         let sample = sample.expect("a trial");
         sample.counters.pressure.suspended_ns = Some(3_000_000_000);
         sample.errors = 1;
     };
-    assert_eq!(with(failed), Flag::Errors);
+    assert_eq!(with(failed), Some(DoubtKind::Errors));
 }
 
 /// On a page of several targets, each headline names its target, in its text or before it.

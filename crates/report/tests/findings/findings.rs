@@ -1,11 +1,9 @@
 //! Every rule, once with a finding and once without.
 
-use iolab_analysis::analysis::{Flag, analyse};
+use iolab_analysis::analysis::{DoubtKind, analyse};
 use iolab_record::question::{Asked, Question};
 use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy, TargetKind};
-use iolab_report::findings::{
-    below_precision, conclusions, failed_trials, not_the_device, unfinished,
-};
+use iolab_report::findings::{below_precision, conclusions, doubts, unfinished};
 use iolab_workload::response::Response;
 
 use crate::{all_findings, named, text};
@@ -47,12 +45,9 @@ fn some_cells_from_the_page_cache() {
         ServedBy::PageCache,
         "nothing was read from the device",
     );
-    assert_eq!(
-        text(&not_the_device(&analyse(&record))),
-        "1 of 5 cells came from the page cache, not the device (nothing was read from the device)."
-    );
-    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell (one side was served by: page-cache): 4KiB to 1MiB.");
-    assert_eq!(not_the_device(&analyse(&bent())), []);
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 5 cells: the page cache served the bytes (nothing was read from the device).");
+    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell (the page cache served the bytes): 4KiB to 1MiB.");
+    assert_eq!(doubts(&analyse(&bent())), []);
 }
 
 #[test]
@@ -63,9 +58,9 @@ fn cell_with_two_sources_is_in_one_finding() {
     }
     let last = record.samples.iter().rposition(|sample| sample.cell == 4);
     record.samples[last.expect("trials")].verdict.served_by = ServedBy::Mixed;
-    insta::assert_snapshot!(text(&not_the_device(&analyse(&record))), @r"
-    4 of 5 cells came from the page cache, not the device.
-    1 of 5 cells came only partly from the device: these numbers mix it with other sources.
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"
+    4 of 5 cells: the page cache served the bytes.
+    1 of 5 cells: the device served only a part of the bytes.
     ");
 }
 
@@ -113,15 +108,15 @@ fn requests_too_few_for_quantile_are_not_trials() {
     let analysis = analyse(&record);
     insta::assert_snapshot!(text(&below_precision(&analysis)), @"All cells have no 95 % interval of the median: fewer than 6 trials had enough requests for a 99th percentile of latency (368 per trial). Increase --time.");
     let flags = &analysis.cells[0].flags;
-    assert!(flags.contains(&Flag::FewRequests) && !flags.contains(&Flag::FewTrials));
+    assert!(flags.contains(&DoubtKind::FewRequests) && !flags.contains(&DoubtKind::FewTrials));
 }
 
 #[test]
 fn failed_trials_are_reported() {
     let mut record = bent();
     add_trial(&mut record, 2, 1.0, false).ok = false;
-    insta::assert_snapshot!(text(&failed_trials(&analyse(&record))), @"1 of 5 cells had a failed trial; failed trials are stored but excluded.");
-    assert_eq!(failed_trials(&analyse(&bent())), []);
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 5 cells: trials failed, and are excluded.");
+    assert_eq!(doubts(&analyse(&bent())), []);
 }
 
 #[test]

@@ -5,8 +5,7 @@ use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_record::{Sample, ServedBy};
 use iolab_report::findings::{
-    Finding, no_given_load, not_durable, one_cache_state, read_ahead, requests_in_pieces,
-    requests_split, storage_cache, write_back_owed,
+    Finding, no_given_load, not_durable, one_cache_state, requests_in_pieces,
 };
 use iolab_synthetic::{add_cell, around, record, size_curve};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
@@ -79,42 +78,6 @@ fn advice_covers_all_groups_without_sync() {
 }
 
 #[test]
-fn writes_left_in_caches_name_their_groups() {
-    let owed = |sample: &mut Sample| sample.region.owed_sync_ns = Some(2 * sample.elapsed_ns);
-    let buffered = ("log", &["read_percent=0", "cache=cold"] as &[&str]);
-    let text = said(&[SCAN, buffered], owed, write_back_owed);
-    assert!(
-        text.ends_with("exclude that time; --set log.sync=end includes it."),
-        "{text}"
-    );
-    let direct = ("log", &["read_percent=0"] as &[&str]);
-    let text = said(&[SCAN, direct], owed, storage_cache);
-    assert!(
-        text.ends_with("may be as slow; --set log.sync=end includes that time."),
-        "{text}"
-    );
-}
-
-#[test]
-fn read_ahead_names_groups_using_the_page_cache() {
-    let fetched = |sample: &mut Sample| {
-        sample.counters.process_io = Some(ProcessIo {
-            read_bytes: 3 * sample.operations.read.bytes,
-            ..ProcessIo::default()
-        });
-    };
-    let cold = ("scan", &["cache=cold"] as &[&str]);
-    let text = said(&[cold, DURABLE_LOG], fetched, read_ahead);
-    insta::assert_snapshot!(text, @"The only cell: the kernel read ahead, and fetched up to 3.00 times the requested bytes at scan.threads=1. The device was faster than this throughput; --set scan.cache=direct measures it without the page cache.");
-    // The log is buffered, and reads nothing.
-    let log = (
-        "log",
-        &["read_percent=0", "cache=cold", "sync=each"] as &[&str],
-    );
-    assert_eq!(said(&[SCAN, log], fetched, read_ahead), "");
-}
-
-#[test]
 fn extra_device_ios_are_the_journals() {
     let journaled = |sample: &mut Sample| {
         let (reads, writes) = (&sample.operations.read, &mut sample.operations.write);
@@ -136,13 +99,12 @@ fn extra_device_ios_are_the_journals() {
         });
         sample.verdict.served_by = ServedBy::Device;
     };
-    let pieces = |analysis: &Analysis| {
-        let all = [requests_in_pieces(analysis), requests_split(analysis)];
-        all.concat()
-    };
-    assert_eq!(said(&[SCAN, DURABLE_LOG], journaled, pieces), "");
+    assert_eq!(
+        said(&[SCAN, DURABLE_LOG], journaled, requests_in_pieces),
+        ""
+    );
     let log = ("log", &["read_percent=0"] as &[&str]);
-    assert_ne!(said(&[SCAN, log], journaled, pieces), "");
+    assert_ne!(said(&[SCAN, log], journaled, requests_in_pieces), "");
 }
 
 #[test]

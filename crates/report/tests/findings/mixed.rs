@@ -1,6 +1,6 @@
 //! Latencies of trials that read and write.
 
-use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
 use iolab_analysis::headline_numbers::{AccessOperation, HeadlineNumbers};
 use iolab_record::{LatencySummary, OperationSummary, RunRecord};
 use iolab_report::findings::conclusions;
@@ -83,7 +83,7 @@ fn a_cell_without_that_operation_shows_no_latency() {
     let analysis = analyse(&mixed(&[0, 50, 100]));
     assert_eq!(medians(&analysis), [None, Some(700e3), Some(700e3)]);
     let writes = &analysis.cells[0];
-    assert!(!writes.flags.contains(&Flag::FewRequests) && !analysis.has_response(writes));
+    assert!(!writes.flags.contains(&DoubtKind::FewRequests) && !analysis.has_response(writes));
     let mix = writes.mix.as_ref().expect("beside a mix");
     let latency = mix.write.as_ref().and_then(|own| own.latency);
     assert_eq!(latency.map(|latency| latency.p50_ns), Some(900e3));

@@ -49,7 +49,7 @@ fn line_of_run_states_agreement_of_tools() {
     // One cell of fio came from memory, so that there is no result for all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
-    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 1.01× lower, cannot tell: served by page-cache on fio's side");
+    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 1.01× lower, cannot tell: the page cache served the bytes on fio's side");
 }
 
 #[test]
@@ -106,11 +106,11 @@ fn json_has_claim_and_doubts_of_all_cells() {
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
     let open = overall(cached);
-    assert_eq!(open["verdict"], "cannot tell (bytes from elsewhere)");
+    assert_eq!(open["verdict"], "cannot tell (page cache)");
     let doubt = &open["doubts"][0];
     assert_eq!(
         (&doubt["doubt"], &doubt["side"]),
-        (&"served_by".into(), &"base".into())
+        (&"page-cache".into(), &"base".into())
     );
 }
 

@@ -1,9 +1,8 @@
 //! Findings about cells with a rate.
 
-use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
 use iolab_analysis::claim::{Difference, comparisons};
 use iolab_record::RunRecord;
-use iolab_report::findings::rate_not_held;
 use iolab_workload::response::Response;
 use iolab_workload::trial::Arrivals;
 
@@ -22,7 +21,7 @@ fn loaded(rates: &[(u64, u64)]) -> RunRecord {
 }
 
 fn flagged(analysis: &Analysis) -> Vec<bool> {
-    let has = |flags: &[Flag]| flags.contains(&Flag::RateNotHeld);
+    let has = |flags: &[DoubtKind]| flags.contains(&DoubtKind::RateNotHeld);
     analysis.cells.iter().map(|c| has(&c.flags)).collect()
 }
 
@@ -48,7 +47,7 @@ fn the_closed_loop_has_no_pace() {
     add_cell(&mut record, &["bs=4KiB"], &around(100.0));
     let analysis = analyse(&record);
     assert_eq!(analysis.cells[0].rate_report, None);
-    assert!(rate_not_held(&analysis).is_empty() && named("load", &analysis).is_empty());
+    assert!(named("rate-not-held", &analysis).is_empty() && named("load", &analysis).is_empty());
 }
 
 #[test]
@@ -60,13 +59,8 @@ fn missed_rate_is_flagged_and_reported() {
         (8000, 1_000_000),
     ]));
     assert_eq!(flagged(&analysis), [false, false, true, true]);
-    let found = rate_not_held(&analysis);
-    assert_eq!(
-        found[0].text,
-        "2 of 4 cells fell behind the requested rate; worst: in 8 of 8 trials at rate=8000 up to 1000000 requests were due and \
-         never issued (median rate 7.99 of 8000 per second). Response times of such a trial grow with its length: they \
-         show that the rate was too high, not how fast the storage is."
-    );
+    let found = named("rate-not-held", &analysis);
+    insta::assert_snapshot!(found[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (7.99 of 8000 per second in the median trial, 8 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 #[test]
@@ -80,9 +74,8 @@ fn one_trial_that_fell_behind_is_enough() {
     (last.backlog_end, last.rate_achieved) = (500, 667.0);
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis), [true]);
-    let found = rate_not_held(&analysis);
-    insta::assert_snapshot!(found[0].text);
-    insta::assert_snapshot!(found[0].text, @"The only cell fell behind the requested rate: in 1 of 8 trials at rate=1000 up to 500 requests were due and never issued (median rate 1000 of 1000 per second). Response times of such a trial grow with its length; half of the trials or more reached the rate.");
+    let found = named("rate-not-held", &analysis);
+    insta::assert_snapshot!(found[0].text, @"The only cell: requests fell behind the requested rate, so that response times grow with the length of a trial (1000 of 1000 per second in the median trial, 1 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 /// A suspended machine is not disturbance by others.
@@ -91,8 +84,8 @@ fn rate_missed_during_sleep_is_not_disturbed() {
     let mut record = loaded(&[(8000, 1_000_000)]);
     let last = record.samples.last_mut().expect("a trial");
     last.counters.pressure.suspended_ns = Some(3_000_000_000);
-    let found = rate_not_held(&analyse(&record));
-    insta::assert_snapshot!(found[0].text, @"The only cell fell behind the requested rate: in 8 of 8 trials at rate=8000 up to 1000000 requests were due and never issued (median rate 7.99 of 8000 per second). Response times of such a trial grow with its length. The machine or iolab was suspended during trials: cannot tell whether the rate was too high.");
+    let found = named("rate-not-held", &analyse(&record));
+    insta::assert_snapshot!(found[0].text, @"The only cell: requests fell behind the requested rate, so that response times grow with the length of a trial (7.99 of 8000 per second in the median trial, 8 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 #[test]
@@ -127,7 +120,7 @@ fn waiting_for_intended_start_is_not_tool_bound() {
         }
         let analysis = analyse(&record);
         let flags = &analysis.cells[0].flags;
-        assert_eq!(flags.contains(&Flag::ToolBound), bound, "{left}");
+        assert_eq!(flags.contains(&DoubtKind::ToolBound), bound, "{left}");
     }
 }
 
@@ -184,7 +177,7 @@ fn requests_that_free_slots_absorb_are_not_held() {
         .collect();
     assert_eq!(achieved, [20, 40, 50, 50]);
     insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 40.0/s, the highest rate that was held.");
-    insta::assert_snapshot!(rate_not_held(&analysis)[0].text, @"2 of 4 cells fell behind the requested rate; worst: in 8 of 8 trials at rate=200 the storage completed requests long after their schedule had ended (median rate 50.0 of 200 per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.");
+    insta::assert_snapshot!(named("rate-not-held", &analysis)[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (50.0 of 200 per second in the median trial, 8 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Flags and findings from reading data back.
 
-use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
 use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Sample, Verified};
 use iolab_report::findings::Finding;
 
@@ -107,7 +107,7 @@ fn lost_data_is_flagged_and_reported_first() {
     assert_eq!(rule, "verify-failed");
     insta::assert_snapshot!(text, @"The only cell: this storage did NOT keep what was written to it. Of 2304 blocks read back in 9 trials these were wrong: 3 stale, 1 torn. The first places are in the run file. Do not use any result before the cause is found.");
     let flags = &analyse(&record).cells[0].flags;
-    assert!(flags.contains(&Flag::VerifyFailed) && flags.contains(&Flag::Errors));
+    assert!(flags.contains(&DoubtKind::VerifyFailed) && flags.contains(&DoubtKind::Errors));
 }
 
 /// Result of reading back the data of a trial.

@@ -2,10 +2,8 @@
 //! reported, and invariances. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{
-    Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide, WhyUndecided,
-};
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::doubt::DoubtKind;
 use iolab_record::RunRecord;
 use iolab_stats::trials_for_apart;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
@@ -270,8 +268,8 @@ fn swapped_sides_mirror_verdicts_and_invert_ratios() {
         CellVerdict::Faster,
         CellVerdict::Slower,
         CellVerdict::Equivalent,
-        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
-        CellVerdict::CannotTell(WhyUndecided::WideInterval),
+        CellVerdict::CannotTell(DoubtKind::OtherTraffic),
+        CellVerdict::CannotTell(DoubtKind::WideInterval),
     ] {
         assert!(seen.contains(&verdict), "{verdict:?} was not met: {seen:?}");
     }

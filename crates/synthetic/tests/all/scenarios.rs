@@ -343,8 +343,8 @@ fn disturbances_show_as_far_as_their_evidence() {
         };
         let seen = |cell: &iolab_analysis::analysis::CellAnalysis| {
             (
-                cell.disturbance.has_other_traffic(),
-                cell.disturbance.is_cpu_contended(),
+                cell.disturbance.traffic_of_others().is_some(),
+                cell.disturbance.cpus_taken().is_some(),
                 cell.disturbance.suspended_ns > 0,
                 cell.served.as_ref().and_then(|s| s.unanimous()),
             )

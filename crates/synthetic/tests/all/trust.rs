@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, Flag};
+use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, State, claims, headlines};
-use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
+use iolab_analysis::doubt::{DoubtClass, DoubtKind};
+use iolab_analysis::trust::{Shown, Trust, TrustLevel};
 use iolab_synthetic::{At, Change, Common, Curve, Disturbance, Disturber, Noise, Scenario};
 
 /// Seeds of each combination.
@@ -60,7 +61,7 @@ fn analyses(runs: &[AnalysedRun]) -> Vec<&Analysis> {
 fn trust(runs: &[AnalysedRun], claims: &[&Claim], numbers: &[CellId]) -> Trust {
     Trust::of(&Shown {
         runs: &runs.iter().collect::<Vec<_>>(),
-        claims,
+        findings: &[claims.to_vec()],
         numbers,
     })
 }
@@ -81,11 +82,12 @@ fn named(claim: &Claim, runs: &[AnalysedRun]) -> BTreeSet<CellId> {
 }
 
 /// Worst reason that a disturbance must at least give.
-fn least(by: Disturber) -> TrustReason {
+fn least(by: Disturber) -> DoubtKind {
     match by {
-        Disturber::Traffic | Disturber::Cpu => TrustReason::SomeDisturbed,
-        Disturber::PageCache => TrustReason::SomeNotAsAsked,
-        Disturber::Sleep => TrustReason::Ruined(Flag::Suspended),
+        Disturber::Traffic => DoubtKind::OtherTraffic,
+        Disturber::Cpu => DoubtKind::CpuContended,
+        Disturber::PageCache => DoubtKind::PageCache,
+        Disturber::Sleep => DoubtKind::Suspended,
     }
 }
 
@@ -116,7 +118,7 @@ fn only_a_claims_own_cells_lower_its_trust() {
                             TrustLevel::Good,
                             "{by:?} {at} {seed} {claim:?}"
                         );
-                        assert!(after.reason <= Some(least(by)), "{after:?}");
+                        assert!(after.doubt <= Some(least(by)), "{after:?}");
                         lowered += 1;
                     }
                 }
@@ -181,9 +183,8 @@ fn first_claims_are_trusted_by_their_cells() {
             assert_eq!(trust.claims, first.len());
             // A claim may be left open by chance, as with trials that seem to depend on each other; that is not
             // a disturbance.
-            let is_lowered = trust
-                .reason
-                .is_some_and(|reason| reason <= TrustReason::SomeDisturbed);
+            let class = trust.doubt.map(DoubtKind::class);
+            let is_lowered = matches!(class, Some(DoubtClass::Source | DoubtClass::Others));
             assert_eq!(is_lowered, is_rested_on, "{seed} {trust:?}");
         }
     }
@@ -205,12 +206,12 @@ fn contradicted_claim_is_not_fully_trusted() {
             .iter()
             .filter(|claim| matches!(claim, Claim::Comparison(_)));
         let trust = trust(&runs, &compared.collect::<Vec<_>>(), &[]);
-        (trust.level, trust.reason, trust.undecided > 0)
+        (trust.level, trust.doubt, trust.undecided > 0)
     };
     assert_eq!(of(1.5), (TrustLevel::Good, None, false));
     assert_eq!(
         of(1.0 / 1.5),
-        (TrustLevel::Limited, Some(TrustReason::Undecided), true)
+        (TrustLevel::Limited, Some(DoubtKind::Contradicted), true)
     );
 }
 
@@ -243,8 +244,8 @@ fn changing_grouped_or_dependent_trials_lower_trust() {
         ..sizes()
     };
     for (scenario, reason) in [
-        (changed, TrustReason::LevelChanged),
-        (grouped, TrustReason::TwoGroups),
+        (changed, DoubtKind::LevelChanged),
+        (grouped, DoubtKind::TwoGroups),
     ] {
         let mut told = 0;
         for seed in 0..SEEDS {
@@ -255,11 +256,11 @@ fn changing_grouped_or_dependent_trials_lower_trust() {
             };
             let (own, other) = (of(0), of(1));
             // A group may come late by chance, which looks like a change.
-            told += usize::from((own.level, own.reason) == (TrustLevel::Limited, Some(reason)));
-            assert!(own.reason <= Some(TrustReason::TwoGroups), "{own:?}");
+            told += usize::from((own.level, own.doubt) == (TrustLevel::Limited, Some(reason)));
+            assert!(own.doubt <= Some(DoubtKind::TwoGroups), "{own:?}");
             assert_eq!(own.concerned, 1, "{own:?}");
             assert_eq!(
-                (other.level, other.reason),
+                (other.level, other.doubt),
                 (TrustLevel::Good, None),
                 "{seed}"
             );
@@ -293,12 +294,12 @@ fn scattered_trials_are_not_a_level_change() {
         };
         sloped += usize::from(slopes);
         let trust = trust(&runs, &[claim], &[]);
-        told += usize::from(trust.reason == Some(TrustReason::NotSettled));
+        told += usize::from(trust.doubt == Some(DoubtKind::NotSettled));
         assert_eq!(trust.level, TrustLevel::Limited, "{seed}");
     }
     assert!(told >= 30, "{told}");
     assert!(sloped <= 10, "{sloped}");
-    assert!(TrustReason::TwoGroups < TrustReason::NotSettled);
+    assert!(DoubtKind::TwoGroups < DoubtKind::NotSettled);
 }
 
 /// Trials that depend on earlier ones: the interval is too narrow, where that matters.
@@ -317,16 +318,16 @@ fn dependent_trials_lower_trust_in_wide_numbers() {
     let reasons = |sigma: f64| {
         let of = |seed| {
             let runs = [AnalysedRun::of(wandering(sigma).run(seed).0)];
-            trust(&runs, &[], &[]).reason
+            trust(&runs, &[], &[]).doubt
         };
         (0..40).map(of).collect::<Vec<_>>()
     };
     let wide = reasons(0.1);
     let count = |reason| wide.iter().filter(|one| **one == Some(reason)).count();
     // Trials that wander far have drifted as well, which is the worse reason.
-    assert!(count(TrustReason::Dependent) >= 5, "{wide:?}");
+    assert!(count(DoubtKind::Dependent) >= 5, "{wide:?}");
     assert!(
-        count(TrustReason::Dependent) + count(TrustReason::LevelChanged) >= 20,
+        count(DoubtKind::Dependent) + count(DoubtKind::LevelChanged) >= 20,
         "{wide:?}"
     );
     // Nearly equal numbers are not affected.

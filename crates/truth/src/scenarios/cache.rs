@@ -77,7 +77,7 @@ pub const BUFFERED_WRITES: Scenario = Scenario {
     },
     expect: Expect {
         served_by: &["page-cache"],
-        flags: &["page cache", "write-back owed"],
+        flags: &["page cache", "write back owed"],
         ..Expect::CLEAN
     },
 };

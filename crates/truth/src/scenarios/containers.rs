@@ -123,7 +123,7 @@ pub const UPPER_BUFFERED_WRITES: Scenario = Scenario {
         ..Workload::WRITE
     },
     expect: Expect {
-        flags: &["page cache", "write-back owed"],
+        flags: &["page cache", "write back owed"],
         ..PAGE_CACHE
     },
 };
@@ -212,7 +212,7 @@ pub const HIDDEN_BUFFERED_WRITES: Scenario = Scenario {
     },
     expect: Expect {
         served_by: &["unknown"],
-        flags: &["write-back owed"],
+        flags: &["write back owed"],
         ..Expect::CLEAN
     },
 };

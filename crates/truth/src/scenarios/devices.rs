@@ -221,7 +221,7 @@ pub const BREAKS: Scenario = Scenario {
     expect: Expect {
         code: 1,
         served_by: &[],
-        flags: &["page cache", "few trials", "errors"],
+        flags: &["errors", "page cache", "few trials"],
         says: &["pread", "Input/output error", "dmesg"],
     },
 };

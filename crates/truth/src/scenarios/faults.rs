@@ -54,7 +54,7 @@ pub const FAILS_AT: Scenario = Scenario {
     expect: Expect {
         code: 1,
         served_by: &[],
-        flags: &["few trials", "errors"],
+        flags: &["errors", "few trials"],
         says: &["offset 1048576", "Input/output error"],
     },
 };
@@ -73,7 +73,7 @@ pub const FULL: Scenario = Scenario {
     expect: Expect {
         code: 1,
         served_by: &[],
-        flags: &["few trials", "errors"],
+        flags: &["errors", "few trials"],
         says: &["offset 1048576", "No space left"],
     },
 };

@@ -19,7 +19,7 @@ const VERIFIED: Workload = Workload {
 const FOUND: Expect = Expect {
     code: 1,
     served_by: &[],
-    flags: &["few trials", "verify failed", "errors"],
+    flags: &["verify failed", "errors", "few trials"],
     says: &[],
 };
 

@@ -12,8 +12,7 @@ use iolab_stats::median;
 use super::super::effect::log_ratios;
 use super::{Again, CauseVerdict, Reproduction, Suspected, Suspects, direction, sides};
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::{Direction, Reason, ReasonKind, SideDoubt, SideDoubts};
-use crate::imbalance::{Disturber, Imbalance};
+use crate::doubt::{Direction, Doubt, DoubtClass, DoubtKind, SideDoubts};
 
 /// The suspects that are a kind of waiting for a CPU.
 const CPU: [&str; 2] = ["cpu-binding", "cpu-waiting"];
@@ -30,7 +29,7 @@ pub(super) fn weigh(
     if again
         .doubts
         .iter()
-        .any(|doubt| !doubt.reason.is_disturbance())
+        .any(|doubt| doubt.what.class() != DoubtClass::Others)
     {
         again.again = Again::CannotTell;
         again.unexplained = None;
@@ -93,7 +92,7 @@ pub(super) fn weigh(
 }
 
 /// Doubts that could make the difference between the unchanged cells by themselves.
-fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> Vec<SideDoubt> {
+fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> Vec<Doubt> {
     let Some(([base, other], ratio)) = sides(analysis, inquiry, &[]).zip(ratio) else {
         return Vec::new();
     };
@@ -107,9 +106,9 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
         .tried
         .iter()
         .any(|suspect| CPU.contains(&suspect.as_str()));
-    doubts.retain(|doubt| !(tries_cpu && is_cpu(&doubt.reason)));
+    doubts.retain(|doubt| !(tries_cpu && doubt.what == DoubtKind::CpuContended));
     let tries_source = inquiry.tried.iter().any(|suspect| is_the_source(suspect));
-    doubts.retain(|doubt| !(tries_source && doubt.reason.kind() == ReasonKind::OtherSource));
+    doubts.retain(|doubt| !(tries_source && doubt.what.class() == DoubtClass::Source));
     doubts
 }
 
@@ -125,20 +124,6 @@ fn least_size(inquiry: &Inquiry, ratio: f64) -> f64 {
 /// Whether a suspect is the source of bytes.
 fn is_the_source(suspect: &str) -> bool {
     Suspect::find(suspect).is_some_and(Suspect::is_the_source)
-}
-
-fn is_cpu(reason: &Reason) -> bool {
-    let is_wait = |by: Disturber| {
-        matches!(
-            by,
-            Disturber::CpuPressure | Disturber::WorkerWait | Disturber::Preempted
-        )
-    };
-    match reason {
-        Reason::Disturbed { by, .. } => is_wait(*by),
-        Reason::Imbalance(found) => is_wait(found.what),
-        _ => false,
-    }
 }
 
 /// Whether at least half of the part that disappears with a suspect comes from the side that it acts on. A
@@ -192,7 +177,7 @@ fn parted(
 }
 
 /// Differences between the cells with and without a suspect, other than the suspect.
-fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<SideDoubt> {
+fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Doubt> {
     let cells = sides(analysis, inquiry, &[]).zip(sides(analysis, inquiry, &[suspect]));
     let Some((with, without)) = cells else {
         return Vec::new();
@@ -211,31 +196,27 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         let is_better = (now > before) == analysis.response.more_is_better();
         let size = least_size(inquiry, now / before);
         // Cells of a block have the same conditions: waiting costs a side at most that share of its time.
-        let explains = |found: &Imbalance| {
-            let most = found.base.1.max(found.new.1);
+        let explains = |doubt: &Doubt| {
+            let ends = doubt.levels.iter().flatten().map(|(_, most)| *most);
+            let most = ends.fold(0.0, f64::max);
             most >= 1.0 || 1.0 / (1.0 - most) >= size
         };
-        let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
-            Reason::Imbalance(found) => match found.what {
-                // A share of all CPUs may be larger on the one that a thread runs on.
-                Disturber::Steal | Disturber::Quota => true,
-                Disturber::MemoryPressure => explains(found),
-                Disturber::CpuPressure | Disturber::WorkerWait | Disturber::Preempted => {
-                    !CPU.contains(&suspect) && explains(found)
-                }
-                // Other traffic is a share of what the trial moves itself. Interventions change the other two on purpose.
-                Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
-            },
-            Reason::ServedBy { .. } => !is_the_source(suspect),
-            _ => true,
+        let comes_from_outside = |doubt: &Doubt| match doubt.what {
+            DoubtKind::MemoryStall => explains(doubt),
+            DoubtKind::CpuContended => !CPU.contains(&suspect) && explains(doubt),
+            // Other traffic is a share of what the trial moves itself. Interventions change the other two on purpose.
+            DoubtKind::OtherTraffic | DoubtKind::RequestsInPieces | DoubtKind::Fragmentation => {
+                false
+            }
+            what => what.class() != DoubtClass::Source || !is_the_source(suspect),
         };
         let mut doubts = all.turning(Direction::of_sides(is_better), size);
         doubts.retain(comes_from_outside);
         doubts
     };
-    let mut doubts: Vec<SideDoubt> = Vec::new();
+    let mut doubts: Vec<Doubt> = Vec::new();
     for doubt in changed.flat_map(of_side) {
-        let is_known = |known: &SideDoubt| known.reason.name() == doubt.reason.name();
+        let is_known = |known: &Doubt| known.what == doubt.what;
         if !doubts.iter().any(is_known) {
             doubts.push(doubt);
         }

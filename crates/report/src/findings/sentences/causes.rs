@@ -6,14 +6,14 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
     Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
 };
-use iolab_analysis::doubt::{Reason, SideDoubt};
+use iolab_analysis::doubt::Doubt;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{counted, exact_duration};
 
 use super::sentence::{List, sentence};
 use super::why_untried::why_untried;
 use super::{doubts, more_blocks};
-use crate::disturber::of_both;
+use crate::doubt::between;
 use crate::ratio::RatioShown;
 
 /// Share of a difference below which nothing is left to be explained.
@@ -202,11 +202,8 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
 
 /// Doubts that could make the same change as an intervention. Their sides are the cells with and without the
 /// suspect, not those of the difference.
-fn against(all: &[SideDoubt]) -> String {
-    let of_one = |doubt: &SideDoubt| match &doubt.reason {
-        Reason::Imbalance(found) => of_both(found, "with it", "without it"),
-        _ => doubts(std::slice::from_ref(doubt)),
-    };
+fn against(all: &[Doubt]) -> String {
+    let of_one = |one: &Doubt| between(std::slice::from_ref(one), ["with it", "without it"]);
     let each: Vec<String> = all.iter().map(of_one).collect();
     match each.as_slice() {
         [first, _, rest @ ..] => format!("{first}; and {} more", rest.len() + 1),
@@ -315,8 +312,7 @@ pub(super) fn here(found: &Reproduction) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_analysis::doubt::ComparedSide;
-    use iolab_analysis::imbalance::{Disturber, Imbalance};
+    use iolab_analysis::doubt::{ComparedSide, DoubtKind};
 
     fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
         Suspected {
@@ -378,18 +374,14 @@ mod tests {
     /// The base of such a doubt is the cell with the suspect.
     #[test]
     fn doubts_name_cells_with_and_without_the_suspect() {
-        let doubt = |reason| SideDoubt {
-            side: Some(ComparedSide::Base),
-            reason,
-        };
         let one = Suspected {
             doubts: vec![
-                doubt(Reason::Imbalance(Imbalance {
-                    what: Disturber::MemoryPressure,
-                    base: (0.61, 0.61),
-                    new: (0.02, 0.02),
-                })),
-                doubt(Reason::Suspended),
+                Doubt {
+                    side: Some(ComparedSide::Base),
+                    levels: Some([(0.61, 0.61), (0.02, 0.02)]),
+                    ..DoubtKind::MemoryStall.into()
+                },
+                DoubtKind::Suspended.into(),
             ],
             ..suspected(0.6, (0.5, 0.7))
         };
