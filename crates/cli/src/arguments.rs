@@ -285,6 +285,8 @@ pub(crate) enum ReportFormat {
     Markdown,
     /// An article in two columns, and the figure of each experiment as a PDF file
     Latex,
+    /// Plain text for a terminal, without figures
+    Text,
 }
 
 #[derive(Debug, Args)]

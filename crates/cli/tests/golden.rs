@@ -235,81 +235,68 @@ fn faults_are_found() {
     }
 }
 
-/// Text, page, Markdown, LaTeX and JSON have the same claims in the same order.
+/// Page, Markdown, LaTeX, text and JSON have the same claims in the same order.
 #[test]
 fn claims_are_the_same_in_every_format() {
     let folder = stored();
-    let report = |file: &str, format: &str, name: &str| {
-        let words = ["report", file, "--format", format, "-o", name];
-        run(folder.path(), &words).expect(0);
+    let report = |file: &str, name: &str| {
+        run(folder.path(), &["report", file, "-o", name]).expect(0);
         std::fs::read_to_string(folder.path().join(name)).expect("it was written")
     };
-    let mut bases: BTreeSet<String> = BTreeSet::new();
     let mut number = 0;
     for name in STORED {
         let file = format!("{name}.iolab");
         let printed = table_json(folder.path(), &[&file]);
-        let (claims, trust) = (printed["claims"].clone(), printed["trust"].clone());
-        let page = page(folder.path(), &file);
-        let claims = claims.as_array().expect("a list");
-        let text = |claim: &Value, what: &str| claim[what].as_str().expect("text").to_owned();
-        bases.extend(claims.iter().map(|claim| text(claim, "basis")));
-        let mut wanted: Vec<String> = claims.iter().map(|c| text(c, "sentence")).collect();
+        let claims = printed["claims"].as_array().expect("a list");
+        let sentence = |claim: &Value| claim["sentence"].as_str().expect("text").to_owned();
+        let table = run(folder.path(), &["table", &file]).expect(0).stdout;
+        let listed = statements::of_text(&table);
+        let mut wanted: Vec<String> = claims.iter().map(sentence).collect();
         wanted.dedup();
         number += wanted.len();
-        // A report has three lists: findings, trust, and limits of the study.
-        let mut parted = Vec::new();
-        for purpose in ["result", "doubt", "limit"] {
-            let own = claims.iter().filter(|claim| claim["purpose"] == purpose);
-            parted.extend(own.map(|claim| text(claim, "sentence")));
-        }
+        let listed: Vec<&String> = listed.iter().filter(|text| wanted.contains(text)).collect();
+        assert_eq!(listed, wanted.iter().collect::<Vec<_>>(), "{name}");
+        // Reports sort findings by their purpose.
+        let of = |purpose: &'static str| claims.iter().filter(move |one| one["purpose"] == purpose);
+        let parted = ["result", "doubt", "limit"].into_iter().flat_map(of);
+        let mut parted: Vec<String> = parted.map(sentence).collect();
         parted.dedup();
-
-        // Markdown has the basis of each statement, which shows the statements that are claims.
-        let markdown = report(&file, "markdown", &format!("{name}.md"));
-        let stated = statements::of_markdown(&markdown);
-        let of_claims = stated.iter().filter(|(_, basis)| bases.contains(basis));
-        let of_claims: Vec<&String> = of_claims.map(|(text, _)| text).collect();
-        assert_eq!(
-            of_claims,
-            parted.iter().collect::<Vec<_>>(),
-            "{name}: Markdown"
-        );
-
-        let table = run(folder.path(), &["table", &file]).expect(0).stdout;
-        let latex = report(&file, "latex", &format!("{name}.tex"));
-        let (first, sections) = statements::of_page(&page);
-        for (format, statements, wanted) in [
-            ("text", statements::of_text(&table), &wanted),
-            ("page", sections, &parted),
-            ("LaTeX", statements::of_latex(&latex), &parted),
-        ] {
-            let of_claims = statements.iter().filter(|text| wanted.contains(text));
-            let of_claims: Vec<&String> = of_claims.collect();
-            assert_eq!(
-                of_claims,
-                wanted.iter().collect::<Vec<_>>(),
-                "{name}: {format}"
-            );
-        }
-
-        // Trust is one sentence.
-        let trust = trust["sentence"].as_str().expect("text");
+        let headlines = claims.iter().filter(|claim| claim["headline"] == true);
+        let headlines: Vec<String> = headlines.map(sentence).collect();
+        let trust = printed["trust"]["sentence"].as_str().expect("text");
         for (format, document) in [
-            ("page", statements::unescaped_html(&visible(&page))),
-            ("Markdown", statements::unescaped_markdown(&markdown)),
-            ("LaTeX", statements::unescaped_latex(&latex)),
+            (
+                "page",
+                statements::unescaped_html(&visible(&page(folder.path(), &file))),
+            ),
+            (
+                "Markdown",
+                statements::unescaped_markdown(&report(&file, &format!("{name}.md"))),
+            ),
+            (
+                "LaTeX",
+                statements::unescaped_latex(&report(&file, &format!("{name}.tex"))),
+            ),
+            (
+                "text",
+                statements::plain(&report(&file, &format!("{name}.txt"))),
+            ),
         ] {
             assert!(document.contains(trust), "{name}: {format}");
+            let of_run = document.rfind("median of n trials").expect("its table");
+            let mut rest = &document[of_run..];
+            for text in &parted {
+                let found = rest.split_once(text.as_str());
+                rest = found
+                    .unwrap_or_else(|| panic!("{name}: {format}: {text}"))
+                    .1;
+            }
+            // Some of the most important claims come first, in their order.
+            let places = headlines
+                .iter()
+                .filter_map(|text| document[..of_run].find(text));
+            assert!(places.is_sorted(), "{name}: {format}");
         }
-
-        // A page begins with some of the most important claims, in their order.
-        let headlines = claims.iter().filter(|claim| claim["headline"] == true);
-        let headlines: Vec<String> = headlines.map(|claim| text(claim, "sentence")).collect();
-        let begun: Vec<&String> = first.iter().filter(|text| wanted.contains(text)).collect();
-        let mut left = headlines.iter();
-        let is_in_order = begun.iter().all(|text| left.any(|other| other == *text));
-        assert!(is_in_order, "{name}: {begun:?} of {headlines:?}");
     }
     assert!(number > 10, "{number} claims");
 }

@@ -11,11 +11,11 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::requests_of_cell;
 use serde_json::Value;
 
+use crate::block::{self, Block, Item, Table};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured};
-use crate::layout::{Grid, paragraph};
+use crate::layout::{Column, paragraph};
 use crate::slo::{SearchResult, at_rates, cell_columns, cell_remarks, sentence_at_rates};
 use crate::to_do::ToDo;
-use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
 /// Introduction to the results of an incomplete run.
@@ -49,15 +49,33 @@ struct OfRun<'a> {
 pub(crate) struct Shown {
     /// Sentences of the answer with which a document begins.
     pub(crate) lead: Vec<String>,
-    /// Further sentences of the answer.
-    pub(crate) rest: Vec<String>,
-    /// Steps to complete it.
-    pub(crate) to_do: Vec<ToDo>,
-    /// Basis of the answer as a table.
-    pub(crate) grid: Grid,
-    pub(crate) caption: &'static str,
-    /// Reasons why it is open, and its limits.
-    pub(crate) remarks: Vec<String>,
+    /// Further sentences of the answer, and steps to complete it.
+    pub(crate) rest: Vec<Block>,
+    /// Basis of the answer as a table, reasons why it is open, and its limits.
+    pub(crate) basis: Vec<Block>,
+}
+
+impl Shown {
+    fn new(
+        (lead, rest): (Vec<String>, Option<String>),
+        to_do: &[ToDo],
+        (caption, columns): (&str, Vec<Column>),
+        remarks: Vec<String>,
+    ) -> Self {
+        let clean = |text: String| escape_control(&text).into_owned();
+        let rest = rest.map(|text| Block::text(clean(text))).into_iter();
+        let table = (!columns.is_empty()).then(|| Block::Table(Table::new(caption, columns)));
+        let remarks: Vec<Item> = remarks
+            .into_iter()
+            .map(|text| Item::of(clean(text)))
+            .collect();
+        let remarks = (!remarks.is_empty()).then(|| Block::list(remarks));
+        Self {
+            lead,
+            rest: rest.chain(to_do.iter().flat_map(ToDo::blocks)).collect(),
+            basis: table.into_iter().chain(remarks).collect(),
+        }
+    }
 }
 
 impl<'a> Answers<'a> {
@@ -121,29 +139,23 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// The answers as paragraphs of Markdown; empty without a question.
+    /// The answers in Markdown, without their tables; empty without a question.
     pub fn markdown(&self) -> String {
-        self.paragraphs(markdown::sentence, markdown::block)
+        block::parts_in_markdown(&self.sentences())
     }
 
-    /// The answers as paragraphs of LaTeX; empty without a question.
+    /// The answers in LaTeX, without their tables; empty without a question.
     pub fn latex(&self) -> String {
-        self.paragraphs(latex::sentence, latex::block)
+        block::parts_in_latex(&self.sentences())
     }
 
-    fn paragraphs(
-        &self,
-        escaped: impl Fn(&str) -> String,
-        block: impl Fn(&str) -> String,
-    ) -> String {
+    fn sentences(&self) -> Vec<Block> {
         let of = |shown: Shown| {
-            let sentences = shown.lead.iter().chain(&shown.rest);
-            let sentences = sentences.map(|text| escaped(&escape_control(text)) + "\n\n");
-            let to_do = shown.to_do.iter();
-            let to_do = to_do.map(|to_do| to_do.written(&escaped, &block));
-            sentences.chain(to_do).collect::<String>()
+            let lead = shown.lead.into_iter();
+            let lead = lead.map(|text| Block::text(escape_control(&text).into_owned()));
+            lead.chain(shown.rest)
         };
-        self.shown().into_iter().map(of).collect()
+        self.shown().into_iter().flat_map(of).collect()
     }
 
     /// The answers for documents.
@@ -185,14 +197,15 @@ impl Given<'_> {
 
     fn shown(&self) -> Shown {
         match self {
-            Self::Fit(fitness) => Shown {
-                lead: vec![format!("{}.", fitness.sentence())],
-                rest: vec![escape_control(&fitness.requirement.question).into_owned()],
-                to_do: fitness.to_do(),
-                grid: Grid::of(fitness.columns()),
-                caption: LEVELS,
-                remarks: fitness.remarks().into_iter().map(|one| one.text).collect(),
-            },
+            Self::Fit(fitness) => Shown::new(
+                (
+                    vec![format!("{}.", fitness.sentence())],
+                    Some(fitness.requirement.question.clone()),
+                ),
+                &fitness.to_do(),
+                (LEVELS, fitness.columns()),
+                fitness.remarks().into_iter().map(|one| one.text).collect(),
+            ),
             Self::Run(run) => run.shown(),
         }
     }
@@ -241,7 +254,7 @@ impl OfRun<'_> {
             AnswerBasis::Workload(_) => (None, None, Vec::new(), LEVELS, Vec::new()),
         };
         let lack = self.lack();
-        let to_do = lack.iter().map(|_| self.to_do()).collect();
+        let to_do: Vec<ToDo> = lack.iter().map(|_| self.to_do()).collect();
         let lead: Vec<String> = match lack {
             None => first.into_iter().collect(),
             Some(lack) => {
@@ -249,14 +262,7 @@ impl OfRun<'_> {
                 std::iter::once(lack).chain(so_far).collect()
             }
         };
-        Shown {
-            lead,
-            rest: rest.into_iter().collect(),
-            to_do,
-            grid: Grid::of(columns),
-            caption,
-            remarks,
-        }
+        Shown::new((lead, rest), &to_do, (caption, columns), remarks)
     }
 }
 

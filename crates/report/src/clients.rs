@@ -15,9 +15,9 @@ use crate::layout::{Column, none};
 
 /// Explains the columns.
 pub(crate) fn caption() -> String {
-    "Clients of each cell: the ranks of a host together, or a rank with a target of its own. Medians over the measured trials; \
-     latencies of all ranks of a client merged. Cached before: share of what its ranks go over that its page cache held before the trial. \
-     Steal: CPU time of the host that the hypervisor took."
+    "Clients of each cell: the ranks of a host together, or a rank with a target of its own; medians over the measured trials; \
+     latencies of all ranks of a client merged; cached before: share of what its ranks go over that its page cache held before the trial; \
+     steal: CPU time of the host that the hypervisor took"
         .to_owned()
 }
 

@@ -31,6 +31,10 @@ pub(crate) fn escaped(text: &str) -> String {
             // No-break spaces; the second one is narrow.
             '\u{a0}' => safe.push('~'),
             '\u{202f}' => safe.push_str("\\,"),
+            '−' => safe.push_str("$-$"),
+            '≤' => safe.push_str("$\\le$"),
+            '√' => safe.push_str("$\\surd$"),
+            'Σ' => safe.push_str("$\\Sigma$"),
             c if c.is_ascii() && !c.is_control() => safe.push(c),
             // pdflatex supports Latin-1.
             '\u{a1}'..='\u{ff}' if c != '\u{ad}' => safe.push(c),

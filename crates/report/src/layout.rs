@@ -1,5 +1,7 @@
 //! Columns of text, fitted to a terminal or as Markdown.
 
+use std::ops::Range;
+
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use unicode_width::UnicodeWidthStr;
@@ -36,11 +38,11 @@ const GAP: usize = 2;
 /// A column of a table: heading, text per row, and priority.
 #[derive(Debug, Clone)]
 pub struct Column {
-    heading: String,
-    values: Vec<String>,
+    pub(crate) heading: String,
+    pub(crate) values: Vec<String>,
     /// Columns with the highest number are dropped first; 0 is never dropped.
-    dispensable: u8,
-    right: bool,
+    pub(crate) dispensable: u8,
+    pub(crate) right: bool,
     /// Values may be broken into lines of this width where space is short; `None`: never.
     breaks_at: Option<usize>,
 }
@@ -80,6 +82,13 @@ impl Column {
         self.heading == heading
     }
 
+    /// The value that all rows share; `None` for different ones.
+    pub(crate) fn common_value(&self) -> Option<&str> {
+        let first = self.values.first()?;
+        let is_common = self.values.iter().all(|value| value == first);
+        is_common.then_some(first)
+    }
+
     /// Number of values.
     pub(crate) fn rows(&self) -> usize {
         self.values.len()
@@ -102,51 +111,15 @@ impl Column {
     }
 }
 
-/// A table as plain values, for other writers.
-#[derive(Debug, Clone)]
-pub struct Grid {
-    /// Each column's heading, and whether it is right-aligned.
-    pub headings: Vec<(String, bool)>,
-    /// Rank of each column among those that are dropped on narrow terminals, as in [`Column::new`].
-    pub(crate) dispensable: Vec<u8>,
-    /// One value per column.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Grid {
-    /// The values of columns, row by row.
-    pub fn of(columns: Vec<Column>) -> Self {
-        let rows = columns.first().map_or(0, |c| c.values.len());
-        let row = |row: usize| columns.iter().map(|c| c.values[row].clone()).collect();
-        Self {
-            rows: (0..rows).map(row).collect(),
-            dispensable: columns.iter().map(|c| c.dispensable).collect(),
-            headings: columns.into_iter().map(|c| (c.heading, c.right)).collect(),
-        }
-    }
-
-    /// Removes a column.
-    pub(crate) fn remove(&mut self, column: usize) {
-        self.headings.remove(column);
-        self.dispensable.remove(column);
-        for row in &mut self.rows {
-            row.remove(column);
-        }
-    }
-}
-
 /// The columns for a terminal of `width` columns. Those that do not fit are dropped in the order of priority, and named in a line
 /// below.
 pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut left_out: Vec<String> = Vec::new();
     while !fits(&columns, width) {
-        let dearest = columns
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.dispensable > 0)
-            .max_by_key(|(_, c)| c.dispensable);
-        let Some((index, _)) = dearest else { break };
+        let Some(index) = dearest(&columns) else {
+            break;
+        };
         left_out.push(columns.remove(index).heading);
     }
     let is_tight = !fits(&columns, width);
@@ -232,30 +205,52 @@ pub(crate) fn markdown(mut columns: Vec<Column>) -> String {
     }
     let mut table = filled(&columns);
     table.load_style(ASCII_MARKDOWN);
-    format!("{table}\n")
+    let text = table.to_string();
+    let lines = text.lines().enumerate().map(|(place, line)| match place {
+        // The second line aligns the columns.
+        1 => {
+            let mut parts = line.split('|').map(str::to_owned).collect::<Vec<_>>();
+            let right = parts.iter_mut().skip(1).zip(&columns);
+            for (part, _) in right.filter(|(_, column)| column.right) {
+                part.replace_range(part.len() - 1.., ":");
+            }
+            parts.join("|")
+        }
+        _ => line.to_owned(),
+    });
+    lines.map(|line| line + "\n").collect()
 }
 
 /// Every column, as a LaTeX `tabular`.
-pub(crate) fn latex(columns: Vec<Column>) -> String {
-    let grid = Grid::of(columns);
-    let row = |cells: &mut dyn Iterator<Item = &String>| {
-        let cells: Vec<String> = cells.map(|text| latex::escaped(text)).collect();
+pub(crate) fn latex(columns: &[Column]) -> String {
+    let sides = columns.iter().map(|one| if one.right { 'r' } else { 'l' });
+    let rows = columns.first().map_or(0, Column::rows);
+    tabular(columns, &sides.collect::<String>(), 0..rows)
+}
+
+/// A LaTeX `tabular` of these rows, with the alignment of each column.
+pub(crate) fn tabular(columns: &[Column], sides: &str, rows: Range<usize>) -> String {
+    let line = |text: &dyn Fn(&Column) -> String| {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|one| latex::escaped(&text(one)))
+            .collect();
         format!("{} \\\\\n", cells.join(" & "))
     };
-    let sides: String = grid
-        .headings
-        .iter()
-        .map(|(_, right)| if *right { 'r' } else { 'l' })
-        .collect();
-    let head = row(&mut grid.headings.iter().map(|(heading, _)| heading));
-    let rows: String = grid
-        .rows
-        .iter()
-        .map(|cells| row(&mut cells.iter()))
+    let heading = line(&|column| column.heading.clone());
+    let rows: String = rows
+        .map(|row| line(&|column| column.values[row].clone()))
         .collect();
     format!(
-        "\\begin{{tabular}}{{{sides}}}\n\\hline\n{head}\\hline\n{rows}\\hline\n\\end{{tabular}}\n"
+        "\\begin{{tabular}}{{{sides}}}\n\\hline\n{heading}\\hline\n{rows}\\hline\n\\end{{tabular}}\n"
     )
+}
+
+/// Place of the column that is dropped first; `None` if no column may be.
+pub(crate) fn dearest(columns: &[Column]) -> Option<usize> {
+    let all = columns.iter().enumerate();
+    let dear = all.filter(|(_, column)| column.dispensable > 0);
+    Some(dear.max_by_key(|(_, column)| column.dispensable)?.0)
 }
 
 fn filled(columns: &[Column]) -> Table {
@@ -385,7 +380,7 @@ mod tests {
             Column::new("n", 0, ["1".to_owned(), "2 & 3".to_owned()]),
         ];
         assert_eq!(
-            latex(columns),
+            latex(&columns),
             "\\begin{tabular}{lr}\n\\hline\n95 \\% & n \\\\\n\\hline\na\\_b & 1 \\\\\n\\textbackslash{}x\\{y\\} & 2 \\& 3 \\\\\n\\hline\n\\end{tabular}\n"
         );
     }

@@ -3,12 +3,13 @@
 //! Files to begin with:
 //! - `table.rs`: a run as a table, `overview.rs`: a digest of runs, on one screen (`overview/screen.rs`) and as
 //!   a picture, `live.rs`: a run in progress.
-//! - `report.rs`: one document for HTML, Markdown and LaTeX.
+//! - `report.rs`: a study as blocks, `block.rs`: the blocks and their writers for HTML, Markdown, LaTeX and text.
 //! - `formats.rs`: the formats of exports, `rows.rs`: rows in each format.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
 pub mod answer;
+pub mod block;
 pub mod buffer_preparation;
 pub mod causes;
 pub mod ceiling;

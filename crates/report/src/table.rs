@@ -56,7 +56,7 @@ pub fn latex(analysis: &Analysis) -> String {
         .lines()
         .map(|line| format!("% {line}\n"))
         .collect();
-    caption + &layout::latex(columns(analysis))
+    caption + &layout::latex(&columns(analysis))
 }
 
 /// The columns of a first screen: the interval next to its number, unless `is_precise` says that one line has

@@ -2,6 +2,7 @@
 
 use iolab_workload::escape_control::escape_control;
 
+use crate::block::Block;
 use crate::layout::paragraph;
 
 /// A step that the user has to take.
@@ -25,7 +26,7 @@ impl ToDo {
     }
 
     /// The advice without control characters.
-    pub(crate) fn cleaned(&self) -> Self {
+    fn cleaned(&self) -> Self {
         let clean = |text: &String| escape_control(text).into_owned();
         Self {
             words: clean(&self.words),
@@ -40,14 +41,10 @@ impl ToDo {
         paragraph(&words, "", width) + &command.unwrap_or_default()
     }
 
-    /// The advice for a document: its sentence, and its block of lines to copy, in the notation of the document.
-    pub(crate) fn written(
-        &self,
-        sentence: impl Fn(&str) -> String,
-        block: impl Fn(&str) -> String,
-    ) -> String {
+    /// The advice for a document.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
         let Self { words, command } = self.cleaned();
-        let command = command.map_or_else(String::new, |command| block(&command));
-        format!("{}\n\n{command}", sentence(&words))
+        let command = command.map(Block::commands);
+        std::iter::once(Block::text(words)).chain(command).collect()
     }
 }

@@ -102,7 +102,7 @@
     return within ? [...within.querySelectorAll(`.mark[data-cell="${cell}"]`)] : [];
   };
   const rowOf = (mark) => {
-    const section = mark.closest(".experiment");
+    const section = mark.closest("section");
     return section && mark.dataset.cell ? byId(section.id + "-c" + mark.dataset.cell) : null;
   };
   const cite = (rows) => {
@@ -118,7 +118,7 @@
     for (const link of document.querySelectorAll("a[data-rows]")) {
       link.addEventListener("click", () => cite(link.dataset.rows.split(" ").map(byId).filter(Boolean)));
     }
-    for (const row of document.querySelectorAll(".experiment tr[id]")) {
+    for (const row of document.querySelectorAll("section tr[id]")) {
       row.addEventListener("pointerenter", () => cite([row]));
     }
     for (const row of document.querySelectorAll("tr[data-row]")) {

@@ -92,7 +92,7 @@ pub(crate) fn history(options: &Options) -> Outcome {
     let mut to = output::open(options.output.as_deref())?;
     match format {
         HistoryFormat::Text => write_text(&history, &mut to)?,
-        HistoryFormat::Html => to.write_all(report::html(&history)?.as_bytes())?,
+        HistoryFormat::Html => to.write_all(report::html(&history).as_bytes())?,
         HistoryFormat::Svg => to.write_all(only.unwrap_or_default().as_bytes())?,
         HistoryFormat::Json => report::json(&history, &mut to)?,
         HistoryFormat::Csv => report::rows(&history, Format::Csv, &mut to)?,

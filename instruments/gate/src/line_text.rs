@@ -2,18 +2,16 @@
 
 use std::io::{self, Write};
 
-use askama::Template;
 use iolab_figure::Options;
+use iolab_report::block::{self, Block, Drawing, Item, Picture, Table};
 use iolab_report::compare::{day, factor};
 use iolab_report::exported_run::run_fields;
 use iolab_report::fact;
-use iolab_report::layout::{self, Column, Grid, none};
-use iolab_report::report::STYLE;
+use iolab_report::layout::{self, Column, none};
 use iolab_report::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use iolab_report::table::bare;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
-use iolab_workload::{Error, Result};
 
 use crate::exclusion::excluded;
 use crate::figure::figure;
@@ -248,33 +246,17 @@ pub(crate) fn left_out(history: &History) -> Option<String> {
     })
 }
 
-#[derive(Template)]
-#[template(path = "history.html")]
-struct Page {
-    views: Vec<View>,
-    left_out: Option<String>,
-    style: &'static str,
-    figure_style: String,
-}
-
-/// A line on the page.
-struct View {
-    heading: String,
-    /// The figure as SVG, with its description.
-    figure: Option<(String, String)>,
-    /// Version of the figure for a narrow screen, as SVG.
-    narrow: Option<String>,
-    table: Grid,
-    remarks: Vec<String>,
-}
-
 /// All lines as one self-contained page.
-///
-/// # Errors
-///
-/// When the template cannot be rendered.
-pub fn html(history: &History) -> Result<String> {
-    let view = |(place, line): (usize, &ExperimentLine)| {
+pub fn html(history: &History) -> String {
+    let mut blocks = vec![
+        Block::heading(1, "", "Runs over time"),
+        Block::text(
+            "Runs belong to one line when they have the same experiment, settings, budget, machine and target. \
+             A level shift is a lasting change of a median against the spread from run to run.",
+        ),
+    ];
+    blocks.extend(left_out(history).map(Block::text));
+    for (place, line) in history.lines.iter().enumerate() {
         let drawn = |id: &str, width_pt| {
             let options = Options {
                 id: format!("{id}{place}"),
@@ -282,24 +264,23 @@ pub fn html(history: &History) -> Result<String> {
                 text_pt: 9.0,
                 ..Options::default()
             };
-            figure(line, &options).ok()
+            figure(line, &options).ok().map(Box::new)
         };
-        View {
-            heading: heading(line),
-            figure: drawn("line", 480.0).map(|f| (f.svg(), f.description().to_owned())),
-            narrow: drawn("narrow", 260.0).map(|figure| figure.svg()),
-            table: Grid::of(columns(line, false)),
-            remarks: remarks(line),
-        }
-    };
-    let page = Page {
-        views: history.lines.iter().enumerate().map(view).collect(),
-        left_out: left_out(history),
-        style: STYLE,
-        figure_style: iolab_figure::style(),
-    };
-    page.render()
-        .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))
+        let id = format!("line{place}");
+        blocks.push(Block::heading(2, &format!("history{place}"), heading(line)));
+        blocks.extend(drawn("line", 480.0).map(|figure| {
+            Block::Figure(Picture {
+                name: id,
+                class: "",
+                drawing: Drawing::Figure(figure, drawn("narrow", 260.0)),
+            })
+        }));
+        blocks.push(Block::Table(Table::new("Medians", columns(line, false))));
+        blocks.push(Block::list(
+            remarks(line).into_iter().map(Item::of).collect(),
+        ));
+    }
+    block::page(&blocks)
 }
 
 /// Writes a row for each run and cell.

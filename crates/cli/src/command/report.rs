@@ -35,6 +35,7 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
             (ReportFormat::Html, &["html", "htm"]),
             (ReportFormat::Markdown, &["md", "markdown"]),
             (ReportFormat::Latex, &["tex"]),
+            (ReportFormat::Text, &["txt"]),
         ],
     )?;
     let (inputs, programs) = read(&files, &options.names)?;
@@ -48,6 +49,7 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
         },
         ReportFormat::Markdown => report.markdown(&stem)?,
         ReportFormat::Latex => report.latex(&stem)?,
+        ReportFormat::Text => report.text(output::style().width)?,
     };
     if let Some(folder) = folder {
         std::fs::create_dir_all(folder)
@@ -76,9 +78,10 @@ fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf)
         ReportFormat::Html => "html",
         ReportFormat::Markdown => "md",
         ReportFormat::Latex => "tex",
+        ReportFormat::Text => "txt",
     };
     let name = format!("report.{extension}");
-    let has_figures = format != ReportFormat::Html;
+    let has_figures = matches!(format, ReportFormat::Markdown | ReportFormat::Latex);
     match named {
         None => (None, name.into()),
         Some(folder) if is_folder(folder) || (folder.extension().is_none() && has_figures) => {

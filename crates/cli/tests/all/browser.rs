@@ -11,7 +11,7 @@ const PROBE: &str = "<script>addEventListener('load', () => {
   const box = q => { const e = document.querySelector(q); if (!e) return null;
     const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom].map(Math.round) };
   parent.postMessage(JSON.stringify({
-    title: box('h1'), trust: box('#trust summary'), glance: box('#glance .scroll'), overview: box('#overview a'),
+    title: box('h1'), trust: box('#trust'), glance: box('#glance .scroll'), overview: box('#overview a'),
     found: box('#found'), width: document.documentElement.scrollWidth, folded: document.querySelectorAll('details[open]').length,
   }), '*') })</script>";
 

@@ -156,7 +156,7 @@ impl Overview<'_> {
         ]);
         if !rows.iter().all(|row| row.cell.is_device()) {
             columns.push(
-                column("served by", 0, &|row| {
+                column("served by", 1, &|row| {
                     row.cell
                         .served
                         .as_ref()

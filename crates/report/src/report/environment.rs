@@ -4,19 +4,12 @@ use std::collections::HashSet;
 
 use iolab_record::environment::KEYS;
 
-use super::{Input, section};
+use super::Input;
 use crate::fact;
 
-/// One property of the machine, the kernel, the file system or the device.
-#[derive(Debug, Clone)]
-pub(super) struct Fact {
-    pub(super) name: String,
-    /// Value of the property, or `NAMES: VALUE` for each value if runs differ.
-    pub(super) values: Vec<String>,
-}
-
-/// The facts of all runs, in the order in which they first appear.
-pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
+/// Name and value of each property of the machine, the kernel, the file systems and the devices, in the order in
+/// which they first appear. `RUNS: VALUE` for each value if runs differ.
+pub(super) fn facts(inputs: &[Input], runs: &[String]) -> Vec<(String, String)> {
     let mut seen = HashSet::new();
     let names = inputs
         .iter()
@@ -25,11 +18,7 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
     let names = names
         .map(|(name, _)| name)
         .filter(|name| *name != KEYS.model_definition.name() && seen.insert(*name));
-    let runs = section::names(inputs);
-    let fact = |name: &str| Fact {
-        name: fact::name(name),
-        values: values(inputs, &runs, name),
-    };
+    let fact = |name: &str| (fact::name(name), values(inputs, runs, name).join("; "));
     names.map(fact).collect()
 }
 

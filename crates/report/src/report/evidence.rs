@@ -9,7 +9,7 @@ use iolab_stats::median;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 
 use super::clean;
-use crate::layout::{Column, Grid, none};
+use crate::layout::{Column, none};
 
 /// Part of the bytes of the requests from which a factor is shown, since it would round to more than 100 %.
 const PART_MAX: f64 = 1.005;
@@ -21,7 +21,7 @@ pub(super) fn caption(record: &RunRecord) -> String {
         measured.any(|sample| part(sample).is_some_and(|part| part >= PART_MAX))
     };
     let mut text =
-        "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
+        "Medians over the measured trials; by process and by device: the bytes that the process's account and the device's \
          counters show, over the bytes of the requests"
             .to_owned();
     if exceeds(written_by_process) {
@@ -30,12 +30,12 @@ pub(super) fn caption(record: &RunRecord) -> String {
     if exceeds(by_device) {
         text.push_str("; a device that carried several times as much was read ahead of the requests, or used by others");
     }
-    text + ". Faults (minor, major) and switches (voluntary, involuntary) per trial. CPU: user and kernel time per request, and over the \
-            elapsed time."
+    text + "; faults (minor, major) and switches (voluntary, involuntary) per trial; CPU: user and kernel time per request, and over the \
+            elapsed time"
 }
 
 /// The table, with one row for each cell.
-pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
+pub(super) fn columns(record: &RunRecord, analysis: &Analysis) -> Vec<Column> {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     for sample in record.samples.iter().filter(|s| s.is_measured()) {
         samples.entry(sample.cell).or_default().push(sample);
@@ -69,7 +69,7 @@ pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
         column("CPU", &|row| row.share(cpu)),
         column("why", &|row| row.reason()).left(),
     ]);
-    Grid::of(columns)
+    columns
 }
 
 /// A cell and its measured trials.

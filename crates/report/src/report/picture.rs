@@ -1,4 +1,4 @@
-//! The figure of one experiment: for paper and for a page.
+//! The figures of one experiment.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -6,7 +6,8 @@ use std::ffi::OsStr;
 use iolab_analysis::analysis::Response;
 use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw};
 
-use super::{Input, clean};
+use super::Input;
+use crate::block::Drawing;
 
 /// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
@@ -15,56 +16,46 @@ const NARROW: (f64, f64) = (260.0, 8.0);
 /// Width and text size on paper, points: about five inches.
 const PAPER: (f64, f64) = (370.0, 8.0);
 
-/// The figure of an experiment on a page.
-#[derive(Debug, Clone)]
-pub(super) struct Picture {
-    /// A description of the figure.
-    pub(super) words: String,
-    pub(super) svg: String,
-    /// Version for a narrow screen; `None` for figures that scroll there.
-    pub(super) narrow: Option<String>,
+/// Where a figure is shown, which decides its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Medium {
+    Page,
+    Paper,
 }
 
-/// The figure for a page of a run, or of one experiment on several targets, with ids that begin with `id`.
-/// `None` if the data makes none.
-pub(super) fn on_page(id: &str, inputs: &[&Input]) -> Option<Picture> {
+impl Medium {
+    /// Options for figures, whose ids on a page begin with `id`.
+    pub(super) fn options(self, id: &str) -> Options {
+        let (width_pt, text_pt) = match self {
+            Self::Page => PAGE,
+            Self::Paper => PAPER,
+        };
+        Options {
+            id: id.to_owned(),
+            width_pt,
+            text_pt,
+            ..Options::default()
+        }
+    }
+}
+
+/// The figure of a run, or of one experiment on several targets; `None` if the data makes none.
+pub(super) fn of_runs(id: &str, inputs: &[&Input], medium: Medium) -> Option<Drawing> {
     let runs = runs(inputs);
-    let other = other_kind(&runs);
-    let kind = other.unwrap_or_else(|| default_kind(&runs));
-    let drawn = |options| {
-        draw(
-            &runs,
-            &Options {
-                kind: other,
-                ..options
-            },
-        )
-        .ok()
-    };
-    let figure = drawn(page_options(id))?;
+    let kind = other_kind(&runs);
+    let drawn = |options| draw(&runs, &Options { kind, ..options }).ok();
+    let figure = drawn(medium.options(id))?;
+    let is_why = default_kind(&runs) == FigureKind::Why;
     let (width_pt, text_pt) = NARROW;
-    let narrow = Options {
-        width_pt,
-        text_pt,
-        ..page_options(&format!("{id}-narrow"))
-    };
-    let is_why = kind == FigureKind::Why;
-    let narrow = is_why.then(|| drawn(narrow)).flatten();
-    Some(Picture {
-        words: clean(figure.description()),
-        svg: figure.svg(),
-        narrow: narrow.map(|figure| figure.svg()),
-    })
-}
-
-/// The figure for paper, of a run, or of one experiment on several targets; `None` if the data makes none.
-pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
-    let runs = runs(inputs);
-    let options = Options {
-        kind: other_kind(&runs),
-        ..paper_options()
-    };
-    draw(&runs, &options).ok()
+    let narrow = is_why.then(|| {
+        drawn(Options {
+            width_pt,
+            text_pt,
+            ..medium.options(&format!("{id}-narrow"))
+        })
+    });
+    let narrow = narrow.flatten().map(Box::new);
+    Some(Drawing::Figure(Box::new(figure), narrow))
 }
 
 /// The kind of figure of these runs if it is not the default. Ratios of runs with several factors would lack the
@@ -102,27 +93,6 @@ pub(super) fn further(
     let rounds = (!is_first).then(|| drawn(&runs, "rounds", FigureKind::Rounds, None));
     let rounds = rounds.flatten();
     inside.into_iter().chain(rounds).chain(stages).collect()
-}
-
-/// Options for figures on paper.
-pub(super) fn paper_options() -> Options {
-    let (width_pt, text_pt) = PAPER;
-    Options {
-        width_pt,
-        text_pt,
-        ..Options::default()
-    }
-}
-
-/// Options for figures on a page, whose ids begin with `id`.
-pub(super) fn page_options(id: &str) -> Options {
-    let (width_pt, text_pt) = PAGE;
-    Options {
-        id: id.to_owned(),
-        width_pt,
-        text_pt,
-        ..Options::default()
-    }
 }
 
 /// One run under the name of its experiment, several under the names of their targets. If the target is a

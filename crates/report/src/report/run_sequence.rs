@@ -5,10 +5,10 @@ use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_workload::quantity::significant;
 
-use super::captioned::Captioned;
 use super::summary::moment;
 use super::{Input, StudyReport, clean};
-use crate::layout::{Column, Grid, none};
+use crate::block::Table;
+use crate::layout::{Column, none};
 use iolab_figure::{Figure, Options};
 
 /// Indices of the runs of one experiment among the inputs, in the order of time; the last one is the latest.
@@ -86,7 +86,7 @@ impl RunSequence {
     }
 
     /// Each run compared with the first; `None` for a single run.
-    pub(super) fn table(&self, inputs: &[Input]) -> Option<Captioned> {
+    pub(super) fn table(&self, inputs: &[Input]) -> Option<Table> {
         let runs: Vec<&Input> = self
             .0
             .iter()
@@ -129,15 +129,15 @@ impl RunSequence {
             )
             .left(),
         ];
-        Some(Captioned {
-            caption: format!(
+        Some(Table::new(
+            &format!(
                 "{} in {} runs: geometric mean of the ratios of medians to those of the first run, with the cells that have \
-                 the least and the greatest ratio. 'iolab history' tests for shifts of the level.",
+                 the least and the greatest ratio; 'iolab history' tests for shifts of the level",
                 first.run.analysis().response_name(),
                 runs.len()
             ),
-            grid: Grid::of(columns),
-        })
+            columns,
+        ))
     }
 }
 

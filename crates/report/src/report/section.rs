@@ -1,104 +1,21 @@
-//! One experiment of a report: its question, its numbers and their basis.
+//! What a report prints about one run: its tables, its settings and its events.
 
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::buffer_preparation::preparation;
-use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
-use iolab_record::{Cell, EndedBy, RunRecord, exported_settings};
-use iolab_workload::quantity::{exact_duration, format_percent};
+use iolab_record::{Cell, EndedBy, Event, RunRecord, exported_settings};
+use iolab_workload::quantity::{counted, exact_duration, format_percent};
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
 
-use super::captioned::Captioned;
-use super::file_names::{id, stem};
-use super::own_model::{self, OwnModel};
-use super::run_sequence::RunSequence;
+use super::file_names::id;
 use super::summary::moment;
-use super::{Input, clean, commands, evidence, standard_tables};
-use crate::layout::Grid;
+use super::{Input, clean};
+use crate::block::{Mark, Table};
+use crate::layout::Column;
 use crate::setting_value::setting_value;
-use crate::{clients, compare, comparison_table, equivalence, table};
-use iolab_workload::quantity::counted;
-
-/// The content of a report about one run.
-#[derive(Debug, Clone)]
-pub(super) struct Section {
-    /// Id of the section in the document.
-    pub(super) id: String,
-    /// Common beginning of its file names: `e1-read-size`.
-    pub(super) stem: String,
-    pub(super) name: String,
-    pub(super) question: String,
-    /// The run in lines that can be pasted, one per target.
-    pub(super) conclusions: Vec<String>,
-    /// Run file of the section.
-    pub(super) file: String,
-    /// The number of trials that its findings are based on, and the source of their bytes.
-    pub(super) trials: String,
-    pub(super) tables: Vec<Captioned>,
-    /// Tables of a standard's report, which precede the others and follow the figure of its rounds; empty
-    /// without a standard.
-    pub(super) standard_tables: Vec<Captioned>,
-    /// The cells of the rows of its first table; empty if rows do not stand for cells.
-    pub(super) cells: Vec<i64>,
-    pub(super) evidence: Captioned,
-    /// Name and value of the settings that are the same in every cell.
-    pub(super) settings: Vec<(String, String)>,
-    /// The way in which the repetition ended.
-    pub(super) ended: String,
-    pub(super) events: Vec<Event>,
-    /// The definition of its model, if that is a file of the user.
-    pub(super) model: Option<OwnModel>,
-    /// Note that the run file lacks this definition; empty otherwise.
-    pub(super) model_note: String,
-    /// The definition as TOML, and the name of its file in commands. The file of the latest run serves all runs
-    /// with the same definition.
-    pub(super) toml: String,
-    pub(super) toml_name: String,
-    pub(super) commands: Vec<String>,
-}
-
-/// A warning, an error or a decision of the run.
-#[derive(Debug, Clone)]
-pub(super) struct Event {
-    pub(super) at: String,
-    pub(super) kind: String,
-    pub(super) message: String,
-}
-
-impl Event {
-    pub(super) fn line(&self) -> String {
-        format!("{} {}: {}", self.at, self.kind, self.message)
-    }
-}
-
-/// The sections of all run files, in the same order.
-pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Section> {
-    let toml_name = |index: usize, input: &Input| {
-        let latest = sequences.iter().filter(|one| one.0.contains(&index));
-        let latest = latest.filter_map(RunSequence::latest);
-        let mut latest = latest.filter_map(|index| Some((index, inputs.get(index)?)));
-        let toml = |input: &Input| input.run.record().experiment.toml.clone();
-        let same = latest.find(|(_, latest)| toml(latest) == toml(input));
-        let (index, input) = same.unwrap_or((index, input));
-        format!("{}.toml", stem(index, input))
-    };
-    let models = own_model::all(inputs, sequences);
-    let named = names(inputs).into_iter().zip(models).zip(inputs);
-    named
-        .enumerate()
-        .map(|(index, ((name, model), input))| {
-            let place = SectionPlace {
-                index,
-                name,
-                toml_name: toml_name(index, input),
-                model,
-            };
-            Section::new(place, input)
-        })
-        .collect()
-}
+use crate::{buffer_preparation, clients, compare, comparison_table, equivalence, table};
 
 /// Distinct names for all runs of a document.
 pub(super) fn names(inputs: &[Input]) -> Vec<String> {
@@ -123,84 +40,25 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     inputs.iter().map(name).collect()
 }
 
-/// Properties of a section that follow from its place among the others.
-struct SectionPlace {
-    index: usize,
-    name: String,
-    toml_name: String,
-    model: Option<OwnModel>,
+/// Whether each cell has a row of its own in the first table.
+pub(super) fn has_row_of_each_cell(analysis: &Analysis) -> bool {
+    let rows = table::columns(analysis).first().map_or(0, Column::rows);
+    rows == analysis.cells.len()
 }
 
-impl Section {
-    fn new(place: SectionPlace, input: &Input) -> Self {
-        let SectionPlace {
-            index,
-            name,
-            toml_name,
-            model,
-        } = place;
-        let (record, analysis) = (input.run.record(), input.run.analysis());
-        let tables = tables(analysis, &input.interpretation.peers);
-        let rows = tables.first().map_or(0, |table| table.grid.rows.len());
-        let cells = analysis.cells.iter().map(|cell| cell.cell.id);
-        let stem = stem(index, input);
-        Self {
-            id: id(index),
-            name,
-            cells: cells.filter(|_| rows == analysis.cells.len()).collect(),
-            question: clean(&record.experiment.question),
-            conclusions: input
-                .interpretation
-                .conclusions
-                .iter()
-                .map(|line| clean(&line.text))
-                .collect(),
-            file: clean(&input.path.to_string_lossy()),
-            trials: trials(analysis),
-            tables,
-            standard_tables: standard_tables::of(analysis),
-            evidence: Captioned {
-                caption: evidence::caption(record),
-                grid: evidence::grid(record, analysis),
-            },
-            settings: settings(record),
-            ended: ended(record, analysis),
-            events: events(record),
-            toml: lines(&record.experiment.toml),
-            commands: commands::of_run(
-                input,
-                &toml_name,
-                model.as_ref(),
-                &format!("{stem}-again.iolab"),
-            ),
-            model,
-            model_note: own_model::lacking(record),
-            toml_name,
-            stem,
-        }
-    }
-}
-
-impl Section {
-    /// Whether a figure of this name precedes its own figure, as in a standard's report.
-    pub(super) fn leads_with(&self, figure: &str) -> bool {
-        figure == "rounds" && !self.standard_tables.is_empty()
-    }
-
-    /// The id of a cell's row in its first table; `None` without such a row.
-    pub(super) fn row_id(&self, cell: i64) -> Option<String> {
-        let has_row = self.cells.contains(&cell);
-        has_row.then(|| format!("{}-c{cell}", self.id))
-    }
+/// The id of a cell's row in the first table of the run at this place.
+pub(super) fn row_id(place: usize, cell: i64) -> String {
+    format!("{}-c{cell}", id(place))
 }
 
 /// Removes control characters from each line of a text.
-fn lines(text: &str) -> String {
+pub(super) fn lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(clean).collect();
     lines.join("\n") + "\n"
 }
 
-fn trials(analysis: &Analysis) -> String {
+/// The number of trials that findings are based on, and the source of their bytes.
+pub(super) fn trials(analysis: &Analysis) -> String {
     let cells = analysis.cells.iter().filter(|c| c.n > 0);
     let (mut n, mut count, mut device) = (0, 0, 0);
     for cell in cells {
@@ -221,54 +79,61 @@ fn trials(analysis: &Analysis) -> String {
     )
 }
 
-fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
-    let mut tables = vec![Captioned {
-        caption: one_line(&table::caption(analysis)),
-        grid: Grid::of(table::columns(analysis)),
-    }];
-    tables.extend(program_pairs(analysis).iter().map(|sides| Captioned {
-        caption: one_line(&equivalence::caption(sides)),
-        grid: Grid::of(equivalence::columns(sides)),
-    }));
-    tables.extend(
-        comparison_table::tabled(analysis)
+/// The tables of the run at this place; each row of the first one has an id.
+pub(super) fn tables(place: usize, input: &Input) -> Vec<Table> {
+    let analysis = input.run.analysis();
+    let mut cells = Table::new(&table::caption(analysis), table::columns(analysis));
+    if has_row_of_each_cell(analysis) {
+        let ids = analysis
+            .cells
             .iter()
-            .map(|comparison| Captioned {
-                caption: comparison_table::caption(comparison),
-                grid: Grid::of(comparison_table::columns(comparison)),
-            }),
+            .map(|cell| row_id(place, cell.cell.id));
+        let mark = |id| Mark {
+            id,
+            ..Mark::default()
+        };
+        cells.marks = ids.map(mark).collect();
+    }
+    let mut tables = vec![cells];
+    let pairs = program_pairs(analysis);
+    tables.extend(
+        pairs
+            .iter()
+            .map(|sides| Table::new(&equivalence::caption(sides), equivalence::columns(sides))),
     );
+    let compared = comparison_table::tabled(analysis);
+    tables.extend(compared.iter().map(|one| {
+        Table::new(
+            &comparison_table::caption(one),
+            comparison_table::columns(one),
+        )
+    }));
     let clients = clients::columns(analysis);
     if !clients.is_empty() {
-        tables.push(Captioned {
-            caption: clients::caption(),
-            grid: Grid::of(clients),
-        });
+        tables.push(Table::new(&clients::caption(), clients));
     }
     let preparations = preparation(analysis);
     if !preparations.is_empty() {
-        tables.push(Captioned {
-            caption: crate::buffer_preparation::caption(),
-            grid: Grid::of(crate::buffer_preparation::columns(&preparations)),
-        });
+        tables.push(Table::new(
+            &buffer_preparation::caption(),
+            buffer_preparation::columns(&preparations),
+        ));
     }
-    tables.extend(peers.iter().map(|comparison| Captioned {
-        caption: format!(
+    let peers = input.interpretation.peers.iter();
+    tables.extend(peers.map(|one| {
+        let caption = format!(
             "{}; base: {}, new: {}",
-            compare::caption(comparison),
-            comparison.base,
-            comparison.new
-        ),
-        grid: Grid::of(compare::columns(comparison)),
+            compare::caption(one),
+            one.base,
+            one.new
+        );
+        Table::new(&caption, compare::columns(one))
     }));
     tables
 }
 
-fn one_line(caption: &str) -> String {
-    caption.lines().collect::<Vec<_>>().join("; ")
-}
-
-fn settings(record: &RunRecord) -> Vec<(String, String)> {
+/// Name and value of the settings that are the same in every cell.
+pub(super) fn settings(record: &RunRecord) -> Vec<(String, String)> {
     let Some((first, rest)) = record.cells.split_first() else {
         return Vec::new();
     };
@@ -303,7 +168,8 @@ fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn ended(record: &RunRecord, analysis: &Analysis) -> String {
+/// The way in which the repetition ended.
+pub(super) fn ended(record: &RunRecord, analysis: &Analysis) -> String {
     let count = |ended: Option<EndedBy>| {
         let cells = record.cells.iter();
         cells.filter(|c| c.ended_by == ended).count()
@@ -344,19 +210,17 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
     )
 }
 
-fn events(record: &RunRecord) -> Vec<Event> {
+/// Warnings, errors and decisions of a run, a line each.
+pub(super) fn events(record: &RunRecord) -> Vec<String> {
     let place = |cell: i64| {
         let cell = record.cells.iter().find(|c| c.id == cell)?;
         let label = cell_label(&record.experiment.factors, &cell.levels);
         (!label.is_empty()).then(|| format!("{}: ", clean(&label)))
     };
-    record
-        .events
-        .iter()
-        .map(|event| Event {
-            at: moment(&event.at_utc),
-            kind: event.kind.to_string(),
-            message: event.cell.and_then(place).unwrap_or_default() + &clean(&event.message),
-        })
-        .collect()
+    let line = |event: &Event| {
+        let of = event.cell.and_then(place).unwrap_or_default();
+        let (at, kind) = (moment(&event.at_utc), event.kind);
+        format!("{at} {kind}: {of}{}", clean(&event.message))
+    };
+    record.events.iter().map(line).collect()
 }

@@ -10,13 +10,13 @@ use iolab_stats::mean;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
 
-use super::captioned::Captioned;
 use super::clean;
-use crate::layout::{Column, Grid, none};
+use crate::block::Table;
+use crate::layout::{Column, none};
 use crate::pivot;
 
 /// The tables, in their order; empty for a run that follows no standard, or has no rounds of cells.
-pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
+pub(super) fn of(analysis: &Analysis) -> Vec<Table> {
     let steady = analysis.steady.as_ref();
     let steady = steady.filter(|steady| analysis.standard.is_some() && steady.is_of_cells());
     let Some(steady) = steady else {
@@ -29,7 +29,7 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
 }
 
 /// The rounds of the last window in the tracked cells; `None` if there are fewer rounds.
-fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
+fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Table> {
     let length = steady.asked.window as usize;
     let has_window = |one: &&Tracked| one.values.len() >= length;
     let tracked = steady.tracked.iter().filter(has_window);
@@ -60,15 +60,15 @@ fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
         column("range", &|one| Some(format_percent(one.steadiness?.range))),
         column("slope", &|one| Some(format_percent(one.steadiness?.slope))),
     ]);
-    Some(Captioned {
-        caption: format!(
+    Some(Table::new(
+        &format!(
             "measurement window: {} of the tracked cells in the last {length} of {rounds} rounds; range and slope of the line of least squares over the mean: at most {} and {} are allowed",
             named(analysis),
             format_percent(steady.asked.range),
             format_percent(steady.asked.slope)
         ),
-        grid: Grid::of(columns),
-    })
+        columns,
+    ))
 }
 
 /// `IOPS`, `throughput (MB/s)`.
@@ -82,7 +82,7 @@ fn named(analysis: &Analysis) -> String {
 
 /// The mean of each cell over the measured rounds: a row for each level of the second factor, a column for each
 /// of the first. `None` with another number of factors, or with too many levels for a page.
-fn grid(analysis: &Analysis) -> Option<Captioned> {
+fn grid(analysis: &Analysis) -> Option<Table> {
     const COLUMNS_MAX: usize = 12;
     let [across, down] = analysis.factors.as_slice() else {
         return None;
@@ -95,11 +95,11 @@ fn grid(analysis: &Analysis) -> Option<Captioned> {
     let heading = |down: &str| format!("{down} \\ {across}");
     let value = |cell: &CellAnalysis| mean(&cell.values).map_or_else(none, significant);
     let trials = analysis.cells.iter().map(|cell| cell.n).max()?;
-    Some(Captioned {
-        caption: format!(
+    Some(Table::new(
+        &format!(
             "{} by {down} and {across}: means of the {trials} measured rounds",
             named(analysis)
         ),
-        grid: Grid::of(pivot::columns(analysis, 0, heading, value)),
-    })
+        pivot::columns(analysis, 0, heading, value),
+    ))
 }

@@ -10,6 +10,7 @@ use iolab_workload::settings::SETTINGS;
 
 use super::{Input, clean};
 use crate::input::experiments;
+use crate::notation::on_page;
 use iolab_workload::quantity::counted;
 
 /// Settings of all trials in a summary, unless an experiment varies them.
@@ -58,7 +59,7 @@ fn drive(record: &RunRecord, number: usize) -> String {
 
 /// Facts on the measurement: what, when, on what machine, and how. Name and value, each short enough for one
 /// line.
-pub(super) fn facts(inputs: &[Input]) -> Vec<(&'static str, String)> {
+pub(super) fn facts(inputs: &[Input]) -> Vec<(String, String)> {
     let records: Vec<&RunRecord> = inputs.iter().map(|input| input.run.record()).collect();
     let mut disks: Vec<String> = Vec::new();
     for record in &records {
@@ -70,22 +71,25 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<(&'static str, String)> {
         }
     }
     let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
-    let started = records.iter().map(|record| record.run.started_utc.as_str());
+    let versions = records.iter().map(|record| clean(&record.run.tool_version));
+    let versions: BTreeSet<String> = versions.collect();
+    let versions: Vec<String> = versions.into_iter().collect();
     let host = [known(&KEYS.host_name), known(&KEYS.cpu_model)];
     let host: Vec<String> = host.into_iter().flatten().collect();
     let facts = [
         ("Disk", Some(disks.join("; "))),
-        ("Date", started.min().map(moment)),
+        ("Time", Some(time(inputs))),
         ("Host", Some(host.join(", "))),
         (
             "Kernel",
             known(&KEYS.kernel_release).map(|release| format!("Linux {release}")),
         ),
-        ("Settings", Some(settings(&records))),
+        ("Settings", Some(on_page(&settings(&records)))),
+        ("Left out", Some(excluded(inputs))),
+        ("iolab", Some(versions.join(", "))),
     ];
-    let facts = facts
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
+    let facts = facts.into_iter();
+    let facts = facts.filter_map(|(name, value)| Some((name.to_owned(), value?)));
     facts.filter(|(_, value)| !value.is_empty()).collect()
 }
 
@@ -150,98 +154,42 @@ pub(super) fn title(inputs: &[Input]) -> String {
     }
 }
 
-/// Sentences on the measurement: what, on which target and machine, and when.
-pub(super) fn sentences(inputs: &[Input]) -> Vec<String> {
-    let mut sentences = vec![measured(inputs)];
-    sentences.extend(inputs.first().map(|_| place(inputs)));
-    sentences.extend(time(inputs));
-    sentences
-}
-
-fn measured(inputs: &[Input]) -> String {
-    let cells = || inputs.iter().flat_map(|i| &i.run.analysis().cells);
-    let trials: usize = cells().map(|c| c.n).sum();
-    let samples = || inputs.iter().flat_map(|i| &i.run.record().samples);
-    let failed = samples().filter(|s| !s.ok).count();
-    let excluded = |of_rounds: bool| {
+/// Trials that are stored but not in any number; empty for none.
+fn excluded(inputs: &[Input]) -> String {
+    let warm_ups = |of_rounds: bool| {
         let runs = inputs.iter().map(|input| input.run.analysis());
         let runs = runs.filter(|run| {
             let steady = run.steady.as_ref();
             steady.is_some_and(SteadyAnalysis::is_of_cells) == of_rounds
         });
-        let cells = runs.flat_map(|run| &run.cells);
-        cells.map(|cell| cell.warm_ups).sum::<usize>()
+        runs.flat_map(|run| &run.cells)
+            .map(|cell| cell.warm_ups)
+            .sum::<usize>()
     };
-    let (warmups, earlier) = (excluded(false), excluded(true));
-    let mut text = format!(
-        "{} in {} of {}.",
-        counted(trials, "measured trial"),
-        counted(cells().count(), "cell"),
-        experiments(inputs),
-    );
-    let mut besides = Vec::new();
-    if warmups > 0 {
-        besides.push(counted(warmups, "warm-up trial"));
-    }
-    if earlier > 0 {
-        besides.push(format!("{} of earlier rounds", counted(earlier, "trial")));
-    }
-    if failed > 0 {
-        besides.push(counted(failed, "failed trial"));
-    }
-    if !besides.is_empty() {
-        text.push_str(&format!(" Stored but excluded: {}.", besides.join(" and ")));
-    }
-    text
-}
-
-fn place(inputs: &[Input]) -> String {
-    let targets: Vec<String> = targets(inputs).iter().map(|name| clean(name)).collect();
-    let mut text = format!("Target: {}", targets.join(", "));
-    let mut kinds: Vec<&str> = Vec::new();
-    for input in inputs {
-        let kind = input.run.record().run.target_kind.name();
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    text.push_str(&format!(" ({})", clean(&kinds.join(", "))));
-    let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
-    for (key, what) in [
-        (&KEYS.file_system, "file system"),
-        (&KEYS.device, "device"),
-        (&KEYS.device_vendor, "vendor"),
-        (&KEYS.device_model, "model"),
-    ] {
-        text.extend(known(key).map(|value| format!(", {what} {value}")));
-    }
-    text.push_str(". ");
-    let machine = [
-        known(&KEYS.cpu_model),
-        common(inputs, &KEYS.cpu_usable_count).map(|n| format!("{n} usable CPUs")),
-        common(inputs, &KEYS.memory_bytes)
-            .map(|bytes| format!("{} of memory", format_bytes(bytes as f64))),
-        known(&KEYS.kernel_release).map(|release| format!("Linux {release}")),
+    let samples = inputs.iter().flat_map(|input| &input.run.record().samples);
+    let failed = samples.filter(|sample| !sample.ok).count();
+    let parts = [
+        (warm_ups(false), counted(warm_ups(false), "warm-up trial")),
+        (
+            warm_ups(true),
+            format!("{} of earlier rounds", counted(warm_ups(true), "trial")),
+        ),
+        (failed, counted(failed, "failed trial")),
     ];
-    let machine: Vec<String> = machine.into_iter().flatten().collect();
-    if !machine.is_empty() {
-        text.push_str(&format!("Machine: {}.", machine.join(", ")));
-    }
-    text
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    parts
+        .map(|(_, text)| text)
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
-fn time(inputs: &[Input]) -> Option<String> {
-    let runs = || inputs.iter().map(|i| &i.run.record().run);
-    let start = runs().map(|r| r.started_utc.as_str()).min()?;
-    let end = runs().filter_map(|r| r.ended_utc.as_deref()).max();
-    let versions: BTreeSet<&str> = runs().map(|r| r.tool_version.as_str()).collect();
-    let versions: Vec<String> = versions.into_iter().map(clean).collect();
-    Some(format!(
-        "Measured from {} to {} by iolab {}.",
-        moment(start),
-        end.map_or_else(|| "an unknown time".to_owned(), moment),
-        versions.join(", ")
-    ))
+/// The time of all runs: `2026-01-02 03:04:05 UTC to 2026-01-02 03:05:05 UTC`.
+fn time(inputs: &[Input]) -> String {
+    let runs = || inputs.iter().map(|input| &input.run.record().run);
+    let start = runs().map(|run| run.started_utc.as_str()).min();
+    let end = runs().filter_map(|run| run.ended_utc.as_deref()).max();
+    let ends = [start, end].map(|time| time.map_or_else(|| "an unknown time".to_owned(), moment));
+    ends.join(" to ")
 }
 
 /// `2026-01-02 03:04:05 UTC` for a time as run files store it; other text unchanged.

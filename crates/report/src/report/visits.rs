@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::TrialOrder;
 
-/// The sentences about the orders of the runs; `source` follows the first mention of random blocks.
-pub(super) fn visits(orders: &[Option<TrialOrder>], source: &str) -> String {
+/// The sentences about the orders of the runs.
+pub(super) fn visits(orders: &[Option<TrialOrder>]) -> String {
     let mut all: Vec<Option<TrialOrder>> = Vec::new();
     for order in orders {
         if !all.contains(order) {
@@ -17,7 +17,7 @@ pub(super) fn visits(orders: &[Option<TrialOrder>], source: &str) -> String {
     };
     let blocks = || {
         format!(
-            "{} are visited in randomised complete blocks from the recorded seed{source}, so that a drift adds to the spread of every cell and is not mistaken for an effect.",
+            "{} are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect.",
             of("All cells", "all cells")
         )
     };
@@ -61,21 +61,18 @@ mod tests {
 
     #[test]
     fn each_design_has_its_own_words() {
-        let only = |order| visits(&[Some(order)], "");
+        let only = |order| visits(&[Some(order)]);
         insta::assert_snapshot!(only(TrialOrder::BlocksAfterWarmUp), @"All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number.");
         insta::assert_snapshot!(only(TrialOrder::Rounds), @"All cells are visited in rounds, in the order of the definition, until the last rounds are steady or no more are allowed. Rounds before the last window are kept in the run file and left out of every number.");
         insta::assert_snapshot!(only(TrialOrder::OnlyTrials), @"Each cell has one trial, from its first request on, without a warm-up.");
         for order in [TrialOrder::Rounds, TrialOrder::OnlyTrials] {
             assert!(!has_blocks(&[Some(order), None]));
         }
-        let both = visits(
-            &[
-                Some(TrialOrder::Blocks),
-                Some(TrialOrder::Rounds),
-                Some(TrialOrder::Blocks),
-            ],
-            "",
-        );
+        let both = visits(&[
+            Some(TrialOrder::Blocks),
+            Some(TrialOrder::Rounds),
+            Some(TrialOrder::Blocks),
+        ]);
         insta::assert_snapshot!(both, @"In some runs all cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect. No trial is a warm-up. In some runs all cells are visited in rounds, in the order of the definition, until the last rounds are steady or no more are allowed. Rounds before the last window are kept in the run file and left out of every number.");
     }
 }

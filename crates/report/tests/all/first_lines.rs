@@ -159,8 +159,9 @@ fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
 fn trust_line(record: RunRecord) -> String {
     let inputs = [input(record)];
     let page = StudyReport::new(&inputs).html().expect("a page");
-    let trust = page.split("<summary>").nth(1).expect("a verdict");
-    let trust = trust.split("</summary>").next().expect("its end");
+    let trust = page.split("<p id=\"trust\"").nth(1).expect("a verdict");
+    let trust = trust.split_once('>').expect("its beginning").1;
+    let trust = trust.split(" <a").next().expect("its end");
     trust.replace('\u{a0}', " ")
 }
 

@@ -200,7 +200,7 @@ fn runs_without_anything_have_a_page_too() {
     for records in [vec![empty], vec![]] {
         let inputs = inputs(records);
         let text = StudyReport::new(&inputs).markdown("x").unwrap().text;
-        insta::assert_snapshot!(text.split("\n## Method").next().expect("a head"));
+        insta::assert_snapshot!(text.split("\n### Method").next().expect("a head"));
     }
 }
 

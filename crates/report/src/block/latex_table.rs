@@ -1,9 +1,11 @@
 //! A table of a report in LaTeX that fits the page: if it is too wide it loses columns, if it is too high it is
 //! split.
 
-use super::captioned::Captioned;
-use crate::latex::{escaped, sentence};
-use crate::layout::{Grid, wrap};
+use std::ops::Range;
+
+use super::Table;
+use crate::latex::sentence;
+use crate::layout::{Column, dearest, tabular, wrap};
 
 /// Longest text of a column that is not broken into lines, characters.
 const UNBROKEN_MAX: usize = 24;
@@ -23,139 +25,93 @@ const WIDE: f64 = 494.0;
 const LINES_MAX: usize = 60;
 
 /// Floating tables: over one column if they are narrow, otherwise over both; long ones in several parts.
-pub(super) fn table(table: &Captioned) -> String {
-    let mut grid = table.grid.clone();
-    let mut caption = table.caption.clone();
-    let mut add = |text: String| {
-        caption.push_str(if caption.ends_with('.') { " " } else { "; " });
-        caption.push_str(&text);
-    };
-    // A value that all rows share is moved to the caption.
-    let alike: Vec<String> = take_alike(&mut grid);
-    if !alike.is_empty() {
-        add(format!("in all rows: {}", alike.join(", ")));
-    }
-    let left_out = take_dear(&mut grid);
+pub(super) fn table(table: &Table) -> String {
+    let mut columns = table.columns.clone();
+    let mut caption = table.caption();
+    let left_out = take_dear(&mut columns);
     if !left_out.is_empty() {
-        add(format!("not shown: {}", left_out.join(", ")));
+        caption.push_str(&format!("; not shown: {}", left_out.join(", ")));
     }
-    let float = match across(&grid) > NARROW {
+    let float = match across(&columns) > NARROW {
         true => "table*",
         false => "table",
     };
-    let size = match across(&grid) > WIDE {
+    let size = match across(&columns) > WIDE {
         true => "tiny",
         false => "scriptsize",
     };
-    let columns: String = (0..grid.headings.len())
-        .map(
-            |column| match (is_broken(&grid, column), grid.headings[column].1) {
-                (true, _) => r">{\raggedright\arraybackslash}p{0.15\textwidth}",
-                (false, true) => "r",
-                (false, false) => "l",
-            },
-        )
-        .collect();
-    let line = |values: Vec<String>| format!("{} \\\\\n", values.join(" & "));
-    let heading = line(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
+    let sides = columns
+        .iter()
+        .map(|column| match (is_broken(column), column.right) {
+            (true, _) => r">{\raggedright\arraybackslash}p{0.15\textwidth}",
+            (false, true) => "r",
+            (false, false) => "l",
+        });
+    let sides: String = sides.collect();
     let mut text = String::new();
-    for (part, rows) in parts(&grid).into_iter().enumerate() {
-        let rows: String = rows
-            .iter()
-            .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
-            .collect();
+    for (part, rows) in parts(&columns).into_iter().enumerate() {
         let caption = match part {
             0 => sentence(&caption),
             _ => "Continued.".to_owned(),
         };
         text.push_str(&format!(
-            "\\begin{{{float}}}[tbp]\\centering\\{size}\n\\begin{{tabular}}{{{columns}}}\n\\hline\n{heading}\\hline\n{rows}\\hline\n\\end{{tabular}}\n\\caption{{{caption}}}\n\\end{{{float}}}\n\n"
+            "\\begin{{{float}}}[tbp]\\centering\\{size}\n{}\\caption{{{caption}}}\n\\end{{{float}}}\n\n",
+            tabular(&columns, &sides, rows)
         ));
     }
     text
 }
 
-/// Removes dispensable columns with the same value in all of several rows; returns them as `HEADING VALUE`.
-fn take_alike(grid: &mut Grid) -> Vec<String> {
-    let mut taken = Vec::new();
-    for column in (0..grid.headings.len()).rev() {
-        let mut values = grid.rows.iter().map(|row| &row[column]);
-        let Some(first) = values.next().filter(|_| grid.rows.len() > 1) else {
-            continue;
-        };
-        if grid.dispensable[column] > 0 && values.all(|value| value == first) {
-            let text = match first.as_str() {
-                "" | "-" => None,
-                value => Some(format!("{} {value}", grid.headings[column].0)),
-            };
-            taken.extend(text);
-            grid.remove(column);
-        }
-    }
-    taken.reverse();
-    taken
-}
-
 /// Removes the most dispensable columns until the rest fits on the page; returns their headings.
-fn take_dear(grid: &mut Grid) -> Vec<String> {
+fn take_dear(columns: &mut Vec<Column>) -> Vec<String> {
     let mut taken = Vec::new();
-    while across(grid) > WIDE {
-        let columns = grid.dispensable.iter().enumerate();
-        let dearest = columns
-            .filter(|(_, dear)| **dear > 0)
-            .max_by_key(|(_, dear)| **dear);
-        let Some((column, _)) = dearest else { break };
-        taken.push(grid.headings[column].0.clone());
-        grid.remove(column);
+    while across(columns) > WIDE {
+        let Some(column) = dearest(columns) else {
+            break;
+        };
+        taken.push(columns.remove(column).heading);
     }
     taken
 }
 
 /// Characters of the longest value of a column.
-fn longest(grid: &Grid, column: usize) -> usize {
-    let values = grid.rows.iter().filter_map(|row| row.get(column));
+fn longest(column: &Column) -> usize {
+    let values = column.values.iter();
     values.map(|value| value.chars().count()).max().unwrap_or(0)
 }
 
-fn is_broken(grid: &Grid, column: usize) -> bool {
-    longest(grid, column) > UNBROKEN_MAX
+fn is_broken(column: &Column) -> bool {
+    longest(column) > UNBROKEN_MAX
 }
 
 /// Width of all columns in the script size, points.
-fn across(grid: &Grid) -> f64 {
-    let width = |column: usize| match is_broken(grid, column) {
+fn across(columns: &[Column]) -> f64 {
+    let width = |column: &Column| match is_broken(column) {
         true => BROKEN,
-        false => {
-            let heading = grid.headings[column].0.chars().count();
-            longest(grid, column).max(heading) as f64 * DIGIT
-        }
+        false => longest(column).max(column.heading.chars().count()) as f64 * DIGIT,
     };
-    (0..grid.headings.len())
-        .map(|column| width(column) + GAP)
-        .sum()
+    columns.iter().map(|column| width(column) + GAP).sum()
 }
 
 /// The rows in parts that fit on a page each.
-fn parts(grid: &Grid) -> Vec<&[Vec<String>]> {
-    let broken: Vec<bool> = (0..grid.headings.len())
-        .map(|column| is_broken(grid, column))
-        .collect();
-    let lines = |row: &Vec<String>| {
-        let values = row.iter().zip(&broken).filter(|(_, broken)| **broken);
-        let lines = values.map(|(value, _)| wrap(value, BROKEN_LINE).len());
+fn parts(columns: &[Column]) -> Vec<Range<usize>> {
+    let lines = |row: usize| {
+        let broken = columns.iter().filter(|column| is_broken(column));
+        let lines = broken.map(|column| wrap(&column.values[row], BROKEN_LINE).len());
         lines.max().unwrap_or(1)
     };
+    let rows = columns.first().map_or(0, Column::rows);
     let (mut parts, mut start, mut used) = (Vec::new(), 0, 0);
-    for (place, row) in grid.rows.iter().enumerate() {
+    for row in 0..rows {
         let own = lines(row);
-        if used + own > LINES_MAX && place > start {
-            parts.push(&grid.rows[start..place]);
-            (start, used) = (place, 0);
+        if used + own > LINES_MAX && row > start {
+            parts.push(start..row);
+            (start, used) = (row, 0);
         }
         used += own;
     }
-    if start < grid.rows.len() {
-        parts.push(&grid.rows[start..]);
+    if start < rows {
+        parts.push(start..rows);
     }
     parts
 }
@@ -166,10 +122,7 @@ mod tests {
     use crate::layout::Column;
 
     fn of(columns: Vec<Column>) -> String {
-        table(&Captioned {
-            caption: "Speeds".to_owned(),
-            grid: Grid::of(columns),
-        })
+        table(&Table::new("Speeds", columns))
     }
 
     fn column(heading: &str, dispensable: u8, rows: usize, value: &str) -> Column {

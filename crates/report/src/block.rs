@@ -1,0 +1,311 @@
+//! The parts of a document. A document is a list of them, and each writer writes the same list in the same order.
+
+mod html;
+mod latex;
+mod latex_table;
+mod markdown;
+mod text;
+
+pub use html::page;
+pub(crate) use latex::{article, parts_in_latex};
+pub(crate) use markdown::{document, parts_in_markdown};
+pub(crate) use text::screen;
+
+use iolab_figure::Figure;
+
+use crate::layout::{Column, none};
+
+/// A part of a document. Each writer escapes its text.
+#[derive(Debug)]
+pub enum Block {
+    /// Begins a part, which ends at the next heading of the same or a higher level.
+    Heading(Heading),
+    /// A text.
+    Paragraph(Look, String),
+    /// Findings.
+    List(List),
+    /// Names and values.
+    Facts(Vec<(String, String)>),
+    /// A table.
+    Table(Table),
+    /// A figure.
+    Figure(Picture),
+    /// Lines that are copied as they are.
+    Lines(Lines),
+    /// Small figures that link to the parts of a page; other formats leave them out.
+    Contents(Contents),
+}
+
+/// Beginning of a part.
+#[derive(Debug)]
+pub struct Heading {
+    /// 1 for the title of the document.
+    pub level: u8,
+    /// Id of the part in a page; empty for none.
+    pub id: String,
+    /// The heading.
+    pub text: String,
+    /// Whether a page shows the part on request only.
+    pub is_folded: bool,
+}
+
+/// Purpose of a paragraph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Further text.
+    Plain,
+    /// The result, to copy.
+    Result,
+    /// What was measured.
+    Subject,
+    /// The question of an experiment.
+    Question,
+    /// Notes about tables.
+    Caption,
+    /// The verdict on the numbers, with the name of its level.
+    Trust(&'static str),
+}
+
+/// Findings, or other texts with their origin.
+#[derive(Debug)]
+pub struct List {
+    /// Whether the items are numbered.
+    pub is_ordered: bool,
+    /// The items.
+    pub items: Vec<Item>,
+}
+
+/// A text with its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The text.
+    pub text: String,
+    /// Name of each part that it is about, and its id.
+    pub about: Vec<(String, String)>,
+    /// Ids of the rows of tables that it is about.
+    pub rows: Vec<String>,
+    /// Basis of the text; empty for none.
+    pub basis: String,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// Title of the table.
+    pub title: String,
+    /// Explanations of its columns.
+    pub notes: Vec<String>,
+    /// The columns, at least one.
+    pub columns: Vec<Column>,
+    /// Marks of the first rows.
+    pub marks: Vec<Mark>,
+    /// Whether the first column names the rows, whose values have different units.
+    pub has_row_names: bool,
+}
+
+/// Additions of a page to a row.
+#[derive(Debug, Default)]
+pub struct Mark {
+    /// Id of the row; empty for none.
+    pub id: String,
+    /// Id of the row of another table that shows more; empty for none.
+    pub refers_to: String,
+    /// Bar after the column of medians.
+    pub bar: Option<Bar>,
+}
+
+/// A share of the greatest number.
+#[derive(Debug)]
+pub struct Bar {
+    /// End of the bar, %.
+    pub end: f64,
+    /// Interval of the end, %.
+    pub interval: Option<(f64, f64)>,
+    /// Whether the evidence of the number weakens it.
+    pub is_doubtful: bool,
+}
+
+/// A figure of a document.
+#[derive(Debug)]
+pub struct Picture {
+    /// Name of its file without prefix and extension.
+    pub name: String,
+    /// Class of the figure in a page; empty for none.
+    pub class: &'static str,
+    /// The drawing.
+    pub drawing: Drawing,
+}
+
+/// A drawing in the formats that writers need.
+#[derive(Debug)]
+pub enum Drawing {
+    /// A figure, with a version for narrow screens if it does not scroll there.
+    Figure(Box<Figure>, Option<Box<Figure>>),
+    /// A picture to share, which other formats leave out.
+    Card(String),
+}
+
+/// Lines that are copied as they are.
+#[derive(Debug)]
+pub struct Lines {
+    /// Name under which the lines are saved; empty for commands.
+    pub file: String,
+    /// The lines.
+    pub text: String,
+}
+
+/// Small figures of the experiments.
+#[derive(Debug)]
+pub struct Contents {
+    /// Look of each of several targets.
+    pub keys: Vec<TargetKey>,
+    /// The figures.
+    pub figures: Vec<SmallFigure>,
+}
+
+/// Look of a target in all small figures of a page.
+#[derive(Debug, Clone)]
+pub struct TargetKey {
+    pub(crate) colour: String,
+    pub(crate) marker: char,
+    pub(crate) name: String,
+}
+
+/// A small figure with its labels.
+#[derive(Debug, Clone)]
+pub struct SmallFigure {
+    /// Id of the part that it links to.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The best value of each target with its unit and its colour; with many targets, the best of all.
+    pub(crate) best: Vec<(Option<String>, String)>,
+    /// First and last level along the axis, empty where they are long, and the factor.
+    pub(crate) first: String,
+    pub(crate) factor: String,
+    pub(crate) last: String,
+    pub(crate) svg: String,
+}
+
+impl From<Figure> for Drawing {
+    fn from(figure: Figure) -> Self {
+        Self::Figure(Box::new(figure), None)
+    }
+}
+
+impl Block {
+    /// A heading with an id; empty for none.
+    pub fn heading(level: u8, id: &str, text: impl Into<String>) -> Self {
+        Self::Heading(Heading {
+            level,
+            id: id.to_owned(),
+            text: text.into(),
+            is_folded: false,
+        })
+    }
+
+    /// A heading of a part that a page shows on request.
+    pub fn folded(level: u8, id: &str, text: impl Into<String>) -> Self {
+        Self::Heading(Heading {
+            level,
+            id: id.to_owned(),
+            text: text.into(),
+            is_folded: true,
+        })
+    }
+
+    /// A paragraph.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Paragraph(Look::Plain, text.into())
+    }
+
+    /// A list without numbers.
+    pub fn list(items: Vec<Item>) -> Self {
+        Self::List(List {
+            is_ordered: false,
+            items,
+        })
+    }
+
+    /// Commands to copy.
+    pub fn commands(text: impl Into<String>) -> Self {
+        Self::Lines(Lines {
+            file: String::new(),
+            text: text.into(),
+        })
+    }
+}
+
+impl Item {
+    /// A text without an origin.
+    pub fn of(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            about: Vec::new(),
+            rows: Vec::new(),
+            basis: String::new(),
+        }
+    }
+
+    /// The names of the parts that it is about.
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.about.iter().map(|(name, _)| name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// The item as text, with its origin.
+    fn in_full(&self) -> String {
+        let names = match self.about.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.names()),
+        };
+        let basis = match self.basis.is_empty() {
+            true => String::new(),
+            false => format!(" Based on: {}.", self.basis),
+        };
+        format!("{}{names}{basis}", self.text)
+    }
+}
+
+impl Table {
+    /// A table with its caption: a title and notes, separated by semicolons. Columns that show nothing are left
+    /// out; a value that all rows share becomes a note.
+    pub fn new(caption: &str, mut columns: Vec<Column>) -> Self {
+        let (title, mut notes) = split(caption);
+        let rows = columns.first().map_or(0, Column::rows);
+        let mut shared = Vec::new();
+        columns.retain(|column| {
+            let Some(value) = column.common_value().filter(|_| column.dispensable > 0) else {
+                return true;
+            };
+            let is_empty = value.is_empty() || value == none();
+            if rows > 1 && !is_empty {
+                shared.push(format!("{} {value}", column.heading));
+            }
+            rows < 2 && !is_empty
+        });
+        if !shared.is_empty() {
+            notes.push(format!("in all rows: {}", shared.join(", ")));
+        }
+        Self {
+            title,
+            notes,
+            columns,
+            marks: Vec::new(),
+            has_row_names: false,
+        }
+    }
+
+    /// Title and notes as one text.
+    fn caption(&self) -> String {
+        let mut parts = vec![self.title.as_str()];
+        parts.extend(self.notes.iter().map(String::as_str));
+        parts.join("; ")
+    }
+}
+
+/// The title of a caption, and its notes.
+fn split(caption: &str) -> (String, Vec<String>) {
+    let caption = caption.trim_end().replace('\n', "; ");
+    let mut parts = caption.split("; ").map(str::to_owned);
+    (parts.next().unwrap_or_default(), parts.collect())
+}

@@ -1,0 +1,354 @@
+//! A document as one self-contained HTML page.
+
+use iolab_figure::{escaped, style};
+
+use super::{Bar, Block, Contents, Drawing, Heading, Item, List, Look, Picture, Table};
+use crate::notation::on_page;
+
+/// Most characters of a value on one line. Longer values, such as the paths of a stripe, would push the next
+/// numbers out of sight.
+const ON_ONE_LINE: usize = 32;
+
+/// Level of what stands next to each other, below all headings.
+const BESIDE: u8 = 9;
+
+/// The page, under its title.
+pub fn page(blocks: &[Block]) -> String {
+    let title = blocks.iter().find_map(|block| match block {
+        Block::Heading(heading) => Some(heading.text.as_str()),
+        _ => None,
+    });
+    let mut body = Body {
+        html: "<header>\n".to_owned(),
+        open: vec![(1, "</header>\n<main id=\"main\">\n")],
+    };
+    for block in blocks {
+        body.write(block);
+    }
+    body.close(1);
+    format!(
+        "<!DOCTYPE html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>iolab: {}</title>
+<style>{}{}</style>
+</head>
+<body>
+<a class=\"skip\" href=\"#main\">Skip to the results</a>
+{}</main>
+<footer><p>Written by iolab. What is folded away is not printed: unfold it first.</p></footer>
+<script>{}</script>
+</body>
+</html>
+",
+        escaped(title.unwrap_or_default()),
+        style(),
+        include_str!("../../templates/report.css"),
+        body.html,
+        include_str!("../../templates/report.js"),
+    )
+}
+
+/// The part of a page between its head and its end.
+struct Body {
+    html: String,
+    /// Level and end of each open part.
+    open: Vec<(u8, &'static str)>,
+}
+
+impl Body {
+    fn write(&mut self, block: &Block) {
+        let is_beside = matches!(
+            block,
+            Block::Table(_) | Block::Figure(_) | Block::Contents(_)
+        );
+        let was_beside = self.open.last().is_some_and(|(level, _)| *level == BESIDE);
+        if is_beside && !was_beside {
+            self.html.push_str("<div class=\"beside\">\n");
+            self.open.push((BESIDE, "</div>\n"));
+        }
+        if !is_beside {
+            self.close(BESIDE);
+        }
+        let html = match block {
+            Block::Heading(heading) => return self.begin(heading),
+            Block::Paragraph(look, text) => paragraph(*look, text),
+            Block::List(list) => written_list(list),
+            Block::Facts(facts) => {
+                let fact = |(name, value): &(String, String)| {
+                    format!(
+                        "<div><dt>{}</dt><dd>{}</dd></div>",
+                        escaped(name),
+                        escaped(value)
+                    )
+                };
+                let facts: String = facts.iter().map(fact).collect();
+                format!("<dl class=\"facts\">{facts}</dl>\n")
+            }
+            Block::Table(table) => written_table(table),
+            Block::Figure(picture) => figure(picture),
+            Block::Lines(lines) => {
+                let (class, name) = match lines.file.as_str() {
+                    "" => ("commands", String::new()),
+                    file => ("toml", format!(" data-name=\"{}\"", escaped(file))),
+                };
+                let each: Vec<String> = lines.text.lines().map(escaped).collect();
+                format!(
+                    "<pre class=\"{class}\" tabindex=\"0\"{name}>{}\n</pre>\n",
+                    each.join("\n")
+                )
+            }
+            Block::Contents(all) => contents(all),
+        };
+        self.html.push_str(&html);
+    }
+
+    /// Ends the parts that a heading of this level does not belong to.
+    fn close(&mut self, level: u8) {
+        while let Some((_, end)) = self.open.pop_if(|(own, _)| *own >= level) {
+            self.html.push_str(end);
+        }
+    }
+
+    fn begin(&mut self, heading: &Heading) {
+        let level = heading.level;
+        match level {
+            1 => {}
+            // The first part ends the header of the page.
+            2 => self.close(1),
+            _ => self.close(level),
+        }
+        let text = written(&heading.text);
+        let id = id(&heading.id);
+        let begin = match level {
+            1 => format!("<h1>{text}</h1>\n"),
+            2 => format!("<section{id}>\n<h2>{text}</h2>\n"),
+            _ if heading.is_folded => format!("<details{id}><summary>{text}</summary>\n"),
+            _ => format!("<h{level}{id}>{text}</h{level}>\n"),
+        };
+        self.html.push_str(&begin);
+        match level {
+            2 => self.open.push((level, "</section>\n")),
+            _ if heading.is_folded => self.open.push((level, "</details>\n")),
+            _ => {}
+        }
+    }
+}
+
+/// Text in the notation of pages.
+fn written(text: &str) -> String {
+    escaped(&on_page(text))
+}
+
+/// The attribute of an id; none for an empty one.
+fn id(id: &str) -> String {
+    match id {
+        "" => String::new(),
+        id => format!(" id=\"{}\"", escaped(id)),
+    }
+}
+
+fn paragraph(look: Look, text: &str) -> String {
+    let text = written(text);
+    match look {
+        Look::Plain => format!("<p>{text}</p>\n"),
+        Look::Result => format!("<p class=\"line\">{text}</p>\n"),
+        Look::Subject => format!("<p class=\"subject\">{text}</p>\n"),
+        Look::Question => format!("<p class=\"question\">{text}</p>\n"),
+        Look::Caption => format!("<p class=\"caption\">{text}</p>\n"),
+        Look::Trust(level) => format!(
+            "<p id=\"trust\" class=\"badge {level}\">{text} <a href=\"#evidence\">Evidence of every cell</a></p>\n"
+        ),
+    }
+}
+
+fn written_list(list: &List) -> String {
+    let name = if list.is_ordered { "ol" } else { "ul" };
+    let items: String = list.items.iter().map(item).collect();
+    format!("<{name} class=\"findings\">\n{items}</{name}>\n")
+}
+
+fn item(item: &Item) -> String {
+    let links = item.about.iter().map(|(name, id)| {
+        let (name, id) = (escaped(name), escaped(id));
+        format!("<a href=\"#{id}\">{name}</a>")
+    });
+    let mut origin: Vec<String> = vec![links.collect::<Vec<_>>().join(", ")];
+    if let Some(first) = item.rows.first() {
+        origin.push(format!(
+            "(<a href=\"#{}\" data-rows=\"{}\">{} row{}</a>)",
+            escaped(first),
+            escaped(&item.rows.join(" ")),
+            item.rows.len(),
+            if item.rows.len() == 1 { "" } else { "s" }
+        ));
+    }
+    if !item.basis.is_empty() {
+        origin.push(format!("Based on: {}.", escaped(&item.basis)));
+    }
+    origin.retain(|part| !part.is_empty());
+    let text = written(&item.text);
+    match origin.is_empty() {
+        true => format!("<li>{text}</li>\n"),
+        false => format!(
+            "<li>{text} <span class=\"basis\">{}</span></li>\n",
+            origin.join(" ")
+        ),
+    }
+}
+
+fn written_table(table: &Table) -> String {
+    let has_bars = table.marks.iter().any(|mark| mark.bar.is_some());
+    let bars_after = table.columns.iter().position(|one| one.is("median"));
+    let bars_after = bars_after.filter(|_| has_bars);
+    let side = |right: bool| if right { " class=\"r\"" } else { "" };
+    let mut headings = String::new();
+    for (place, column) in table.columns.iter().enumerate() {
+        let text = written(&column.heading);
+        headings += &format!("<th scope=\"col\"{}>{text}</th>", side(column.right));
+        if bars_after == Some(place) {
+            headings += "<th scope=\"col\" class=\"bars\">share</th>";
+        }
+    }
+    let rows = table.columns.first().map_or(0, |column| column.rows());
+    let row = |row: usize| {
+        let mark = table.marks.get(row);
+        let refers_to = mark.map_or("", |mark| mark.refers_to.as_str());
+        let refers_to = match refers_to {
+            "" => String::new(),
+            id => format!(" data-row=\"{}\"", escaped(id)),
+        };
+        let mut html = format!(
+            "<tr{}{refers_to}>",
+            id(mark.map_or("", |mark| mark.id.as_str()))
+        );
+        for (place, column) in table.columns.iter().enumerate() {
+            let value = &column.values[row];
+            let text = written(value);
+            if table.has_row_names && place == 0 {
+                html += &format!("<th scope=\"row\">{text}</th>");
+                continue;
+            }
+            let class = match (column.right, value.chars().count() > ON_ONE_LINE) {
+                (false, false) => "",
+                (true, false) => " class=\"r\"",
+                (false, true) => " class=\"long\"",
+                (true, true) => " class=\"r long\"",
+            };
+            html += &format!("<td{class}>{text}</td>");
+            if let Some(bar) = mark.and_then(|mark| mark.bar.as_ref())
+                && bars_after == Some(place)
+            {
+                html += &written_bar(bar);
+            }
+        }
+        html + "</tr>\n"
+    };
+    let rows: String = (0..rows).map(row).collect();
+    let title = written(&table.title);
+    let mut notes = table.notes.clone();
+    let bars = || table.marks.iter().filter_map(|mark| mark.bar.as_ref());
+    if has_bars {
+        notes.push("bars: shares of the greatest in the same unit".to_owned());
+    }
+    if bars().any(|bar| bar.interval.is_some()) {
+        notes.push("whiskers: 95 % interval".to_owned());
+    }
+    if bars().any(|bar| bar.is_doubtful) {
+        notes.push("hatched: disturbed, suspended, or not served as asked".to_owned());
+    }
+    let notes = match notes.is_empty() {
+        true => String::new(),
+        false => paragraph(Look::Caption, &notes.join("; ")),
+    };
+    format!(
+        "<div class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{title}\"><table{}>\n<caption>{title}</caption>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n{notes}</div>\n",
+        if table.has_row_names {
+            " class=\"targets\""
+        } else {
+            ""
+        },
+    )
+}
+
+fn written_bar(bar: &Bar) -> String {
+    let doubtful = if bar.is_doubtful { " doubtful" } else { "" };
+    let whisker = bar.interval.map_or_else(String::new, |(low, high)| {
+        format!(
+            "<span class=\"whisker\" style=\"left:{low:.1}%;width:{:.1}%\"></span>",
+            high - low
+        )
+    });
+    format!(
+        "<td class=\"bars\"><span class=\"bar\"><span class=\"length{doubtful}\" style=\"width:{:.1}%\"></span>{whisker}</span></td>",
+        bar.end
+    )
+}
+
+fn figure(picture: &Picture) -> String {
+    let (figure, narrow) = match &picture.drawing {
+        Drawing::Card(svg) => {
+            return format!(
+                "<details id=\"picture\"><summary>Picture to share</summary>\n<div class=\"card\">\n{svg}</div>\n</details>\n"
+            );
+        }
+        Drawing::Figure(figure, narrow) => (figure, narrow),
+    };
+    let words = written(figure.description());
+    let variant = |class: &str, svg: &str| {
+        format!(
+            "<div class=\"variant{class}\" tabindex=\"0\" role=\"group\" aria-label=\"{words}\">\n{svg}</div>\n"
+        )
+    };
+    let class = match picture.class {
+        "" => String::new(),
+        class => format!(" class=\"{class}\""),
+    };
+    let variants = match narrow {
+        None => variant("", &figure.svg()),
+        Some(narrow) => variant(" wide", &figure.svg()) + &variant(" narrow", &narrow.svg()),
+    };
+    format!("<figure{class}>\n{variants}<figcaption>{words}</figcaption>\n</figure>\n")
+}
+
+fn contents(contents: &Contents) -> String {
+    let keys = contents.keys.iter().map(|key| {
+        format!(
+            "<span><span style=\"color:var({})\" aria-hidden=\"true\">{}</span> {}</span>",
+            key.colour,
+            key.marker,
+            escaped(&key.name)
+        )
+    });
+    let keys: String = keys.collect();
+    let keys = match keys.is_empty() {
+        true => keys,
+        false => format!("<p class=\"keys\">{keys}</p>\n"),
+    };
+    let figures = contents.figures.iter().map(|small| {
+        let best = small.best.iter().map(|(colour, text)| {
+            let colour = colour.as_ref().map_or_else(String::new, |colour| {
+                format!(" style=\"color:var({colour})\"")
+            });
+            format!("<span{colour}>{}</span>", written(text))
+        });
+        format!(
+            "<a href=\"#{}\"><b>{}</b> <span class=\"best\">{}</span>\n{}\n<span class=\"ends\"><span>{}</span><span>{}</span><span>{}</span></span></a>\n",
+            escaped(&small.id),
+            escaped(&small.name),
+            best.collect::<Vec<_>>().join(", "),
+            small.svg,
+            written(&small.first),
+            escaped(&small.factor),
+            written(&small.last)
+        )
+    });
+    format!(
+        "<nav id=\"overview\" aria-label=\"Experiments\">\n{keys}{}</nav>\n",
+        figures.collect::<String>()
+    )
+}

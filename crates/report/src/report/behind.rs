@@ -1,0 +1,112 @@
+//! The blocks behind the numbers: method, evidence, settings, environment, and commands that repeat the study.
+
+use super::blocks::Study;
+use super::file_names::stem;
+use super::own_model::{self, OwnModel};
+use super::{Input, clean, commands, environment, evidence, method, section};
+use crate::block::{Block, Item, Lines, List, Table};
+
+/// All of them.
+pub(super) fn blocks(study: &Study<'_>) -> Vec<Block> {
+    let inputs = study.report.inputs;
+    let mut all = vec![
+        Block::heading(2, "all", "Behind the numbers"),
+        Block::folded(3, "method", "Method"),
+    ];
+    let orders = study.latest.iter().filter_map(|place| inputs.get(*place));
+    let orders: Vec<_> = orders
+        .map(|input| input.run.analysis().trial_order)
+        .collect();
+    let (rules, references) = method::rules(&orders, &study.findings.rules);
+    all.push(Block::list(rules.into_iter().map(Item::of).collect()));
+    all.push(Block::folded(3, "references", "References"));
+    all.push(Block::List(List {
+        is_ordered: true,
+        items: references.into_iter().map(Item::of).collect(),
+    }));
+    all.push(Block::folded(
+        3,
+        "evidence",
+        "Evidence, settings and events",
+    ));
+    let mut repeat: Vec<String> = Vec::new();
+    for (place, input) in inputs.iter().enumerate() {
+        let name = study.names.get(place).cloned().unwrap_or_default();
+        let model = study.models.get(place).and_then(Option::as_ref);
+        let toml = definition_of(study, place, input);
+        all.push(Block::heading(4, "", name));
+        all.extend(of_run(place, input, model, &toml));
+        let again = format!("{}-again.iolab", stem(place, input));
+        repeat.extend(commands::of_run(input, &toml, model, &again));
+    }
+    all.push(Block::folded(3, "environment", "Environment"));
+    all.push(Block::Facts(environment::facts(inputs, &study.names)));
+    repeat.extend(commands::of_report(inputs));
+    all.extend([
+        Block::folded(3, "repeat", "Repeat it"),
+        Block::text("Save each definition from the evidence above. Then run:"),
+        Block::commands(repeat.join("\n")),
+    ]);
+    all
+}
+
+/// Name of the file with the definition of a run: the one of a latest run serves all runs with the same definition.
+fn definition_of(study: &Study<'_>, place: usize, input: &Input) -> String {
+    let inputs = study.report.inputs;
+    let of_place = study.sequences.iter().filter(|one| one.0.contains(&place));
+    let latest = of_place.filter_map(|one| one.latest());
+    let mut latest = latest.filter_map(|index| Some((index, inputs.get(index)?)));
+    let toml = |input: &Input| input.run.record().experiment.toml.clone();
+    let same = latest.find(|(_, latest)| toml(latest) == toml(input));
+    let (index, input) = same.unwrap_or((place, input));
+    format!("{}.toml", stem(index, input))
+}
+
+/// Evidence, settings, definition and events of a run.
+fn of_run(place: usize, input: &Input, model: Option<&OwnModel>, toml: &str) -> Vec<Block> {
+    let (record, analysis) = (input.run.record(), input.run.analysis());
+    let file = clean(&input.path.to_string_lossy());
+    let evidence = Table::new(
+        &evidence::caption(record),
+        evidence::columns(record, analysis),
+    );
+    let mut all = vec![
+        Block::Table(evidence),
+        Block::text(format!(
+            "{} Run file: {file}.",
+            section::ended(record, analysis)
+        )),
+        Block::Facts(section::settings(record)),
+    ];
+    let lines = |heading: &str, file: &str, text: String| {
+        [
+            Block::folded(5, "", format!("{heading}, as {file}")),
+            Block::Lines(Lines {
+                file: file.to_owned(),
+                text,
+            }),
+        ]
+    };
+    if toml == format!("{}.toml", stem(place, input)) {
+        all.extend(lines(
+            "Definition",
+            toml,
+            section::lines(&record.experiment.toml),
+        ));
+    }
+    if let Some(model) = model.filter(|model| model.is_shown) {
+        all.extend(lines("Model", &model.file, model.shown()));
+    }
+    let events = section::events(record);
+    let note = own_model::lacking(record);
+    if !note.is_empty() || !events.is_empty() {
+        all.push(Block::heading(5, "", "Events"));
+    }
+    if !note.is_empty() {
+        all.push(Block::text(note));
+    }
+    if !events.is_empty() {
+        all.push(Block::list(events.into_iter().map(Item::of).collect()));
+    }
+    all
+}

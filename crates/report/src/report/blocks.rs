@@ -1,0 +1,252 @@
+//! The blocks of a report, in their order.
+
+use iolab_analysis::analysis::Analysis;
+use iolab_workload::Result;
+
+use super::across::Findings;
+use super::experiment::experiments;
+use super::file_names::id;
+use super::own_model::{self, OwnModel};
+use super::picture::Medium;
+use super::run_sequence::RunSequence;
+use super::sparkline;
+use super::{Input, StudyReport, behind, clean, program, section, summary};
+use crate::answer::Answers;
+use crate::block::{Bar, Block, Drawing, Item, List, Look, Mark, Picture, Table};
+use crate::findings::{self, Finding, agreement, choices, limits};
+use crate::glance::FirstNumber;
+use crate::overview::Overview;
+use crate::trust;
+
+/// The runs of a report, with what its parts share.
+pub(super) struct Study<'a> {
+    pub(super) report: &'a StudyReport<'a>,
+    pub(super) medium: Medium,
+    /// The runs of each experiment.
+    pub(super) sequences: Vec<RunSequence>,
+    /// Indices of the latest run of each experiment.
+    pub(super) latest: Vec<usize>,
+    /// Distinct name of each run.
+    pub(super) names: Vec<String>,
+    /// The model of each run, if that is a file of the user.
+    pub(super) models: Vec<Option<OwnModel>>,
+    /// The latest runs.
+    pub(super) overview: Overview<'a>,
+    pub(super) findings: Findings,
+}
+
+/// All blocks.
+///
+/// # Errors
+/// When a figure cannot be drawn.
+pub(super) fn all(report: &StudyReport<'_>, medium: Medium) -> Result<Vec<Block>> {
+    let programs = program::blocks(report.programs, medium)?;
+    if report.inputs.is_empty() {
+        let title = program::title(report.programs);
+        let title = std::iter::once(Block::heading(1, "", title));
+        return Ok(title.chain(programs).collect());
+    }
+    let study = Study::new(report, medium);
+    let mut all = study.head();
+    all.extend(study.glance());
+    all.extend(study.found());
+    all.extend(experiments(&study));
+    all.extend(programs);
+    all.extend(study.across());
+    all.extend(behind::blocks(&study));
+    Ok(all)
+}
+
+impl<'a> Study<'a> {
+    fn new(report: &'a StudyReport<'a>, medium: Medium) -> Self {
+        let inputs = report.inputs;
+        let sequences = RunSequence::all(inputs);
+        let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
+        let shown: Vec<&Input> = latest
+            .iter()
+            .filter_map(|place| inputs.get(*place))
+            .collect();
+        let analyses: Vec<&Analysis> = shown.iter().map(|input| input.run.analysis()).collect();
+        let said = findings::of_runs(&analyses);
+        let mut together = said.across;
+        together.extend(limits(&analyses));
+        // Earlier runs of an experiment appear in its series only.
+        let mut each: Vec<Vec<Finding>> = vec![Vec::new(); inputs.len()];
+        for ((place, input), own) in latest.iter().zip(&shown).zip(said.each) {
+            each[*place].extend(agreement(&input.interpretation.peers));
+            each[*place].extend(own);
+        }
+        let names = section::names(inputs);
+        Self {
+            report,
+            medium,
+            findings: Findings::new(&together, &choices(&analyses), &each, &names),
+            models: own_model::all(inputs, &sequences),
+            overview: Overview::new(shown),
+            sequences,
+            latest,
+            names,
+        }
+    }
+
+    /// Title, answers, what was measured, and how far to trust it.
+    fn head(&self) -> Vec<Block> {
+        let inputs = self.report.inputs;
+        let runs = inputs.iter();
+        let runs = runs.map(|input| (input.path.display().to_string(), &input.run));
+        let answers = Answers::of(runs).shown();
+        let lines = match answers.is_empty() {
+            true => self.overview.lines(),
+            false => answers.iter().flat_map(|one| one.lead.clone()).collect(),
+        };
+        let mut all = vec![Block::heading(1, "", summary::title(inputs))];
+        let lines = lines
+            .iter()
+            .map(|line| Block::Paragraph(Look::Result, clean(line)));
+        all.extend(lines);
+        let trust = &self.overview.digest.trust;
+        all.extend([
+            Block::Paragraph(Look::Subject, self.subject()),
+            Block::Facts(summary::facts(inputs)),
+            Block::Paragraph(Look::Trust(trust.level.name()), trust::sentence(trust)),
+        ]);
+        if !answers.is_empty() {
+            all.push(Block::heading(2, "answer", "Answer"));
+        }
+        all.extend(
+            answers
+                .into_iter()
+                .flat_map(|one| one.rest.into_iter().chain(one.basis)),
+        );
+        all
+    }
+
+    /// The measured quantities and targets, and the runs that are only shown over time.
+    fn subject(&self) -> String {
+        let subject = self.overview.subject();
+        match self.report.inputs.len() - self.latest.len() {
+            0 => subject,
+            1 => format!("{subject} 1 earlier run is shown over time only."),
+            n => format!("{subject} {n} earlier runs are shown over time only."),
+        }
+    }
+
+    /// The first numbers, and a small figure of each experiment.
+    fn glance(&self) -> Vec<Block> {
+        let overview = &self.overview;
+        let numbers = overview.first_numbers();
+        let mut all = vec![Block::heading(2, "glance", "At a glance")];
+        let picture = overview.picture_svg("glance");
+        if picture.is_some() {
+            all.push(Block::Table(self.first_numbers(&numbers)));
+        }
+        let contents = sparkline::contents(overview, |number| self.place_of(number));
+        if !contents.figures.is_empty() {
+            all.push(Block::Contents(contents));
+        }
+        all.extend(picture.map(|picture| {
+            Block::Figure(Picture {
+                name: String::new(),
+                class: "",
+                drawing: Drawing::Card(picture),
+            })
+        }));
+        if all.len() == 1 { Vec::new() } else { all }
+    }
+
+    fn first_numbers(&self, numbers: &[FirstNumber<'_>]) -> Table {
+        let overview = &self.overview;
+        let (caption, is_turned) = match overview.digest.glance.rows.is_empty() {
+            true => ("Best and worst cell", false),
+            false => (
+                "Rate and latency; +/-: half of the 95 % interval",
+                overview.glance_is_turned(),
+            ),
+        };
+        let mut table = Table::new(caption, overview.first_columns(numbers));
+        let note = overview.glance_note();
+        table
+            .notes
+            .extend((!note.is_empty()).then(|| note.to_owned()));
+        table.has_row_names = is_turned;
+        // A target's row has several numbers, and no single bar shows them all.
+        let has_bars = !overview.digest.glance.varies_in_target();
+        let marks = numbers.iter().filter(|_| has_bars).map(|number| Mark {
+            id: String::new(),
+            refers_to: self
+                .row_id(number.run, number.cell.cell.id)
+                .unwrap_or_default(),
+            bar: Some(Bar {
+                end: number.shown.share * 100.0,
+                interval: number
+                    .shown
+                    .interval
+                    .map(|(low, high)| (low * 100.0, high * 100.0)),
+                is_doubtful: number.shown.is_doubtful,
+            }),
+        });
+        table.marks = marks.collect();
+        table
+    }
+
+    /// The findings that matter.
+    fn found(&self) -> Vec<Block> {
+        let headlines = self.overview.digest.headlines.iter().map(|headline| {
+            let cells = headline.cells.iter();
+            let mut rows: Vec<String> = cells
+                .filter_map(|id| self.row_id(id.run, id.cell))
+                .collect();
+            rows.sort_unstable();
+            rows.dedup();
+            let text = format!("{}{}", self.overview.place(headline), headline.text);
+            let about = headline.runs.iter().filter_map(|run| self.place_of(*run));
+            Item {
+                about: about.filter(|_| self.latest.len() > 1).collect(),
+                rows,
+                ..Item::of(clean(&text))
+            }
+        });
+        let items: Vec<Item> = headlines.collect();
+        let found = match items.is_empty() {
+            true => Block::text("No effect is shown."),
+            false => Block::List(List {
+                is_ordered: true,
+                items,
+            }),
+        };
+        vec![Block::heading(2, "found", "What matters"), found]
+    }
+
+    /// Findings of several experiments, and the limits of the study.
+    fn across(&self) -> Vec<Block> {
+        let Findings {
+            across,
+            choices,
+            limits,
+            ..
+        } = &self.findings;
+        let part = |(id, heading, items): (&str, &str, &Vec<Item>)| match items.is_empty() {
+            true => Vec::new(),
+            false => vec![Block::heading(2, id, heading), Block::list(items.clone())],
+        };
+        let parts = [
+            ("across", "Findings of several experiments", across),
+            ("choices", "Which settings to choose", choices),
+            ("limits", "Limits of this study", limits),
+        ];
+        parts.into_iter().flat_map(part).collect()
+    }
+
+    /// Name and id of the part about a run of the overview.
+    pub(super) fn place_of(&self, number: usize) -> Option<(String, String)> {
+        let place = *self.latest.get(number)?;
+        Some((self.names.get(place)?.clone(), id(place)))
+    }
+
+    /// Id of the row of a cell of a run of the overview; `None` without such a row.
+    fn row_id(&self, number: usize, cell: i64) -> Option<String> {
+        let place = *self.latest.get(number)?;
+        let analysis = self.report.inputs.get(place)?.run.analysis();
+        section::has_row_of_each_cell(analysis).then(|| section::row_id(place, cell))
+    }
+}
