@@ -19,8 +19,8 @@ pub struct PreparationPoint {
     pub held: Vec<String>,
     /// Median response with untouched, then with zeroed buffers.
     pub medians: (f64, f64),
-    /// Throughput with untouched buffers divided by that with zeroed ones, within the blocks that both share.
-    /// Its 95 % interval is simultaneous with those of the other preparation claims.
+    /// Throughput with untouched buffers over throughput with zeroed ones, within the blocks that both share.
+    /// The 95 % intervals of all preparation claims are simultaneous.
     pub ratio: Estimate,
     /// Conclusion from the ratio, after doubts about the evidence of both cells.
     pub difference: Difference,

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 /// A value by its name.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn name<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(value)
 }

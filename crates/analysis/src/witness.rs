@@ -62,7 +62,7 @@ impl Bounds {
         }
     }
 
-    /// The same bounds, capped at `bytes`.
+    /// Both bounds, capped at `bytes`.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         Self {
@@ -411,7 +411,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Names of the devices in question: the target's, else those of the files that were seen, or the only disk
+    /// Names of the devices in question: the target's, else the devices of the files that were seen, or the only disk
     /// that was used.
     pub fn devices(&self) -> Vec<String> {
         let known: Vec<String> = self

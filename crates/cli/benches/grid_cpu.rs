@@ -7,7 +7,7 @@
 //!
 //! Each trial is a whole pass, so that every thread runs for many ticks. The kernel divides the time of a thread
 //! by the ticks that it has seen, and counts all of it as user time without a tick. A peer that is not installed
-//! is reported and skipped. For fio, the CPU time is that of its workers. IOzone does not report any, so its
+//! is reported and skipped. For fio, the CPU time of its workers counts. IOzone does not report any, so its
 //! whole program counts, including its start and the filling of its buffers.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
@@ -19,7 +19,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The measured cells: direct requests of the grid's smallest size, in which a tool's own share of the time is
-/// greatest. Random writes are left out, because IOzone's CPU time for them includes that of earlier phases.
+/// greatest. Random writes are left out, because IOzone's CPU time for them includes earlier phases.
 const GRID: [&str; 15] = [
     "run", "disk-grid", "--size=96M", "--threads=1,8,48", "--time=none", "--budget=5min",
     "--peer=fio", "--peer=iozone", "--set=workload=RR,WS", "--set=bs=4k", "--set=bytes=none",

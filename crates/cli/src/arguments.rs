@@ -136,7 +136,7 @@ pub(crate) fn program(lists: &Lists) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(commands.map(|command| {
-            // Not by its name later, which would put it behind the others.
+            // Not by its name later, which would put it after the others.
             match command.name() {
                 "schema" => command
                     .arguments()
@@ -155,7 +155,7 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// What to describe
+    /// Document to describe
     pub(crate) output: String,
 }
 

@@ -244,20 +244,20 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.exists() && is_own(path) {
         return Ok(format!(
-            "Bytes used of it: up to {}\nIt stands for another path at each rank: these are checked when the run starts",
+            "Bytes used: up to {}\nEach rank has a path of its own, which is checked when the run starts",
             exact_size(bytes)
         ));
     }
     if !path.exists() {
         // A plan may be for another machine.
         return Ok(format!(
-            "Bytes used of it: up to {}\nIt does not exist here",
+            "Bytes used: up to {}\nThe path does not exist here",
             exact_size(bytes)
         ));
     }
     let refusal = Target::check(path, need).err().as_ref().map(refused);
     if !path.is_dir() {
-        let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
+        let mut text = format!("Bytes used: up to {}", exact_size(bytes));
         refusals.extend(refusal);
         let has = path.metadata().ok().filter(Metadata::is_file);
         let has = has.map_or(u64::MAX, |metadata| metadata.len());

@@ -18,7 +18,7 @@ pub(crate) fn outlive() -> Result<()> {
         Ok(_) => Ok(()),
         Err(error) => Err(
             Error::failed(format!("cannot catch signal {SIGXFSZ}: {error}"))
-                .hint("iolab stops here, because half of a file could be left behind"),
+                .hint("iolab stops here, because half of a file could remain"),
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! The command line, and errors in it.
+//! Reads the command line, and explains errors in it.
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -15,7 +15,7 @@ const WIDTH: u16 = 100;
 /// The headings of the options of `iolab run`, with the options that `-h` shows, and the options for `--help` alone.
 const HEADINGS: [(&str, &[&str], &[&str]); 4] = [
     (
-        "What",
+        "Workload",
         &[
             "sets", "bs", "size", "threads", "depth", "rate", "direct", "buffered", "slo", "soak",
             "peers",
@@ -25,7 +25,7 @@ const HEADINGS: [(&str, &[&str], &[&str]); 4] = [
         ],
     ),
     (
-        "How precisely",
+        "Precision",
         &["time", "budget", "precision", "seed"],
         &["refine", "precondition", "settle"],
     ),

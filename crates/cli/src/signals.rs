@@ -199,7 +199,7 @@ fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
 fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {
     registered.map(drop).map_err(|error| {
         Error::failed(format!("cannot catch signal {signal}: {error}"))
-            .hint("iolab stops here, because a scratch file or a mount could be left behind")
+            .hint("iolab stops here, because a scratch file or a mount could remain")
     })
 }
 

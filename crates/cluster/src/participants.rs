@@ -43,7 +43,7 @@ pub fn taking_part(
             "ranks={wanted}, and there are {}{}",
             turns.len(),
             if on_hosts.is_some() {
-                " on so many hosts"
+                " on this number of hosts"
             } else {
                 ""
             }
@@ -93,7 +93,7 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @r"
         ranks=7, and there are 6
         hosts=4, and the ranks are on 3 hosts
-        ranks=6, and there are 5 on so many hosts
+        ranks=6, and there are 5 on this number of hosts
         ranks=1 on hosts=2
         ");
     }

@@ -68,7 +68,7 @@ pub const RUN: &str = "run";
 /// One run with the data for figures.
 #[derive(Debug, Clone, Copy)]
 pub struct FigureRun<'a> {
-    /// Name that distinguishes the run from others: that of its file.
+    /// Name that distinguishes the run from others: its file's name.
     pub name: &'a str,
     /// The analysed content of its file.
     pub run: &'a AnalysedRun,
@@ -129,7 +129,7 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
 ///
 /// # Errors
 ///
-/// Those of [`draw`]; of kind [`Usage`](iolab_workload::Kind::Usage) for such an option, with the kinds that use it.
+/// Errors of [`draw`]; of kind [`Usage`](iolab_workload::Kind::Usage) for such an option, with the kinds that use it.
 pub fn draw_as_asked(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     if let Some(kind) = options.kind {
         options.check(kind)?;
@@ -189,7 +189,7 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
 /// Draws the course of an observation of a program or of devices.
 ///
 /// # Errors
-/// Those of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
+/// Errors of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
 pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
     options.check_of_witness()?;
     Figure::of(kinds::witness::model(evidence, options), options)

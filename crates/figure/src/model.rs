@@ -63,7 +63,7 @@ pub struct Mark {
     pub interval: Option<(f64, f64)>,
     /// Whether it is drawn hollow, as the model's `hollow` explains.
     pub hollow: bool,
-    /// Where it comes from.
+    /// Run and cell that it comes from.
     pub origin: Origin,
 }
 
@@ -173,7 +173,7 @@ pub struct Field {
     pub label: String,
     /// Whether it is drawn hollow.
     pub hollow: bool,
-    /// Where it comes from.
+    /// Run and cell that it comes from.
     pub origin: Origin,
 }
 

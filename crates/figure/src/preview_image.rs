@@ -78,7 +78,7 @@ pub struct PreviewNumber {
     pub interval: Option<(f64, f64)>,
     /// Whether its evidence weakens it: its bar is hatched.
     pub is_doubtful: bool,
-    /// Index of its target among those of a page, which decides its colour in all figures.
+    /// Index of its target among the targets of a page, which decides its colour in all figures.
     pub target: usize,
 }
 

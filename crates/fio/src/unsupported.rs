@@ -65,7 +65,7 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
             },
             first_offset: { spec.first_offset != FirstOffset::Zero && is_ordered(spec) => "it begins an ordered pass at the start of the region: set first_offset=zero" },
             fadvise: { matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)) => "its only advice is sequential or random" },
-            nice: { spec.nice.is_some() => "its nice value is added to that of the process" },
+            nice: { spec.nice.is_some() => "it adds its nice value to the nice value of the process" },
             realtime: { spec.realtime.is_some() => "it has no option for real-time threads" },
             sync: {
                 spec.reads() && spec.writes() && spec.sync.follows_writes() => "in a mix it syncs after reads too",

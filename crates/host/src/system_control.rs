@@ -68,9 +68,9 @@ impl SystemControl {
                     "another iolab changes settings of the kernel now (it holds {})",
                     journal.display()
                 ))
-                .hint("wait until it has ended: one changes them at a time"));
+                .hint("wait until it has ended: only one may change them at a time"));
             }
-            Opened::Absent => return Err(Error::failed("the journal is not there")),
+            Opened::Absent => return Err(Error::failed("the journal does not exist")),
         };
         let restored = restore(sys, &mut journal)?;
         let control = Self {
@@ -277,7 +277,7 @@ impl SystemControl {
         if known.is_empty() {
             return Err(
                 Error::usage(format!("no device of the target has the scheduler {name}"))
-                    .hint("cat /sys/block/DEVICE/queue/scheduler lists those of a device"),
+                    .hint("cat /sys/block/DEVICE/queue/scheduler lists the schedulers of a device"),
             );
         }
         for queue in known {

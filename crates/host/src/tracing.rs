@@ -123,7 +123,7 @@ impl Tracer {
         instance.write("tracing_on", "0")?;
         let stamps = clock.trace_clock().ok_or_else(|| {
             Error::usage(
-                "the kernel's trace events have no stamps that compare with those of requests",
+                "the kernel's trace events have no time stamps that can be compared with iolab's",
             )
             .hint("on this kind of CPU, leave out trace=true")
         })?;

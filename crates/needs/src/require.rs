@@ -54,7 +54,7 @@ impl Required {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::parse`].
+    /// Errors of [`Self::parse`].
     pub fn by_environment() -> Result<Self, UnknownNeed> {
         std::env::var_os(VARIABLE).map_or_else(
             || Ok(Self::default()),

@@ -67,7 +67,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of [`cells`], and of kind [`Usage`](iolab_workload::Kind::Usage): cells that the processes cannot carry out.
+    /// Errors of [`cells`], and of kind [`Usage`](iolab_workload::Kind::Usage): cells that the processes cannot carry out.
     pub fn of(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
         let mut cells = timed_cells(&experiment)?;
         processes.span(&mut cells)?;
@@ -154,7 +154,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of [`cells`].
+    /// Errors of [`cells`].
     pub fn finer(&self, block: u32, sizes: Vec<String>) -> Result<AddedCells> {
         self.added(Experiment {
             refined: Some(Refined { block, bs: sizes }),

@@ -521,7 +521,7 @@ pub fn of_text(named: &Path, error: Error) -> Error {
 ///
 /// # Errors
 ///
-/// Those of [`read_user_file::text`].
+/// Errors of [`read_user_file::text`].
 pub fn read_text(path: &Path) -> Result<String> {
     let hint = "give a TOML file, a job file of fio, or a name that 'iolab list' shows";
     read_user_file::text(path, FILE_MAX, hint)

@@ -37,7 +37,7 @@ pub fn bytes(path: &Path, most: u64, hint: &str) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// Those of [`bytes`], and text that is not UTF-8.
+/// Errors of [`bytes`], and text that is not UTF-8.
 pub fn text(path: &Path, most: u64, hint: &str) -> Result<String> {
     String::from_utf8(bytes(path, most, hint)?).map_err(|_| {
         Error::usage(format!("{} is not UTF-8 text", path.display())).hint("save it in UTF-8")
@@ -69,7 +69,7 @@ fn is_of_kernel(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// Those of open(2).
+/// Errors of open(2).
 pub fn open(path: &Path, metadata: &Metadata) -> io::Result<Take<File>> {
     Ok(File::open(path)?.take(metadata.len()))
 }

@@ -67,7 +67,7 @@ fn push(text: &mut String, finding: &Finding, width: usize, colour: bool) {
 ///
 /// # Errors
 ///
-/// Those of `to`.
+/// Errors of `to`.
 pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
     let count = |severity| diagnosis.count(severity);
     let environment: Map<String, Value> = diagnosis

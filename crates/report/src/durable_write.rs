@@ -65,7 +65,11 @@ pub fn text(input: &Input, style: &Style) -> String {
         );
     }
     let has_room = text.lines().count() + end.lines().count() < LINES_MAX;
-    let gap = if has_room { "\n" } else { "" };
+    let gap = if has_room && !end.is_empty() {
+        "\n"
+    } else {
+        ""
+    };
     text + gap + &end
 }
 

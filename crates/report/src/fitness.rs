@@ -220,7 +220,7 @@ impl Fitness {
         all
     }
 
-    /// Remarks on the load that was run, on why the answer is no or unknown, and on its limits. Those that
+    /// Remarks on the load that was run, on why the answer is no or unknown, and on its limits. Remarks that
     /// decide the answer come first.
     pub(crate) fn remarks(&self) -> Vec<Remark> {
         let ran = self.ran().into_iter();

@@ -193,10 +193,10 @@ pub fn write_out(forecasts: &[Forecast]) -> Option<&'static str> {
     let first = leaving.next()?;
     Some(match first.is_counted {
         true => {
-            "Not forecast: after each trial, the time of writing out what it wrote without a sync. It is no load, and the run takes so much longer: 20 times as long where a cache takes writes 20 times as fast as it writes them out."
+            "Not forecast: the time to write out unsynced data after each trial. It makes the run longer: 20 times as long if a cache takes writes 20 times as fast as it writes them out."
         }
         false => {
-            "Not forecast: after each trial, the time of writing out what it wrote without a sync. The budget counts it, so that slow storage gets fewer trials; where even the first trials of each cell exceed it, the run takes longer than the budget."
+            "Not forecast: the time to write out unsynced data after each trial. It counts towards the budget: slow storage gets fewer trials. The run exceeds its budget only if the first trials of all cells do."
         }
     })
 }

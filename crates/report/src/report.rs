@@ -73,7 +73,7 @@ impl<'a> StudyReport<'a> {
         }
     }
 
-    /// The same report, with these figures of several runs of one experiment.
+    /// Adds figures of several runs of one experiment.
     pub fn drawn_by(mut self, figures: &'a [SequenceFigure]) -> Self {
         self.sequence_figures = figures;
         self

@@ -45,7 +45,7 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
     };
     let disturbed = match change.disturbed {
         Some(lower) if lower.suspended == lower.disturbed => {
-            " That the machine or iolab was suspended during trials could explain it."
+            " A suspended machine or iolab during trials could explain it."
         }
         Some(_) => " Disturbances during the run could explain it.",
         None => "",

@@ -22,7 +22,7 @@ pub struct Latencies {
 ///
 /// # Errors
 ///
-/// Those of [`read`].
+/// Errors of [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
     let connection = open_to_read(path)?;
     let left = read::latency_keys(&connection, path)?.into_iter();
@@ -86,7 +86,7 @@ pub struct AllSeries {
 ///
 /// # Errors
 ///
-/// Those of [`read`].
+/// Errors of [`read`].
 pub fn read_series(path: &Path) -> Result<AllSeries> {
     let connection = open_to_read(path)?;
     let left = series::keys(&connection, path)?.into_iter();

@@ -110,7 +110,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// Those of [`read`]; of kind [`Refused`](iolab_workload::Kind::Refused) when another process is writing it.
+    /// Errors of [`read`]; of kind [`Refused`](iolab_workload::Kind::Refused) when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let opened = Self::open_to_write(path)?;
         sqlite_protection::check_ours(&opened.connection, path)?;
@@ -215,7 +215,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// Those of [`RunFile::add_sample`].
+    /// Errors of [`RunFile::add_sample`].
     pub fn add_sample_of_groups<'a>(
         &mut self,
         sample: &Sample,
@@ -230,7 +230,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// Those of [`RunFile::add_sample`].
+    /// Errors of [`RunFile::add_sample`].
     pub fn add_sample_in_parts<'a>(
         &mut self,
         sample: &Sample,

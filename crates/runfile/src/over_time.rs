@@ -73,7 +73,7 @@ pub struct LatenciesOverTime {
 ///
 /// # Errors
 ///
-/// Those of [`super::read`].
+/// Errors of [`super::read`].
 pub fn read_latency_over_time(path: &Path) -> Result<LatenciesOverTime> {
     let connection = open_to_read(path)?;
     let left = keys(&connection, path)?.into_iter();

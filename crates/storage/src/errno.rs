@@ -23,7 +23,7 @@ macro_rules! failures {
 /// Failures with a remedy.
 const KNOWN: &[Words] = failures! {
     ACCESS "EACCES": "permission denied",
-        "check its permissions and those of every directory above it (`namei -l PATH`), or run as a user with access";
+        "check the permissions of it and of every directory above it (`namei -l PATH`), or run as a user with access";
     PERM "EPERM": "operation not permitted",
         "it may be immutable or append-only (`lsattr PATH`), or blocked by a security policy; choose another target";
     NOENT "ENOENT": "no such file or directory",
@@ -38,8 +38,8 @@ const KNOWN: &[Words] = failures! {
     IO "EIO": "the storage reported an error", "look into `dmesg` and check the device before trusting it with data";
     BUSY "EBUSY": "it is in use", "stop what uses it (`lsblk` and `fuser -v PATH` show it), or choose another target";
     TXTBSY "ETXTBSY": "it is being executed or used as swap", "choose another target";
-    NXIO "ENXIO": "there is no device behind it", "choose another target";
-    NODEV "ENODEV": "there is no device behind it", "choose another target";
+    NXIO "ENXIO": "there is no device at this path", "choose another target";
+    NODEV "ENODEV": "there is no device at this path", "choose another target";
     NOMEDIUM "ENOMEDIUM": "there is no medium in the drive", "insert one, or choose another target";
     MFILE "EMFILE": "too many open files", "raise `ulimit -n` or use fewer threads or files";
     NFILE "ENFILE": "too many open files in the system", "raise fs.file-max or close other programs";

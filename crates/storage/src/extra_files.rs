@@ -116,7 +116,7 @@ impl ExtraFiles {
             return size.of_room(room, dir);
         }
         let region_room = self.region_within(room, size.wanted());
-        let why = "with files per thread or fresh files beside it";
+        let why = "with files per thread or fresh files next to it";
         size.of_room(region_room, dir)
             .map(|(bytes, note)| (bytes, note.map(|note| format!("{note} ({why})"))))
             .map_err(|error| error.within(why))

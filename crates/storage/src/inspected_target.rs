@@ -24,7 +24,7 @@ impl Opened {
     /// Opens a path for reading without waiting for the holder of a lease, or the other end of a pipe.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// Errors of open(2).
     pub fn open(path: &Path) -> std::io::Result<Self> {
         Self::with(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
@@ -33,7 +33,7 @@ impl Opened {
     /// busy.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// Errors of open(2).
     pub fn named(path: &Path) -> std::io::Result<Self> {
         Self::with(path, OFlags::PATH)
     }

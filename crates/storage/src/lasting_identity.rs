@@ -137,8 +137,8 @@ impl Kernel<'_> {
         Some(format!("{} {born} {place}", stat.stx_ino))
     }
 
-    /// Place of a file, by the id of its file system and the devices below, or where these are unknown by the
-    /// number of its file system, which the kernel may reassign at any restart or mount.
+    /// Place of a file, by the id of its file system and the devices below, or by the number of its file system
+    /// if these are unknown. The kernel may reassign that number at any restart or mount.
     fn place_of_file(
         &self,
         number: Number,

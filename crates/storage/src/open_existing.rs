@@ -116,7 +116,7 @@ impl Opened {
     }
 }
 
-/// Other users of a file or device that is to be written, if none of them hinders that. A use is told before the missing consent,
+/// Other users of a file or device that is to be written, if none of them hinders that. A use is reported before the missing consent,
 /// which could not help there.
 fn check_users(found: &NamedObject, need: &Need, number: Option<Number>) -> Result<Users> {
     let is_systems =

@@ -255,7 +255,7 @@ mod tests {
             beside("00000000000000ef", ".4096.0"),
         );
         leave(&empty, b"");
-        leave(&under_it, b"of somebody");
+        leave(&under_it, b"of another user");
         // Folders of no run, and of a run that does not list the folder.
         let foreign = ["0123456789abcdef", "00000000000000aa"].map(|main| {
             let foreign = beside(main, ".files");
@@ -264,7 +264,7 @@ mod tests {
                 .create(&foreign)
                 .expect("made");
             let file = foreign.join("100");
-            leave(&file, b"of somebody");
+            leave(&file, b"of another user");
             file
         });
         // A foreign file keeps the folder, and the next run tries again.

@@ -147,7 +147,7 @@ impl Target {
             TargetKind::BlockDevice => self.block_number(),
             TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice => None,
         };
-        let folder = folder_of(number.ok_or("is no block device")?);
+        let folder = folder_of(number.ok_or("is not a block device")?);
         if folder.join("partition").exists() {
             return Err("is a partition, and a purge reaches all of its disk".to_owned());
         }

@@ -598,7 +598,7 @@ mod tests {
         let (mut scratch, _file) = Scratch::create(handle, dir.path(), 8192).unwrap();
         let moved = dir.path().join("moved");
         std::fs::rename(scratch.path(), &moved).unwrap();
-        std::fs::write(scratch.path(), "somebody's data").unwrap();
+        std::fs::write(scratch.path(), "another user's data").unwrap();
         let error = scratch.remove().unwrap_err();
         assert_eq!(error.kind(), iolab_workload::Kind::Failed, "{error}");
         drop(scratch);

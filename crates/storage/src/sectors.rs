@@ -300,7 +300,7 @@ mod tests {
         file.write_all_at(&[7; 1 << 16], 0).expect("written");
         file.sync_all().expect("durable");
         let Some(extents) = extents(&file, &(0..1 << 16)) else {
-            return needs::skip(needs::Need::Fiemap, "not of a file beside the sources");
+            return needs::skip(needs::Need::Fiemap, "not of a file next to the sources");
         };
         let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
         assert_eq!(bytes, 1 << 16);

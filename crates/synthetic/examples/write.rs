@@ -123,7 +123,7 @@ fn noise(text: &str) -> Result<Noise> {
             ratio: number(ratio)?,
             sigma: number(sigma)?,
         },
-        _ => return Err(Error::usage(format!("'{text}' is no noise"))),
+        _ => return Err(Error::usage(format!("'{text}' is not a noise"))),
     })
 }
 

@@ -56,7 +56,7 @@ impl Curve {
         let found = Setting::find(setting).unwrap_or_else(|| panic!("no setting {setting}"));
         match found.value(&cell.spec) {
             Value::Number(number) => self.factor(number as f64),
-            _ => panic!("{setting} is no number"),
+            _ => panic!("{setting} is not a number"),
         }
     }
 }

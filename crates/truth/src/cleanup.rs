@@ -18,7 +18,7 @@ again() {
     until "$@" 2> /dev/null; do
         tries=$((tries + 1))
         if [ "$tries" -ge 100 ]; then
-            echo "left behind: $*" >&2
+            echo "left over: $*" >&2
             return
         fi
         sleep 0.1
@@ -90,7 +90,7 @@ impl Cleanup {
             return;
         };
         if let Err(error) = writeln!(way, "{line}") {
-            warn(&format!("nobody is left for '{line}': {error}"));
+            warn(&format!("no process is left for '{line}': {error}"));
         }
     }
 }

@@ -144,7 +144,7 @@ impl Scene {
         let folder = folder.map_err(|why| why.lacking(Need::Shm))?;
         match is_memory(&folder) {
             true => Ok(folder),
-            false => Err(Unmade::Missing(Need::Shm, "it is no tmpfs".to_owned())),
+            false => Err(Unmade::Missing(Need::Shm, "it is not a tmpfs".to_owned())),
         }
     }
 

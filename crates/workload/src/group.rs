@@ -146,7 +146,7 @@ impl CellSpec {
     fn check_no_group(&self) -> Result<()> {
         usage_errors! {
             self.active.is_some() => "active in a trial without groups",
-                "it has a meaning only beside other groups: leave it out, or give groups";
+                "it has a meaning only with other groups: leave it out, or give groups";
         }
         Ok(())
     }
@@ -331,7 +331,7 @@ impl GroupSpec {
                 "only imported results have settings that are unknown: give a value";
             !system.is_none() => "settings of the kernel (system) with groups",
                 "they apply to all that runs: compare runs without groups, or leave system out";
-            tool.is_peer() || linkage.is_some() || command.is_some() => "another tool or a program beside other groups",
+            tool.is_peer() || linkage.is_some() || command.is_some() => "another tool or a program in a trial with groups",
                 "iolab carries groups out by itself: leave tool, linkage and command out";
             trial.layout == FileLayout::Private => "layout=private in a group",
                 "groups share one file: give each a range of its own with offset and region, and layout=shared";

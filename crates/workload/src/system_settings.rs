@@ -92,8 +92,10 @@ impl FromStr for SchedulerName {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         match !text.is_empty() && text.len() < SCHEDULER_MAX && text.chars().all(is_plain) {
             true => Ok(Self(text.to_owned())),
-            false => Err(Error::usage(format!("'{text}' is no name of a scheduler"))
-                .hint("cat /sys/block/DEVICE/queue/scheduler lists those of a device")),
+            false => Err(
+                Error::usage(format!("'{text}' is not a name of a scheduler"))
+                    .hint("cat /sys/block/DEVICE/queue/scheduler lists the schedulers of a device"),
+            ),
         }
     }
 }
@@ -139,7 +141,7 @@ impl FromStr for SystemSettings {
                 "read_ahead_kb" => all.read_ahead_kib.replace(kib(value)?).is_some(),
                 "transparent_hugepage" => all.huge_pages.replace(value.parse()?).is_some(),
                 _ => {
-                    return Err(Error::usage(format!("'{part}' is no setting of the system"))
+                    return Err(Error::usage(format!("'{part}' is not a setting of the system"))
                         .hint(format!(
                             "write NAME:VALUE, several joined by '+', as in scheduler:none+max_sectors_kb:max; NAME is one of: {}",
                             NAMES.join(", ")

@@ -23,7 +23,7 @@ pub fn in_words(trial: &TrialSpec) -> String {
     }
 }
 
-/// The accesses of a cell; of groups that differ each with its name: `reader (random reads) beside writer (sequential writes)`.
+/// The accesses of a cell; of groups that differ each with its name: `reader (random reads) alongside writer (sequential writes)`.
 pub fn accesses_of_cell(cell: &CellSpec) -> String {
     of_groups(cell, in_words)
 }
@@ -39,7 +39,7 @@ fn of_groups(cell: &CellSpec, words: impl Fn(&TrialSpec) -> String) -> String {
         let groups = cell.named_trials().into_iter();
         let groups =
             groups.map(|(name, trial)| format!("{} ({})", name.unwrap_or_default(), words(trial)));
-        groups.collect::<Vec<_>>().join(" beside ")
+        groups.collect::<Vec<_>>().join(" alongside ")
     })
 }
 

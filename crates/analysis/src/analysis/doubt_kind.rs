@@ -152,7 +152,7 @@ doubts! {
         raised |seen| seen.is_not_hot() && seen.is_served(ServedBy::Mixed);
     UnknownSource = "unknown-source", Source, Better, "the source of the bytes is unknown",
         remedy "'iolab doctor TARGET' shows what iolab can see of the target";
-    OtherSource = "other-source", Source, Better, "the bytes were not served by what was asked for";
+    OtherSource = "other-source", Source, Better, "the bytes did not come from the requested source";
 
     NotSynced = "not-synced", Durability, Better, "nothing makes the writes durable (sync=none)";
     SyncedAtEnd = "synced-at-end", Durability, Better,
@@ -165,7 +165,7 @@ doubts! {
         remedy "raise it (io.max, docker --device-read-iops and the like), then repeat the run",
         raised |seen| seen.cell.io_limit.is_some();
     ExceedsCeiling = "exceeds-ceiling", Conditions, Better, "the result exceeds the ceiling, and the evidence does not show why",
-        remedy "either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from the device",
+        remedy "either the ceiling is wrong (a burst, another device, a cache in the device), or the bytes did not come from the device",
         raised |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
 
     OtherTraffic = "other-traffic", Others, Worse, "other programs used the disk",

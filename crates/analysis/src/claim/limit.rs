@@ -114,7 +114,7 @@ fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence:
     judge(&estimate, MARGIN_UP, &against, true).0 == Difference::Equivalent
 }
 
-/// The limit over the longest run of sizes whose IOPS, or throughput, equal those of the first size.
+/// The limit over the longest run of sizes whose IOPS, or throughput, equal the first size's.
 fn limit(
     saturated: &[Saturated<'_>],
     of: Response,

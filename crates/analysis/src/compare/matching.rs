@@ -178,7 +178,7 @@ pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
 /// not.
 const OPERATION: &str = "operation";
 
-/// The factors of the first source, then those of later ones, without fixed factors. The operation comes last,
+/// The factors of the first source, then the further ones of later sources, without fixed factors. The operation comes last,
 /// if latencies of several are compared.
 pub fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();

@@ -69,7 +69,7 @@ impl Comparability {
     ///
     /// # Errors
     ///
-    /// Those of [`Comparability::unlike`].
+    /// Errors of [`Comparability::unlike`].
     pub fn incompatibility(
         self,
         a: &FiledRun<'_>,
@@ -86,7 +86,7 @@ impl Comparability {
     ///
     /// # Errors
     ///
-    /// Those of [`Comparability::unlike`].
+    /// Errors of [`Comparability::unlike`].
     pub fn difference(self, a: &AnalysedRun, b: &AnalysedRun) -> Result<Option<ExclusionReason>> {
         let (x, y) = (a.record(), b.record());
         if !is_named_alike(x, y) {
@@ -107,7 +107,7 @@ impl Comparability {
     ///
     /// # Errors
     ///
-    /// Those of [`Comparability::unlike`].
+    /// Errors of [`Comparability::unlike`].
     pub fn history<'a>(
         self,
         new: &FiledRun<'_>,

@@ -21,7 +21,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The devices that can serve this direction: those of noteworthy files that were seen open for it, and the
+    /// The devices that can serve this direction: the devices of noteworthy files that were seen open for it, and the
     /// target's. All devices if none of these is known.
     pub(super) fn devices_for(&self, transfer: Transfer) -> Vec<&ObservedDevice> {
         let devices = &self.observed.devices;

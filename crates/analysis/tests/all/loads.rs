@@ -155,7 +155,7 @@ fn storage_finishing_late_is_judged_by_lowest_rate() {
     );
 }
 
-/// A run with a median response time, ms, at a rate that all trials hold except those of `behind`.
+/// A run with a median response time, ms, at a rate that all trials hold except the trials of `behind`.
 fn at_rate(ms: u64, behind: impl Fn(usize) -> bool) -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
     record.experiment.response = Response::Latency;

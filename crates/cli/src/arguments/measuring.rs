@@ -301,7 +301,7 @@ pub(crate) struct Fit {
 pub(crate) struct Import {
     /// Output of fio --output-format=json (or json+), or of iozone
     pub(crate) file: PathBuf,
-    /// Machine that it was measured on, which few reports name: runs of different machines are no series
+    /// Machine that it was measured on, which few reports name: runs of different machines form no series
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
@@ -355,7 +355,7 @@ fn suspects() -> impl TypedValueParser<Value = &'static str> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// Run files, one after the other, or a folder whose interrupted runs are finished; those of one 'iolab fit' give one answer
+    /// Run files, one after the other, or a folder whose interrupted runs are finished; all runs of one 'iolab fit' give one answer
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Print the rest of the plan (trials, time, bytes written, free space) and touch nothing

@@ -161,6 +161,11 @@ const REPORT: &str = "report.html";
 /// The folder of a run file, if a study has written a report.
 fn reported(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
+    // A bare name has an empty one, which no command takes.
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
     folder.join(REPORT).exists().then_some(folder)
 }
 

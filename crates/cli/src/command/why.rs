@@ -360,7 +360,7 @@ fn chosen<'a>(found: &'a [Phenomenon], options: &Why) -> Result<&'a Phenomenon> 
     let place = number.checked_sub(1).and_then(|place| found.get(place));
     place.ok_or_else(|| {
         Error::usage(format!(
-            "there is no difference number {number}, but {}",
+            "there is no difference number {number}; the run shows {}",
             found.len()
         ))
         .hint(format!("iolab why {} --list", options.file.display()))

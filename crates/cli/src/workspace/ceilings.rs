@@ -55,7 +55,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Those of the probes.
+    /// Errors of the probes.
     pub(super) fn determine_peaks(&mut self, asked: &AskedPeaks, writes: bool) -> Result<()> {
         if let AskedPeaks::Stated(peaks) = asked {
             self.known.extend(peaks.environment(PeakSource::Stated));

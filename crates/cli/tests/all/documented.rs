@@ -38,6 +38,41 @@ fn documented_commands_do_what_is_promised() {
     carried_out(Scope::Measure, |_| true, 120);
 }
 
+/// Outputs are shown up to a line `...`; only models give the same ones again.
+#[test]
+#[ignore = "takes ten seconds: cargo test -p iolab --test all documented -- --ignored"]
+fn documented_outputs_of_models_are_current() {
+    let mut stale = Vec::new();
+    for page in ["README.md", "docs/TUTORIAL.md", "docs/GUIDE.md"] {
+        let place = folder();
+        let text = fs::read_to_string(shown::root().join(page)).unwrap();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let unshown = line.strip_prefix("    ");
+            let unshown =
+                unshown.filter(|line| line.starts_with("iolab run") && line.contains("model:"));
+            let Some(command) = line
+                .strip_prefix("$ iolab ")
+                .map(|_| &line[2..])
+                .or(unshown)
+            else {
+                continue;
+            };
+            let said = shell(place.path(), command).stdout;
+            if unshown.is_none() {
+                let shown = lines
+                    .by_ref()
+                    .take_while(|line| !["...", "```"].contains(line));
+                let shown: Vec<&str> = shown.collect();
+                if !said.lines().take(shown.len()).eq(shown.iter().copied()) {
+                    stale.push(format!("{page}: {command}\n{said}"));
+                }
+            }
+        }
+    }
+    assert!(stale.is_empty(), "{}", stale.join("\n"));
+}
+
 #[test]
 fn commands_of_cargo_name_what_is_there() {
     let mistakes = cargo::mistakes(&shown::root(), &shown::documents());

@@ -100,7 +100,7 @@ fn a_trial_that_the_user_stopped_says_so() {
     }
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
-    // A group like that of a shell, since the kernel ignores the signal in a group without a parent in the
+    // A group as a shell makes it, since the kernel ignores the signal in a group without a parent in the
     // session.
     let child = iolab(folder.path(), &STOPPABLE)
         .process_group(0)

@@ -1,5 +1,5 @@
 //! Runs without a resource that they need, from the start or from a point in the middle: one clear message, the
-//! documented exit code, and no files left behind.
+//! documented exit code, and no files left over.
 
 use std::fs;
 use std::path::Path;

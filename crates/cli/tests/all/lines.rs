@@ -71,7 +71,7 @@ fn first_screens_of_models_have_24_lines() {
     };
     for (line, model) in RUNS.iter().zip(MODELS.iter().cycle()) {
         let (name, changes) = line.split_once(' ').unwrap_or((line, ""));
-        // Flash completes so many requests per second that a simulated trial of the usual length takes long.
+        // Flash completes requests so fast that a simulated trial of the usual length takes long.
         let time = match *model {
             "sata-7200" => "100ms",
             _ => "25ms",

@@ -1,5 +1,5 @@
 //! The binary end to end: arguments in, text, files and exit codes out. All in one program, which is linked
-//! once. Tests that need a process of their own are in targets beside this one.
+//! once. Tests that need a process of their own are in targets next to this one.
 
 #[path = "../support/mod.rs"]
 mod support;

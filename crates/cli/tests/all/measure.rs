@@ -78,7 +78,7 @@ fn study_runs_them_all_and_compares() {
     assert!(report.with_file_name("report-2.html").exists());
 }
 
-/// On one file, with other files beside it, and in two folders of one file system.
+/// On one file, with other files next to it, and in two folders of one file system.
 #[test]
 fn dry_run_refuses_too_little_space_too() {
     let folder = folder();
@@ -100,7 +100,7 @@ fn dry_run_refuses_too_little_space_too() {
     for (says, targets) in [
         ("a scratch file of N PiB", &["a", "--size", "1P"][..]),
         (
-            "with files per thread or fresh files beside it: ",
+            "with files per thread or fresh files next to it: ",
             &["a", "--size", &most, "--set", "layout=private"],
         ),
         (

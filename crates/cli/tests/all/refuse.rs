@@ -1,5 +1,5 @@
-//! Wrong usage and refusals: one clear message, the documented exit code, no data lost, and no files left
-//! behind.
+//! Wrong usage and refusals: one clear message, the documented exit code, no data lost, and no
+//! files left over.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -117,7 +117,7 @@ fn processes_of_a_launcher_are_not_separate_runs() {
     as_rank("3", &[&measure[..], &["--dry-run"]].concat()).expect(0);
 }
 
-/// Such a command runs in one process, with MPI and without.
+/// A command of one process runs alone, with MPI and without.
 #[test]
 fn commands_of_one_process_say_so_to_several() {
     let folder = folder();

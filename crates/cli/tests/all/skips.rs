@@ -7,7 +7,7 @@ use needs::Need;
 
 use crate::support::rooms;
 
-/// Every Rust file of the workspace with its text, except those of `needs`.
+/// Every Rust file of the workspace with its text, except the files of `needs`.
 fn sources() -> Vec<(PathBuf, String)> {
     let rooms = rooms().into_iter().filter(|(name, _)| name != "needs");
     let mut folders: Vec<PathBuf> = rooms.map(|(_, folder)| folder).collect();

@@ -165,7 +165,7 @@ fn usage_error_is_json_object_on_request() {
 #[test]
 fn plan_is_limited_only_after_all_changes() {
     let folder = folder();
-    // With the skips of the definition, so many sizes would be more than 10,000 cells.
+    // With the skips of the definition, these sizes would be more than 10,000 cells.
     let many: Vec<String> = (1..=1000)
         .map(|blocks| format!("{}k", 4 * blocks))
         .collect();

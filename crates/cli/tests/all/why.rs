@@ -74,7 +74,7 @@ fn differences_are_listed_and_chosen_by_number() {
     ");
     let none = run(folder.path(), &words!("why run.iolab --of 3")).expect(2);
     insta::assert_snapshot!(none.stderr, @r#"
-    error: there is no difference number 3, but 2
+    error: there is no difference number 3; the run shows 2
       iolab why run.iolab --list
     "#);
 }
@@ -145,7 +145,7 @@ fn a_study_explains_its_largest_effects() {
     );
     let figures = page.matches("<desc id=").count();
     let drawn = page
-        .matches("What is left without each suspect of: ")
+        .matches("Remaining share without each suspect: ")
         .count();
     assert!(
         drawn >= explained,

@@ -160,7 +160,7 @@ fn reader_on_demand(folder: &Path) -> std::process::Child {
         .unwrap()
 }
 
-/// Only I/O from then on counts, to the end of the process. The exit code is not that of the process.
+/// Only I/O from then on counts, to the end of the process. The exit code is iolab's own.
 #[test]
 fn a_running_process_is_joined_until_it_ends() {
     let folder = folder();
@@ -222,7 +222,7 @@ fn claims_of_program_are_compared_with_devices() {
     if let (Some(most), Some(carried)) = (most, with["reads"]["carried_bytes"]["most"].as_u64()) {
         assert_eq!(most, carried.min(SIZE));
     }
-    // An older report, a missing one, and a file of another kind are no claims of this program.
+    // An older report, a missing one, and a file of another kind hold no claim of this program.
     let past = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     let old = std::fs::File::options()
         .append(true)

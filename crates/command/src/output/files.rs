@@ -181,7 +181,7 @@ fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
 ///
 /// # Errors
 ///
-/// Those of [`check_replaceable`]; when it cannot be written.
+/// Errors of [`check_replaceable`]; when it cannot be written.
 pub fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
     check_replaceable(path, by)?;
     let beside = path.with_file_name(format!(".iolab-new-{}", std::process::id()));

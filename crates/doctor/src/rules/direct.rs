@@ -25,7 +25,8 @@ enum DirectVerdict {
 pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
     match &facts.direct {
         None => Vec::new(),
-        // The requests would not reach a device.
+        // The requests would not reach a device; other findings say so.
+        _ if facts.place.is_memory => Vec::new(),
         _ if facts.device.as_ref().is_some_and(device::stores_nothing) => Vec::new(),
         Some(Direct::Refused(why)) => one(Finding::worth_knowing(
             Topic::DirectIo,
@@ -33,11 +34,7 @@ pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
             format!(
                 "{why}; experiments go through the page cache, which is dropped before each trial"
             ),
-        )
-        .remedy(format!(
-            "iolab study --buffered {}",
-            quoted(&facts.place.named)
-        ))),
+        )),
         Some(Direct::Tried {
             alignment,
             read,
@@ -307,13 +304,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_comes_with_the_way_around() {
+    fn refused_direct_io_is_reported_except_in_memory() {
         let mut facts = Facts::default();
         assert!(direct(&facts).is_empty());
         facts.direct = Some(Direct::Refused("no O_DIRECT".to_owned()));
-        facts.place.named = "my dir".to_owned();
         let (severity, _, remedy) = only(direct, &facts);
-        assert_eq!(severity, WorthKnowing);
-        assert_eq!(remedy.as_deref(), Some("iolab study --buffered 'my dir'"));
+        assert_eq!((severity, remedy), (WorthKnowing, None));
+        facts.place.is_memory = true;
+        assert!(direct(&facts).is_empty());
     }
 }

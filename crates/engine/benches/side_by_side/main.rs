@@ -120,7 +120,7 @@ fn iops_ratios(a: &[Reached], b: &[Reached]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a.iops / b.iops).collect()
 }
 
-/// Ratio of the median user CPU time of `a` to that of `b`: the kernel counts CPU time in ticks, too coarse for one round.
+/// Ratio of the median user CPU times of `a` and `b`: the kernel counts CPU time in ticks, too coarse for one round.
 fn user_ratio(a: &[Reached], b: &[Reached]) -> Vec<f64> {
     vec![user_ns(a) / user_ns(b)]
 }

@@ -73,6 +73,6 @@ fn a_ring_does_not_give_its_cpu_away() {
     };
     let most = |backend: usize| rounds.iter().map(|round| round[backend]).max();
     let [ring, other] = [0, 1].map(|backend| most(backend).expect("rounds"));
-    // The best round: in another, programs beside the spinners may have had the CPU or the disk.
+    // The best round: in another, programs next to the spinners may have had the CPU or the disk.
     assert!(20 * ring > other, "{rounds:?}");
 }

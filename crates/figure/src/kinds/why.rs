@@ -15,7 +15,7 @@ use super::super::scale::Scale;
 /// Makes the model: a bar for the difference as it is, without each suspect, and without all.
 ///
 /// # Errors
-/// Of kind usage: a run that explains nothing, or a difference that is not there.
+/// Of kind usage: a run that explains nothing, or a difference that does not exist.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<FigureModel> {
     let [run] = runs else {
         return Err(
@@ -70,7 +70,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         .as_ref()
         .map_or("", |one| &one.phenomenon);
     Ok(FigureModel {
-        description: format!("What is left without each suspect of: {phenomenon}"),
+        description: format!("Remaining share without each suspect: {phenomenon}"),
         note: format!(
             "Share of the logarithm of the ratio of both sides, within the blocks that variants share; vertical lines: 95 % interval.{}{}",
             reversed(&bars),

@@ -107,7 +107,7 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
             "Calls: bytes of all read and write calls, on files or not. Devices: of all processes."
         }
         true => "Storage: bytes of the program's accounts. Devices: of all processes.",
-        false => "Of all processes.",
+        false => "All processes together.",
     };
     FigureModel {
         description: format!("{}: traffic over time", escape_control(&subject(evidence))),

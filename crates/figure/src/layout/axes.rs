@@ -34,7 +34,7 @@ pub(super) struct Tick {
 
 /// The ticks of one axis.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Chosen {
+pub(super) struct AxisTicks {
     pub(super) ticks: Vec<Tick>,
     /// Values with a short tick and no label.
     pub(super) minor: Vec<f64>,
@@ -42,7 +42,7 @@ pub(super) struct Chosen {
     pub(super) upwards: bool,
 }
 
-impl Chosen {
+impl AxisTicks {
     /// Width of the widest label.
     pub(super) fn width(&self, size: f64) -> f64 {
         let widths = self.ticks.iter().map(|tick| text::width(&tick.label, size));
@@ -64,7 +64,7 @@ impl Chosen {
 }
 
 /// Ticks along a horizontal axis of `length` points.
-pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> Chosen {
+pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> AxisTicks {
     let fits = |ticks: &[Tick]| {
         let mut end = f64::NEG_INFINITY;
         ticks.iter().all(|tick| {
@@ -82,9 +82,9 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> Chosen {
             centre + text::width(&tick.label, size) / 2.0
         });
         if fits(&level) && last <= length {
-            return Chosen {
+            return AxisTicks {
                 ticks: level,
-                ..Chosen::default()
+                ..AxisTicks::default()
             };
         }
         return upright(axis, level, length, size);
@@ -93,7 +93,7 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> Chosen {
 }
 
 /// Rotated names: all of them, or as many as fit.
-fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> Chosen {
+fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> AxisTicks {
     let (low, high) = axis.scale.ends();
     let room = length / (high - low).max(1.0);
     let every = (size * text::LINE_HEIGHT / room).ceil().max(1.0) as usize;
@@ -101,7 +101,7 @@ fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> Chosen 
     for name in &mut names {
         name.label = text::fitted_name(&name.label, size, size * NAME_MAX);
     }
-    Chosen {
+    AxisTicks {
         ticks: names,
         minor: Vec::new(),
         upwards: true,
@@ -109,7 +109,7 @@ fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> Chosen 
 }
 
 /// Ticks along a vertical axis of `length` points.
-pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> Chosen {
+pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> AxisTicks {
     let least = match axis.ticks {
         Ticks::Named(_) => size * text::LINE_HEIGHT,
         _ => size * 2.0,
@@ -134,16 +134,16 @@ pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> Chosen {
         {
             every += 1;
         }
-        return Chosen {
+        return AxisTicks {
             ticks: ticks.into_iter().step_by(every).collect(),
-            ..Chosen::default()
+            ..AxisTicks::default()
         };
     }
     choose(axis, fits)
 }
 
 /// The densest set of values whose labels fit.
-fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> Chosen {
+fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> AxisTicks {
     let (low, high) = axis.scale.ends();
     let sets = candidates(axis, low, high);
     let suits = |ticks: &Vec<Tick>| ticks.len() >= 2 && ticks.len() <= LABELS_MAX && fits(ticks);
@@ -165,7 +165,7 @@ fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> Chosen {
                 .any(|tick| (tick.at / value - 1.0).abs() < 1e-9)
         })
         .collect();
-    Chosen {
+    AxisTicks {
         ticks,
         minor,
         upwards: false,
@@ -271,8 +271,8 @@ fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
 pub(super) fn draw(
     canvas: &mut Canvas,
     frame: Frame,
-    (x, x_ticks, x_labels): (&Axis, &Chosen, bool),
-    (y, y_ticks, y_labels): (&Axis, &Chosen, bool),
+    (x, x_ticks, x_labels): (&Axis, &AxisTicks, bool),
+    (y, y_ticks, y_labels): (&Axis, &AxisTicks, bool),
 ) {
     let across = |value: f64| x.scale.share(value).map(|s| frame.left + s * frame.width());
     let up = |value: f64| {

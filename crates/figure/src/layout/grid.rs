@@ -3,7 +3,7 @@
 use super::super::model::{Arrangement, FigureModel, Panel};
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
-use super::axes::{self, Chosen};
+use super::axes::{self, AxisTicks};
 use super::legend::DirectLabel;
 use super::{Canvas, MARGIN, heat, legend, marks, reference_lines};
 
@@ -38,8 +38,8 @@ pub(super) struct PanelArea<'a> {
 pub(super) struct Grid<'a> {
     columns: usize,
     frames: Vec<Frame>,
-    x_ticks: Vec<Chosen>,
-    y_ticks: Vec<Chosen>,
+    x_ticks: Vec<AxisTicks>,
+    y_ticks: Vec<AxisTicks>,
     /// Height of everything below the last row.
     below: f64,
     bottom: f64,
@@ -156,7 +156,7 @@ impl<'a> Grid<'a> {
         before: Margins,
     ) -> Margins {
         let sizes = canvas.sizes;
-        let widest = |ticks: &[Chosen]| {
+        let widest = |ticks: &[AxisTicks]| {
             let widths = ticks.iter().map(|chosen| chosen.width(sizes.tick));
             widths.fold(0.0, f64::max)
         };

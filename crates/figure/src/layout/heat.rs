@@ -38,7 +38,7 @@ pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &FigureModel) -> f
 }
 
 /// Distance from the left side of the bar to its label, points.
-fn beside_label(chosen: &axes::Chosen, size: f64) -> f64 {
+fn beside_label(chosen: &axes::AxisTicks, size: f64) -> f64 {
     BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
 }
 

@@ -186,7 +186,7 @@ fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
     }
     let more = 100.0 / f64::from(100 - trial.read_percent);
     Some(format!(
-        "{}: a sync follows writes alone; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often",
+        "{}: a sync follows writes only; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often",
         job.name
     ))
 }

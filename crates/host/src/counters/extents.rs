@@ -190,7 +190,7 @@ mod tests {
         let (file, allocated) = patchy();
         let seen = of_part(&part(&file, 0, 8 * MIB), AMPLE);
         let Some(seen) = seen.filter(|seen| seen.unwritten_bytes.is_some()) else {
-            return needs::skip(needs::Need::Fiemap, "not of a file beside the sources");
+            return needs::skip(needs::Need::Fiemap, "not of a file next to the sources");
         };
         let unwritten = if allocated { 3 * MIB } else { 0 };
         assert_eq!(seen.unwritten_bytes, Some(unwritten));

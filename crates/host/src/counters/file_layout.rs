@@ -158,7 +158,7 @@ mod tests {
         }
         file.sync_all().expect("durable");
         let Some(layout) = FileBlocks::of(&file, 40 << 20, Duration::from_secs(10)) else {
-            return needs::skip(needs::Need::Fiemap, "not of a file beside the sources");
+            return needs::skip(needs::Need::Fiemap, "not of a file next to the sources");
         };
         assert_eq!(layout.looked_bytes, 40 << 20);
         assert!(

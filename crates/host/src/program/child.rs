@@ -34,7 +34,7 @@ impl Arguments {
     /// people.
     ///
     /// # Errors
-    /// Those of `of`.
+    /// Errors of `of`.
     pub fn naming<E>(
         lent: Vec<Lent>,
         of: impl Fn(&[PathBuf]) -> std::result::Result<Vec<OsString>, E>,

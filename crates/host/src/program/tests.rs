@@ -108,7 +108,7 @@ fn what_it_read_and_used_is_its_own() {
     let Some(account) = outcome.counters.process_io else {
         return needs::skip(
             needs::Need::IoAccount,
-            "that of an ended process cannot be read",
+            "the account of an ended process cannot be read",
         );
     };
     // The loader's reads of the C library add less than a page each.
@@ -132,7 +132,7 @@ fn a_program_of_a_moment_has_an_account() {
     if account_of_collected().is_none() {
         return needs::skip(
             needs::Need::IoAccount,
-            "that of this process cannot be read",
+            "the account of this process cannot be read",
         );
     }
     let (_folder, target) = file();

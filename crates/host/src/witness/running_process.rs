@@ -468,7 +468,10 @@ mod tests {
         joined.read_accounts(false);
         let totals = joined.totals(None);
         if !joined.is_read {
-            needs::skip(needs::Need::IoAccount, "that of a child cannot be read");
+            needs::skip(
+                needs::Need::IoAccount,
+                "the account of a child cannot be read",
+            );
             return;
         }
         let read = totals.io.expect("read").rchar;
@@ -503,7 +506,10 @@ mod tests {
         assert_eq!((joined.members.len(), joined.gone.processes), (1, 4));
         let totals = joined.totals(None);
         if !joined.is_read {
-            needs::skip(needs::Need::IoAccount, "that of a child cannot be read");
+            needs::skip(
+                needs::Need::IoAccount,
+                "the account of a child cannot be read",
+            );
             return;
         }
         let read = totals.io.expect("read").rchar;
@@ -543,7 +549,10 @@ mod tests {
         joined.read_accounts(false);
         let totals = joined.totals(None);
         if !joined.is_read {
-            needs::skip(needs::Need::IoAccount, "that of a child cannot be read");
+            needs::skip(
+                needs::Need::IoAccount,
+                "the account of a child cannot be read",
+            );
             return;
         }
         assert_eq!(totals.cut_short, 1, "{totals:?}");

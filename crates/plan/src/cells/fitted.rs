@@ -27,7 +27,7 @@ impl FittedPlan {
     ///
     /// # Errors
     ///
-    /// Those of `fit`, with the cell.
+    /// Errors of `fit`, with the cell.
     pub fn of(mut plan: Plan, fit: &dyn Fn(&mut PlannedCell) -> Result<()>) -> Result<Self> {
         let factors = plan.factor_names();
         for cell in &mut plan.cells {
@@ -81,7 +81,7 @@ impl FittedPlan {
     ///
     /// # Errors
     ///
-    /// Those of `fit`, with the cell.
+    /// Errors of `fit`, with the cell.
     pub fn grown(
         mut self,
         AddedCells { experiment, cells }: AddedCells,

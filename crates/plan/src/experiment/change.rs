@@ -65,7 +65,7 @@ impl Change {
     ///
     /// # Errors
     ///
-    /// Those of [`Change::parse`].
+    /// Errors of [`Change::parse`].
     pub fn of(name: &str, values: &str) -> Result<Self> {
         Self::said(name, values, format!("--set {name}={values}"))
     }

@@ -37,7 +37,7 @@ impl GroupSetting {
                 setting,
             }),
             None if group.is_some() && others.contains(&setting) => Err(Error::usage(format!(
-                "{setting} is none of a group"
+                "{setting} is not a setting of a group"
             ))
             .hint(format!(
                 "it holds for the whole experiment: --set {setting}=..."
@@ -267,7 +267,7 @@ impl Experiment {
             (
                 self.seek.is_some(),
                 "a search for a rate with groups",
-                "a search has one rate; vary that of a group: --set GROUP.rate=100,200,400",
+                "a search has one rate; vary the rate of a group: --set GROUP.rate=100,200,400",
             ),
             (
                 self.design.refine > 0,
@@ -450,7 +450,7 @@ group reader: verify in a trial that only reads
           finer sizes apply to all workers: leave refine out
         --set writer.bz=4k: setting 'bz' is unknown
           did you mean bs?
-        --set writer.trials_min=7: trials_min is none of a group
+        --set writer.trials_min=7: trials_min is not a setting of a group
           it holds for the whole experiment: --set trials_min=...
         --set rate=0: rate has no effect: every group has a rate of its own
           set it for a group: --set reader.rate=...

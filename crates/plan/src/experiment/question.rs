@@ -93,7 +93,7 @@ impl Experiment {
 /// The question about the response of a group, or of all of them.
 fn question(response: Response, group: Option<&str>, subject: &Subject) -> String {
     let of_group = |part: &&Part| group.is_some() && part.group.as_deref() == group;
-    let (asked, beside): (Vec<&Part>, Vec<&Part>) = match group {
+    let (asked, others): (Vec<&Part>, Vec<&Part>) = match group {
         Some(_) => subject.parts.iter().partition(of_group),
         None => (subject.parts.iter().collect(), Vec::new()),
     };
@@ -101,9 +101,9 @@ fn question(response: Response, group: Option<&str>, subject: &Subject) -> Strin
         let parts: Vec<String> = parts.iter().map(|part| part.described()).collect();
         listed(&parts)
     };
-    let accesses = match beside.as_slice() {
+    let accesses = match others.as_slice() {
         [] => described(&asked),
-        beside => format!("{} beside {}", described(&asked), described(beside)),
+        others => format!("{} alongside {}", described(&asked), described(others)),
     };
     let is_one = match subject.parts.as_slice() {
         [only] => only.accesses.len() == 1,
@@ -192,12 +192,12 @@ mod tests {
         ]
         .map(|set| asked("interference", set));
         insta::assert_snapshot!(told.join("\n"), @r"
-        How does the 99th percentile of latency of reader (random reads) beside writer (sequential reads) depend on writer.rate?
-        How does the 99th percentile of latency of reader (random reads) beside writer (random writes) depend on writer.rate?
-        How does the 99th percentile of latency of reader (random writes) beside writer (sequential writes) depend on writer.rate?
-        How does the 99th percentile of latency of reader (random reads) beside writer (sequential writes) depend on writer.rate and writer.bs?
-        What is the 99th percentile of latency of reader (random reads) beside writer (sequential writes)?
-        How does the 99th percentile of latency of reader (random reads) beside writer (sequential writes and random writes) depend on writer.rate and writer.pattern?
+        How does the 99th percentile of latency of reader (random reads) alongside writer (sequential reads) depend on writer.rate?
+        How does the 99th percentile of latency of reader (random reads) alongside writer (random writes) depend on writer.rate?
+        How does the 99th percentile of latency of reader (random writes) alongside writer (sequential writes) depend on writer.rate?
+        How does the 99th percentile of latency of reader (random reads) alongside writer (sequential writes) depend on writer.rate and writer.bs?
+        What is the 99th percentile of latency of reader (random reads) alongside writer (sequential writes)?
+        How does the 99th percentile of latency of reader (random reads) alongside writer (sequential writes and random writes) depend on writer.rate and writer.pattern?
         ");
     }
 

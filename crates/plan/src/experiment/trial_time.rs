@@ -65,7 +65,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Those of [`Experiment::base`].
+    /// Errors of [`Experiment::base`].
     pub fn least_rate(&self) -> Result<u64> {
         let trial = self.base()?.trial;
         let time = (self.design.budget / SEARCH_MIN).as_secs_f64();

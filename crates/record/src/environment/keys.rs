@@ -104,7 +104,7 @@ keys! {
     device_vendor: Text = "vendor, as the disk reports it";
     device_firmware: Text = "firmware revision of the disk";
     device_id: Text = "digest (FNV-1a) of the WWID, UUID or serial number of the disk, else of path and inode of the file of a loop device; lacks where the kernel names none";
-    device_identity: Text (passing) = "of a device that is a target: digest of its size, and of the ids, places and sizes of the layers below, down to the disks; lacks where one cannot be told from others";
+    device_identity: Text (passing) = "of a device that is a target: digest of its size, and of the ids, places and sizes of the layers below, down to the disks; lacks where one cannot be distinguished from others";
     device_partition: Text = "of a partition that is a target: its first byte on its disk, and its bytes: `1048576+20971520`";
     device_removable: Bit = "whether the medium is removable";
     device_rotational: Bit = "whether the disk has platters";

@@ -11,6 +11,7 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{textcomp}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
 \usepackage[margin=18mm]{geometry}
 \usepackage{graphicx}
 \usepackage{array}

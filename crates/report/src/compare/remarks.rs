@@ -14,7 +14,7 @@ use crate::doubt::{on_side, remedy};
 use crate::findings::overall;
 use crate::ratio::factor;
 
-/// What further measurement adds: values, runs or trials.
+/// Name of what further measurement adds: values, runs or trials.
 pub(super) fn repeated(unit: ReplicationUnit) -> &'static str {
     match unit {
         ReplicationUnit::Numbers => "value",
@@ -44,7 +44,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks: Vec<String> = undefined(&comparison.undefined).collect();
     remarks.extend(comparison.unsteady.iter().map(|name| {
         format!(
-            "The rounds of {} did NOT become steady: its values are those of the last ones.",
+            "The rounds of {} did NOT become steady: its values are from the last ones.",
             escape_control(name)
         )
     }));
@@ -85,7 +85,7 @@ fn drift_advice(comparison: &Comparison) -> &'static str {
         _ if comparison.shares_blocks() => {
             "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
         }
-        ReplicationUnit::SameRun => "It is the same drift on both sides.",
+        ReplicationUnit::SameRun => "Both sides drift alike.",
         ReplicationUnit::ComputedRuns => {
             "The intervals there are too narrow: the state of the model changes during a run."
         }
@@ -104,7 +104,7 @@ fn rests_on(unit: ReplicationUnit) -> Option<String> {
         ReplicationUnit::Numbers | ReplicationUnit::Blocks => return None,
         ReplicationUnit::SameRun => "Both files hold the same run.".to_owned(),
         ReplicationUnit::ComputedRuns => {
-            "Both runs were computed by models, and the trials within the runs decide. What a model draws for longer than a trial (drift_ms of noise, rare stalls) differs from run to run too: of such models compare several runs of each side.".to_owned()
+            "Both runs were computed by models, and the trials within the runs decide. If a model has drift or rare stalls, runs differ by more: compare several runs of each side.".to_owned()
         }
         ReplicationUnit::OneRunEach => {
             "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.".to_owned()
@@ -175,12 +175,12 @@ fn too_few(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Advice on how rounds until a steady state give so many trials. A window longer than the rounds of a run never
+/// Advice on how rounds until a steady state give this number of trials. A window longer than the rounds of a run never
 /// becomes steady.
 fn window_advice(trials: usize) -> String {
     match trials <= SteadyRounds::default().rounds as usize {
         true => format!("window={trials} in --precondition, with rounds={trials} or more"),
-        false => "several runs on each side: --base FILE... --new FILE...; a window of so many rounds is rarely steady".to_owned(),
+        false => "several runs on each side: --base FILE... --new FILE...; a window of that length is rarely steady".to_owned(),
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
         let said = [12, 860].map(window_advice);
         insta::assert_snapshot!(said.join("\n"), @r"
         window=12 in --precondition, with rounds=12 or more
-        several runs on each side: --base FILE... --new FILE...; a window of so many rounds is rarely steady
+        several runs on each side: --base FILE... --new FILE...; a window of that length is rarely steady
         ");
     }
 }

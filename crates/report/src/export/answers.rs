@@ -58,7 +58,7 @@ impl<'a> AnswerRow<'a> {
     }
 }
 
-/// All columns, first those of the run.
+/// All columns; the run's own come first.
 fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
     let mut columns = run_columns(|row: &AnswerRow<'_>| row.name);
     columns.extend(question_columns());
@@ -177,7 +177,7 @@ fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 8] {
         ),
         DataColumn::number(
             "low",
-            "lower end of its 95 % interval; of a search that of the rate at which half of the trials keep the levels, null where this is not between the two",
+            "lower end of its 95 % interval; of a search the lower end for the rate at which half of the trials keep the levels; null where this rate is not between the two",
             |row: &Row<'a>| {
                 row.either(
                     |level| level.judged.low,

@@ -97,7 +97,7 @@ fn ranks<'a>() -> Columns<'a> {
         }),
         DataColumn::objects(
             "clients",
-            "the ranks that share a page cache: those of a host, or one rank with a target of its own",
+            "the ranks that share a page cache: all ranks of a host, or one rank with a target of its own",
             clients::schema(),
             |row: &ExportedCell<'_>| clients::objects(row.cell),
         ),
@@ -169,7 +169,7 @@ fn limits<'a>() -> Columns<'a> {
             |row: &ExportedCell<'_>| at_once(row)?.in_flight);
         DataColumn::number("device_in_flight_median", "requests in flight at the device, in requests of this cell's size; median over the trials",
             |row: &ExportedCell<'_>| at_once(row)?.at_device);
-        DataColumn::number("iops_over_one_in_flight", "requests per second over those of the cell with one request in flight, a ratio",
+        DataColumn::number("iops_over_one_in_flight", "requests per second over the requests per second of the cell with one request in flight, a ratio",
             |row: &ExportedCell<'_>| at_once(row)?.served);
         DataColumn::number("ceiling", "what the device gives at most, in `ceiling_unit`",
             |row: &ExportedCell<'_>| efficiency(row).map(|e| e.ceiling));

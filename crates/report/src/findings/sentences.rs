@@ -19,7 +19,7 @@ mod series;
 mod standard;
 mod why_untried;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{CellId, Claim, LongTail, MARGIN, Role, State};
 use iolab_workload::quantity::{counted, format_ns, significant};
 use iolab_workload::settings::{cell_label, level_label};
@@ -200,10 +200,7 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
     };
     let unjudged = match tail.unjudged {
         0 => String::new(),
-        n => format!(
-            " Not judged: {} (disturbed, several operations, behind the rate, fewer than {TRIALS_MIN} trials, or too few requests for a p99).",
-            counted(n as u64, "cell")
-        ),
+        n => format!(" Not judged: {}.", counted(n as u64, "cell")),
     };
     let begin = match (tail.cells, tail.unjudged) {
         (1, 0) => "The",

@@ -96,14 +96,14 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Repetition",
         applies: Applies::Blocks,
-        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. It never ends on a p value.",
+        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. Repetition never ends on a p value.",
         formula: "(high − low) / (2 · median) ≤ goal",
         sources: &[],
     },
     MethodRule {
         name: "Ratio of medians",
         applies: Applies::Always,
-        text: "Of cells that share no blocks: the low end of the exact interval of one median over the high end of the other, and the high end over the low one. It assumes nothing about either distribution, and holds between two groups of values too.",
+        text: "For cells that share no blocks: the low end of the exact interval of one median over the high end of the other, and the high end over the low one. The interval assumes nothing about either distribution, and holds between two groups of values too.",
         formula: "median(new) / median(base); low(new) / high(base) to high(new) / low(base)",
         sources: &["David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1"],
     },

@@ -131,7 +131,7 @@ impl RunSequence {
         ];
         Some(Table::new(
             &format!(
-                "{} in {} runs: geometric mean of the ratios of medians to those of the first run, with the cells that have \
+                "{} in {} runs: geometric mean of the ratios of medians to the medians of the first run, with the cells that have \
                  the least and the greatest ratio; 'iolab history' tests for shifts of the level",
                 first.run.analysis().response_name(),
                 runs.len()

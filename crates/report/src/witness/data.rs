@@ -356,7 +356,7 @@ struct OthersData {
 /// Writes one object.
 ///
 /// # Errors
-/// Those of `to`.
+/// Errors of `to`.
 pub fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
     write(&WitnessDocument::of(evidence), to)
 }

@@ -135,7 +135,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
             share_read(reads, verdict)
         ),
         ServedBy::Hole => {
-            format!("{asked} lie in holes, which read as zeros: no storage is behind them")
+            format!("{asked} lie in holes, which read as zeros without any storage")
         }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
         ServedBy::Network => format!("a file server over the network served {asked}"),

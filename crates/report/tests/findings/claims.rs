@@ -372,7 +372,7 @@ fn steady_state_needs_an_overwritten_region() {
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {
         add_trial(&mut restless, 0, mb_s, false);
     }
-    insta::assert_snapshot!(of_rule("not-steady", &restless), @"The only cell: not settled. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). That is scatter, not a shown slope: longer trials may reach it.");
+    insta::assert_snapshot!(of_rule("not-steady", &restless), @"The only cell: not settled. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). The cause is scatter, not a shown slope: longer trials may reach it.");
     let mut falling = of(4 << 20);
     for mb_s in [90.0, 75.0, 60.0] {
         add_trial(&mut falling, 0, mb_s, false);

@@ -170,7 +170,7 @@ fn device_distinguishes_limit_from_lock() {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
     let text = &named("serialised", &analyse(&contended))[0].text;
-    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device at threads=8. Others used the CPUs at the same time, which may be the cause.");
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device at threads=8. Other programs used the CPUs at the same time, which may be the cause.");
 }
 
 /// Eight threads that wait for a lock of the file that they share.

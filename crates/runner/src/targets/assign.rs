@@ -83,7 +83,7 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
     let levels: Vec<String> = alone_and_growing(&names).chain(all).collect();
     experiment.sweep(active, &levels)?;
     experiment.question = format!(
-        "How does the {} of {} used at once compare with that of each alone?",
+        "How does the {} of {} used at once compare with each one alone?",
         experiment.response,
         counted(given.len() as u64, "target")
     );

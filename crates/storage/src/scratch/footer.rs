@@ -185,7 +185,7 @@ pub(in super::super) fn check_count(files: usize) -> Result<()> {
 
 fn too_many(files: usize) -> Error {
     Error::usage(format!(
-        "{files} files are needed beside one scratch file at once, at most {ENTRIES} are possible"
+        "{files} files are needed next to one scratch file; at most {ENTRIES} are possible"
     ))
     .hint("use fewer threads or files with layout=private")
 }

@@ -42,7 +42,7 @@ pub(crate) fn runs() -> Runs {
     runs_beside(2)
 }
 
-/// Runs of a row whose kind has `others` further rows: the kind has at least those of a commit.
+/// Runs of a row whose kind has `others` further rows: the kind has at least the runs of a commit.
 pub(crate) fn runs_beside(others: usize) -> Runs {
     let most = *all_runs().end();
     match makes_table() {

@@ -27,7 +27,10 @@ pub(super) fn put_size(place: &mut u64, text: &str, bounds: [u64; 2]) -> Result<
     let bytes = parse_size(text)?;
     let [least, most] = bounds;
     if !(least..=most).contains(&bytes) {
-        let (least, most) = (format_size(least), format_size(most));
+        // Rounded down to 11 bits: a system call takes 2097148 KiB.
+        let digits = u64::BITS - most.leading_zeros();
+        let unit = digits.saturating_sub(11);
+        let (least, most) = (format_size(least), format_size(most >> unit << unit));
         return Err(Error::usage(format!("'{text}' is out of range"))
             .hint(format!("choose a size from {least} to {most}")));
     }

@@ -29,7 +29,7 @@ impl TrialSpec {
             self.iopoll && !matches!(self.backend, Backend::IoUring | Backend::Pvsync2 | Backend::Null) => format!("iopoll with backend {}", self.backend),
                 "this backend does not poll for completions: set backend=io_uring or pvsync2, or iopoll=false";
             self.realtime.is_some() && self.sqpoll => "realtime with sqpoll",
-                "the kernel's polling thread would wait behind real-time threads that wait for it: set realtime=none or sqpoll=false";
+                "the kernel's polling thread would wait for real-time threads that wait for it: set realtime=none or sqpoll=false";
             self.realtime.is_some() && self.nice.is_some() => "realtime with nice",
                 "a nice value has no effect on real-time threads: set realtime=none or nice=none";
             self.fadvise.is_some() && direct => "fadvise with cache=direct",

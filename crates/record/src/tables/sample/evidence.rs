@@ -52,7 +52,7 @@ pub(super) fn device() -> Columns {
 }
 
 pub(super) fn bottom() -> Columns {
-    const DOC: &str = "the same of the disks at the bottom of a stacked device (partition, dm, md, loop), added up; 0 where its bytes end in memory; NULL where the device is the bottom itself, or what is below cannot be told";
+    const DOC: &str = "the same of the disks at the bottom of a stacked device (partition, dm, md, loop), added up; 0 where its bytes end in memory; NULL where the device is the bottom itself, or what is below is unknown";
     // Exports write it as a number, not as a boolean, for compatibility.
     let in_file = Column::number(
         "bottom_in_file",

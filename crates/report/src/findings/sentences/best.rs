@@ -43,7 +43,7 @@ pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     })
 }
 
-/// Words that distinguish a curve from those of other runs: ` of random reads on model:sata-ssd`.
+/// Words that distinguish a curve from the curves of other runs: ` of random reads on model:sata-ssd`.
 fn access(best: &Best, curves: &[Best], runs: &[&Analysis]) -> Option<String> {
     let of = |best: &Best| {
         let id = best.candidates.get(best.best)?.cell;

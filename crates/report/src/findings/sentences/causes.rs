@@ -201,7 +201,7 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
 }
 
 /// Doubts that could make the same change as an intervention. Their sides are the cells with and without the
-/// suspect, not those of the difference.
+/// suspect, not the sides of the difference.
 fn against(all: &[Doubt]) -> String {
     let of_one = |one: &Doubt| between(std::slice::from_ref(one), ["with it", "without it"]);
     let each: Vec<String> = all.iter().map(of_one).collect();

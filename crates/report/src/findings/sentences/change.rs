@@ -1,4 +1,4 @@
-//! Changes of the level of throughput, in words. What they may come from is a suspect, no cause.
+//! Changes of the level of throughput, in words. Their possible origin is a suspect, not a cause.
 
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{Change, ChangePlace, GradualChange, NoChange};

@@ -56,7 +56,7 @@ fn cause(cause: &Cause) -> String {
         }
         Cause::Position => "lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.".to_owned(),
         Cause::Cpus => "The CPUs were the limit: more threads cannot help there.".to_owned(),
-        Cause::OthersOnCpus => "Others used the CPUs at the same time, which may be the cause.".to_owned(),
+        Cause::OthersOnCpus => "Other programs used the CPUs at the same time, which may be the cause.".to_owned(),
         Cause::Limit(limit) => format!(
             "An I/O limit of the control group held them back ({}).",
             limit.what.format(limit.per_second)
@@ -66,7 +66,7 @@ fn cause(cause: &Cause) -> String {
             significant(*requests)
         ),
         Cause::Durable => "Each write waits until it is durable; file systems and devices do that one write at a time.".to_owned(),
-        Cause::Unknown => "They waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned(),
+        Cause::Unknown => "The requests waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned(),
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
     };
     let tail = time.tail.as_ref().map_or_else(String::new, |tail| {
         format!(
-            " Of the slowest 1 % of the {all}, {} of the time is spent {}.",
+            " In the slowest 1 % of the {all}, {} of the time is spent {}.",
             share(tail),
             what(tail.stage, time.carried_by)
         )

@@ -57,7 +57,7 @@ fn state(found: &Rounds, run: &Analysis) -> String {
             run.quantity()
         ),
         RoundsState::Unended => format!(
-            "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are those of all trials."
+            "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are from all trials."
         ),
     }
 }
@@ -72,7 +72,7 @@ fn outside_in_words(found: &Outside, run: &Analysis) -> String {
     )
 }
 
-/// Name of steady rounds: only those of a standard's test, with its limits and cells, are a steady state.
+/// Name of steady rounds: only a standard's test, with its limits and cells, has a steady state.
 fn steady(found: &Rounds) -> &'static str {
     match found.is_by_standard {
         true => "Steady state",

@@ -62,7 +62,7 @@ pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
 pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
     match (0.4..=0.6).contains(&low_share) {
         true => "describes neither group",
-        false => "is that of the larger group",
+        false => "describes the larger group",
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
             let remedy = match slopes {
                 true => "More trials, --settle or --precondition may reach it.",
                 // Neither takes scatter away.
-                false => "That is scatter, not a shown slope: longer trials may reach it.",
+                false => "The cause is scatter, not a shown slope: longer trials may reach it.",
             };
             format!(
                 "{cells}: not settled. The last 5 trials{} spread over {range} ({most} allowed) with a slope of {slope} ({steepest} allowed). {remedy}",

@@ -388,7 +388,7 @@ fn tails() -> [World; 10] {
             // The noise has a tail too.
             share: Some(0.92),
             ..world(
-                "a tail: requests queue behind a slow one",
+                "a tail: requests queue after a slow one",
                 one_at_a_time(stalled(150, latency(400.0))),
                 QUEUED,
                 &["queueing"],
