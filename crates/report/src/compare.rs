@@ -423,7 +423,7 @@ pub(crate) fn peer_columns(peers: &[Comparison]) -> Vec<Column> {
     let named = peers.iter().flat_map(|peer| {
         peer.cells.iter().map(|cell| {
             let mut cell = cell.clone();
-            cell.levels.push(peer.base.name.clone());
+            cell.levels.push(peer.new.name.clone());
             cell
         })
     });
@@ -442,7 +442,7 @@ fn estimator(comparison: &Comparison) -> &'static str {
 
 fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
     match cell.further {
-        // If only trials are missing, the interval beside the verdict shows the rest.
+        // If only trials are missing, the interval next to the verdict shows the rest.
         Some(Further::Trials(n)) => {
             format!("cannot tell (+{})", counted(n as u64, repeated(unit)))
         }

@@ -9,7 +9,7 @@ use iolab_workload::tool::Tool;
 /// The smallest difference between tools that matters; unavoidable differences between tools are smaller.
 pub const PEER_MARGIN: f64 = 0.10;
 
-/// A comparison with each peer of a run as the base; empty where `tool` is not a factor of the run.
+/// A comparison of each peer of a run with iolab as the base; empty where `tool` is not a factor of the run.
 pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     if !run.analysis().factors.iter().any(|name| name == "tool") {
         return Vec::new();
@@ -28,7 +28,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     peers
         .iter()
         .filter_map(|peer| {
-            let tools = [peer, &Tool::IOLAB];
+            let tools = [&Tool::IOLAB, peer];
             let [base, new] = tools.map(|tool| RunSide {
                 run,
                 held: Some(("tool", tool.name())),

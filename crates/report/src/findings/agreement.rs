@@ -13,12 +13,12 @@ pub(crate) const AGREEMENT: Rule = Rule::result(
     "ratios within blocks, with simultaneous 95 % intervals",
 );
 
-/// iolab compared with the peers that were measured in the same run.
+/// Peers of a run compared with iolab.
 pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
     let sentences = |comparison: &Comparison| {
         let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
         let text = format!(
-            "{} of {} over that of {}, in the same blocks of {}{together}",
+            "{} of {} relative to {}, in the same blocks of {}{together}",
             capitalised(&measured(comparison)),
             comparison.new,
             comparison.base,

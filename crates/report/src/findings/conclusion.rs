@@ -185,7 +185,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Agreement with other tools: `; against fio: 1.02× higher (1.02× lower to 1.05× higher), equivalent within
+    /// Agreement with other tools: `; fio: 1.02× higher (1.02× lower to 1.05× higher), equivalent within
     /// 10 %`. The result of all cells of a run together holds for no single target.
     fn agreement(&self, peers: &[Comparison]) -> String {
         let parts = peers.iter().map(|comparison| {
@@ -196,22 +196,19 @@ impl<'a> Subject<'a> {
                 [only] => Some(*only),
                 _ => None,
             });
-            let base = &comparison.base;
+            let peer = &comparison.new;
             match one.and_then(|one| Some((one, one.estimate?))) {
                 Some((one, estimate)) => {
                     let (shown, ratio) = (
                         shown_of_cell(one, comparison),
                         ratio::of(&estimate).in_words(),
                     );
-                    format!("; against {base}: {ratio}, {shown}")
+                    format!("; {peer}: {ratio}, {shown}")
                 }
-                None if own.is_empty() => format!("; against {base}: no cell of both was measured"),
+                None if own.is_empty() => format!("; {peer}: no cell of both was measured"),
                 None => {
                     let tally = tally_of(&own, &comparison.terms);
-                    format!(
-                        "; against {base}, of {}: {tally}",
-                        counted(own.len() as u64, "cell")
-                    )
+                    format!("; {peer} in {}: {tally}", counted(own.len() as u64, "cell"))
                 }
             }
         });
