@@ -56,7 +56,7 @@ pub enum Look {
     Plain,
     /// The result, to copy.
     Result,
-    /// What was measured.
+    /// Result of a measurement.
     Subject,
     /// The question of an experiment.
     Question,

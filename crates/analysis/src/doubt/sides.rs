@@ -320,7 +320,7 @@ pub fn of_cell(cell: &CellAnalysis) -> Vec<Doubt> {
     around_cell(cell).chain(source).chain(flags).collect()
 }
 
-/// What was around the trials of a cell, and what other cells had left.
+/// Conditions around the trials of a cell, and what other cells had left.
 fn around_cell(cell: &CellAnalysis) -> impl Iterator<Item = Doubt> {
     let others = disturbances(&cell.disturbance);
     let others = others.filter(|doubt| doubt.what == DoubtKind::Suspended || !is_computed(cell));

@@ -1,4 +1,4 @@
-//! What the conditions of the trials do not show: requests in pieces, writes that are not durable.
+//! Findings that the conditions of the trials do not give: requests in pieces, writes that are not durable.
 
 use super::rule::DEVICE_REQUESTS;
 use super::{Finding, Rule, Says, capitalised, cells_of, levels_of};

@@ -76,7 +76,7 @@ fn can_help(what: DoubtKind, cell: &CellAnalysis) -> bool {
     what != DoubtKind::RateNotHeld || !cell.is_disturbed()
 }
 
-/// What is known of a doubt about a cell that has no extent.
+/// Knowledge of a doubt about a cell that has no extent.
 fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<String> {
     match doubt.what {
         DoubtKind::IoLimit => {

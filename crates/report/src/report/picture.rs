@@ -16,7 +16,7 @@ const NARROW: (f64, f64) = (260.0, 8.0);
 /// Width and text size on paper, points: about five inches.
 const PAPER: (f64, f64) = (370.0, 8.0);
 
-/// Where a figure is shown, which decides its size.
+/// Place of a figure, which decides its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Medium {
     Page,

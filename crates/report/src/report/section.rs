@@ -1,4 +1,4 @@
-//! What a report prints about one run: its tables, its settings and its events.
+//! The part of a report about one run: its tables, its settings and its events.
 
 use std::time::Duration;
 

@@ -109,7 +109,7 @@ impl Row {
         self
     }
 
-    /// What is wrong with iolab's answer.
+    /// The fault of iolab's answer.
     fn faults(&self, is_free: bool) -> Made<Vec<String>> {
         let mut outcome = trial::of(&self.plan)?;
         let is_right = match is_free {
