@@ -82,18 +82,6 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     Ok(device)
 }
 
-/// A file system made with a command on compressed memory of 300 MiB, which has no volatile cache.
-///
-/// # Errors
-///
-/// Errors of [`zram`] and [`mounted`].
-pub fn on_zram(make: &[&str]) -> Made<(Scene, PathBuf)> {
-    let scene = Scene::new()?;
-    let device = zram(&scene, 300 << 20)?;
-    let at = mounted(&scene, &device, make, "noatime")?;
-    Ok((scene, at))
-}
-
 /// Makes a file system with a command on a device, and mounts it in the scene's folder.
 ///
 /// # Errors

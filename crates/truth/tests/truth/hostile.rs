@@ -52,9 +52,7 @@ rows! {
     "#;
 
     memory_that_is_a_disk_is_a_disk, Zram, r#"
-        number=$(cat /sys/class/zram-control/hot_add) || lacking
-        device=/dev/zram$number; later "echo $number >/sys/class/zram-control/hot_remove"
-        echo 64M >/sys/block/zram$number/disksize; [ -e $device ] || lacking
+        memory 64M; device=$target
         accepts $device -
         mkfs.ext4 -qF $device; mounted at $device; over window $device --offset 16M
         refuses $device - $at; refuses $window - $device $at
@@ -244,9 +242,7 @@ rows! {
 
     // A reset gives the device other bytes under the same number.
     a_zram_device_is_not_resumed_in_place, Zram, r#"
-        number=$(cat /sys/class/zram-control/hot_add) || lacking
-        device=/dev/zram$number; later "echo $number >/sys/class/zram-control/hot_remove"
-        echo 64M >/sys/block/zram$number/disksize; [ -e $device ] || lacking
+        memory 64M; device=$target
         begun $device; kill -INT $run; code=0; wait $run || code=$?
         ended 130; says 'start a new run: '
         code=0; $iolab resume run.iolab --destroy-data >out 2>&1 || code=$?; ended 3
@@ -272,7 +268,7 @@ rows! {
                 rm -f run.iolab; code=0
                 eval "unshare --mount --pid --fork --kill-child sh -c \"\$hides\" sh \"\$iolab\" run $words -o run.iolab" >out 2>&1 || code=$?
                 ended 3; says "cannot be given iolab's target" /proc mount
-                ! grep -q filling out; rmdir place; mkdir place
+                spares filling; rmdir place; mkdir place
             done
         done
     "#;
@@ -289,8 +285,8 @@ rows! {
     devices_are_guarded_without_the_peers_own_guard, Fio, r#"
         file below 64M; over device $below; with=$peer
         accepts $device ext4
-        "$iolab" export run.iolab --format json >samples 2>/dev/null
-        grep -q '"tool": *"fio"' samples; ! grep -q /fd/ samples
+        "$iolab" export run.iolab --format json >out 2>/dev/null
+        grep -q '"tool": *"fio"' out; spares /fd/
         mkfs.ext4 -qF $device; mounted at $device; echo 'of others' >at/file
         refuses $device ext4 'mounted at'
         [ "$(cat at/file)" = 'of others' ]

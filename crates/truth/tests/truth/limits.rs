@@ -1,17 +1,14 @@
 //! Limits of the machine: anything that does not fit is refused before it is made, and no files remain.
 
 use std::path::Path;
-use std::process::{Child, Output};
+use std::process::Output;
 
 use iolab_truth::binary::binary;
-use iolab_truth::device::{loop_over, mounted};
-use iolab_truth::files::{MIB, hole};
-use iolab_truth::iolab::{samples, wait_for};
 use iolab_truth::neighbours::CgroupLimit;
-use iolab_truth::system::{run, tool, unless_missing};
+use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
-use needs::Need;
 
+use crate::rows::rows;
 use crate::stage::alone;
 
 /// Memory for the process with few buffers, and nothing more, bytes.
@@ -80,69 +77,28 @@ fn memory_denied_by_a_control_group_is_refused() {
     }
 }
 
-/// Shuts a file system down: `FS_IOC_SHUTDOWN` of ext4 and XFS, by the tool of XFS, which accepts others with
-/// `-x`.
-fn shut_down(at: &Path) {
-    let place = at.display().to_string();
-    run("xfs_io", &["-x", "-c", "shutdown", &place]).expect("it shuts down");
+const STEPS: &str = r#"
+# MKFS...: the file system of the target, and in turn of the run file, is shut down within a trial of three seconds, once that has read
+# something: FS_IOC_SHUTDOWN, which the tool of XFS sends to others with -x.
+shut_down() {
+  file backing 400M
+  for results in r at/r; do
+    over device $backing; "$@" $device; mounted at $device -o noatime
+    "$iolab" run read-random $at -o $results.iolab --size 64MiB --time 3s --budget 60s --set bs=4k --set backend=psync >out 2>&1 & run=$!; later kill $run
+    calls() { sed -n 's/^syscr: //p' /proc/$run/io; }
+    until "$iolab" export $results.iolab --format json 2>/dev/null | grep -q read_bytes; do kill -0 $run; sleep .05; done
+    least=$(($(calls) + 100)); until [ $(calls) -ge $least ]; do :; done
+    xfs_io -x -c shutdown $at; code=0; wait $run || code=$?; ended 1; says $results.iolab
+    # Files on the file system are now unreadable.
+    [ $results != r ] || { "$iolab" export r.iolab --format json >json; holds '.[-1].errors > 0'; }
+    umount $at; losetup --detach $device
+  done
 }
+"#;
 
-fn is_over(child: &mut Child) -> bool {
-    child.try_wait().is_ok_and(|status| status.is_some())
-}
+rows! {
+    STEPS;
 
-/// Number of read calls of a process (`syscr`).
-fn reads(child: &Child) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("syscr: "));
-    lines
-        .next()
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(0)
-}
-
-/// A separate file system on a loop device, with the target.
-fn short_lived(make: &[&str]) -> Made<Scene> {
-    tool(Need::XfsIo)?;
-    let scene = Scene::new()?;
-    let backing = hole(scene.folder().join("backing"), 400 * MIB)?;
-    let device = loop_over(&scene, &backing, false)?;
-    let at = mounted(&scene, &device, make, "noatime")?;
-    Ok(scene.on(at))
-}
-
-#[test]
-fn file_system_shutdown_fails_the_run() {
-    let _alone = alone();
-    for make in [&["mkfs.ext4", "-qF"][..], &["mkfs.xfs", "-qf"]] {
-        for file in ["r.iolab", "mount/r.iolab"] {
-            let Some(scene) = unless_missing(short_lived(make)) else {
-                return;
-            };
-            let mut command = scene.command(binary());
-            command.args([
-                "run", "read-random", "mount", "-o", file, "--size", "64MiB", "--time", "3s",
-                "--budget", "60s", "--set", "bs=4k", "--set", "backend=psync",
-            ]);
-            let path = scene.folder().join(file);
-            let output = scene.carry_out(&mut command, |child| {
-                wait_for(&path, 1, || is_over(child));
-                // The next trial takes three seconds, and is in progress once it has read something.
-                let before = reads(child);
-                while reads(child) < before + 100 && !is_over(child) {
-                    std::thread::yield_now();
-                }
-                shut_down(&scene.target);
-            });
-            let output = output.expect("iolab starts");
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{told}");
-            assert!(told.contains(file), "{told}");
-            // Files on the file system are now unreadable.
-            if !path.starts_with(&scene.target) {
-                let failed = samples(&path).pop().expect("a failed trial is kept");
-                assert!(failed["errors"].as_u64() > Some(0), "{failed:#}\n{told}");
-            }
-        }
-    }
+    shutdown_of_ext4_fails_the_run, Ext4, "shut_down mkfs.ext4 -qF";
+    shutdown_of_xfs_fails_the_run, Xfs, "shut_down mkfs.xfs -qf";
 }

@@ -17,7 +17,8 @@ const LACKING: i32 = 77;
 
 /// Steps that scripts consist of. Each that makes something puts its path into a variable of the given name.
 const STEPS: &str = r#"
-lacking() { exit 77; }
+# [NEED]: this machine cannot play the script.
+lacking() { echo "lacks ${1:-}" >&2; exit 77; }
 # Orders a command for the end, ahead of earlier ones.
 later() { echo "$*" >>$root/undo; }
 file() { eval "${1##*/}=$root/$1"; truncate -s ${2:-24M} $root/$1; }
@@ -33,9 +34,18 @@ overlay() { mkdir -p l u w m; mount -t overlay overlay -o lowerdir=$root/l,upper
 written_by() { held=$1; shift; holding "$@" sh -c "exec 3<>$held; touch $root/ready; exec sleep 1000"; }
 holding() { "$@" >/dev/null 2>&1 & holder=$!; later kill $holder; until [ -e $root/ready ]; do kill -0 $holder; sleep .05; done; rm $root/ready; }
 released() { kill $holder; wait $holder || :; }
+# FILE: a loop device past the page cache, which would keep requests from the file.
+past_cache() { over target $1 --direct-io=on; [ $(losetup -nO DIO $target) = 1 ] || lacking loop-direct; }
+# SIZE: compressed memory as a device, which has no volatile cache.
+memory() {
+  _n=$(cat /sys/class/zram-control/hot_add) || lacking zram
+  target=/dev/zram$_n; later "echo $_n >/sys/class/zram-control/hot_remove"
+  echo $1 >/sys/block/zram$_n/disksize; [ -e $target ] || lacking zram
+}
 settled() { ! command -v udevadm >/dev/null || udevadm settle; }
 # Prefix of a command of a user without files. setpriv(1) would start it with the rights of root to read its program.
 nobody='chroot --userspec=65534:65534 --groups= / sh -c "cd $root; exec \"\$@\"" sh'
+unprivileged() { eval "$nobody \"\$@\""; }
 # Lets iolab write to TARGET, with this consent: a list of signatures, `-` without a list, `none` without consent.
 by= with="--size 4M --budget .3 --time .05"
 ask() {
@@ -52,7 +62,16 @@ logged() { until [ $(stat -c %s $1-wal 2>/dev/null || echo 0) -ge 65536 ]; do ki
 # Arguments of a short run with fio.
 peer="--peer fio --size 4M --budget 1s --time 50ms"
 says() { for word; do grep -qF -- "$word" out || { cat out; echo "no '$word'"; exit 1; }; done; }
+spares() { if grep -qF -- "$1" out; then cat out; echo "'$1' is said"; exit 1; fi; }
 ended() { [ $code = $1 ] || { cat out; echo "exit code $code instead of $1"; exit 1; }; }
+run() { rm -f run.iolab; code=0; "$iolab" run "$@" -o run.iolab >out 2>&1 || code=$?; }
+# EXPRESSION of jq: what must be true of a run's table, or of its list of trials.
+table() { "$iolab" table run.iolab --format json >json; holds "$1"; }
+trials() { "$iolab" export run.iolab --format json >json; holds "$1"; }
+holds() {
+  command -v jq >/dev/null || lacking jq
+  jq -e "def near(\$x; \$y; \$share): (\$x - \$y | fabs) <= \$share * \$y; $1" json >held || { cat out json; echo "not so: $1"; exit 1; }
+}
 # TARGET CONSENT
 accepts() { ask "$1" "$2"; ended 0; }
 # TARGET CONSENT WORD...: the words are in the message.
@@ -94,9 +113,10 @@ pub(crate) fn play_in(scene: &Scene, need: Need, script: &str) -> Made<()> {
     }
     let undo = scene.folder().join("undo").display().to_string();
     scene.keeper.finally(&["sh", "-c", UNDO, &undo]);
-    let mut shell = Command::new("sh");
+    let mut shell = Command::new("timeout");
     shell
-        .args(["-euxc", &format!("{STEPS}{script}")])
+        .args(["-s", "KILL", "900", "sh", "-euxc"])
+        .arg(format!("{STEPS}{script}"))
         .current_dir(scene.folder())
         .env("root", scene.folder())
         .env("iolab", scene.binary())
@@ -107,8 +127,11 @@ pub(crate) fn play_in(scene: &Scene, need: Need, script: &str) -> Made<()> {
     match answer(&output) {
         (Some(0), _) => Ok(()),
         (Some(LACKING), text) => {
-            let last = text.lines().rev().find(|line| !line.starts_with('+'));
-            Err(Unmade::Missing(need, last.unwrap_or_default().to_owned()))
+            let mut said = text.lines().rev().filter(|line| !line.starts_with('+'));
+            let named = said.next().and_then(|line| line.strip_prefix("lacks "));
+            let other = Need::ALL.iter().find(|need| Some(need.name()) == named);
+            let why = said.next().unwrap_or_default().to_owned();
+            Err(Unmade::Missing(*other.unwrap_or(&need), why))
         }
         (_, text) => Err(Unmade::Failed(text)),
     }

@@ -1,12 +1,8 @@
 //! Time by layer: a delay shows in its own stage, and in no other.
 
 mod models;
-mod places;
-mod syncs;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, noise};
@@ -15,7 +11,6 @@ use iolab_truth::neighbours::CgroupLimit;
 use iolab_truth::real_time;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
-use needs::Need;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -128,84 +123,4 @@ fn realtime_threads_cause_a_wait_for_the_cpu() {
         "{}",
         seen.text
     );
-}
-
-/// Instances of tracefs made by iolab.
-fn instances(tracefs: &Path) -> Vec<String> {
-    let entries = tracefs.join("instances").read_dir().expect("tracefs");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
-    let names = names.filter_map(|name| name.into_string().ok());
-    names.filter(|name| name.starts_with("iolab-")).collect()
-}
-
-#[test]
-fn next_run_removes_a_killed_runs_instance() {
-    let _alone = alone();
-    if !needs::root() {
-        return;
-    }
-    let Some((scene, device)) = unless_missing(device()) else {
-        return;
-    };
-    let tracefs = scene.folder().join("tracefs");
-    std::fs::create_dir(&tracefs).expect("a folder");
-    let mounted = Command::new("mount")
-        .args(["-t", "tracefs", "none"])
-        .arg(&tracefs)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        return needs::skip(Need::TraceEvents, "tracefs cannot be mounted");
-    }
-    scene
-        .keeper
-        .finally(&["umount", &tracefs.display().to_string()]);
-    let mut killed = Command::new(scene.binary())
-        .args(["run", "read-size"])
-        .arg(&device)
-        .args([
-            "--bs", "4k", "--time", "1s", "--set", "trace=true", "--no-live", "-o",
-        ])
-        .arg(scene.folder().join("killed.iolab"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("iolab starts");
-    let of_killed = format!("iolab-{}-", killed.id());
-    let has = || {
-        instances(&tracefs)
-            .iter()
-            .any(|name| name.starts_with(&of_killed))
-    };
-    let began = Instant::now();
-    while !has() {
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "it traces nothing"
-        );
-        std::thread::yield_now();
-    }
-    killed.kill().expect("it runs");
-    killed.wait().expect("it ends");
-    assert!(traced(&scene, &device, &[]).is_some());
-    assert!(!has(), "{:?}", instances(&tracefs));
-}
-
-#[test]
-fn two_at_once_trace_their_own_requests() {
-    let _alone = alone();
-    let Some((scene, device)) = unless_missing(device()) else {
-        return;
-    };
-    let other = unless_missing(self::device());
-    let Some((other, second)) = other else { return };
-    std::thread::scope(|scope| {
-        let beside = scope.spawn(|| traced(&other, &second, &[]));
-        let seen = traced(&scene, &device, &[]);
-        for seen in [seen, beside.join().expect("no panic")]
-            .into_iter()
-            .flatten()
-        {
-            assert_eq!(seen.number("unjoined_share_max"), 0.0);
-        }
-    });
 }
