@@ -259,37 +259,79 @@ fn refuses_a_timeless_disk_and_obeys_an_interrupt() {
     assert_eq!(outcome.ended, Ended::Interrupted);
 }
 
+/// With latencies recorded, without, and at a rate.
+const LOOPS: [(bool, Option<Rate>); 3] = [
+    (true, None),
+    (false, None),
+    (true, Some(Rate::Requests(1_000_000_000))),
+];
+
 #[test]
 fn threads_pause_in_virtual_time() {
-    let spec = TrialSpec {
-        thinktime: Some(Duration::from_micros(30)),
-        limit: requests(3),
-        ..TrialSpec::default()
-    };
-    let mut disk = Fixed::new(1, 10 * US, 0);
-    let outcome = carry_out(&spec, &mut disk);
-    let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
-    assert_eq!(starts, [0, 40, 80]);
-    assert_eq!((outcome.elapsed_ns, outcome.paused_ns), (90 * US, 60 * US));
+    for (latency, _) in &LOOPS[..2] {
+        let spec = TrialSpec {
+            thinktime: Some(Duration::from_micros(30)),
+            limit: requests(3),
+            latency: *latency,
+            ..TrialSpec::default()
+        };
+        let mut disk = Fixed::new(1, 10 * US, 0);
+        let outcome = carry_out(&spec, &mut disk);
+        let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
+        assert_eq!(starts, [0, 40, 80]);
+        assert_eq!((outcome.elapsed_ns, outcome.paused_ns), (90 * US, 60 * US));
+    }
 }
 
 #[test]
 fn requests_of_several_sizes_ask_for_their_bytes() {
-    let spec = TrialSpec {
-        bs_mix: "4k:50,64k:50".parse().ok(),
-        region: 1 << 20,
-        ..TrialSpec::default()
-    };
-    let mut disk = Fixed::new(1, 10 * US, 0);
-    let outcome = carry_out(&spec, &mut disk);
-    let bytes = |ask: &(u64, Ask)| match ask.1 {
-        Ask::Read { bytes, .. } => bytes,
-        _ => 0,
-    };
-    let asked: u64 = disk.asked.iter().map(bytes).sum();
-    assert_eq!(outcome.operations.read.bytes, asked);
-    assert!((1 << 20..(1 << 20) + 65_536).contains(&asked));
-    assert_eq!(outcome.request_sizes.counts().len(), 2);
+    for (latency, rate) in LOOPS {
+        for (bytes, threads) in [(None, 1), (Some(2 << 20), 2)] {
+            let spec = TrialSpec {
+                bs_mix: "4k:50,64k:50/8k:100".parse().ok(),
+                region: 1 << 20,
+                read_percent: 60,
+                pattern: Pattern::Rand,
+                latency,
+                rate,
+                threads,
+                limit: TrialLimit {
+                    bytes,
+                    ..TrialLimit::default()
+                },
+                ..TrialSpec::default()
+            };
+            let mut disk = Fixed::new(1, 10 * US, 0);
+            let outcome = carry_out(&spec, &mut disk);
+            let mut sums = [0; 2];
+            for (_, ask) in &disk.asked {
+                match ask {
+                    Ask::Read { bytes, .. } => sums[0] += bytes,
+                    Ask::Write { bytes, .. } => sums[1] += bytes,
+                    _ => panic!("{ask:?}"),
+                }
+            }
+            let counts = outcome.request_sizes.counts();
+            for (reads, tally, asked) in [
+                (true, &outcome.operations.read, sums[0]),
+                (false, &outcome.operations.write, sums[1]),
+            ] {
+                let own = counts.iter().filter(|count| count.reads == reads);
+                let (requests, sum) = own.fold((0, 0), |(requests, sum), count| {
+                    (
+                        requests + count.requests,
+                        sum + count.requests * count.bytes,
+                    )
+                });
+                assert_eq!((tally.requests, tally.bytes), (requests, sum));
+                assert_eq!(sum, asked);
+            }
+            assert_eq!(counts.len(), 3);
+            let limit = bytes.unwrap_or(1 << 20);
+            let most = limit + u64::from(threads) * 65_536;
+            assert!((limit..most).contains(&(sums[0] + sums[1])));
+        }
+    }
 }
 
 fn group(number: u32, trial: TrialSpec, follows: bool) -> GroupTrial {

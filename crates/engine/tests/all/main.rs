@@ -1,14 +1,11 @@
 //! Trials on files. One program, so that it is linked once. Tests that need a process of their own are separate targets.
 
 mod busy_cpu;
-mod durability;
 mod files;
 mod groups;
-mod layout;
-mod open_loop;
+mod own_files;
 mod reference;
 mod requests;
-mod several_files;
 mod traced;
 mod trial;
 

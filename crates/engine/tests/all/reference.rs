@@ -170,7 +170,7 @@ prop_compose! {
         (passes, cache, latency, rate, verify, compressible) in (
             prop::option::of(0.2..4.0_f64),
             prop::sample::select(vec![CacheState::Direct, CacheState::Cold, CacheState::Hot]),
-            any::<bool>(), prop::option::weighted(0.3, Just(Rate::Requests(10_000_000))), any::<bool>(),
+            any::<bool>(), prop::option::weighted(0.3, prop::sample::select(vec![10_000_000, 50_000].into_iter().map(Rate::Requests).collect::<Vec<_>>())), any::<bool>(),
             prop::sample::select(vec![0, 50_u8]),
         ),
         (depth, batch, seed) in (

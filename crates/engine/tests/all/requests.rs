@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -24,102 +23,6 @@ fn spec() -> TrialSpec {
         region: REGION,
         cache: CacheState::Cold,
         ..TrialSpec::default()
-    }
-}
-
-fn run(spec: &TrialSpec) -> Outcome {
-    let (_folder, target) = scratch(REGION);
-    let stop = AtomicBool::new(false);
-    trial::run(spec, &target, clock(), &stop).expect("runs")
-}
-
-#[test]
-fn mixed_sizes_are_counted_by_size_and_bytes() {
-    for (backend, depth) in [
-        (Backend::Psync, 1),
-        (Backend::Libaio, 4),
-        (Backend::Null, 8),
-    ] {
-        for (latency, rate) in [
-            (true, None),
-            (false, None),
-            (true, Some(Rate::Requests(100_000_000))),
-        ] {
-            let spec = TrialSpec {
-                backend,
-                depth,
-                latency,
-                rate,
-                threads: 2,
-                pattern: Pattern::Rand,
-                read_percent: 60,
-                bs_mix: Some("4k:50,16k:30,64k:20/8k:100".parse().expect("a mix")),
-                limit: TrialLimit {
-                    bytes: Some(32 << 20),
-                    ..TrialLimit::default()
-                },
-                ..spec()
-            };
-            let outcome = run(&spec);
-            assert_eq!(outcome.ended, Ended::Done);
-            assert!(outcome.requests() > 1000);
-            let counts = outcome.request_sizes.counts();
-            for (reads, tally) in [
-                (true, &outcome.operations.read),
-                (false, &outcome.operations.write),
-            ] {
-                let of = counts.iter().filter(|count| count.reads == reads);
-                let (requests, bytes) = of.fold((0, 0), |(requests, bytes), count| {
-                    (
-                        requests + count.requests,
-                        bytes + count.requests * count.bytes,
-                    )
-                });
-                assert_eq!((tally.requests, tally.bytes), (requests, bytes));
-            }
-            assert_eq!(counts.len(), 4);
-        }
-    }
-}
-
-#[test]
-fn a_mix_ends_with_its_bytes() {
-    for bytes in [None, Some(1 << 20)] {
-        let spec = TrialSpec {
-            threads: 2,
-            bs_mix: Some("4k:50,64k:50".parse().expect("a mix")),
-            limit: TrialLimit {
-                bytes,
-                ..TrialLimit::default()
-            },
-            ..spec()
-        };
-        let asked = bytes.unwrap_or(REGION);
-        let done = run(&spec).bytes();
-        assert!(done >= asked && done < asked + 2 * 65_536, "{done}");
-    }
-}
-
-#[test]
-fn threads_pause_as_often_as_asked() {
-    for (backend, depth) in [(Backend::Psync, 1), (Backend::Null, 4)] {
-        for latency in [true, false] {
-            let spec = TrialSpec {
-                backend,
-                depth,
-                latency,
-                threads: 2,
-                thinktime: Some(Duration::from_micros(200)),
-                limit: requests(20),
-                ..spec()
-            };
-            let outcome = run(&spec);
-            assert_eq!(outcome.requests(), 20);
-            // Each thread has ten requests, and nine pauses between them.
-            let pauses = 2 * 9 * 200_000;
-            assert!(outcome.paused_ns >= pauses, "{}", outcome.paused_ns);
-            assert!(outcome.elapsed_ns >= 9 * 200_000);
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use iolab_engine::{KeptMemory, trial};
 use iolab_storage::{Need, Target};
@@ -12,7 +11,8 @@ use iolab_workload::operation::Moved;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::series::Interval;
 use iolab_workload::trial::{
-    Backend, BufferInit, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+    Backend, Batch, BufferInit, CacheState, Pattern, RATE_MAX, Rate, SyncPolicy, TrialLimit,
+    TrialSpec,
 };
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -45,45 +45,6 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
         "{end_ns:?}"
     );
     Ok(outcome)
-}
-
-#[test]
-fn data_that_shrinks_to_nothing_is_zeros() {
-    let (_directory, target) = scratch(SIZE);
-    let zero = TrialSpec {
-        read_percent: 0,
-        compressible: 100,
-        ..spec()
-    };
-    run(&zero, &target).expect("runs");
-    let written = &fs::read(target.path()).expect("readable")[..SIZE as usize];
-    assert!(written.iter().all(|byte| *byte == 0));
-}
-
-#[test]
-fn bounds_hold_over_all_threads() {
-    let (_directory, target) = scratch(SIZE);
-    for latency in [true, false] {
-        let limited = |limit| TrialSpec {
-            threads: 3,
-            latency,
-            limit,
-            ..spec()
-        };
-        let bytes = TrialLimit {
-            bytes: Some(3 * SIZE + 1),
-            ..TrialLimit::default()
-        };
-        let sized = run(&limited(bytes), &target).expect("runs");
-        assert_eq!(sized.bytes(), 3 * SIZE + BLOCK);
-        let time = TrialLimit {
-            time: Some(Duration::from_millis(50)),
-            ..TrialLimit::default()
-        };
-        let timed = run(&limited(time), &target).expect("runs");
-        assert_eq!(timed.ended, Ended::Time);
-        assert!(timed.elapsed_ns >= 50_000_000);
-    }
 }
 
 /// Buffers of the first threads leave no locked memory for the other rings. The limit applies to a process, so this test
@@ -219,7 +180,7 @@ fn the_stop_flag_ends_a_trial_early() {
 fn unfit_settings_are_refused_before_anything_happens() {
     let (_directory, target) = scratch(SIZE);
     type Change = fn(&mut TrialSpec);
-    let wrong: [Change; 16] = [
+    let wrong: [Change; 19] = [
         |s| s.bs = 0,
         |s| s.bs = 2 * SIZE,
         |s| s.region = SIZE + 1,
@@ -236,6 +197,12 @@ fn unfit_settings_are_refused_before_anything_happens() {
         |s| (s.backend, s.cache) = (Backend::Mmap, CacheState::Direct),
         |s| s.limit.bytes = Some(0),
         |s| (s.bs, s.cache) = (1000, CacheState::Direct),
+        |s| s.rate = Some(Rate::Requests(RATE_MAX + 1)),
+        |s| (s.rate, s.latency) = (Some(Rate::Requests(1000)), false),
+        |s| {
+            (s.rate, s.depth, s.batch, s.backend) =
+                (Some(Rate::Requests(1000)), 8, Batch::All, Backend::IoUring)
+        },
     ];
     for change in wrong {
         let mut spec = spec();

@@ -1,0 +1,318 @@
+//! Files of workers on a real file system, one or several each: every block of every file is written once, by any backend, to files that
+//! are filled, grow or are made for the trial; and what is left of them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use iolab_storage::{ExtraFiles, Need, PrivateFiles, Size, Target};
+use iolab_workload::Kind;
+use iolab_workload::outcome::Ended;
+use iolab_workload::trial::{
+    Allocate, Backend, CacheState, FileLayout, FileSet, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+};
+
+use crate::files::{folder, run};
+use crate::skip;
+
+const BLOCK: u64 = 4096;
+const SIZE: u64 = 200 * BLOCK;
+const THREADS: u32 = 3;
+const SEVERAL: &str = "6/spread=4/random:2/open=4";
+/// Backends that take files of their own in different ways.
+const BACKENDS: [Backend; 6] = [
+    Backend::Sync,
+    Backend::Psync,
+    Backend::Pvsync2,
+    Backend::Libaio,
+    Backend::IoUring,
+    Backend::Pool,
+];
+
+fn spec(layout: FileLayout, files: Option<&str>) -> TrialSpec {
+    TrialSpec {
+        files: files.map(|files| files.parse().expect("files")),
+        layout,
+        region: SIZE,
+        threads: THREADS,
+        cache: CacheState::Cold,
+        read_percent: 0,
+        pattern: Pattern::Rand,
+        ..TrialSpec::default()
+    }
+}
+
+fn need(spec: &TrialSpec, fresh: u32) -> Need {
+    let private = PrivateFiles {
+        threads: spec.threads,
+        bs: spec.bs,
+        ranks: 1,
+        files: spec.files,
+    };
+    let private = match spec.layout {
+        FileLayout::Private => vec![private],
+        _ => Vec::new(),
+    };
+    Need {
+        beside: ExtraFiles { private, fresh },
+        ..Need::writing(spec.region)
+    }
+}
+
+/// The target of such a trial, filled.
+fn scratch(spec: &TrialSpec) -> (tempfile::TempDir, Target) {
+    let directory = folder();
+    let need = need(spec, spec.files_of_all());
+    let target = Target::open(directory.path(), &need).expect("scratch files");
+    let mut last = 0;
+    target
+        .fill(7, &AtomicBool::new(false), &mut |done| last = done)
+        .expect("filled");
+    assert_eq!(last, target.fill_bytes());
+    (directory, target)
+}
+
+/// Contents of the files of a folder by name.
+fn contents(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
+    let entries = fs::read_dir(folder).expect("readable");
+    let entries = entries.map(|entry| entry.expect("there"));
+    let content = |entry: fs::DirEntry| {
+        (
+            entry.file_name(),
+            fs::read(entry.path()).expect("a file of iolab's"),
+        )
+    };
+    entries.map(content).collect()
+}
+
+/// Lengths of the files of a folder, the smallest first.
+fn lengths(folder: &Path) -> Vec<usize> {
+    let mut lengths: Vec<usize> = contents(folder).values().map(Vec::len).collect();
+    lengths.sort_unstable();
+    lengths
+}
+
+/// How often each offset of the workers' blocks is to be found as a stamp: each file has a slot of its own.
+fn expected(spec: &TrialSpec) -> BTreeMap<u64, usize> {
+    let mut counts = BTreeMap::new();
+    for worker in 0..spec.threads {
+        for (number, bytes) in (0..).zip(spec.private_files(worker)) {
+            for block in 0..bytes / BLOCK {
+                let offset = number * spec.file_slot() + block * BLOCK;
+                *counts.entry(offset).or_default() += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// How often these offsets are the stamps of blocks in a folder. A block of zeros was not written by a trial.
+fn stamped(folder: &Path, offsets: &BTreeMap<u64, usize>) -> BTreeMap<u64, usize> {
+    let mut counts: BTreeMap<u64, usize> = offsets.keys().map(|offset| (*offset, 0)).collect();
+    let all = contents(folder);
+    for block in all
+        .values()
+        .flat_map(|content| content.chunks_exact(BLOCK as usize))
+    {
+        let [stamp, generation] =
+            [0, 8].map(|at| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes")));
+        if let Some(count) = counts.get_mut(&stamp).filter(|_| generation > 0) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn any_backend_writes_each_block_once() {
+    for (files, pattern, backend) in [None, Some(SEVERAL)].into_iter().flat_map(|files| {
+        let patterns = [Pattern::Seq, Pattern::Rand, Pattern::Reverse].into_iter();
+        let ways = BACKENDS.into_iter().zip(patterns.cycle());
+        ways.map(move |(backend, pattern)| (files, pattern, backend))
+    }) {
+        // Files of their own have their requests in any order.
+        let pattern = files.map_or(pattern, |_| Pattern::Rand);
+        let spec = TrialSpec {
+            backend,
+            pattern,
+            depth: if backend.is_asynchronous() { 4 } else { 1 },
+            sync: SyncPolicy::End,
+            ..spec(FileLayout::Private, files)
+        };
+        if spec.check().is_err() {
+            continue;
+        }
+        let (directory, target) = scratch(&spec);
+        let outcome = match run(&spec, &target) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                skip(&spec, &error);
+                continue;
+            }
+        };
+        let what = format!("{backend} {pattern} {files:?}");
+        assert_eq!((outcome.ended, outcome.errors), (Ended::Done, 0), "{what}");
+        assert_eq!(outcome.operations.write.bytes, SIZE, "{what}");
+        let syncs = outcome.operations.sync.requests;
+        assert_eq!(syncs, u64::from(spec.files_of_all()), "{what}");
+        let expected = expected(&spec);
+        assert_eq!(stamped(directory.path(), &expected), expected, "{what}");
+        target.remove().expect("removed");
+        assert!(contents(directory.path()).is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn writes_use_fresh_files_and_reads_filled_ones() {
+    for (layout, files, sync, syncs) in [
+        (FileLayout::Shared, None, SyncPolicy::None, 0),
+        (FileLayout::Private, None, SyncPolicy::End, 3),
+        (
+            FileLayout::Private,
+            Some(SEVERAL),
+            SyncPolicy::Fdatasync,
+            200,
+        ),
+    ] {
+        let spec = TrialSpec {
+            allocate: Some(Allocate::Fresh),
+            sync,
+            ..spec(layout, files)
+        };
+        let (directory, target) = scratch(&spec);
+        let before = contents(directory.path());
+        for _ in 0..2 {
+            let outcome = run(&spec, &target).expect("runs");
+            let operations = &outcome.operations;
+            assert_eq!((operations.write.bytes, outcome.errors), (SIZE, 0));
+            assert_eq!(operations.sync.requests, syncs, "{layout}");
+            let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
+            assert!(empty.is_none_or(|bytes| bytes == SIZE), "{layout}");
+        }
+        let reads = TrialSpec {
+            read_percent: 100,
+            ..spec
+        };
+        let outcome = run(&reads, &target).expect("runs");
+        let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
+        assert!(empty.is_none_or(|bytes| bytes == 0), "{layout}: {empty:?}");
+        assert!(before == contents(directory.path()), "{layout}");
+    }
+}
+
+/// Entries of 2300 bytes: the mean size in the log of etcd, and no multiple of anything.
+#[test]
+fn a_new_file_is_filled_once() {
+    for (allocate, layout) in [Allocate::Append, Allocate::Preallocated]
+        .into_iter()
+        .flat_map(|how| [FileLayout::Shared, FileLayout::Private].map(|layout| (how, layout)))
+    {
+        for backend in BACKENDS.into_iter().take(3) {
+            let spec = TrialSpec {
+                allocate: Some(allocate),
+                bs: 2300,
+                region: 64 * 2300,
+                sync: SyncPolicy::Fdatasync,
+                threads: if layout == FileLayout::Private { 4 } else { 1 },
+                pattern: Pattern::Seq,
+                backend,
+                // Time for many passes: there is one.
+                limit: TrialLimit {
+                    time: Some(std::time::Duration::from_secs(60)),
+                    ..TrialLimit::default()
+                },
+                ..spec(layout, None)
+            };
+            let directory = folder();
+            let need = need(&spec, spec.files_of_all());
+            let target = Target::open(directory.path(), &need).expect("scratch files");
+            let before = lengths(directory.path()).len();
+            let outcome = match run(&spec, &target) {
+                Ok(outcome) => outcome,
+                Err(error) if error.message().contains("fallocate") => {
+                    needs::skip(needs::Need::Fallocate, error);
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(outcome.ended, Ended::Done);
+            let (writes, syncs) = (&outcome.operations.write, &outcome.operations.sync);
+            assert_eq!((writes.bytes, syncs.requests), (spec.region, 64));
+            // A write takes at least its sync.
+            assert!(writes.latency.min() >= syncs.latency.min());
+            assert_eq!(lengths(directory.path()).len(), before);
+        }
+    }
+}
+
+#[test]
+fn lookalikes_of_a_killed_runs_files_stay() {
+    let spec = spec(FileLayout::Private, None);
+    let (directory, target) = scratch(&spec);
+    let share = 67 * BLOCK as usize;
+    let files = [share, share, share, SIZE as usize + 65536];
+    assert_eq!(lengths(directory.path()), files);
+    let left = directory.path().join("left");
+    fs::create_dir(&left).expect("made");
+    let names: HashSet<_> = fs::read_dir(directory.path())
+        .expect("readable")
+        .map(|entry| entry.expect("there").path())
+        .filter(|path| path.is_file())
+        .collect();
+    // Copies with these names and contents, without a holder of the lock. The footer lists other files under these names.
+    for file in &names {
+        fs::copy(file, left.join(file.file_name().expect("a name"))).expect("copied");
+    }
+    drop(target);
+    let next = Target::open(&left, &need(&spec, 0)).expect("again");
+    drop(next);
+    assert_eq!(lengths(&left), files[..3]);
+}
+
+#[test]
+fn impossible_layouts_are_refused() {
+    let spec = spec(FileLayout::Private, None);
+    let directory = folder();
+    let path = directory.path().join("file");
+    fs::write(&path, vec![1; SIZE as usize]).expect("written");
+    let error = Target::open(&path, &need(&spec, 0)).expect_err("a file");
+    assert_eq!(error.kind(), Kind::Usage);
+    let message = error.message().replace(&path.display().to_string(), "FILE");
+    insta::assert_snapshot!(message, @"layout=private needs a file per thread, but FILE is one existing file or device");
+
+    let file = Target::open(&path, &Need::reading(SIZE)).expect("to read");
+    let error = run(&spec, &file).expect_err("no files beside it");
+    assert_eq!(error.kind(), Kind::Usage);
+
+    let huge = Need {
+        size: Size::Exactly(1 << 50),
+        ..need(&spec, THREADS)
+    };
+    let error = Target::open(directory.path(), &huge).expect_err("too large");
+    assert_eq!(error.kind(), Kind::Refused);
+}
+
+#[test]
+fn all_files_are_examined_and_others_refused() {
+    let spec = TrialSpec {
+        read_percent: 100,
+        cache: CacheState::Hot,
+        ..spec(FileLayout::Private, Some(SEVERAL))
+    };
+    let (_directory, target) = scratch(&spec);
+    // A look ends after 100 us, and pages not reached are estimated: on a busy machine not every look sees all.
+    let sees_all = (0..20).any(|_| {
+        let outcome = run(&spec, &target).expect("runs");
+        assert_eq!(outcome.operations.read.bytes, spec.region);
+        let pages = outcome.region.after.expect("they were looked at");
+        assert_eq!(pages.resident_bytes, spec.region);
+        pages.looked_bytes == spec.region
+    });
+    assert!(sees_all);
+    let more = TrialSpec {
+        files: Some(FileSet::of(7)),
+        ..spec
+    };
+    assert!(run(&more, &target).is_err(), "it has six for each worker");
+}
