@@ -11,8 +11,7 @@ use iolab_workload::operation::Moved;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::series::Interval;
 use iolab_workload::trial::{
-    Backend, Batch, BufferInit, CacheState, Pattern, RATE_MAX, Rate, SyncPolicy, TrialLimit,
-    TrialSpec,
+    Backend, Batch, BufferInit, CacheState, Pattern, RATE_MAX, Rate, SyncPolicy, TrialSpec,
 };
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -1,334 +1,121 @@
-//! Kinds of use of a target that were once overlooked, each as a separate stack; and free targets next to them,
-//! which must stay free.
+//! Kinds of use of a target that were once overlooked; and free targets next to them, which must stay free.
 
-use iolab_truth::files::MIB;
-use iolab_truth::stacks::Format::{self, Btrfs, Ext4, Ext4Journal, Swap, Xfs, XfsLog};
-use iolab_truth::stacks::trial;
-use iolab_truth::stacks::{Consent, Expectation, Hold, Id, Plan, Step, View};
-use iolab_truth::system::{Made, unless_missing};
+use crate::rows::rows;
 
-use crate::stacks::needs_tools;
-use crate::stage::alone;
-
-fn file(within: Id, mib: u64) -> Step {
-    let bytes = mib * MIB;
-    Step::File { within, bytes }
+const STEPS: &str = r#"
+# A disk with two partitions, of which the second one is mounted.
+disk() {
+  file both 128M; over disk $both --partscan
+  printf 'label: dos\nstart=2048,size=60M\nsize=60M\n' | sfdisk -q --no-reread --no-tell-kernel $disk; partx --update $disk || lacking partitions
+  mkfs.ext4 -qF ${disk}p2; mounted at ${disk}p2
 }
-
-fn over(over: Id) -> Step {
-    window(over, 0, None)
+make() { case $1 in ext4) mkfs.ext4 -qF $2 ;; xfs) mkfs.xfs -qf $2 ;; btrfs) mkfs.btrfs -qf $2 ;; swap) mkswap -q $2 ;; esac; }
+# FILE: a process with a shared, writable mapping whose descriptor is closed again, until it is `released`.
+mapped_by() {
+  { printf 'mmap -rw 0 65536\nclose\n'; exec tail --pid=$$ -f /dev/null; } | xfs_io $1 >/dev/null 2>&1 & holder=$!; later kill $holder
+  until grep -q ' rw-s ' /proc/$holder/maps && ! readlink /proc/$holder/fd/* | grep -qxF $1; do kill -0 $holder; sleep .05; done
 }
-
-fn window(over: Id, offset_mib: u64, limit_mib: Option<u64>) -> Step {
-    Step::Loop {
-        over,
-        offset: offset_mib * MIB,
-        limit: limit_mib.map(|limit| limit * MIB),
-    }
+without() { by="unshare --mount --propagation private sh -c 'mount -t tmpfs none $1 && exec \"\$@\"' sh"; }
+# KIND: a mounted file system, a file in it, and the device next to it are free; so is its own device, once it is idle and named.
+beside() {
+  file image 480M; over start $image --sizelimit 400M; make $1 $start; over rest $image --offset 400M
+  accepts $rest -
+  mounted at $start; accepts $rest -; accepts $at none; truncate -s 24M at/inside; accepts $at/inside -
+  umount $at; accepts $start $1
 }
+"#;
 
-fn format(kind: Format, on: &[Id]) -> Step {
-    let on = on.to_vec();
-    Step::Format { kind, on }
-}
+rows! {
+    STEPS;
 
-fn mount(format: Id) -> Step {
-    let hidden = false;
-    Step::Mount { format, hidden }
-}
-
-fn part(table: Id, nth: u64) -> Step {
-    Step::Partition { table, nth }
-}
-
-fn hold(node: Id, how: Hold) -> Step {
-    Step::Hold { node, how }
-}
-
-/// An overlay (step 3) with separate folders as layers, and more.
-fn overlay(more: &[Step]) -> Vec<Step> {
-    let [folder, overlay] = [
-        Step::Folder { within: 0 },
-        Step::Overlay { lower: 1, host: 2 },
-    ];
-    [&[folder.clone(), folder, overlay], more].concat()
-}
-
-/// A device (step 2) over a file (step 1) of this size, with this format (step 3), mounted (step 4), and more.
-fn mounted(kind: Format, mib: u64, more: &[Step]) -> Vec<Step> {
-    let image = [file(0, mib), over(1), format(kind, &[2]), mount(3)];
-    [&image, more].concat()
-}
-
-/// A disk (step 2) over a file, with a table and two partitions (steps 4 and 5), and more.
-fn disk(more: &[Step]) -> Vec<Step> {
-    let table = Step::Table { on: 2 };
-    let disk = [file(0, 128), over(1), table, part(3, 0), part(3, 1)];
-    [&disk, more].concat()
-}
-
-/// Two devices (steps 2 and 4) with a format over both, and more.
-fn two(kind: Format, mib: [u64; 2], more: &[Step]) -> Vec<Step> {
-    let [first, second] = mib.map(|mib| file(0, mib));
-    let both = [first, over(1), second, over(3), format(kind, &[2, 4])];
-    [&both, more].concat()
-}
-
-/// Steps after the root, the target, the consent and what iolab sees, and what the reason of a refusal names: the paths of steps, and
-/// words.
-struct Row {
-    plan: Plan,
-    named: Vec<Id>,
-    words: &'static [&'static str],
-}
-
-impl Row {
-    fn new(target: Id, steps: Vec<Step>) -> Self {
-        let mut plan = Plan::new();
-        plan.steps.extend(steps);
-        plan.target = target;
-        Self {
-            plan,
-            named: Vec::new(),
-            words: &[],
-        }
-    }
-
-    fn consent(mut self) -> Self {
-        self.plan.consent = Consent::Named;
-        self
-    }
-
-    fn seen(mut self, view: View) -> Self {
-        self.plan.view = view;
-        self
-    }
-
-    fn naming(mut self, named: &[Id], words: &'static [&'static str]) -> Self {
-        (self.named, self.words) = (named.to_vec(), words);
-        self
-    }
-
-    /// The fault of iolab's answer.
-    fn faults(&self, is_free: bool) -> Made<Vec<String>> {
-        let mut outcome = trial::of(&self.plan)?;
-        let is_right = match is_free {
-            true => outcome.verdict == Expectation::Free,
-            false => outcome.code == Some(3),
-        };
-        if !is_right {
-            let got = format!("{:?}, {:?}", outcome.verdict, outcome.code);
-            outcome.faults.push(got);
-        }
-        let paths = self.named.iter().map(|id| &outcome.paths[*id]);
-        let names = paths.map(|path| path.display().to_string());
-        let all = names.chain(self.words.iter().map(|word| (*word).to_owned()));
-        let text = &outcome.text;
-        let missing: Vec<String> = all.filter(|word| !text.contains(word)).collect();
-        outcome.faults.extend(missing);
-        if !outcome.faults.is_empty() {
-            outcome.warn(&self.plan);
-        }
-        Ok(outcome.faults)
-    }
-}
-
-#[track_caller]
-fn judge(rows: Vec<Row>, is_free: bool) {
-    let _alone = alone();
-    if unless_missing(needs_tools()).is_none() {
-        return;
-    }
-    let faults = rows
-        .iter()
-        .filter_map(|row| unless_missing(row.faults(is_free)));
-    let faults: Vec<String> = faults.flatten().collect();
-    assert!(faults.is_empty(), "{faults:?}");
-}
-
-#[test]
-fn used_targets_are_refused_with_the_use() {
-    let hidden = Step::Mount {
-        format: 3,
-        hidden: true,
-    };
-    let swap = Step::Swap { format: 3 };
-    let under = Step::Under { file: 4 };
-    let at: &[&str] = &["mounted at"];
-    let mut rows = vec![
-        Row::new(5, mounted(Ext4, 64, &[window(1, 16, None)]))
-            .naming(&[5, 1, 2, 4], &["(bytes 16 MiB to 64 MiB)", "mounted at"]),
-        Row::new(5, mounted(Ext4, 64, &[over(2)])).naming(&[5, 2, 4], at),
-        Row::new(2, disk(&[format(Ext4, &[5]), mount(6)]))
-            .consent()
-            .naming(&[2, 5, 7], at),
-        Row::new(8, disk(&[format(Ext4, &[5]), mount(6), over(2)]))
-            .consent()
-            .naming(&[8, 5, 7], at),
-        Row::new(
-            8,
-            disk(&[format(Ext4, &[4]), mount(6), window(1, 1, Some(63))]),
-        )
-        .naming(&[8, 1, 2], &[]),
-        // The file is in a layer of an overlay: no further reason has to be named.
-        Row::new(
-            8,
-            overlay(&[
-                file(3, 64),
-                over(4),
-                format(Ext4, &[5]),
-                mount(6),
-                under.clone(),
-            ]),
-        )
-        .naming(&[8], &[]),
-        Row::new(
-            4,
-            overlay(&[
-                file(3, 64),
-                under.clone(),
-                over(5),
-                format(Ext4, &[6]),
-                mount(7),
-            ]),
-        )
-        .naming(&[4, 6, 8], at),
-        Row::new(
-            2,
-            vec![file(0, 64), over(1), format(Ext4, &[2]), hidden.clone()],
-        )
-        .naming(&[2], &[]),
-        Row::new(
-            5,
-            vec![
-                file(0, 64),
-                over(1),
-                format(Ext4, &[2]),
-                hidden,
-                window(1, 16, None),
-            ],
-        )
-        .naming(&[5], &[]),
-        Row::new(
-            10,
-            mounted(
-                Btrfs,
-                320,
-                &[
-                    file(4, 128),
-                    over(5),
-                    format(Ext4, &[6]),
-                    mount(7),
-                    window(5, 64, None),
-                    over(9),
-                ],
-            ),
-        )
-        .naming(&[10, 5, 8], at),
-        Row::new(4, two(XfsLog, [320, 80], &[])).naming(&[4], &["--destroy-data=xfs_external_log"]),
-        Row::new(7, two(XfsLog, [320, 80], &[mount(5), over(4)]))
-            .consent()
-            .naming(&[7, 4], &[]),
-        Row::new(4, two(Ext4Journal, [64, 16], &[])).naming(&[4], &["--destroy-data="]),
-        Row::new(
-            5,
-            vec![file(0, 24), over(1), format(Swap, &[2]), swap, over(2)],
-        )
-        .consent()
-        .naming(&[5, 2], &["used as swap"]),
-        Row::new(
-            4,
-            vec![
-                file(0, 64),
-                over(1),
-                format(Ext4, &[2]),
-                window(1, 16, None),
-            ],
-        )
-        .naming(&[4, 2], &[]),
-        Row::new(
-            3,
-            vec![file(0, 64), format(Ext4, &[1]), window(1, 16, None)],
-        )
-        .naming(&[3, 1], &["ext4"]),
-        Row::new(1, mounted(Ext4, 64, &[]))
-            .consent()
-            .seen(View::NoSys)
-            .naming(&[], &["/sys"]),
-    ];
-    let process: &[&str] = &["process"];
-    for how in [Hold::Writing, Hold::Mapped] {
-        let held = |node| vec![file(0, 24), over(1), hold(node, how)];
-        rows.extend([
-            Row::new(1, vec![file(0, 24), hold(1, how)]).naming(&[1], process),
-            Row::new(2, held(2)).naming(&[2], process),
-            Row::new(2, held(1)).naming(&[2, 1], process),
-        ]);
-        // By another path. One inside the layer is refused for its place; the message need not name the process.
-        let by = |held| overlay(&[file(3, 24), under.clone(), hold(held, how)]);
-        rows.push(Row::new(4, by(5)).naming(&[4], process));
-        rows.push(Row::new(5, by(4)).naming(&[5], &[]));
-    }
+    loop_device_over_part_of_a_mounted_image, Loop, "busy; refuses $window - $window $file $device $folder '(bytes 16 MiB to 64 MiB)' 'mounted at'";
+    a_loop_device_over_a_mounted_loop_device, Loop, "busy; over above $device; refuses $above - $above $device $folder 'mounted at'";
+    disk_with_a_mounted_partition_and_loop_above, Partitions, r#"
+        disk; refuses $disk mbr,dos $disk ${disk}p2 $at 'mounted at'
+        over above $disk; refuses $above mbr,dos $above ${disk}p2 $at 'mounted at'
+    "#;
+    loop_device_over_a_mounted_partitions_range, Partitions, "disk; over range $both --offset 61M; refuses $range - $range $both $disk";
+    // The file is in a layer of an overlay: no further reason has to be named.
+    file_backing_a_mounted_loop_through_an_overlay, Overlay, r#"
+        overlay; truncate -s 64M m/f; over device m/f; mkfs.ext4 -qF $device; mounted at $device
+        refuses $root/u/f - $root/u/f
+    "#;
+    overlay_file_whose_upper_backs_a_mount, Overlay, r#"
+        overlay; truncate -s 64M m/f; over device u/f; mkfs.ext4 -qF $device; mounted at $device
+        refuses $root/m/f - $root/m/f $device $at 'mounted at'
+    "#;
+    a_mount_that_only_another_namespace_sees, Loop, r#"
+        image file; over device $file; over window $file --offset 16M; mkdir hidden
+        holding unshare --mount --propagation private sh -c "mount $device hidden; touch ready; exec sleep 1000"
+        refuses $device - $device; refuses $window - $window
+    "#;
+    four_layers_down_is_still_down, Btrfs, r#"
+        file f 320M; over below $f; mkfs.btrfs -q $below; mounted at $below
+        image at/im 128M; over device $im; mounted inner $device; over window $im --offset 64M; over above $window
+        refuses $above - $above $im $inner 'mounted at'
+    "#;
+    the_external_log_of_an_xfs, Xfs, r#"
+        file a 320M; file b 80M; over data $a; over log $b; mkfs.xfs -q -l logdev=$log,size=64m $data
+        refuses $log - --destroy-data=xfs_external_log
+        over above $log; mounted at $data -o logdev=$log; refuses $above xfs_external_log $above $log
+        umount $at; losetup --detach $above; accepts $log xfs_external_log
+    "#;
+    the_external_journal_of_an_ext4, Ext4, r#"
+        file a 64M; file b 16M; over data $a; over log $b; mkfs.ext4 -qF -b 4096 -O journal_dev $log; mkfs.ext4 -qF -b 4096 -J device=$log $data
+        refuses $log - --destroy-data=; accepts $log jbd,ext2,ext3,ext4
+    "#;
+    swap_below_a_loop_device, Swap, r#"
+        file f; over device $f; mkswap -q $device; swapon $device || lacking; later swapoff $device; over above $device
+        refuses $above swap $above $device 'used as swap'
+    "#;
+    what_another_process_may_write, XfsIo, r#"
+        file g; file f; over device $f
+        for how in written_by mapped_by; do
+            $how $g; refuses $g - $g process; released
+            $how $f; refuses $device - $device $f process; released
+            $how $device; refuses $device - $device process; released
+        done
+    "#;
+    // A path inside the layer is refused for its place; the message need not name the process.
+    file_open_for_writing_by_another_path, Overlay, r#"
+        overlay; truncate -s 24M m/f
+        for how in written_by mapped_by; do
+            $how $root/u/f; refuses $root/m/f - $root/m/f process; released
+            $how $root/m/f; refuses $root/u/f - $root/u/f; released
+        done
+    "#;
+    an_idle_file_system_under_another_offset, Loop, "file f 64M; over device $f; mkfs.ext4 -qF $device; over window $f --offset 16M; refuses $window - $window $device";
+    an_idle_file_system_in_the_file_below, Loop, "image f; over window $f --offset 16M; refuses $window - $window $f ext4";
     // Without `/sys` the loop devices are unknown; without `/proc`, the mounts.
-    for target in [1, 2] {
-        let of = |view| Row::new(target, vec![file(0, 24), over(1)][..target].to_vec()).seen(view);
-        rows.push(of(View::NoSys).naming(&[], &["/sys"]));
-        rows.push(of(View::NoProc).naming(&[], &["/proc"]));
-    }
-    judge(rows, false);
-}
+    what_cannot_be_seen_is_in_use, Loop, r#"
+        file f; file g; over device $g
+        for hidden in /sys /proc; do without $hidden; refuses $f - $hidden; refuses $device - $hidden; done
+        by=; busy; without /sys; refuses $file ext4 /sys
+    "#;
 
-#[test]
-fn what_does_not_overlap_is_free() {
-    let (folder, bind) = (Step::Folder { within: 0 }, Step::Bind { folder: 1 });
-    let copied = [
-        Step::Folder { within: 0 },
-        file(1, 24),
-        Step::Folder { within: 0 },
-        Step::Overlay { lower: 1, host: 3 },
-        Step::Seen {
-            file: 2,
-            through: 4,
-        },
-    ];
-    let mut rows = vec![
-        Row::new(0, vec![]),
-        Row::new(3, overlay(&[])),
-        Row::new(2, vec![folder, bind]),
-        Row::new(1, vec![file(0, 24)]),
-        Row::new(4, overlay(&[file(3, 24)])),
-        // Writing to a file of the lower layer through the overlay writes a copy of it.
-        Row::new(5, copied.to_vec()),
-        Row::new(4, disk(&[format(Ext4, &[5]), mount(6)])),
-        Row::new(8, disk(&[format(Ext4, &[5]), mount(6), over(4)])),
-        Row::new(3, vec![file(0, 64), over(1), window(2, 8, Some(32))]),
-        Row::new(4, two(XfsLog, [320, 80], &[])).consent(),
-        Row::new(4, two(Ext4Journal, [64, 16], &[])).consent(),
-    ];
-    for kind in [Ext4, Xfs, Btrfs] {
-        rows.push(Row::new(4, mounted(kind, 480, &[])));
-        rows.push(Row::new(5, mounted(kind, 480, &[file(4, 24)])));
-    }
-    // The rest of a file whose start is formatted, or mounted.
-    for kind in [Ext4, Xfs, Btrfs, Swap] {
-        let start = [file(0, 480), window(1, 0, Some(320)), format(kind, &[2])];
-        let rest = window(1, 320, None);
-        rows.push(Row::new(
-            4,
-            [&start[..], std::slice::from_ref(&rest)].concat(),
-        ));
-        if kind != Swap {
-            rows.push(Row::new(5, [&start[..], &[mount(3), rest]].concat()));
-        }
-    }
-    for kind in Format::ALL {
-        let sizes = kind.sizes().iter().map(|bytes| bytes / MIB + 16);
-        let steps = match Vec::from_iter(sizes)[..] {
-            [one, other] => two(*kind, [one, other], &[]),
-            [one, ..] => vec![file(0, one), over(1), format(*kind, &[2])],
-            [] => continue,
-        };
-        rows.push(Row::new(2, steps).consent());
-    }
-    judge(rows, true);
+    a_folder_is_free_wherever_it_lies, Overlay, r#"
+        accepts $root none; mkdir folder bind; mount --bind folder bind; later umount $root/bind; accepts $root/bind none
+        overlay; accepts $root/m none
+    "#;
+    // Writing to a file of the lower layer through the overlay writes a copy of it.
+    a_file_of_ones_own_is_free, Overlay, r#"
+        file f; accepts $f -; mkdir l; file l/below; overlay; truncate -s 24M m/f; accepts $root/m/f -
+        before=$(cksum <l/below); accepts $root/m/below -; [ "$(cksum <l/below)" = "$before" ]
+    "#;
+    loop_device_over_a_private_file_is_free, Loop, "file f 64M; over device $f; over above $device --offset 8M --sizelimit 32M; accepts $above -";
+    a_partition_next_to_a_mounted_one_is_free, Partitions, r#"
+        disk; head -c 2M /dev/urandom >at/data; sync -f at; before=$(cksum <at/data)
+        accepts ${disk}p1 -; over above ${disk}p1; accepts $above -
+        umount $at; e2fsck -fn ${disk}p2; mount ${disk}p2 $at; [ "$(cksum <at/data)" = "$before" ]
+    "#;
+    what_does_not_overlap_an_ext4_is_free, Ext4, "beside ext4";
+    what_does_not_overlap_an_xfs_is_free, Xfs, "beside xfs";
+    what_does_not_overlap_a_btrfs_is_free, Btrfs, "beside btrfs";
+    what_does_not_overlap_swap_is_free, Swap, r#"
+        file image 64M; over start $image --sizelimit 32M; make swap $start; over rest $image --offset 32M; accepts $rest -; accepts $start swap
+    "#;
+    devices_of_one_idle_file_system_are_free, Btrfs, r#"
+        file a 128M; file b 128M; over one $a; over other $b; mkfs.btrfs -q -d single -m raid1 $one $other; later "btrfs device scan --forget $one $other"
+        accepts $one btrfs; accepts $other btrfs
+    "#;
 }

@@ -1,6 +1,5 @@
 //! Limits of the machine: anything that does not fit is refused before it is made, and no files remain.
 
-use std::path::Path;
 use std::process::Output;
 
 use iolab_truth::binary::binary;
