@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -23,6 +24,26 @@ fn spec() -> TrialSpec {
         region: REGION,
         cache: CacheState::Cold,
         ..TrialSpec::default()
+    }
+}
+
+/// Real pauses: those of the simulation are computed.
+#[test]
+fn threads_pause_as_often_as_asked() {
+    let (_folder, target) = scratch(REGION);
+    for latency in [true, false] {
+        let spec = TrialSpec {
+            latency,
+            threads: 2,
+            thinktime: Some(Duration::from_micros(200)),
+            limit: requests(20),
+            ..spec()
+        };
+        let outcome = files::run(&spec, &target).expect("runs");
+        assert_eq!(outcome.requests(), 20);
+        // Each thread has ten requests, and nine pauses between them.
+        let pauses = 2 * 9 * 200_000;
+        assert!(outcome.paused_ns >= pauses, "{}", outcome.paused_ns);
     }
 }
 
