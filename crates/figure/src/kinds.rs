@@ -27,10 +27,10 @@ use iolab_workload::{Error, Result};
 pub(super) use left_out::left_out;
 
 use super::FigureRun;
-use super::data::{CellValues, Data, verdict};
+use super::data::{CellValues, Data, Parts, verdict};
 use super::kind::FigureKind;
 use super::labels;
-use super::model::{Along, FigureModel, ReferenceLine};
+use super::model::{Along, Axis, FigureModel, Origin, Panel, ReferenceLine, Series};
 use super::options::Options;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::counted;
@@ -132,6 +132,73 @@ pub(super) fn programs<'a>(runs: &'a [FigureRun<'a>]) -> Option<&'a str> {
 fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
     let response = || runs.first().map(|run| run.analysis().response);
     options.y.or_else(response).unwrap_or(Response::Throughput)
+}
+
+/// A panel for each combination of levels of the facets, filled with its rows.
+fn facets<'a>(
+    data: &Data<'a>,
+    parts: &Parts,
+    (x, y): (&Axis, &Axis),
+    mut fill: impl FnMut(&mut Panel, &[&CellValues<'a>]),
+) -> Vec<Panel> {
+    let panels = parts.panels(data).into_iter().map(|key| {
+        let rows = data.rows.iter().filter(|row| parts.panel(row) == key);
+        let mut panel = Panel::new(x.clone(), y.clone());
+        panel.title = panel_title(data, &parts.facets, &key);
+        fill(&mut panel, &rows.collect::<Vec<_>>());
+        panel
+    });
+    panels.collect()
+}
+
+/// Place and name of the series of a row.
+fn series_of(data: &Data<'_>, parts: &Parts, row: &CellValues<'_>) -> (usize, String) {
+    parts.series.map_or((0, String::new()), |factor| {
+        let level = row.levels[factor];
+        let place = data.levels(factor).iter().position(|own| *own == level);
+        (
+            place.unwrap_or(0),
+            labels::level(data.factors[factor], level),
+        )
+    })
+}
+
+/// A panel for each run, under its name where there are several.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) for too many runs.
+fn panels_of_runs<'a>(
+    runs: &[FigureRun<'a>],
+    series: impl Fn(&FigureRun<'a>) -> Option<Vec<Series>>,
+) -> Result<Vec<Panel>> {
+    const RUNS_MAX: usize = 12;
+    if runs.len() > RUNS_MAX {
+        return Err(
+            Error::usage(format!("{} runs are too many for a figure", runs.len()))
+                .hint("name fewer run files"),
+        );
+    }
+    let panels = runs.iter().filter_map(|run| {
+        let mut panel = Panel::new(axis::counts("", 0.0), axis::counts("", 0.0));
+        if runs.len() > 1 {
+            panel.title = escape_control(run.name).into_owned();
+        }
+        panel.series = series(run)?;
+        Some(panel)
+    });
+    Ok(panels.collect())
+}
+
+/// Origin of a mark of a cell, whose words end with that of its bytes.
+fn origin(cell: &CellAnalysis, n: Option<usize>, x: impl Into<String>, text: &str) -> Origin {
+    let verdict = verdict(cell);
+    Origin {
+        cell: Some(cell.cell.id),
+        n,
+        x: x.into(),
+        text: format!("{text}; {verdict}"),
+        verdict,
+    }
 }
 
 /// The title of a panel: the levels of the facets.

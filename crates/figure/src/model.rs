@@ -37,6 +37,17 @@ pub struct Axis {
     pub ticks: Ticks,
 }
 
+impl Axis {
+    /// An axis with its label.
+    pub fn new(label: impl Into<String>, scale: Scale, ticks: Ticks) -> Self {
+        Self {
+            label: label.into(),
+            scale,
+            ticks,
+        }
+    }
+}
+
 /// Origin of a mark, shown when a pointer is over it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Origin {
@@ -53,7 +64,7 @@ pub struct Origin {
 }
 
 /// One mark of a series.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mark {
     /// Place along x.
     pub x: f64,
@@ -65,6 +76,14 @@ pub struct Mark {
     pub hollow: bool,
     /// Run and cell that it comes from.
     pub origin: Origin,
+}
+
+impl Mark {
+    /// The value and the ends of its interval.
+    pub fn reach(&self) -> [f64; 3] {
+        let (low, high) = self.interval.unwrap_or((self.y, self.y));
+        [self.y, low, high]
+    }
 }
 
 /// Look of the points of a series.
@@ -220,6 +239,16 @@ impl Panel {
             weight: 1.0,
         }
     }
+}
+
+/// The marks of all series.
+pub fn marks<'a>(series: impl IntoIterator<Item = &'a Series>) -> impl Iterator<Item = &'a Mark> {
+    series.into_iter().flat_map(|series| &series.points)
+}
+
+/// The marks of all panels.
+pub fn all_marks(panels: &[Panel]) -> impl Iterator<Item = &Mark> {
+    marks(panels.iter().flat_map(|panel| &panel.series))
 }
 
 /// Arrangement of several panels.

@@ -93,6 +93,14 @@ impl Scale {
         }
     }
 
+    /// A log scale, or a linear one that need not begin at zero.
+    pub(super) fn either(is_log: bool, values: &[f64]) -> Self {
+        match is_log {
+            true => Self::log(values.iter().copied()),
+            false => Self::linear(values.iter().copied(), false),
+        }
+    }
+
     /// A log scale for the positive values, with some space on both sides.
     pub(super) fn log(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values, |v| v.is_finite() && v > 0.0).unwrap_or((1.0, 10.0));

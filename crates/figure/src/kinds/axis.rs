@@ -17,6 +17,9 @@ use iolab_workload::settings::ValueKind;
 /// Counts with a range of at least this factor are on a log axis.
 const LOG_COUNTS: f64 = 8.0;
 
+/// Number of counts up to which each has a tick, as the beginning has.
+const FEW_COUNTS: usize = 4;
+
 /// An axis for a factor, with the position of each level.
 #[derive(Debug, Clone)]
 pub(super) struct FactorAxis<'a> {
@@ -79,14 +82,11 @@ pub(super) fn names<'a>(
         .zip(texts)
         .map(|((_, place), text)| (*place, text));
     FactorAxis {
-        axis: Axis {
+        axis: Axis::new(
             label,
-            scale: Scale::Linear {
-                low: -0.5,
-                high: places.len() as f64 - 0.5,
-            },
-            ticks: Ticks::Named(ticks.collect()),
-        },
+            steps(places.len() as f64),
+            Ticks::Named(ticks.collect()),
+        ),
         places: places.into_iter().collect(),
         is_names,
     }
@@ -118,24 +118,17 @@ fn numbers<'a>(
         };
         return names(sorted, written, label, false);
     }
-    let values = || places.iter().copied();
     let mut sorted: Vec<f64> = places.clone();
     sorted.sort_by(f64::total_cmp);
     sorted.dedup();
+    let scale = Scale::either(is_log, &places);
+    let ticks = match kind {
+        Some(ValueKind::Size) => Ticks::Size,
+        Some(ValueKind::Time) => Ticks::Time,
+        _ => Ticks::Levels(sorted),
+    };
     FactorAxis {
-        axis: Axis {
-            label: labels::axis(name),
-            scale: if is_log {
-                Scale::log(values())
-            } else {
-                Scale::linear(values(), false)
-            },
-            ticks: match kind {
-                Some(ValueKind::Size) => Ticks::Size,
-                Some(ValueKind::Time) => Ticks::Time,
-                _ => Ticks::Levels(sorted),
-            },
-        },
+        axis: Axis::new(labels::axis(name), scale, ticks),
         places: levels.into_iter().zip(places).collect(),
         is_names: false,
     }
@@ -178,9 +171,37 @@ pub(super) fn named(
             (format!("{noun} ({unit})"), Ticks::TimeIn { factor })
         }
     };
-    Axis {
-        label,
-        scale,
-        ticks,
+    Axis::new(label, scale, ticks)
+}
+
+/// A scale for this many steps.
+pub(super) fn steps(count: f64) -> Scale {
+    Scale::Linear {
+        low: -0.5,
+        high: count - 0.5,
     }
+}
+
+/// An axis of counts from zero: trials, rounds.
+pub(super) fn counts(label: &str, most: f64) -> Axis {
+    // Round values between a few numbers would be fractions.
+    let ticks = match most as usize {
+        few @ 1..=FEW_COUNTS => Ticks::Levels((0..=few).map(|one| one as f64).collect()),
+        _ => Ticks::Number,
+    };
+    Axis::new(label, Scale::linear([0.0, most].into_iter(), true), ticks)
+}
+
+/// An axis of times from zero to `most` ns.
+pub(super) fn times(name: &str, most: f64) -> Axis {
+    let (factor, unit) = labels::time_unit(most);
+    let scale = Scale::linear([0.0, most].into_iter(), true);
+    Axis::new(format!("{name} ({unit})"), scale, Ticks::TimeIn { factor })
+}
+
+/// An axis of ratios to a value of the same series; logarithmic beyond ten times that value.
+pub(super) fn of_ratio(label: String, values: &[f64], shown: &[f64], options: &Options) -> Axis {
+    let is_far = || values.iter().any(|value| *value > 10.0);
+    let is_log = options.log_y.unwrap_or_else(is_far);
+    Axis::new(label, Scale::either(is_log, shown), Ticks::Ratio)
 }

@@ -8,7 +8,8 @@ use iolab_workload::{Error, Result};
 
 use super::super::labels;
 use super::super::model::{
-    Arrangement, Axis, Band, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
+    Arrangement, Axis, Band, FigureModel, Look, Mark, Origin, Panel, Series, Ticks, all_marks,
+    marks,
 };
 use super::super::options::Options;
 use super::super::result_names;
@@ -171,13 +172,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         panels.push(sides_panel(&cells, quantity, options));
     }
     panels.push(ratios);
-    let points = || {
-        panels
-            .iter()
-            .flat_map(|p: &Panel| &p.series)
-            .flat_map(|s| &s.points)
-    };
-    let intervals = if points().all(|point| point.interval.is_none()) {
+    let intervals = if all_marks(&panels).all(|point| point.interval.is_none()) {
         ", too few trials for an interval".to_owned()
     } else if comparison.intervals > 1 {
         format!(
@@ -250,12 +245,7 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
         side(0, &comparison.base.name, |cell| &cell.base),
         side(1, &comparison.new.name, |cell| &cell.new),
     ];
-    let points = series.iter().flat_map(|series| &series.points);
-    let values = points.flat_map(|p| {
-        let (low, high) = p.interval.unwrap_or((p.y, p.y));
-        [p.y, low, high]
-    });
-    let values: Vec<f64> = values.collect();
+    let values: Vec<f64> = marks(&series).flat_map(Mark::reach).collect();
     let y = axis::of_quantity(quantity, &values, true, options);
     let mut panel = Panel::new(cells.along.axis.clone(), y);
     panel.series = series;
@@ -307,24 +297,12 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     }
     let margin = comparison.terms.margin;
     let held = [1.0, 1.0 + margin, 1.0 / (1.0 + margin)];
-    let points = || series.iter().flat_map(|s: &Series| &s.points);
-    let ends = points().flat_map(|p| {
-        let (low, high) = p.interval.unwrap_or((p.y, p.y));
-        [low, high, p.y]
-    });
-    let values: Vec<f64> = ends.chain(held).collect();
+    let values: Vec<f64> = marks(&series).flat_map(Mark::reach).chain(held).collect();
     let far = values
         .iter()
         .any(|v| *v > RATIO_LINEAR_MAX || *v < 1.0 / RATIO_LINEAR_MAX);
-    let y = Axis {
-        label: ratio_label(comparison),
-        scale: if options.log_y.unwrap_or(far) {
-            Scale::log(values.into_iter())
-        } else {
-            Scale::linear(values.into_iter(), false)
-        },
-        ticks: Ticks::Ratio,
-    };
+    let scale = Scale::either(options.log_y.unwrap_or(far), &values);
+    let y = Axis::new(ratio_label(comparison), scale, Ticks::Ratio);
     let mut panel = Panel::new(cells.along.axis.clone(), y);
     panel.weight = if single { 0.7 } else { 1.0 };
     panel.lines.push(line_across(1.0, ""));
@@ -351,14 +329,11 @@ pub(in super::super) fn p_values(
 ) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
     let x = &cells.along.axis;
-    let y = Axis {
-        label: "p".to_owned(),
-        scale: Scale::Log {
-            low: P_MIN * 0.8,
-            high: 1.25,
-        },
-        ticks: Ticks::Number,
+    let scale = Scale::Log {
+        low: P_MIN * 0.8,
+        high: 1.25,
     };
+    let y = Axis::new("p", scale, Ticks::Number);
     let mut panels = Vec::new();
     let tests = comparison.terms.tests.iter().copied();
     for (test, other) in tests.flat_map(|test| cells.others.iter().map(move |o| (test, o))) {
@@ -378,9 +353,8 @@ pub(in super::super) fn p_values(
                     Some(Mark {
                         x: *x,
                         y: p.max(P_MIN),
-                        interval: None,
-                        hollow: false,
                         origin: cells.origin(cell, None, &told),
+                        ..Mark::default()
                     })
                 })
                 .collect();

@@ -9,9 +9,8 @@ use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts, measured};
-use super::super::labels;
 use super::super::model::{
-    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
+    Arrangement, Axis, FigureModel, Look, Mark, Panel, Series, Ticks, all_marks, marks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -46,22 +45,16 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     }
     let data = Data::new(runs, Response::Throughput)?;
     let parts = Parts::without_x(&data, options)?;
-    let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
     let trials: usize = runs.iter().map(|run| run.series.len()).sum();
     let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
-    let mut panels = Vec::new();
     let mut warmth = Vec::new();
     let mut without = 0;
-    for key in parts.panels(&data) {
-        let mut panel = Panel::new(time_axis(1.0), time_axis(1.0));
-        panel.title = super::panel_title(&data, &parts.facets, &key);
-        for row in data.rows.iter().filter(|row| parts.panel(row) == key) {
-            let level = parts.series.map_or("", |i| row.levels[i]);
-            let place = names.iter().position(|name| *name == level).unwrap_or(0);
-            let name = parts
-                .series
-                .map_or_else(String::new, |i| labels::level(data.factors[i], level));
+    let none = axis::times("", 1.0);
+    let mut panels = super::facets(&data, &parts, (&none, &none), |panel, rows| {
+        for row in rows {
+            let (place, name) = super::series_of(&data, &parts, row);
+            let curve = |points| Series::of_points(name.clone(), place, Look::Curve, points);
             let own = trials_of[row.run].get(&row.cell.cell.id);
             for trial in own.into_iter().flatten() {
                 let points = match shows_latency {
@@ -70,26 +63,17 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                 };
                 let readings = temperatures(trial, row, most);
                 if readings.len() >= INTERVALS_MIN {
-                    let curve = Series::of_points(name.clone(), place, Look::Curve, readings);
-                    warmth.push(curve);
+                    warmth.push(curve(readings));
                 }
                 if points.len() >= INTERVALS_MIN {
-                    let curve = Series::of_points(name.clone(), place, Look::Curve, points);
-                    panel.series.push(curve);
+                    panel.series.push(curve(points));
                 } else {
                     without += 1;
                 }
             }
         }
-        panels.push(panel);
-    }
-    let points = || {
-        panels
-            .iter()
-            .flat_map(|p: &Panel| &p.series)
-            .flat_map(|s| &s.points)
-    };
-    if points().next().is_none() {
+    });
+    if all_marks(&panels).next().is_none() {
         return Err(Error::usage(match shows_latency {
             true => "too few requests per interval for this quantile",
             false => "no trial has enough requests to show a course over its time",
@@ -99,8 +83,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             false => "measure with a longer --time, or see the order of the trials: --kind order",
         }));
     }
-    let x = time_axis(points().map(|point| point.x).fold(0.0, f64::max));
-    let values: Vec<f64> = points().map(|point| point.y).collect();
+    let end = all_marks(&panels).map(|point| point.x).fold(0.0, f64::max);
+    let x = axis::times("Time in the trial", end);
+    let values: Vec<f64> = all_marks(&panels).map(|point| point.y).collect();
     let mut y = axis::of_quantity(quantity, &values, true, options);
     if values.contains(&0.0) && options.log_y.is_none() {
         // A stall is what such a figure is made to show, and zero has no place on a log axis.
@@ -144,16 +129,10 @@ fn note(runs: &[FigureRun<'_>], shows_latency: bool, without: usize) -> String {
 
 /// The temperature of the drive, where it was read in these trials.
 fn of_temperature(x: Axis, curves: Vec<Series>) -> Panel {
-    let degrees = || curves.iter().flat_map(|s| &s.points).map(|point| point.y);
-    let y = Axis {
-        label: "Drive temperature (°C)".to_owned(),
-        // At least a degree, so that rounding by a sensor does not look like a course.
-        scale: Scale::linear(
-            degrees().flat_map(|value| [value - 0.5, value + 0.5]),
-            false,
-        ),
-        ticks: Ticks::Number,
-    };
+    // At least a degree, so that rounding by a sensor does not look like a course.
+    let degrees = marks(&curves).flat_map(|point| [point.y - 0.5, point.y + 0.5]);
+    let scale = Scale::linear(degrees, false);
+    let y = Axis::new("Drive temperature (°C)", scale, Ticks::Number);
     let mut panel = Panel::new(x, y);
     panel.series = curves;
     panel
@@ -172,22 +151,16 @@ fn temperatures(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<
 
 /// A value of an interval, in its middle.
 fn mark(interval: &Interval, y: f64, row: &CellValues<'_>) -> Mark {
-    Mark {
-        x: interval.start_ns as f64 + interval.length_ns as f64 / 2.0,
-        y,
-        interval: None,
-        hollow: !row.cell.is_target(),
-        origin: Origin::default(),
-    }
+    let middle = interval.start_ns as f64 + interval.length_ns as f64 / 2.0;
+    at(middle, y, row)
 }
 
-/// Time since the start of a trial, given in ns.
-fn time_axis(most: f64) -> Axis {
-    let (factor, unit) = labels::time_unit(most);
-    Axis {
-        label: format!("Time in the trial ({unit})"),
-        scale: Scale::linear([0.0, most].into_iter(), true),
-        ticks: Ticks::TimeIn { factor },
+fn at(x: f64, y: f64, row: &CellValues<'_>) -> Mark {
+    Mark {
+        x,
+        y,
+        hollow: !row.cell.is_target(),
+        ..Mark::default()
     }
 }
 
@@ -213,14 +186,7 @@ fn latencies(
     let sample = measured(&runs[row.run]).find(|own| own.id == sample);
     let kept = sample.and_then(|sample| over_time::of_sample(runs, row.run, sample));
     let points = kept.map_or_else(Vec::new, |kept| over_time::quantiles(kept, quantity, most));
-    let points = points.into_iter().map(|(x, y)| Mark {
-        x,
-        y,
-        interval: None,
-        hollow: !row.cell.is_target(),
-        origin: Origin::default(),
-    });
-    points.collect()
+    points.into_iter().map(|(x, y)| at(x, y, row)).collect()
 }
 
 /// Throughput of each interval, in its middle, with neighbours taken together until they have enough requests.

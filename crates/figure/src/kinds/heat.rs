@@ -6,9 +6,9 @@ use iolab_workload::settings::ValueKind;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::data::{Data, Parts, verdict};
+use super::super::data::{Data, Parts};
 use super::super::labels;
-use super::super::model::{Field, FigureModel, Origin, Panel, step};
+use super::super::model::{Field, FigureModel, step};
 use super::super::options::{Center, Options};
 use super::axis::{self, FactorAxis};
 use super::response::center;
@@ -31,37 +31,24 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let noun = super::measured(runs, quantity);
     let colours = axis::named((quantity, &noun), &values, true, options);
     let scale = colours.scale;
-    let mut panels = Vec::new();
-    for key in parts.panels(&data) {
-        let own = data.rows.iter().filter(|row| parts.panel(row) == key);
-        let fields = own.map(|row| {
+    let axes = (&columns.axis, &rows.axis);
+    let panels = super::facets(&data, &parts, axes, |panel, own| {
+        let fields = own.iter().map(|row| {
             let value = center(&row.summary, options);
-            let verdict = verdict(row.cell);
+            let n = row.summary.n;
+            let shown = quantity.format(value);
+            let text = format!("{}: {shown}; n = {n}", super::cell_name(row));
             Field {
                 x: step(columns.place(row.levels[x]) as usize),
                 y: step(rows.place(row.levels[y]) as usize),
                 value,
                 label: short(quantity, value),
                 hollow: !row.cell.is_target(),
-                origin: Origin {
-                    cell: Some(row.cell.cell.id),
-                    n: Some(row.summary.n),
-                    x: row.levels[x].to_owned(),
-                    text: format!(
-                        "{}: {}; n = {}; {verdict}",
-                        super::cell_name(row),
-                        quantity.format(value),
-                        row.summary.n
-                    ),
-                    verdict,
-                },
+                origin: super::origin(row.cell, Some(n), row.levels[x], &text),
             }
         });
-        let mut panel = Panel::new(columns.axis.clone(), rows.axis.clone());
-        panel.title = super::panel_title(&data, &parts.facets, &key);
         panel.heat = Some((fields.collect(), scale));
-        panels.push(panel);
-    }
+    });
     let corner = super::corner(data.rows.iter().map(|row| row.cell));
     Ok(FigureModel {
         description: format!(

@@ -7,9 +7,9 @@ use iolab_workload::quantity::format_ns;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::data::{CellValues, Data, Parts, measured, verdict};
+use super::super::data::{CellValues, Data, Parts, measured};
 use super::super::labels;
-use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::{axis, over_time};
@@ -42,21 +42,14 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             .hint("set latency=true in the experiment, or choose another figure with --kind"));
     }
     let (x, y) = axes(&cells, options);
-    let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
-    let mut panels = Vec::new();
-    for key in parts.panels(&data) {
-        let mut panel = Panel::new(x.clone(), y.clone());
-        panel.title = super::panel_title(&data, &parts.facets, &key);
-        for cell in cells.iter().filter(|cell| parts.panel(cell.row) == key) {
-            let level = parts.series.map_or("", |i| cell.row.levels[i]);
-            let place = names.iter().position(|name| *name == level).unwrap_or(0);
-            let name = parts
-                .series
-                .map_or_else(String::new, |i| labels::level(data.factors[i], level));
-            panel.series.push(curve(cell, place, name));
-        }
-        panels.push(panel);
-    }
+    let panels = super::facets(&data, &parts, (&x, &y), |panel, rows| {
+        let key = rows.first().map(|row| parts.panel(row));
+        let own = cells
+            .iter()
+            .filter(|cell| key.as_ref() == Some(&parts.panel(cell.row)));
+        let curves = own.map(|cell| curve(cell, super::series_of(&data, &parts, cell.row)));
+        panel.series = curves.collect();
+    });
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
     let shown = over_time::requests_of(runs);
     Ok(FigureModel {
@@ -133,18 +126,14 @@ fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
     };
     let mut latency = axis::of_quantity(Response::Latency, &values, true, &asked);
     latency.label = latency.label.replace("Median latency", "Latency");
-    let quantiles = Axis {
-        label: "Percentile".to_owned(),
-        scale: Scale::Log {
-            low: 1.0,
-            high: (most as f64).max(10.0),
-        },
-        ticks: Ticks::Quantile,
+    let scale = Scale::Log {
+        low: 1.0,
+        high: (most as f64).max(10.0),
     };
-    (quantiles, latency)
+    (Axis::new("Percentile", scale, Ticks::Quantile), latency)
 }
 
-fn curve(cell: &Distribution<'_>, place: usize, name: String) -> Series {
+fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
     let requests = cell.histogram.len() as f64;
     let last = 1.0 - 1.0 / requests;
     let steps = (requests.log10().max(0.0) * POINTS_PER_DECADE as f64).ceil() as usize;
@@ -180,17 +169,8 @@ fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin
     } else {
         format!("{name}, ")
     };
-    Origin {
-        cell: Some(cell.row.cell.cell.id),
-        n: Some(cell.row.summary.n),
-        verdict: verdict(cell.row.cell),
-        text: format!(
-            "{of}{percentile}: {}; {}",
-            format_ns(ns),
-            verdict(cell.row.cell)
-        ),
-        x: percentile,
-    }
+    let text = format!("{of}{percentile}: {}", format_ns(ns));
+    super::origin(cell.row.cell, Some(cell.row.summary.n), percentile, &text)
 }
 
 /// A percentile as people write it: `p99.9`.

@@ -4,9 +4,9 @@ use iolab_analysis::analysis::Response;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::data::{CellValues, Data, Parts, Values, verdict};
+use super::super::data::{CellValues, Data, Parts, Values};
 use super::super::labels;
-use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, FigureModel, Look, Mark, Series, Ticks, marks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::response::{center, interval, references};
@@ -36,12 +36,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         let tail = data.of_quantity(runs, Response::P99);
         lines.extend(lines_of(runs, &tail, &parts, load, options, single));
     }
-    let points = || lines.iter().flat_map(|(_, line)| &line.points);
+    let points = || marks(lines.iter().map(|(_, line)| line));
     let across: Vec<f64> = points().map(|p| p.x).collect();
-    let up = points().flat_map(|p| {
-        let (low, high) = p.interval.unwrap_or((p.y, p.y));
-        [p.y, low, high]
-    });
+    let up = points().flat_map(Mark::reach);
     let bounds = references(options, quantity)?;
     let up: Vec<f64> = up.chain(bounds.iter().map(|line| line.at)).collect();
     let x = x_axis(&across, options);
@@ -50,16 +47,15 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     if single {
         y.label = y.label.replace("Median latency", "Latency");
     }
-    let mut panels = Vec::new();
-    for key in parts.panels(&data) {
-        let mut panel = Panel::new(x.clone(), y.clone());
-        panel.title = super::panel_title(&data, &parts.facets, &key);
+    let panels = super::facets(&data, &parts, (&x, &y), |panel, rows| {
         panel.lines.clone_from(&bounds);
         panel.free_x = true;
-        let own = lines.iter().filter(|(panel, _)| *panel == key);
+        let key = rows.first().map(|row| parts.panel(row));
+        let own = lines
+            .iter()
+            .filter(|(panel, _)| key.as_ref().is_some_and(|key| panel == key));
         panel.series = own.map(|(_, line)| line.clone()).collect();
-        panels.push(panel);
-    }
+    });
     let noun = labels::noun(data.factors[load]);
     let mut subject = super::subject(runs, quantity);
     if single {
@@ -119,16 +115,11 @@ fn ends(data: &Data<'_>, load: usize) -> String {
 }
 
 fn x_axis(values: &[f64], options: &Options) -> Axis {
-    let is_log = options.log_x.unwrap_or(false);
-    Axis {
-        label: "Requests per second".to_owned(),
-        scale: if is_log {
-            Scale::log(values.iter().copied())
-        } else {
-            Scale::linear(values.iter().copied(), true)
-        },
-        ticks: Ticks::Number,
-    }
+    let scale = match options.log_x {
+        Some(true) => Scale::log(values.iter().copied()),
+        _ => Scale::linear(values.iter().copied(), true),
+    };
+    Axis::new("Requests per second", scale, Ticks::Number)
 }
 
 /// The lines of all panels, each with the levels that its panel stands for.
@@ -141,7 +132,6 @@ fn lines_of(
     single: bool,
 ) -> Vec<(Vec<String>, Series)> {
     let mut lines: Vec<(Vec<String>, Series)> = Vec::new();
-    let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
     let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
     let rates: Vec<Values> = rates.collect();
     // A search for a rate measures the rates in another order.
@@ -149,19 +139,12 @@ fn lines_of(
     rows.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
     for row in rows {
         let panel = parts.panel(row);
-        let (name, place) = match parts.series {
-            Some(i) => {
-                let place = levels.iter().position(|level| *level == row.levels[i]);
-                (
-                    labels::level(data.factors[i], row.levels[i]),
-                    place.unwrap_or(0),
-                )
-            }
+        let (place, name) = match parts.series {
             None if single => (
-                labels::short(data.quantity).to_owned(),
                 usize::from(data.quantity != Response::Latency),
+                labels::short(data.quantity).to_owned(),
             ),
-            None => (String::new(), 0),
+            _ => super::series_of(data, parts, row),
         };
         let iops = rates[row.run].of_cell(row.cell.cell.id);
         let Some(point) = point(iops, data, row, load, options) else {
@@ -189,25 +172,16 @@ fn point(
 ) -> Option<Mark> {
     let iops = center(&iolab_stats::summary(iops)?, options);
     let value = center(&row.summary, options);
-    let verdict = verdict(row.cell);
+    let n = row.summary.n;
+    let load = labels::level(data.factors[load], row.levels[load]);
+    let (what, shown) = (labels::short(data.quantity), data.quantity.format(value));
+    let at = Response::Iops.format(iops);
+    let text = format!("{load}: {what} {shown} at {at}; n = {n}");
     Some(Mark {
         x: iops,
         y: value,
         interval: interval(&row.summary, options),
         hollow: !row.cell.is_target(),
-        origin: Origin {
-            cell: Some(row.cell.cell.id),
-            n: Some(row.summary.n),
-            x: Response::Iops.format(iops),
-            text: format!(
-                "{}: {} {} at {}; n = {}; {verdict}",
-                labels::level(data.factors[load], row.levels[load]),
-                labels::short(data.quantity),
-                data.quantity.format(value),
-                Response::Iops.format(iops),
-                row.summary.n
-            ),
-            verdict,
-        },
+        origin: super::origin(row.cell, Some(n), at, &text),
     })
 }

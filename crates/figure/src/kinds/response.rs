@@ -8,9 +8,9 @@ use iolab_workload::Result;
 use iolab_workload::quantity::counted;
 
 use super::super::FigureRun;
-use super::super::data::{CellValues, Data, Parts, verdict};
+use super::super::data::{CellValues, Data, Parts};
 use super::super::labels;
-use super::super::model::{FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series};
+use super::super::model::{FigureModel, Look, Mark, ReferenceLine, Series, all_marks};
 use super::super::options::{Center, Options, Spread};
 use super::axis::{self, FactorAxis};
 use super::reference_lines;
@@ -48,48 +48,29 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let y = axis::named((quantity, &noun), &values, true, options);
     let is_log = y.scale.is_log();
     let names = series_levels(&data, &parts);
-    let mut panels = Vec::new();
-    for key in parts.panels(&data) {
-        let rows: Vec<&CellValues<'_>> = data
-            .rows
-            .iter()
-            .filter(|row| parts.panel(row) == key)
-            .collect();
-        let mut panel = Panel::new(along.axis.clone(), y.clone());
-        panel.title = super::panel_title(&data, &parts.facets, &key);
+    let mut panels = super::facets(&data, &parts, (&along.axis, &y), |panel, rows| {
         panel.lines.clone_from(&lines);
         panel
             .lines
-            .extend(reference_lines::ceilings(&rows, quantity));
+            .extend(reference_lines::ceilings(rows, quantity));
         for (place, level) in names.iter().enumerate() {
             let of_series =
                 |row: &&&CellValues<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
             let own: Vec<&CellValues<'_>> = rows.iter().filter(of_series).copied().collect();
-            if own.is_empty() {
-                continue;
-            }
+            let Some(first) = own.first() else { continue };
+            let of = names.len();
             let look = match (along.is_names, is_log) {
                 (false, _) => Look::Line,
-                (true, true) => Look::Beside {
-                    place,
-                    of: names.len(),
-                },
-                (true, false) => Look::Bars {
-                    place,
-                    of: names.len(),
-                },
+                (true, true) => Look::Beside { place, of },
+                (true, false) => Look::Bars { place, of },
             };
-            let name = parts
-                .series
-                .map_or_else(String::new, |i| labels::level(data.factors[i], level));
             let mut series = series(&data, &own, &along, parts.x, options);
-            series.name = name;
+            series.name = super::series_of(&data, &parts, first).1;
             series.place = place;
             series.look = look;
             panel.series.push(series);
         }
-        panels.push(panel);
-    }
+    });
     let few = panels.iter().all(|panel| panel.series.len() <= BANDS_MAX);
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
         if !few || series.look != Look::Line {
@@ -252,28 +233,18 @@ fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
 fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
     let value = center(&row.summary, options);
     let interval = interval(&row.summary, options);
-    let verdict = verdict(row.cell);
     let between = interval.map_or_else(String::new, |(low, high)| {
         format!(", {} to {}", quantity.format(low), quantity.format(high))
     });
-    let text = format!(
-        "{}: {}{between}; n = {}; {verdict}",
-        super::cell_name(row),
-        told(row, value, quantity),
-        row.summary.n
-    );
+    let n = row.summary.n;
+    let told = told(row, value, quantity);
+    let text = format!("{}: {told}{between}; n = {n}", super::cell_name(row));
     Mark {
         x,
         y: value,
         interval,
         hollow: !row.cell.is_target(),
-        origin: Origin {
-            cell: Some(row.cell.cell.id),
-            n: Some(row.summary.n),
-            verdict,
-            x: level.to_owned(),
-            text,
-        },
+        origin: super::origin(row.cell, Some(n), level, &text),
     }
 }
 
@@ -290,16 +261,11 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
         Center::Median => "Median",
         Center::Mean => "Mean",
     };
-    let points = || {
-        model
-            .panels
-            .iter()
-            .flat_map(|p| &p.series)
-            .flat_map(|s| &s.points)
-    };
     let bars = match options.spread {
         Spread::None => "",
-        _ if points().all(|point| point.interval.is_none()) => ", too few for an interval",
+        _ if all_marks(&model.panels).all(|point| point.interval.is_none()) => {
+            ", too few for an interval"
+        }
         Spread::Interval => "; bars: 95 % interval",
         Spread::Quartiles => "; bars: quartiles",
         Spread::Deviation => "; bars: one standard deviation",

@@ -8,83 +8,50 @@ use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
 use super::super::data::verdict;
-use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
+use super::super::model::{FigureModel, Look, Mark, Origin, Series, all_marks};
 use super::super::options::Options;
-use super::super::scale::Scale;
+use super::axis;
 
 /// Most lines: each has a colour of its own.
 const TRACKED_MAX: usize = 12;
-/// Most runs: each has a panel.
-const RUNS_MAX: usize = 12;
 
 /// Makes the model: a line for each tracked cell or target, over its mean in the last window.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where no run has rounds, or several runs are too many.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
-    if runs.len() > RUNS_MAX {
-        return Err(
-            Error::usage(format!("{} runs are too many for a figure", runs.len()))
-                .hint("name fewer run files"),
-        );
-    }
+    let steady = || runs.iter().filter_map(|run| run.analysis().steady.as_ref());
     let of_run = |run: &FigureRun<'_>| {
         let steady = run.analysis().steady.as_ref()?;
-        let mut panel = Panel::new(rounds_axis(0), rounds_axis(0));
-        if runs.len() > 1 {
-            panel.title = escape_control(run.name).into_owned();
-        }
         let tracked = shown(steady).into_iter().enumerate();
-        panel.series = tracked
-            .filter_map(|(place, one)| series(run, steady, one, place))
-            .collect();
-        for (factor, label) in [
-            (1.0, String::new()),
-            (
-                1.0 + steady.asked.range / 2.0,
-                format!("+{}", format_percent(steady.asked.range / 2.0)),
-            ),
-            (
-                1.0 - steady.asked.range / 2.0,
-                format!("-{}", format_percent(steady.asked.range / 2.0)),
-            ),
-        ] {
-            panel.lines.push(super::line_across(factor, &label));
-        }
-        Some(panel)
+        let own = tracked.filter_map(|(place, one)| series(run, steady, one, place));
+        Some(own.collect())
     };
-    let mut panels: Vec<Panel> = runs.iter().filter_map(of_run).collect();
-    let points = || {
-        let all = panels.iter().flat_map(|panel| &panel.series);
-        all.flat_map(|series| &series.points)
-    };
-    let values: Vec<f64> = points().map(|point| point.y).collect();
-    let most = points().map(|point| point.x).fold(0.0, f64::max);
+    let mut panels = super::panels_of_runs(runs, of_run)?;
+    let values: Vec<f64> = all_marks(&panels).map(|point| point.y).collect();
+    let most = all_marks(&panels).map(|point| point.x).fold(0.0, f64::max);
     if values.is_empty() {
         return Err(Error::usage("there are no rounds to draw").hint(
             "repeat rounds until they are steady: --precondition steady:round=cells, or iolab run pts-iops",
         ));
     }
-    let steady = runs.iter().filter_map(|run| run.analysis().steady.as_ref());
-    let limits = steady.flat_map(|steady| {
+    let limits = steady().flat_map(|steady| {
         let half = steady.asked.range / 2.0;
         [1.0 - half, 1.0 + half]
     });
     let shown: Vec<f64> = values.iter().copied().chain(limits).collect();
-    let is_log = options
-        .log_y
-        .unwrap_or_else(|| values.iter().any(|value| *value > 10.0));
-    let y = Axis {
-        label: "Value / mean of the last window".to_owned(),
-        scale: match is_log {
-            true => Scale::log(shown.iter().copied()),
-            false => Scale::linear(shown.iter().copied(), false),
-        },
-        ticks: Ticks::Ratio,
-    };
-    for panel in &mut panels {
-        panel.x = rounds_axis(most as usize);
+    let label = "Value / mean of the last window".to_owned();
+    let y = axis::of_ratio(label, &values, &shown, options);
+    for (panel, steady) in panels.iter_mut().zip(steady()) {
+        panel.x = axis::counts("Round", most);
         panel.y = y.clone();
+        let half = steady.asked.range / 2.0;
+        let text = format_percent(half);
+        panel.lines = vec![
+            super::line_across(1.0, ""),
+            super::line_across(1.0 + half, &format!("+{text}")),
+            super::line_across(1.0 - half, &format!("-{text}")),
+        ];
     }
     Ok(FigureModel {
         description: match runs {
@@ -127,14 +94,6 @@ fn note(runs: &[FigureRun<'_>]) -> String {
         false => String::new(),
     };
     format!("Tracked cells over the mean of their last window; lines: {lines}.{hidden}")
-}
-
-fn rounds_axis(most: usize) -> Axis {
-    Axis {
-        label: "Round".to_owned(),
-        scale: Scale::linear([0.0, most as f64].into_iter(), true),
-        ticks: Ticks::Number,
-    }
 }
 
 /// The line of a tracked series; `None` without a value.

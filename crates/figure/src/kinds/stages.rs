@@ -8,10 +8,7 @@ use iolab_workload::settings::cell_label;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::data::verdict;
-use super::super::model::{
-    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
-};
+use super::super::model::{Arrangement, Axis, FigureModel, Look, Mark, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis::{self, FactorAxis};
@@ -62,29 +59,22 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         time.label = time.label.replacen("Median latency", of, 1);
         time
     };
-    let share = Axis {
-        label: "Share (%)".to_owned(),
-        scale: Scale::linear([100.0].into_iter(), true),
-        ticks: Ticks::Number,
+    let whole = Scale::linear([100.0].into_iter(), true);
+    let share = Axis::new("Share (%)", whole, Ticks::Number);
+    let panel = |title: &str, y: Axis, timed, shown| {
+        let mut panel = Panel::new(along.axis.clone(), y);
+        panel.title = title.to_owned();
+        panel.series = series(&cells, &along, timed, shown);
+        panel
     };
-    let mut means = Panel::new(
-        along.axis.clone(),
-        time(Timed::Requests, "Mean time of a request"),
-    );
-    means.title = "all requests".to_owned();
-    means.series = series(&cells, &along, Timed::Requests, Shown::Means);
-    let mut tails = Panel::new(along.axis.clone(), share);
-    tails.title = "slowest 1 %".to_owned();
-    tails.series = series(&cells, &along, Timed::Requests, Shown::Slowest);
-    let mut panels = vec![means, tails];
+    let of_request = time(Timed::Requests, "Mean time of a request");
+    let mut panels = vec![
+        panel("all requests", of_request, Timed::Requests, Shown::Means),
+        panel("slowest 1 %", share, Timed::Requests, Shown::Slowest),
+    ];
     if cells.iter().any(|cell| cell.stages.syncs_min > 0) {
-        let mut syncs = Panel::new(
-            along.axis.clone(),
-            time(Timed::Syncs, "Mean time of a sync"),
-        );
-        syncs.title = "syncs".to_owned();
-        syncs.series = series(&cells, &along, Timed::Syncs, Shown::Means);
-        panels.push(syncs);
+        let of_sync = time(Timed::Syncs, "Mean time of a sync");
+        panels.push(panel("syncs", of_sync, Timed::Syncs, Shown::Means));
     }
     Ok(FigureModel {
         description: format!("{}: mean time of requests by layer", super::experiments(runs)),
@@ -186,19 +176,13 @@ fn series(
         let points = cells.iter().zip(&heights).map(|(cell, heights)| {
             let own = heights[number] - number.checked_sub(1).map_or(0.0, |below| heights[below]);
             let part = shown.written(own, cell.stages.stages[*stage].as_ref());
-            let verdict = verdict(cell.cell);
+            let text = format!("{}: {stage} {part}", cell.name);
             Mark {
                 x: along.place(&cell.name),
                 y: heights[number],
                 interval: None,
                 hollow: !cell.cell.is_target(),
-                origin: Origin {
-                    cell: Some(cell.cell.cell.id),
-                    n: Some(cell.stages.known),
-                    x: cell.name.clone(),
-                    text: format!("{}: {stage} {part}; {verdict}", cell.name),
-                    verdict,
-                },
+                origin: super::origin(cell.cell, Some(cell.stages.known), cell.name.clone(), &text),
             }
         });
         all.push(Series::of_points(

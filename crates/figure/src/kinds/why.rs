@@ -6,11 +6,10 @@ use iolab_workload::quantity::significant;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::model::{
-    Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, Ticks,
-};
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
+use super::axis;
 
 /// Makes the model: a bar for the difference as it is, without each suspect, and without all.
 ///
@@ -39,25 +38,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
             .unwrap_or((bar.left.share, bar.left.share));
         [100.0, percent(low), percent(high)]
     });
-    let x = Axis {
-        label: "Without".to_owned(),
-        scale: Scale::Linear {
-            low: -0.5,
-            high: (1.0 + LABEL) * bars.len() as f64 - 0.5,
-        },
-        ticks: Ticks::Named(names.collect()),
-    };
-    let y = Axis {
-        label: "Remaining difference (%)".to_owned(),
-        scale: Scale::linear(values, true),
-        ticks: Ticks::Number,
-    };
+    let width = axis::steps((1.0 + LABEL) * bars.len() as f64);
+    let x = Axis::new("Without", width, Ticks::Named(names.collect()));
+    let scale = Scale::linear(values, true);
+    let y = Axis::new("Remaining difference (%)", scale, Ticks::Number);
     let mut panel = Panel::new(x, y);
-    panel.lines.push(ReferenceLine {
-        along: Along::X,
-        at: 50.0,
-        label: "cause".to_owned(),
-    });
+    panel.lines.push(super::line_across(50.0, "cause"));
     panel.series.push(Series::of_points(
         String::new(),
         0,

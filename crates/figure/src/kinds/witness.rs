@@ -6,10 +6,7 @@ use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::witness::Moment;
 
-use super::super::labels;
-use super::super::model::{
-    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
-};
+use super::super::model::{Arrangement, FigureModel, Look, Mark, Panel, Series, marks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
@@ -52,12 +49,7 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
     let end = moments
         .last()
         .map_or(0, |last| last.start_ns + last.length_ns);
-    let (factor, unit) = labels::time_unit(end as f64);
-    let x = Axis {
-        label: format!("Time ({unit})"),
-        scale: Scale::linear([0.0, end as f64].into_iter(), true),
-        ticks: Ticks::TimeIn { factor },
-    };
+    let x = axis::times("Time", end as f64);
     // Counts of calls do not include bytes of these ways.
     let calls = observed.ways.uncounted.is_empty();
     let program = observed.subject.command().first().map(|name| {
@@ -83,11 +75,7 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
             )
         });
         let series: Vec<Series> = of_program.into_iter().chain(devices).collect();
-        let values: Vec<f64> = series
-            .iter()
-            .flat_map(|one| &one.points)
-            .map(|one| one.y)
-            .collect();
+        let values: Vec<f64> = marks(&series).map(|one| one.y).collect();
         let is_used = values.iter().any(|value| *value > 0.0);
         // If nothing was moved, the last panel shows that.
         let is_last_resort = panels.is_empty() && quantity.of_program.is_none();
@@ -138,9 +126,7 @@ fn line(
         Some([start, end].map(|at| Mark {
             x: at as f64,
             y,
-            interval: None,
-            hollow: false,
-            origin: Origin::default(),
+            ..Mark::default()
         }))
     });
     Series::of_points(name, place, Look::Curve, steps.flatten().collect())
