@@ -20,7 +20,7 @@ mod trials;
 mod verified;
 mod write_out;
 
-pub use ceiling::{Efficiency, ExcessCause};
+pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
 
 pub(crate) use doubt_kind::CLOCK_SHOWS;

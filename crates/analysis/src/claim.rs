@@ -57,7 +57,6 @@ use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::{Cause, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub use falls::{Unpaired, WhyUnpaired, unpaired};
-pub(crate) use grounds::Unsettled;
 pub use leftover::{changes_inside, leftover};
 pub use limit::Limit;
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};

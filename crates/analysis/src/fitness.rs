@@ -9,7 +9,7 @@ mod verdict;
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Evidence, Times, judge, keeps, merge_answers};
-pub use judged::{Change, Judged, Open, UnseenStalls};
+pub use judged::{Change, Judged, UnseenStalls};
 pub use reasoned::ReasonedAnswer;
 pub use verdict::MARGIN;
 

@@ -11,7 +11,7 @@ use iolab_record::RunStatus;
 
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::claim::{self, CellId, Claim, Unsettled};
+use crate::claim::{self, CellId, Claim};
 use crate::doubt::{self, DoubtClass, DoubtKind};
 
 /// The verdict, best first.
@@ -111,10 +111,8 @@ impl Trust {
         let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
         let claims = || shown.findings.iter().flatten();
         for claim in claims() {
-            let doubt = match claim.unsettled() {
-                Some(Unsettled::Changed) => DoubtKind::LevelChanged,
-                Some(Unsettled::NotShownToSettle) => DoubtKind::NotSettled,
-                None => continue,
+            let Some(doubt) = claim.unsettled() else {
+                continue;
             };
             concerned.add(doubt, claim.rests_on(&analyses));
         }

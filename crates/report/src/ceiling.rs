@@ -1,6 +1,6 @@
 //! The ceiling of a cell and the share of it that the cell reaches, in words.
 
-use iolab_analysis::analysis::{DoubtKind, Efficiency, ExcessCause};
+use iolab_analysis::analysis::{DoubtKind, Efficiency};
 use iolab_workload::quantity::{format_percent, significant};
 
 /// `510 MB/s stated`.
@@ -14,20 +14,7 @@ pub fn share(of: &Efficiency) -> String {
     let share = format_percent(of.share);
     match of.cause {
         _ if of.share <= 1.0 => share,
-        Some(why) => format!("{share} ({})", cause(why)),
-        None => format!("{share} ({})", DoubtKind::ExceedsCeiling),
-    }
-}
-
-/// Cause of a share above 1, in words.
-pub fn cause(why: ExcessCause) -> &'static str {
-    match why {
-        ExcessCause::NotStorage => "not storage",
-        ExcessCause::Holes => "holes",
-        ExcessCause::PageCache => "page cache",
-        ExcessCause::UnknownSource => "may not be the device",
-        ExcessCause::ProbeNoise => "within the probe's noise",
-        ExcessCause::HostCache => "host cache suspected",
+        cause => format!("{share} ({})", cause.unwrap_or(DoubtKind::ExceedsCeiling)),
     }
 }
 
@@ -46,7 +33,7 @@ mod tests {
             cause,
         };
         assert_eq!(share(&of(0.87, None)), "87 %");
-        let cached = of(1.39, Some(ExcessCause::PageCache));
+        let cached = of(1.39, Some(DoubtKind::PageCache));
         assert_eq!(share(&cached), "139 % (page cache)");
         assert_eq!(share(&of(1.39, None)), "139 % (exceeds ceiling)");
         assert!(of(1.39, None).exceeds() && !of(1.0, None).exceeds());

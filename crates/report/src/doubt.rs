@@ -5,7 +5,7 @@ use iolab_analysis::doubt::{ComparedSide, Doubt, DoubtClass, DoubtKind, Doubts, 
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
 
-use crate::findings::capitalised;
+use crate::layout::capitalised;
 
 /// The extent of a doubt, with its unit.
 pub(crate) fn extent(what: DoubtKind, value: f64) -> String {

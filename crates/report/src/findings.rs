@@ -20,6 +20,7 @@ pub mod sentences;
 mod stages;
 mod tail;
 
+pub(crate) use crate::layout::capitalised;
 pub use agreement::{agreement, overall};
 pub use conclusion::{Conclusion, conclusions};
 pub use disturbance::{not_durable, requests_in_pieces, written_out};
@@ -171,12 +172,4 @@ fn within(n: usize, analysis: &Analysis) -> String {
 
 fn has(n: usize) -> &'static str {
     if n == 1 { "has" } else { "have" }
-}
-
-/// The text with its first letter capitalised.
-pub fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }

@@ -133,7 +133,8 @@ impl SearchResult<'_> {
             }
         }
         let cause = self.found.fails.as_ref().and_then(|fails| fails.cause());
-        remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
+        remarks
+            .extend(cause.map(|cause| format!("{}.", layout::capitalised(&doubt::limit(&cause)))));
         if self.found.limit.contradicts {
             remarks.push(
                 "The level fails at one rate and holds at a higher one: the target changed during the search, or it misses the level at times at any rate. A single rate for longer (--rate, --budget) shows how often.".to_owned(),
@@ -269,12 +270,6 @@ fn binding(found: &SearchAnswer) -> String {
         (_, [one]) => format!("; {one} binds"),
         (_, several) => format!("; {} bind alike", several.join(" and ")),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
 }
 
 /// The answer in one line that can be pasted: `read-random on /mnt/disk: p99<1ms at rate=2000: yes`.

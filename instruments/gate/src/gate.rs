@@ -25,10 +25,8 @@ experiment, settings, budget, machine and target. At least 5 are needed.
 
 Verdicts: slower (the alarm) or faster when the median of a cell, or of all cells \
 together, is outside the range that the earlier runs predict for one new run (false \
-alarm rate: 5 % over all cells); cannot tell (disturbed) when NEW differs from all \
-earlier runs in a disturbance that could explain the change; cannot tell (other source) \
-when its bytes came from another source; cannot tell with another reason (suspended, rate \
-not held, coarse clock) when that could reverse the result; otherwise no change shown. With --strict: \
+alarm rate: 5 % over all cells); cannot tell, with the doubt that could reverse the result (other \
+traffic, page cache, suspended, rate not held); otherwise no change shown. With --strict: \
 equivalent, or cannot tell. The output names the change that the gate would have found \
 with a probability of 90 %.
 

@@ -1,6 +1,6 @@
 //! The share of a device's ceiling that a cell reaches.
 
-use super::CellAnalysis;
+use super::{CellAnalysis, DoubtKind};
 use iolab_record::ServedBy;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peak_source::PeakSource;
@@ -21,24 +21,7 @@ pub struct Efficiency {
     /// Median of the cell over the ceiling.
     pub share: f64,
     /// A known reason for a share above 1; `None` otherwise.
-    pub cause: Option<ExcessCause>,
-}
-
-/// Reason why a cell exceeds its ceiling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExcessCause {
-    /// Trials were not served by storage.
-    NotStorage,
-    /// Trials read holes.
-    Holes,
-    /// The page cache served trials, or a part of them.
-    PageCache,
-    /// The source of the bytes is unknown.
-    UnknownSource,
-    /// The ceiling was measured, and is exceeded by no more than a probe may be off by chance.
-    ProbeNoise,
-    /// The machine is virtual: its host may have a cache.
-    HostCache,
+    pub cause: Option<DoubtKind>,
 }
 
 impl Efficiency {
@@ -103,25 +86,24 @@ impl Ceilings {
         })
     }
 
-    fn cause(&self, cell: &CellAnalysis, share: f64, source: PeakSource) -> Option<ExcessCause> {
-        if share <= 1.0 {
-            return None;
-        }
-        let any = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
-        if any(ServedBy::NotStorage) {
-            Some(ExcessCause::NotStorage)
-        } else if any(ServedBy::Hole) {
-            Some(ExcessCause::Holes)
-        } else if any(ServedBy::PageCache) {
-            Some(ExcessCause::PageCache)
-        } else if any(ServedBy::Mixed) || any(ServedBy::Unknown) {
-            Some(ExcessCause::UnknownSource)
-        } else if source == PeakSource::Measured && share <= MEASURED_SLACK {
-            Some(ExcessCause::ProbeNoise)
-        } else if self.is_virtual {
-            Some(ExcessCause::HostCache)
-        } else {
-            None
-        }
+    fn cause(&self, cell: &CellAnalysis, share: f64, source: PeakSource) -> Option<DoubtKind> {
+        let served = cell.served.as_ref();
+        let sources = served.into_iter().flat_map(|served| &served.trials);
+        let is_elsewhere = |verdict: ServedBy| {
+            let is_target = [ServedBy::Device, ServedBy::Network, ServedBy::Model];
+            !is_target.contains(&verdict)
+        };
+        let sources = sources.filter(|(verdict, _)| is_elsewhere(*verdict));
+        let of_source = sources.map(|(verdict, _)| DoubtKind::of_source(*verdict));
+        let is_noise = source == PeakSource::Measured && share <= MEASURED_SLACK;
+        let of_ceiling = [
+            (is_noise, DoubtKind::ProbeNoise),
+            (self.is_virtual, DoubtKind::HostCache),
+        ];
+        let of_ceiling = of_ceiling.into_iter().filter(|(holds, _)| *holds);
+        let first = of_source
+            .min()
+            .or(of_ceiling.map(|(_, cause)| cause).next());
+        first.filter(|_| share > 1.0)
     }
 }

@@ -167,6 +167,8 @@ doubts! {
     ExceedsCeiling = "exceeds-ceiling", Conditions, Better, "the result exceeds the ceiling, and the evidence does not show why",
         remedy "either the ceiling is wrong (a burst, another device, a cache in the device), or the bytes did not come from the device",
         raised |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
+    ProbeNoise = "probe-noise", Conditions, Better, "the result exceeds a measured ceiling by no more than its noise";
+    HostCache = "host-cache", Conditions, Better, "the host of the virtual machine may have a cache";
 
     OtherTraffic = "other-traffic", Others, Worse, "other programs used the disk",
         remedy "stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run",
@@ -241,7 +243,8 @@ doubts! {
     FewRequests = "few-requests", Lack, Either, "too few requests for an interval",
         raised |seen| seen.has_few_requests();
     WideInterval = "wide-interval", Lack, Either, "the interval includes differences that matter and others that do not";
-    AtLevel = "at-level", Lack, Either, "the value is too close to the level";
+    AtLevel = "at-level", Lack, Either, "the value is at the level (the whole interval lies within 5 % of it)";
+    NearLevel = "near-level", Lack, Either, "the level is within the interval, or within 5 % of it";
     FewInFlight = "few-in-flight", Conditions, Worse, "less than half of the requested concurrency was in flight",
         raised |seen| seen.cell.concurrency.is_some_and(|c| c.shortfall == Some(Shortfall::Issued));
     Serialised = "serialised", Conditions, Worse, "less than half of the requested concurrency reached the device",
@@ -303,7 +306,7 @@ impl DoubtKind {
     }
 
     /// Whether it disturbs the trials of a cell.
-    pub(crate) fn disturbs(self) -> bool {
+    pub fn disturbs(self) -> bool {
         self.class() == DoubtClass::Others
             || matches!(
                 self,

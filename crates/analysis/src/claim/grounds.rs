@@ -7,7 +7,7 @@ use super::{
     State, Suspected, Suspects,
 };
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::Doubt;
+use crate::doubt::{Doubt, DoubtKind};
 
 impl Claim {
     /// The cells that the claim is based on, by the indices of these runs. For a claim about a run as a whole
@@ -74,18 +74,20 @@ impl Claim {
         all.into_iter()
     }
 
-    /// Statement of the claim against the level of measured trials.
-    pub(crate) fn unsettled(&self) -> Option<Unsettled> {
+    /// What the claim says against the level of measured trials.
+    pub(crate) fn unsettled(&self) -> Option<DoubtKind> {
         match self {
             Self::Change(change) => match change.place {
-                ChangePlace::OverRun { .. } => Some(Unsettled::Changed),
+                ChangePlace::OverRun { .. } => Some(DoubtKind::LevelChanged),
                 // Where both levels were asked for, both are shown.
-                ChangePlace::WithinTrials { asked, .. } => (!asked).then_some(Unsettled::Changed),
+                ChangePlace::WithinTrials { asked, .. } => {
+                    (!asked).then_some(DoubtKind::LevelChanged)
+                }
                 ChangePlace::InWarmUp => None,
             },
             // A change that is shown has a claim of its own.
             Self::Steady(steady) => match steady.state {
-                State::NotReached { .. } => Some(Unsettled::NotShownToSettle),
+                State::NotReached { .. } => Some(DoubtKind::NotSettled),
                 State::NotWrittenOver { .. } => None,
             },
             Self::Comparison(_)
@@ -106,15 +108,6 @@ impl Claim {
             | Self::FixedCosts(_) => None,
         }
     }
-}
-
-/// Statement of a claim against the level of measured trials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unsettled {
-    /// The level changed, so the median describes no period.
-    Changed,
-    /// The last trials differ too much to be called settled, and no change is shown.
-    NotShownToSettle,
 }
 
 fn of_best(best: &Best) -> impl Iterator<Item = &Doubt> {

@@ -418,9 +418,8 @@ fn rate(rates: &[f64]) -> Option<Pooled> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::judged::Open;
     use super::*;
-    use iolab_stats::CLUSTERS_MIN;
+    use crate::doubt::DoubtKind;
     use iolab_workload::histogram::new_latency_histogram;
 
     /// A trial of syncs with these times, ms, and frequencies.
@@ -521,18 +520,13 @@ mod tests {
     fn little_evidence_is_reported_as_such() {
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 10)]; 12]);
         assert_eq!((found.answer, found.high), (Answer::CannotTell, None));
-        let few = Open::FewForUpperEnd { requests: 120 };
-        assert_eq!(found.open, Some(few));
+        assert_eq!(found.open, Some(DoubtKind::FewRequests));
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 1000)]; 5]);
         assert_eq!(found.answer, Answer::CannotTell);
-        let few = Open::FewTrials {
-            trials: 5,
-            needed: CLUSTERS_MIN,
-        };
-        assert_eq!(found.open, Some(few));
+        assert_eq!(found.open, Some(DoubtKind::FewTrials));
         let found = judged("reads.p99<10ms", &vec![vec![(2.0, 1000)]; 12]);
         assert_eq!(found.answer, Answer::CannotTell);
-        assert_eq!(found.open, Some(Open::NoRequest));
+        assert_eq!(found.open, Some(DoubtKind::NoRequest));
         // A violation after the change is reported too.
         let found = judged("syncs.p99<10ms", &vec![vec![(20.0, 20)]; 12]);
         assert_eq!(found.answer, Answer::No, "{found:?}");

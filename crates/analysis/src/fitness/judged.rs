@@ -39,7 +39,7 @@ pub struct Judged {
     /// Whether the level holds, before doubts.
     pub answer: Answer,
     /// Reason why the answer is unknown; `None` if it is known.
-    pub open: Option<Open>,
+    pub open: Option<DoubtKind>,
     /// The last lasting change over the trials.
     pub change: Option<Change>,
 }
@@ -69,7 +69,7 @@ impl Judged {
             (Answer::Yes, _) => ReasonedAnswer::Yes,
             (Answer::No, _) => ReasonedAnswer::No,
             (Answer::CannotTell, open) => {
-                let kind = open.map_or(DoubtKind::NoTrial, Open::kind);
+                let kind = open.unwrap_or(DoubtKind::NoTrial);
                 ReasonedAnswer::CannotTell(vec![kind])
             }
         }
@@ -78,7 +78,7 @@ impl Judged {
     /// Whether the value equals the level, as far as that matters: its whole interval lies within
     /// [`MARGIN`](super::MARGIN) of the level, so that more trials do not decide it.
     pub fn is_at_level(&self) -> bool {
-        self.open == Some(Open::WithinMargin)
+        self.open == Some(DoubtKind::AtLevel)
     }
 
     /// Whether a longer load can decide the level: its value differs from the level by more than
@@ -109,54 +109,5 @@ impl Judged {
             missed,
             trials,
         })
-    }
-}
-
-/// Reason why the answer to a level is unknown, before doubts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Open {
-    /// No request of the limited kind was measured.
-    NoRequest,
-    /// Fewer trials than an interval needs.
-    FewTrials {
-        /// Number of trials.
-        trials: usize,
-        /// Least number for an interval.
-        needed: usize,
-    },
-    /// Too few requests for an interval.
-    FewRequests {
-        /// Number of requests.
-        requests: u64,
-        /// Number of trials with these requests.
-        trials: usize,
-    },
-    /// All requests are below the level, but too few to bound the longest time.
-    FewForMaximum {
-        /// Number of requests.
-        requests: u64,
-    },
-    /// Too few requests for an upper end of the interval.
-    FewForUpperEnd {
-        /// Number of requests.
-        requests: u64,
-    },
-    /// The whole interval lies within [`MARGIN`](super::MARGIN) of the level.
-    WithinMargin,
-    /// The level lies in the interval, or within [`MARGIN`](super::MARGIN) of it.
-    InInterval,
-}
-
-impl Open {
-    /// Its row in the table of doubts.
-    fn kind(self) -> DoubtKind {
-        match self {
-            Self::NoRequest => DoubtKind::NoRequest,
-            Self::FewTrials { .. } => DoubtKind::FewTrials,
-            Self::FewRequests { .. } | Self::FewForMaximum { .. } | Self::FewForUpperEnd { .. } => {
-                DoubtKind::FewRequests
-            }
-            Self::WithinMargin | Self::InInterval => DoubtKind::AtLevel,
-        }
     }
 }

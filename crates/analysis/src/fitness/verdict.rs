@@ -4,33 +4,31 @@ use iolab_stats::CLUSTERS_MIN;
 use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX};
 
 use super::Answer;
-use super::judged::{Judged, Open};
+use super::judged::Judged;
+use crate::doubt::DoubtKind;
 
 /// Distance from its bound within which a level is undecided, as a share, since another day may differ as much.
 /// Equal to the smallest change that matters in a comparison.
 pub const MARGIN: f64 = 0.05;
 
 /// The answer, with the reason if it is unknown.
-pub(super) fn verdict(judged: &Judged) -> (Answer, Option<Open>) {
+pub(super) fn verdict(judged: &Judged) -> (Answer, Option<DoubtKind>) {
     let level = &judged.level;
     let limit = level.limit();
     let (requests, trials) = (judged.requests, judged.trials);
-    let unknown = |why: Open| (Answer::CannotTell, Some(why));
+    let unknown = |why: DoubtKind| (Answer::CannotTell, Some(why));
     let (Some(estimate), Some(low)) = (judged.estimate, judged.low) else {
         return unknown(match requests {
-            0 => Open::NoRequest,
-            _ if trials < CLUSTERS_MIN => Open::FewTrials {
-                trials,
-                needed: CLUSTERS_MIN,
-            },
-            _ => Open::FewRequests { requests, trials },
+            0 => DoubtKind::NoRequest,
+            _ if trials < CLUSTERS_MIN => DoubtKind::FewTrials,
+            _ => DoubtKind::FewRequests,
         });
     };
     if level.quantity == Quantity::Max {
         return match requests {
             _ if estimate >= limit => (Answer::No, None),
             REQUESTS_OF_MAX.. => (Answer::Yes, None),
-            _ => unknown(Open::FewForMaximum { requests }),
+            _ => unknown(DoubtKind::FewRequests),
         };
     }
     let (near, far) = (limit * (1.0 - MARGIN), limit * (1.0 + MARGIN));
@@ -41,9 +39,9 @@ pub(super) fn verdict(judged: &Judged) -> (Answer, Option<Open>) {
         Bound::Above(_) if high.is_some_and(|high| high < near) => (Answer::No, None),
         Bound::Above(_) if low > far => (Answer::Yes, None),
         Bound::Below(_) | Bound::Above(_) => unknown(match high {
-            None => Open::FewForUpperEnd { requests },
-            Some(high) if low > near && high < far => Open::WithinMargin,
-            Some(_) => Open::InInterval,
+            None => DoubtKind::FewRequests,
+            Some(high) if low > near && high < far => DoubtKind::AtLevel,
+            Some(_) => DoubtKind::NearLevel,
         }),
     }
 }

@@ -1,7 +1,7 @@
 //! Service levels at a rate: which times count, and how many requests a value takes.
 
-use iolab_analysis::doubt::DoubtClass;
-use iolab_analysis::fitness::{Answer, Judged, Open, Verdicts};
+use iolab_analysis::doubt::{DoubtClass, DoubtKind};
+use iolab_analysis::fitness::{Answer, Judged, Verdicts};
 use iolab_analysis::slo::{Search, SearchAnswer, Shown, Step, level_values};
 use iolab_record::{LatencyOf, Operation, PartId, RequestTime, RunRecord, Sample, SampleLatency};
 use iolab_synthetic::{add_cell, around, rate_report, record};
@@ -119,7 +119,7 @@ fn longest_of_few_requests_is_no_upper_bound() {
         let found = judged(&few, level, requests);
         (found.answer, found.open)
     };
-    let few = Some(Open::FewForMaximum { requests: 80 });
+    let few = Some(DoubtKind::FewRequests);
     assert_eq!(found("reads.max<10ms", 10), (Answer::CannotTell, few));
     assert_eq!(found("reads.max<10ms", 100), (Answer::Yes, None));
     assert_eq!(found("reads.max<4ms", 10), (Answer::No, None));

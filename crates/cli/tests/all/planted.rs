@@ -78,7 +78,7 @@ fn exceeded_stated_peak_is_in_the_first_line() {
     );
     let text = run(folder.path(), &above).expect(0).stdout;
     let first = text.lines().take(2).collect::<Vec<_>>().join(" ");
-    assert!(first.contains("above their ceiling"), "{text}");
+    assert!(first.contains("exceeds ceiling"), "{text}");
     assert!(text.contains("efficiency"), "{text}");
 }
 

@@ -14,7 +14,6 @@ use iolab_workload::table;
 use serde_json::Value;
 
 use super::place::{self, Place};
-use crate::ceiling;
 use crate::clients;
 use crate::data_column::{DataColumn, DataRows, RunRows};
 use quantities::PARTS;
@@ -179,7 +178,7 @@ fn limits<'a>() -> Columns<'a> {
             |row: &ExportedCell<'_>| efficiency(row).map(|e| e.source.to_string()));
         DataColumn::number("efficiency", "median over the ceiling, a share", |row: &ExportedCell<'_>| efficiency(row).map(|e| e.share));
         DataColumn::text("efficiency_cause", "why `efficiency` is above 1, where the evidence says so",
-            |row: &ExportedCell<'_>| efficiency(row)?.cause.map(ceiling::cause));
+            |row: &ExportedCell<'_>| efficiency(row)?.cause.map(|cause| cause.to_string()));
     })
 }
 

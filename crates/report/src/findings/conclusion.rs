@@ -254,13 +254,10 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Doubts for a reader of the line: how the run ended, and how many cells were disturbed, have no interval
-    /// or missed the goal.
+    /// Doubts for a reader of the line: how the run ended, and how many cells have which doubt.
     fn doubts(&self) -> String {
         let analysis = self.analysis;
         let all = self.cells.len();
-        let count =
-            |is: &dyn Fn(&CellAnalysis) -> bool| self.cells.iter().filter(|c| is(c)).count();
         // Of a cause the line has the interval of its part, which no cell has.
         let is_of_cells = analysis.inquiry.is_none();
         let seeks = analysis.seeks_precision && is_of_cells;
@@ -273,53 +270,29 @@ impl<'a> Subject<'a> {
                 && cell.response.is_some()
                 && cell.precision.is_none()
         };
-        let unmeasured = count(&|cell| cell.n == 0 && cell.failed == 0);
-        // Where nothing was measured, the line has said so.
-        let unmeasured = if unmeasured < all { unmeasured } else { 0 };
-        let parts = [
-            (unmeasured, "not measured"),
-            (
-                count(&|cell| cell.n == 0 && cell.failed > 0),
-                "failed in every trial",
-            ),
-            (
-                count(&|cell| cell.flags.contains(&DoubtKind::RateNotHeld)),
-                "behind the requested rate",
-            ),
-            (
-                // What a machine does that sleeps has words of its own.
-                count(&CellAnalysis::is_suspended),
-                "suspended during a trial",
-            ),
-            (count(&CellAnalysis::is_disturbed_awake), "disturbed"),
-            (
-                count(&|cell| groups(analysis, cell).is_some()),
-                "with two groups of trials",
-            ),
-            (
-                count(&|cell| cell.flags.contains(&DoubtKind::ExceedsCeiling)),
-                "above their ceiling",
-            ),
-            (count(&lacks), "without an interval"),
-            (count(&imprecise), "less precise than asked"),
-        ];
-        let found = parts.into_iter().filter(|(n, _)| *n > 0);
-        let (of_all, of_some): (Vec<_>, Vec<_>) = found.partition(|(n, _)| *n == all);
-        let of_all: Vec<&str> = of_all.into_iter().map(|(_, what)| what).collect();
-        let whole = all_cells(all);
-        let mut words: Vec<String> = match (of_all.split_last(), all) {
-            (None, _) => Vec::new(),
-            (Some(_), 1) => vec![of_all.join(", ")],
-            (Some((only, [])), _) => vec![format!("{whole} {only}")],
-            (Some((last, others)), _) => {
-                vec![format!("{whole} {} and {last}", others.join(", "))]
+        let has = |cell: &CellAnalysis, what: DoubtKind| match what {
+            // Where nothing was measured, the line has said so.
+            DoubtKind::NoTrial => {
+                cell.n == 0 && cell.failed == 0 && self.cells.iter().any(|c| c.n + c.failed > 0)
             }
+            DoubtKind::Errors => cell.n == 0 && cell.failed > 0,
+            DoubtKind::TwoGroups => groups(analysis, cell).is_some(),
+            DoubtKind::FewTrials => lacks(cell),
+            DoubtKind::Imprecise => imprecise(cell),
+            DoubtKind::Suspended => cell.is_suspended(),
+            DoubtKind::RateNotHeld | DoubtKind::ExceedsCeiling => cell.flags.contains(&what),
+            _ => what.disturbs() && cell.flags.contains(&what),
         };
-        words.extend(
-            of_some
-                .iter()
-                .map(|(n, what)| format!("{n} of {all} cells {what}")),
-        );
+        let counted = DoubtKind::ALL.iter().filter_map(|what| {
+            let n = self.cells.iter().filter(|cell| has(cell, *what)).count();
+            match n {
+                0 => None,
+                1 if all == 1 => Some(what.to_string()),
+                n if n == all => Some(format!("{what} in {}", all_cells(all))),
+                n => Some(format!("{what} in {n} of {all} cells")),
+            }
+        });
+        let mut words: Vec<String> = counted.collect();
         // A median over both levels describes neither.
         let shifts = &analysis.timeline.over_run;
         let is_shown = |cell: i64| self.cells.iter().any(|own| own.cell.id == cell);

@@ -113,7 +113,7 @@ struct Level<'a> {
     /// confidence. `null` unless the answer is `yes`, and where so few stalls cannot make the level fail.
     unseen_stalls: Option<f64>,
     /// Reason why `as_measured` is `cannot tell`; empty otherwise.
-    why: String,
+    why: &'static str,
     /// The last lasting change in the course of the load; `null` without one.
     change: Option<ChangeData>,
     /// The document that states the level, or a note that there is none.

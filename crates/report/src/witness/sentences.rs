@@ -9,7 +9,7 @@ use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
 use iolab_workload::witness::{Observed, Subject};
 
-use crate::findings::capitalised;
+use crate::layout::capitalised;
 
 use super::{device as device_load, others, program_report, short, traced};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, DoubtKind, Doubts};
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, Open, ReasonedAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
@@ -226,7 +226,7 @@ fn value_at_the_level_suggests_another_level() {
     let mut open = found("p99<1ms");
     open.holds = None;
     let mut at_level = at(2800, &open.levels, Answer::CannotTell, Vec::new());
-    at_level.found.levels[0].judged.open = Some(Open::WithinMargin);
+    at_level.found.levels[0].judged.open = Some(DoubtKind::AtLevel);
     open.at_level = Some(at_level);
     let said = text(&open);
     let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with("- ")).collect();

@@ -60,7 +60,7 @@ fn missed_rate_is_flagged_and_reported() {
     ]));
     assert_eq!(flagged(&analysis), [false, false, true, true]);
     let found = named("rate-not-held", &analysis);
-    insta::assert_snapshot!(found[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (7.99 of 8000 per second in the median trial, 8 of 8 trials). Lower the rate (--rate) until it is held.");
+    insta::assert_snapshot!(found[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (7.99 of 8000 per second in the median trial; missed in 8 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn one_trial_that_fell_behind_is_enough() {
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis), [true]);
     let found = named("rate-not-held", &analysis);
-    insta::assert_snapshot!(found[0].text, @"The only cell: requests fell behind the requested rate, so that response times grow with the length of a trial (1000 of 1000 per second in the median trial, 1 of 8 trials). Lower the rate (--rate) until it is held.");
+    insta::assert_snapshot!(found[0].text, @"The only cell: requests fell behind the requested rate, so that response times grow with the length of a trial (1000 of 1000 per second in the median trial; missed in 1 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 /// A suspended machine is not disturbance by others.
@@ -85,7 +85,7 @@ fn rate_missed_during_sleep_is_not_disturbed() {
     let last = record.samples.last_mut().expect("a trial");
     last.counters.pressure.suspended_ns = Some(3_000_000_000);
     let found = named("rate-not-held", &analyse(&record));
-    insta::assert_snapshot!(found[0].text, @"The only cell: requests fell behind the requested rate, so that response times grow with the length of a trial (7.99 of 8000 per second in the median trial, 8 of 8 trials). Lower the rate (--rate) until it is held.");
+    insta::assert_snapshot!(found[0].text, @"The only cell: requests fell behind the requested rate, so that response times grow with the length of a trial (7.99 of 8000 per second in the median trial; missed in 8 of 8 trials).");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn requests_that_free_slots_absorb_are_not_held() {
         .collect();
     assert_eq!(achieved, [20, 40, 50, 50]);
     insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 40.0/s, the highest rate that was held.");
-    insta::assert_snapshot!(named("rate-not-held", &analysis)[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (50.0 of 200 per second in the median trial, 8 of 8 trials). Lower the rate (--rate) until it is held.");
+    insta::assert_snapshot!(named("rate-not-held", &analysis)[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (50.0 of 200 per second in the median trial; missed in 8 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
 #[test]

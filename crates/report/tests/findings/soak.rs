@@ -63,15 +63,15 @@ fn every_level_is_reported_with_its_beginning() {
         said("level-within-trials", &soak(200, two_cliffs)),
         said("level-within-trials", &soak(200, recovering)),
     ];
-    insta::assert_snapshot!(told.join("\n\n"), @r"
+    insta::assert_snapshot!(told.join("\n\n"), @"
     Within a trial throughput rose 5.00×, from 210 MB/s to 1050 MB/s at bs=1MiB, after 17.0 s (6.45 GiB written); 3 levels: 1048 MB/s, 210 MB/s from 4.00 s (3.90 GiB written) on, 1050 MB/s from 17.0 s (6.45 GiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (bs=1MiB), from the device; few trials
 
     Within a trial throughput fell 2.75×, from 330 MB/s to 120 MB/s at bs=1MiB, after 11.0 s (5.66 GiB written); 3 levels: 818 MB/s, 330 MB/s from 5.00 s (3.81 GiB written) on, 120 MB/s from 11.0 s (5.66 GiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (bs=1MiB), from the device; few trials
 
     Within a trial throughput rose 4.03×, from 249 MB/s to 1005 MB/s at bs=1MiB, after 4.00 s (2.32 GiB written); 10 levels: 999 MB/s, 249 MB/s from 2.00 s (1.86 GiB written) on, 1005 MB/s from 4.00 s (2.32 GiB written) on, 251 MB/s from 6.00 s (4.19 GiB written) on, 996 MB/s from 8.00 s (4.66 GiB written) on, 251 MB/s from 10.0 s (6.51 GiB written) on, 996 MB/s from 12.0 s (6.98 GiB written) on, and 3 more. Shorter or longer trials would give other results.
-    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (bs=1MiB), from the device; few trials
     ");
 }
 
@@ -93,18 +93,18 @@ fn decline_without_a_step_is_reported() {
             &soak(190, |at| 50.0 * 1.5_f64.powf((2.0 * at - 1.0).abs())),
         ),
     ];
-    insta::assert_snapshot!(told.join("\n\n"), @r"
+    insta::assert_snapshot!(told.join("\n\n"), @"
     Within a trial throughput gradually fell 6.14×, from 407 MB/s to 66.2 MB/s at bs=1MiB (medians of tenths). Shorter or longer trials would give other results.
-    write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (bs=1MiB), from the device; few trials
 
     Within a trial throughput gradually rose 1.84×, from 527 MB/s to 971 MB/s at bs=1MiB (medians of tenths). Shorter or longer trials would give other results.
-    write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (bs=1MiB), from the device; few trials
 
     Within a trial throughput fell 4.81×, from 408 MB/s to 84.7 MB/s at bs=1MiB, after 1.60 s (622 MiB written). Shorter or longer trials would give other results.
-    write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (bs=1MiB), from the device; few trials
 
     Within a trial throughput varied between 522 MB/s and 722 MB/s at bs=1MiB (medians of tenths). Shorter or longer trials would give other results.
-    write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (bs=1MiB), from the device; without an interval
+    write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (bs=1MiB), from the device; few trials
     ");
     assert_eq!(names(&soak(190, decline)), ["gradual-change"]);
 }

@@ -348,8 +348,8 @@ fn the_answer_names_a_change_over_the_run() {
         });
         conclusions(&analyse(&record), &[])[0].text.clone()
     });
-    insta::assert_snapshot!(told.join("\n"), @r"
-    write-size on /data: throughput 792 MB/s (bs=1MiB) +/- 50 %, from the device; throughput changed its level during the run, with two groups of trials, less precise than asked
+    insta::assert_snapshot!(told.join("\n"), @"
+    write-size on /data: throughput 792 MB/s (bs=1MiB) +/- 50 %, from the device; throughput changed its level during the run, two groups, imprecise
     write-size on /data: throughput 1201 MB/s (bs=1MiB) +/- 1.2 %, from the device
     ");
 }
@@ -357,7 +357,7 @@ fn the_answer_names_a_change_over_the_run() {
 #[test]
 fn answer_has_both_levels_of_only_trial() {
     let line = &conclusions(&analyse(&falling(0)), &[])[0].text;
-    insta::assert_snapshot!(line, @"write-size on /data: throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (bs=1MiB), from the device; without an interval");
+    insta::assert_snapshot!(line, @"write-size on /data: throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (bs=1MiB), from the device; few trials");
     // With several trials the median describes similar trials, and the finding has the levels.
     let mut several = writing(&["1MiB"], 3, |_, _| 500.0);
     for trial in 1..=3 {
@@ -367,5 +367,5 @@ fn answer_has_both_levels_of_only_trial() {
         over_time(&mut several, trial, &bytes);
     }
     let line = &conclusions(&analyse(&several), &[])[0].text;
-    insta::assert_snapshot!(line, @"write-size on /data: throughput 370 MB/s (bs=1MiB), from the device; without an interval");
+    insta::assert_snapshot!(line, @"write-size on /data: throughput 370 MB/s (bs=1MiB), from the device; few trials");
 }
