@@ -6,14 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use iolab_workload::counters::{Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts};
-use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{Outcome, RateReport, Tally, Waits};
+use iolab_workload::outcome::{Outcome, either};
 use iolab_workload::region_state::{Extents, Region, Residency};
-use iolab_workload::series::Series;
-use iolab_workload::verify::Verified;
 
 use crate::client::Client;
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
@@ -90,9 +86,18 @@ impl Gathered for TrialContribution {
             (other.outcome.counters, other.shares),
         );
         let region = region(self.outcome.region, other.outcome.region, self.apart);
-        let mut outcome = joined(self.outcome, other.outcome);
+        let cached = |outcome: &Outcome| outcome.verified?.cached_bytes;
+        // Of the same region.
+        let cached = both(cached(&self.outcome), cached(&other.outcome), u64::max);
+        let mut outcome = self.outcome;
+        outcome.add(&other.outcome);
+        if let Some(verified) = &mut outcome.verified {
+            verified.cached_bytes = cached;
+        }
         outcome.counters = counters;
         outcome.region = region;
+        // A share of the workers' time, and the number of workers is one rank's.
+        outcome.run_delay_ns = None;
         let mut parts = self.parts;
         parts.extend(other.parts);
         let mut clients = self.clients;
@@ -111,59 +116,9 @@ impl Gathered for TrialContribution {
     }
 }
 
-/// Both outcomes together, without kernel counts and observations of the region.
-fn joined(a: Outcome, b: Outcome) -> Outcome {
-    Outcome {
-        operations: a.operations.zip(b.operations, tally),
-        errors: a.errors + b.errors,
-        failure: a.failure.or(b.failure),
-        ended: a.ended.max(b.ended),
-        in_flight: both(a.in_flight, b.in_flight, |a, b| a + b),
-        end_sync_ns: a.end_sync_ns.max(b.end_sync_ns),
-        paused_ns: a.paused_ns + b.paused_ns,
-        rate_report: either(a.rate_report, b.rate_report, RateReport::plus),
-        series: series(a.series, b.series),
-        latency_over_time: either(a.latency_over_time, b.latency_over_time, |a, b| {
-            a.zip(b, LatencyOverTime::plus)
-        }),
-        verified: either(a.verified, b.verified, verified),
-        request_sizes: a.request_sizes.plus(b.request_sizes),
-        cpus_used: a.cpus_used.plus(&b.cpus_used),
-        // Run delay is a share of the workers' time, and the number of workers is one rank's.
-        run_delay_ns: None,
-        ..a
-    }
-}
-
-/// Joins two values; the one alone if the other is missing.
-fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(plus(a, b)),
-        (one, other) => one.or(other),
-    }
-}
-
 /// Joins two values; unknown if one is unknown.
 fn both<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
     a.zip(b).map(|(a, b)| plus(a, b))
-}
-
-fn merged(mut sum: LatencyHistogram, part: &LatencyHistogram) -> LatencyHistogram {
-    iolab_workload::histogram::add(&mut sum, part);
-    sum
-}
-
-fn tally(a: Tally, b: Tally) -> Tally {
-    Tally {
-        requests: a.requests + b.requests,
-        bytes: a.bytes + b.bytes,
-        short_transfers: a.short_transfers + b.short_transfers,
-        latency: merged(a.latency, &b.latency),
-        waits: either(a.waits, b.waits, |a, b| Waits {
-            response: merged(a.response, &b.response),
-            lateness: merged(a.lateness, &b.lateness),
-        }),
-    }
 }
 
 /// Counters of two ranks, each with its shares in the accounts.
@@ -222,44 +177,5 @@ fn residency(a: Residency, b: Residency, apart: bool) -> Residency {
         },
         false if a.resident_bytes >= b.resident_bytes => a,
         false => b,
-    }
-}
-
-/// Sum interval by interval, in the intervals of the rank with the longer ones.
-fn series(a: Series, b: Series) -> Series {
-    let length = |series: &Series| series.intervals.first().map_or(0, |first| first.length_ns);
-    let longer = length(&a).max(length(&b));
-    let (a, b) = (a.coarsened(longer), b.coarsened(longer));
-    let (mut sum, part) = match a.intervals.len() >= b.intervals.len() {
-        true => (a, b),
-        false => (b, a),
-    };
-    let last = sum.intervals.len().saturating_sub(1);
-    for (number, (sum, part)) in sum.intervals.iter_mut().zip(part.intervals).enumerate() {
-        sum.done = sum.done.plus(part.done);
-        sum.drive_millidegrees = sum.drive_millidegrees.max(part.drive_millidegrees);
-        // The last interval of a rank's series may be longer than the others.
-        if number == last {
-            sum.length_ns = sum.length_ns.max(part.length_ns);
-        }
-    }
-    sum
-}
-
-fn verified(a: Verified, b: Verified) -> Verified {
-    let mut faults = a.faults;
-    for (sum, part) in faults.iter_mut().zip(b.faults) {
-        sum.first_offset = match (sum.blocks, part.blocks) {
-            (_, 0) => sum.first_offset,
-            (0, _) => part.first_offset,
-            _ => sum.first_offset.min(part.first_offset),
-        };
-        sum.blocks += part.blocks;
-    }
-    Verified {
-        blocks: a.blocks + b.blocks,
-        bytes: a.bytes + b.bytes,
-        cached_bytes: both(a.cached_bytes, b.cached_bytes, u64::max),
-        faults,
     }
 }

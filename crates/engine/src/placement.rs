@@ -200,14 +200,6 @@ impl Seen {
         }
     }
 
-    /// The CPUs of two threads.
-    pub(crate) fn plus(mut self, other: Self) -> Self {
-        for (all, own) in self.0.iter_mut().zip(other.0) {
-            *all |= own;
-        }
-        self
-    }
-
     /// The numbers of the CPUs.
     pub(crate) fn cpus(&self) -> Cpus {
         let is_seen =

@@ -102,9 +102,11 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// Takes the time, makes written data durable if the trial asks for it, and returns the outcome.
     fn wind_up(mut self, done: Vec<Completion>) -> (WorkerOutcome, (B, Buffers)) {
         self.common.wind_up(&mut self.backend, done);
-        self.common.outcome.sizes = self.requests.sizes();
+        self.common.outcome.account.request_sizes = self.requests.sizes();
+        let seen = self.common.outcome.cpus.as_ref().map(|seen| seen.cpus());
+        self.common.outcome.account.cpus_used = seen.unwrap_or_default();
         self.common.outcome.noted = self.timing.log().take();
-        self.common.outcome.over_time = self.timing.log().over_time();
+        self.common.outcome.account.latency_over_time = self.timing.log().over_time();
         (self.common.outcome, (self.backend, self.common.buffers))
     }
 

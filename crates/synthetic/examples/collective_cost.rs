@@ -10,6 +10,7 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use iolab_cluster::activity::{Activity, CumulativeBytes};
@@ -23,7 +24,7 @@ use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
 use iolab_cluster::wire;
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{
-    Bottom, CounterSet, Counters, DeviceStat, ProcessIo, SharedAccounts,
+    Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts,
 };
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
@@ -228,8 +229,11 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
 }
 
 /// Counters that all have this value.
-fn each<T: CounterSet>(value: u64) -> T {
-    T::from_numbers(|| Some(Some(value))).expect("a value for each")
+fn each<T: Default + Serialize + DeserializeOwned>(value: u64) -> T {
+    let plain = serde_json::to_value(T::default()).expect("JSON");
+    let names = plain.as_object().expect("counters").keys().cloned();
+    let counters: serde_json::Map<_, _> = names.zip(std::iter::repeat(value.into())).collect();
+    serde_json::from_value(counters.into()).expect("a value for each")
 }
 
 fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {

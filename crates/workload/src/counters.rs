@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::named_enum::named;
 use crate::quantity::significant;
 
-/// The type of a counter in a [`CounterSet`]: always available, or optional.
+/// The type of a counter in a [`counter_set`]: always available, or optional.
 trait Number: Copy {
     fn known(self) -> Option<u64>;
     fn of(known: Option<u64>) -> Option<Self>;
@@ -32,16 +32,7 @@ impl Number for Option<u64> {
     }
 }
 
-/// Counters as a list of numbers, in the order of their fields.
-pub trait CounterSet: Sized {
-    /// The value of each; `None` if the system does not offer it.
-    fn numbers(&self) -> impl Iterator<Item = Option<u64>>;
-
-    /// Makes the set from values; `None` if `next` ends early, or gives no value for a counter that is always available.
-    fn from_numbers(next: impl FnMut() -> Option<Option<u64>>) -> Option<Self>;
-}
-
-/// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a new counter
+/// A struct of counters. Sums and differences follow from its list of fields, so that a new counter
 /// is part of them. `known` or `either` after the colon gives the sum or difference if one side lacks a value.
 macro_rules! counter_set {
     (
@@ -80,15 +71,6 @@ macro_rules! counter_set {
             )?
         }
 
-        impl CounterSet for $name {
-            fn numbers(&self) -> impl Iterator<Item = Option<u64>> {
-                [$(self.$field.known()),*].into_iter()
-            }
-
-            fn from_numbers(mut next: impl FnMut() -> Option<Option<u64>>) -> Option<Self> {
-                Some(Self { $($field: <$number>::of(next()?)?,)* })
-            }
-        }
     };
 }
 

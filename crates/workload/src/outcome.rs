@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use std::mem;
 use std::time::Duration;
 
 use crate::counters::Counters;
 use crate::cpus::Cpus;
 use crate::histogram::over_time::LatencyOverTime;
-use crate::histogram::{LatencyHistogram, new_latency_histogram};
+use crate::histogram::{LatencyHistogram, add_few, new_latency_histogram};
 use crate::named_enum::named;
 use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
@@ -43,6 +44,32 @@ impl Default for Tally {
             latency: new_latency_histogram(),
             waits: None,
         }
+    }
+}
+
+impl Tally {
+    /// Adds the requests of another tally, and gives their total time, ns.
+    fn add(&mut self, part: &Self) -> f64 {
+        self.requests += part.requests;
+        self.bytes += part.bytes;
+        self.short_transfers += part.short_transfers;
+        match (&mut self.waits, &part.waits) {
+            (Some(Waits { response, lateness }), Some(part)) => {
+                add_few(response, &part.response);
+                add_few(lateness, &part.lateness);
+            }
+            (waits @ None, part) => waits.clone_from(part),
+            (Some(_), None) => {}
+        }
+        add_few(&mut self.latency, &part.latency)
+    }
+}
+
+/// Joins two values; the one alone if the other is missing.
+pub fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(plus(a, b)),
+        (one, other) => one.or(other),
     }
 }
 
@@ -259,7 +286,7 @@ impl Effective {
 }
 
 /// The result of one trial; by default of one without requests.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     /// Requests by operation.
     pub operations: PerOperation<Tally>,
@@ -325,7 +352,64 @@ pub struct GroupOutcome {
     pub outcome: Outcome,
 }
 
+impl Default for Outcome {
+    fn default() -> Self {
+        Self::of(PerOperation::default())
+    }
+}
+
 impl Outcome {
+    /// The outcome of a trial with these requests, in which nothing else was counted.
+    pub fn of(operations: PerOperation<Tally>) -> Self {
+        Self {
+            operations,
+            errors: 0,
+            failure: None,
+            ended: Ended::Done,
+            elapsed_ns: 0,
+            all_active_ns: 0,
+            in_flight: None,
+            end_sync_ns: 0,
+            paused_ns: 0,
+            clock_drift_ppm: 0.0,
+            counters: Counters::default(),
+            region: Region::default(),
+            effective: Effective::default(),
+            rate_report: None,
+            series: Series::default(),
+            latency_over_time: None,
+            verified: None,
+            request_sizes: RequestSizes::default(),
+            cpus_used: Cpus::default(),
+            run_delay_ns: None,
+            groups: Vec::new(),
+            traced: None,
+        }
+    }
+
+    /// Adds what another worker, group or rank of the trial did, and gives the total time of its requests, ns. What is measured for
+    /// several of them at once is not added: the times of the trial, the counters of the kernel, the state of the region.
+    pub fn add(&mut self, part: &Self) -> PerOperation<f64> {
+        self.errors += part.errors;
+        self.failure = self.failure.take().or_else(|| part.failure.clone());
+        self.ended = self.ended.max(part.ended);
+        self.in_flight = self.in_flight.zip(part.in_flight).map(|(a, b)| a + b);
+        self.end_sync_ns = self.end_sync_ns.max(part.end_sync_ns);
+        self.paused_ns += part.paused_ns;
+        self.rate_report = either(self.rate_report, part.rate_report, RateReport::plus);
+        self.series = mem::take(&mut self.series).plus(part.series.clone());
+        let over_time = self.latency_over_time.take();
+        self.latency_over_time = either(over_time, part.latency_over_time.clone(), |a, b| {
+            a.zip(b, LatencyOverTime::plus)
+        });
+        self.verified = either(self.verified, part.verified, Verified::plus);
+        self.request_sizes = mem::take(&mut self.request_sizes).plus(part.request_sizes.clone());
+        self.cpus_used = self.cpus_used.plus(&part.cpus_used);
+        self.run_delay_ns = either(self.run_delay_ns, part.run_delay_ns, |a, b| a + b);
+        let (sums, parts) = (self.operations.as_mut(), part.operations.as_ref());
+        sums.zip(parts, Tally::add)
+    }
+
     /// Number of completed requests; excludes syncs.
     pub fn requests(&self) -> u64 {
         self.operations.sum_of_requests(|own| own.requests)

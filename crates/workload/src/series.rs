@@ -116,6 +116,28 @@ impl Series {
         self.coarsened(length_ns.saturating_mul(merged as u64))
     }
 
+    /// Sum interval by interval, in the intervals of the series with the longer ones.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let length = |series: &Self| series.intervals.first().map_or(0, |first| first.length_ns);
+        let longer = length(&self).max(length(&other));
+        let (a, b) = (self.coarsened(longer), other.coarsened(longer));
+        let (mut sum, part) = match a.intervals.len() >= b.intervals.len() {
+            true => (a, b),
+            false => (b, a),
+        };
+        let last = sum.intervals.len().saturating_sub(1);
+        for (number, (sum, part)) in sum.intervals.iter_mut().zip(part.intervals).enumerate() {
+            sum.done = sum.done.plus(part.done);
+            sum.drive_millidegrees = sum.drive_millidegrees.max(part.drive_millidegrees);
+            // The last interval of a series may be longer than the others.
+            if number == last {
+                sum.length_ns = sum.length_ns.max(part.length_ns);
+            }
+        }
+        sum
+    }
+
     /// Merges pairs of neighbours until there are at most `most` intervals (at least 1).
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {

@@ -222,14 +222,14 @@ impl<'a> Worker<'a> {
         if goes_on(self) && self.outstanding() == 0 && self.resting_until.is_none() {
             let until = self.requests.rest(now);
             self.resting_until = Some(until);
-            self.outcome.paused_ns += until.min(self.deadline) - now;
+            self.outcome.account.paused_ns += until.min(self.deadline) - now;
         }
     }
 
     /// Ends it at once: the user has interrupted.
     pub(super) fn cut_off(&mut self, now: u64) {
         if self.state != State::Over {
-            self.outcome.ended = Ended::Interrupted;
+            self.outcome.account.ended = Ended::Interrupted;
             self.outcome.end = now;
         }
     }
@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
     pub(super) fn end_with_others(&mut self, now: u64, disk: &mut dyn Disk) {
         if self.state == State::Running && !self.stopping {
             if let Some(until) = self.resting_until {
-                self.outcome.paused_ns -= until.min(self.deadline).saturating_sub(now);
+                self.outcome.account.paused_ns -= until.min(self.deadline).saturating_sub(now);
             }
             self.end_with(Ended::Time);
             self.turn(now, disk);
@@ -247,8 +247,8 @@ impl<'a> Worker<'a> {
 
     /// The finished outcome of this worker.
     pub(super) fn into_outcome(mut self) -> WorkerOutcome {
-        self.outcome.sizes = self.requests.sizes();
-        self.outcome.over_time = self.over_time.as_ref().map(LatencyLog::counted);
+        self.outcome.account.request_sizes = self.requests.sizes();
+        self.outcome.account.latency_over_time = self.over_time.as_ref().map(LatencyLog::counted);
         self.outcome
     }
 
@@ -261,12 +261,12 @@ impl<'a> Worker<'a> {
     }
 
     fn done(&self) -> PerOperation<Moved> {
-        self.outcome.operations.moved()
+        self.outcome.account.operations.moved()
     }
 
     fn end_with(&mut self, why: Ended) {
         if !self.stopping && self.left > 0 {
-            self.outcome.ended = why;
+            self.outcome.account.ended = why;
         }
         self.stopping = true;
     }
@@ -302,7 +302,7 @@ impl<'a> Worker<'a> {
             started,
             ..
         } = self.issued[slot as usize];
-        let tally = &mut self.outcome.operations[action.completes()];
+        let tally = &mut self.outcome.account.operations[action.completes()];
         let is_sync = action.is_sync();
         if !is_sync {
             tally.bytes += bytes;
@@ -320,10 +320,11 @@ impl<'a> Worker<'a> {
             tally.latency.saturating_record(now - started);
         }
         if is_sync {
-            self.outcome.operations.sync.requests += 1;
+            self.outcome.account.operations.sync.requests += 1;
             let started = self.following.started[slot as usize];
             if self.timed {
                 self.outcome
+                    .account
                     .operations
                     .sync
                     .latency
@@ -387,7 +388,7 @@ impl<'a> Worker<'a> {
         let done = self.done();
         self.outcome.series.finish(now, done);
         self.state = State::Over;
-        if self.sync == SyncPolicy::End && self.outcome.operations.write.requests > 0 {
+        if self.sync == SyncPolicy::End && self.outcome.account.operations.write.requests > 0 {
             self.state = State::Syncing;
             self.issued[0].action = Action::Fsync;
             self.free.retain(|slot| *slot != 0);
@@ -397,9 +398,9 @@ impl<'a> Worker<'a> {
 
     /// The final flush is done.
     fn synced(&mut self, now: u64) {
-        self.outcome.end_sync_ns = now - self.outcome.end;
+        self.outcome.account.end_sync_ns = now - self.outcome.end;
         self.outcome.end = now;
-        self.outcome.operations.sync.requests += 1;
+        self.outcome.account.operations.sync.requests += 1;
         self.state = State::Over;
     }
 }

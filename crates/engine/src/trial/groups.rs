@@ -65,9 +65,9 @@ pub fn run_groups(
         // A group that was ended with the others has reached its end.
         let cut = workers
             .iter_mut()
-            .filter(|worker| worker.ended == Ended::Interrupted);
+            .filter(|worker| worker.account.ended == Ended::Interrupted);
         cut.filter(|_| group.follows && !interrupted)
-            .for_each(|worker| worker.ended = Ended::Time);
+            .for_each(|worker| worker.account.ended = Ended::Time);
     }
     let starts = carried.workers.iter().flatten().map(|worker| worker.start);
     let start = starts.min().unwrap_or(0);

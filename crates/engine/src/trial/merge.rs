@@ -1,16 +1,13 @@
 //! Merges the results of a trial's workers into one outcome.
 
 use crate::arena::Pieces;
-use crate::placement::Seen;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::WorkerOutcome;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware, ProcessIo};
-use iolab_workload::cpus::Cpus;
-use iolab_workload::histogram::add_few;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
-use iolab_workload::outcome::{Failure, Outcome, RateReport, Tally, Waits};
+use iolab_workload::outcome::{Outcome, either};
 use iolab_workload::region_state::Region;
 
 /// The outcome of all workers of a trial. Their used histograms go to `spare`.
@@ -30,7 +27,7 @@ pub(crate) fn merge(
     merged.region = region;
     merged.clock_drift_ppm = clock_drift_ppm;
     let series = workers.into_iter().map(|worker| {
-        spare.put(worker.operations);
+        spare.put(worker.account.operations);
         worker.series
     });
     merged.series = crate::series::merged(series, clock);
@@ -45,30 +42,18 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut hardware: Option<Hardware> = None;
     let mut in_flight = Some(0.0);
     let mut pieces: Option<Pieces> = None;
-    let mut cpus: Option<Seen> = None;
     for worker in workers {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
-        pieces = both(pieces, worker.pieces, Pieces::plus);
+        pieces = either(pieces, worker.pieces, Pieces::plus);
         let counters = &mut merged.counters;
-        counters.process_io = both(
+        counters.process_io = either(
             counters.process_io,
             worker.thread.process_io,
             ProcessIo::plus,
         );
         counters.usage = counters.usage.plus(worker.thread.usage);
-        let (sums, parts) = (merged.operations.as_mut(), worker.operations.as_ref());
-        let times_ns = sums.zip(parts, add);
-        merged.paused_ns += worker.paused_ns;
-        merged.run_delay_ns = both(merged.run_delay_ns, worker.run_delay_ns, |a, b| a + b);
-        cpus = both(cpus, worker.cpus.as_deref().copied(), Seen::plus);
-        merged.request_sizes = merged.request_sizes.plus(worker.sizes.clone());
-        merged.errors += worker.errors;
-        let failure = || worker.failure.clone().map(Failure::Request);
-        merged.failure = merged.failure.or_else(failure);
-        merged.ended = merged.ended.max(worker.ended);
-        merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
-        merged.effective = worker.effective.clone();
-        merged.rate_report = both(merged.rate_report, worker.rate_report, RateReport::plus);
+        let times_ns = merged.add(&worker.account);
+        merged.effective = worker.account.effective.clone();
         in_flight = in_flight
             .zip(own_in_flight(worker, times_ns, clock))
             .map(|(sum, own)| sum + own);
@@ -77,26 +62,19 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         first_end = first_end.min(worker.end);
         last_end = last_end.max(worker.end);
     }
-    merged.latency_over_time = over_time(workers, clock);
+    let spans = workers.iter().map(|worker| worker.series.span_ns(clock));
+    let span_ns = spans.max().unwrap_or(0);
+    let ended = |own: LatencyOverTime| match own.intervals.is_empty() {
+        true => own,
+        false => own.ended_at(span_ns),
+    };
+    merged.latency_over_time = merged.latency_over_time.map(|all| all.map(ended));
     merged.counters.hardware = hardware.unwrap_or_default();
     merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
-    merged.cpus_used = cpus.map_or_else(Cpus::default, |seen| seen.cpus());
     merged.in_flight = in_flight;
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged
-}
-
-/// The latencies of some workers over time; `None` if none keeps them.
-fn over_time(workers: &[WorkerOutcome], clock: &Clock) -> Option<PerOperation<LatencyOverTime>> {
-    let spans = workers.iter().map(|worker| worker.series.span_ns(clock));
-    let span_ns = spans.max().unwrap_or(0);
-    let kept = workers.iter().filter_map(|worker| worker.over_time.clone());
-    let sum = kept.reduce(|sum, part| sum.zip(part, LatencyOverTime::plus))?;
-    Some(sum.map(|own| match own.intervals.is_empty() {
-        true => own,
-        false => own.ended_at(span_ns),
-    }))
 }
 
 /// Requests that a worker had in flight on average, whose times add up to `times_ns`; `None` if it did not record them.
@@ -107,33 +85,9 @@ fn own_in_flight(
 ) -> Option<f64> {
     let span_ns = clock
         .ns_between(worker.start, worker.end)
-        .checked_sub(worker.end_sync_ns)?;
-    let requests = || worker.operations.iter().filter(|(o, _)| o.is_request());
+        .checked_sub(worker.account.end_sync_ns)?;
+    let requests = || worker.account.operations.iter().filter(|(o, _)| o.is_request());
     let is_timed = requests().all(|(_, tally)| tally.latency.len() >= tally.requests);
     let time_ns: f64 = requests().map(|(o, _)| times_ns[o]).sum();
     (is_timed && span_ns > 0).then(|| time_ns / span_ns as f64)
-}
-
-/// Sum of the known values.
-fn both<T>(sum: Option<T>, part: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
-    match (sum, part) {
-        (Some(sum), Some(part)) => Some(plus(sum, part)),
-        (sum, part) => sum.or(part),
-    }
-}
-
-/// Adds a worker's tally to a sum, and returns the total time of its requests, ns.
-fn add(sum: &mut Tally, part: &Tally) -> f64 {
-    sum.requests += part.requests;
-    sum.bytes += part.bytes;
-    sum.short_transfers += part.short_transfers;
-    match (&mut sum.waits, &part.waits) {
-        (Some(Waits { response, lateness }), Some(part)) => {
-            add_few(response, &part.response);
-            add_few(lateness, &part.lateness);
-        }
-        (waits @ None, part) => waits.clone_from(part),
-        (Some(_), None) => {}
-    }
-    add_few(&mut sum.latency, &part.latency)
 }

@@ -249,7 +249,7 @@ impl Stage<'_> {
             group.stop();
         }
         let run_delay = counters::run_delay_of_this_thread_ns().zip(started.run_delay_ns);
-        outcome.run_delay_ns = run_delay.map(|(now, then)| now.saturating_sub(then));
+        outcome.account.run_delay_ns = run_delay.map(|(now, then)| now.saturating_sub(then));
         self.barrier.finish(started.running);
         if let Some(before) = started.before {
             outcome.thread = counters::of_this_thread().since(&before);
@@ -277,6 +277,6 @@ fn take_hardware(
     };
     if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
         let limited = "hardware events of user mode only (perf_event_paranoid)";
-        outcome.effective.add_note(limited);
+        outcome.account.effective.add_note(limited);
     }
 }

@@ -12,7 +12,7 @@ use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::signer::Signer;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{Ended, FailedRequest, Tally};
+use iolab_workload::outcome::{Ended, FailedRequest, Failure, Tally};
 use iolab_workload::pattern::{derive, quota};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
@@ -126,9 +126,9 @@ impl<'a> Common<'a> {
     #[inline(always)]
     pub(super) fn tally<R: Requests>(&mut self, action: Action) -> &mut Tally {
         match action {
-            Action::Read => &mut self.outcome.operations.read,
-            Action::Trim if R::VARIED => &mut self.outcome.operations.trim,
-            _ => &mut self.outcome.operations.write,
+            Action::Read => &mut self.outcome.account.operations.read,
+            Action::Trim if R::VARIED => &mut self.outcome.account.operations.trim,
+            _ => &mut self.outcome.account.operations.write,
         }
     }
 
@@ -154,7 +154,7 @@ impl<'a> Common<'a> {
     ) -> Option<Slot> {
         let mut request = self.issued[slot.index() as usize].request;
         if request.action.is_sync() && result == 0 {
-            let syncs = &mut self.outcome.operations.sync;
+            let syncs = &mut self.outcome.account.operations.sync;
             syncs.requests += 1;
             if timed {
                 let started = self.following.started[slot.index() as usize];
@@ -199,9 +199,9 @@ impl<'a> Common<'a> {
     }
 
     pub(super) fn fail(&mut self, failure: FailedRequest) {
-        self.outcome.errors += 1;
-        self.outcome.failure.get_or_insert(failure);
-        self.outcome.ended = Ended::Failed;
+        self.outcome.account.errors += 1;
+        self.outcome.account.failure.get_or_insert(Failure::Request(failure));
+        self.outcome.account.ended = Ended::Failed;
         self.stopping = true;
     }
 
@@ -229,7 +229,7 @@ impl<'a> Common<'a> {
 
     pub(super) fn end_with(&mut self, why: Ended) {
         if !self.stopping && self.left > 0 {
-            self.outcome.ended = why;
+            self.outcome.account.ended = why;
         }
         self.stopping = true;
     }
@@ -257,7 +257,7 @@ impl<'a> Common<'a> {
 
     /// The work done so far.
     pub(super) fn done(&self) -> PerOperation<Moved> {
-        self.outcome.operations.moved()
+        self.outcome.account.operations.moved()
     }
 }
 
@@ -283,7 +283,7 @@ impl Common<'_> {
                 self.end_with(Ended::Interrupted);
             }
         }
-        self.outcome.paused_ns += self.clock.ns_between(began, *now);
+        self.outcome.account.paused_ns += self.clock.ns_between(began, *now);
         !self.stopping
     }
 }

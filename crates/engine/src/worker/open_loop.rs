@@ -178,8 +178,8 @@ impl<'a, L: Log> Open<'a, L> {
     /// Hands the records over; `at` is the latest stamp that counts.
     pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
         let closing = self.close(at);
-        outcome.rate_report = Some(self.rate_report(closing));
-        let tallies = outcome.operations.as_mut();
+        outcome.account.rate_report = Some(self.rate_report(closing));
+        let tallies = outcome.account.operations.as_mut();
         tallies.zip(self.waits.as_mut(), |tally, waits| {
             tally.waits = waits.take();
         });

@@ -8,49 +8,33 @@ use crate::spare_histograms::SpareHistograms;
 use crate::verify::signer::Signed;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware};
-use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::histogram::unused_latency_histogram;
 use iolab_workload::operation::PerOperation;
-use iolab_workload::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
-use iolab_workload::request_sizes::RequestSizes;
+use iolab_workload::outcome::{Effective, Outcome, Tally};
 use iolab_workload::trial::TrialSpec;
 
 /// The results of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerOutcome {
-    pub(crate) operations: PerOperation<Tally>,
-    pub(crate) errors: u64,
-    pub(crate) failure: Option<FailedRequest>,
-    pub(crate) ended: Ended,
+    /// What it did, without its counters and its series.
+    pub(crate) account: Outcome,
     /// Clock stamps: first submission, after the last completion and the final fsync.
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) end_sync_ns: u64,
-    /// Time in which it paused.
-    pub(crate) paused_ns: u64,
-    pub(crate) effective: Effective,
     /// The processor's counters of this worker.
     pub(crate) hardware: Hardware,
     /// The kernel's counters of its thread, if other groups run at the same time.
     pub(crate) thread: Counters,
     /// Stretches of physical memory that its buffers lie in, if known.
     pub(crate) pieces: Option<Pieces>,
-    /// How this worker kept up with its share of a rate.
-    pub(crate) rate_report: Option<RateReport>,
     /// Its course over time.
     pub(crate) series: Recorder,
     /// The writes that can be verified.
     pub(crate) signed: Option<Signed>,
-    /// How many requests of each size there were, if sizes were drawn.
-    pub(crate) sizes: RequestSizes,
-    /// Time in which it was ready to run and waited for a CPU, ns; `None` if that is not counted.
-    pub(crate) run_delay_ns: Option<u64>,
     /// The CPUs that it was seen on; `None` in virtual time.
     pub(crate) cpus: Option<Box<Seen>>,
     /// Its requests one by one, if the trial is traced.
     pub(crate) noted: Option<NotedRequests>,
-    /// Its latencies over time, if they are kept.
-    pub(crate) over_time: Option<PerOperation<LatencyOverTime>>,
 }
 
 impl WorkerOutcome {
@@ -75,26 +59,19 @@ impl WorkerOutcome {
         let due = spec.limit.time;
         let due_ns = due.map(|due| u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
         Self {
-            operations: used_operations(spec).map(tally),
-            errors: 0,
-            failure: None,
-            ended: Ended::Done,
+            account: Outcome {
+                effective,
+                ..Outcome::of(used_operations(spec).map(tally))
+            },
             start: 0,
             end: 0,
-            end_sync_ns: 0,
-            paused_ns: 0,
-            effective,
             hardware: Hardware::default(),
             thread: Counters::default(),
             pieces: None,
-            rate_report: None,
             series: Recorder::new(clock, spec.series_ns, due_ns),
             signed: None,
-            sizes: RequestSizes::default(),
-            run_delay_ns: None,
             cpus: None,
             noted: None,
-            over_time: None,
         }
     }
 }

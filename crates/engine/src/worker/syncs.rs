@@ -65,8 +65,8 @@ impl Common<'_> {
         let tallied = self.done();
         self.outcome.series.finish(self.outcome.end, tallied);
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
-        let whole = self.outcome.ended.is_whole();
-        if self.syncs_at_end && self.outcome.operations.write.requests > 0 && whole {
+        let whole = self.outcome.account.ended.is_whole();
+        if self.syncs_at_end && self.outcome.account.operations.write.requests > 0 && whole {
             self.final_sync(backend, &mut done);
         }
     }
@@ -88,7 +88,7 @@ impl Common<'_> {
             };
             self.buffers.put(slot);
             self.outcome.end = self.clock.now();
-            self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
+            self.outcome.account.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
             if result != 0 {
                 return self.fail(FailedRequest {
                     syscall: backend.syscall(request.action),
@@ -97,7 +97,7 @@ impl Common<'_> {
                     errno: -result as i32,
                 });
             }
-            self.outcome.operations.sync.requests += 1;
+            self.outcome.account.operations.sync.requests += 1;
         }
     }
 }

@@ -116,11 +116,11 @@ fn a_failing_mechanism_awaits_requests_without_counting() {
     ] {
         for keeps in [0, 1] {
             let (outcome, buffers) = run(keeps, rate, latency);
-            assert_eq!((outcome.ended, outcome.errors), (Ended::Failed, 1));
-            let failure = outcome.failure.expect("a failure");
+            assert_eq!((outcome.account.ended, outcome.account.errors), (Ended::Failed, 1));
+            let failure = outcome.account.failure.expect("a failure");
             let expected = ("io_uring_enter", libc::ENXIO);
             assert_eq!((failure.syscall, failure.errno), expected);
-            assert_eq!(outcome.operations.read.requests, 3);
+            assert_eq!(outcome.account.operations.read.requests, 3);
             assert_eq!(buffers.home().len(), DEPTH as usize - keeps);
         }
     }

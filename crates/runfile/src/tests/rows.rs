@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
@@ -13,7 +16,6 @@ use iolab_record::{
     HardwareEvents, LatencySummary, Moved, OperationSummary, PerOperation, Pressure, RankActivity,
     RateReport, Region, Residency, RingFlag, ServedBy, ServedVerdict, TargetKind, Verified,
 };
-use iolab_workload::counters::CounterSet;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
@@ -299,9 +301,18 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
 }
 
 /// Counters with consecutive numbers from `first` on.
-pub(super) fn numbers_from<T: CounterSet>(first: u64) -> T {
-    let mut numbers = first..;
-    T::from_numbers(|| Some(numbers.next())).expect("numbers do not end")
+pub(super) fn numbers_from<T: Default + Serialize + DeserializeOwned>(first: u64) -> T {
+    counted(first..)
+}
+
+/// Counters with these numbers.
+pub(super) fn counted<T: Default + Serialize + DeserializeOwned>(
+    numbers: impl Iterator<Item = u64>,
+) -> T {
+    let plain = serde_json::to_value(T::default()).expect("JSON");
+    let names = plain.as_object().expect("counters").keys().cloned();
+    let counters: serde_json::Map<_, _> = names.zip(numbers.map(Into::into)).collect();
+    serde_json::from_value(counters.into()).expect("a value for each")
 }
 
 /// A failed trial without any counters.

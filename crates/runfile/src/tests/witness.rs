@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{Extents, Region, Residency, ServedBy, ServedVerdict};
-use iolab_workload::counters::{CounterSet, Traffic};
+use iolab_workload::counters::Traffic;
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
     Course, DiskTraffic, GroupHolds, GroupLimits, GroupTraffic, InFlight, IoWays, Moment,
@@ -13,6 +16,7 @@ use iolab_workload::witness::{
     TracedProgram, TracedRequests, TracedSyncs, UncountedWay,
 };
 
+use super::rows::counted;
 use super::*;
 
 /// Numbers that differ from each other, so that no column can stand for another.
@@ -25,8 +29,8 @@ impl Numbers {
     }
 
     /// Each counter of a set, however many there are.
-    fn counters<T: CounterSet>(&mut self) -> T {
-        T::from_numbers(|| Some(Some(self.next()))).expect("numbers do not end")
+    fn counters<T: Default + Serialize + DeserializeOwned>(&mut self) -> T {
+        counted(std::iter::repeat_with(|| self.next()))
     }
 
     fn times(&mut self) -> Times {

@@ -138,27 +138,27 @@ fn a_stall_shows_in_every_delayed_request() {
         };
         // 200 ms after 300 of 1000 requests.
         let closed = run(&with(None), Stalling::new(300, 200), false);
-        assert_eq!(closed.operations.read.latency.len(), 1000);
-        assert_eq!(longer_than(&closed.operations.read.latency, 200 * MS), 1);
+        assert_eq!(closed.account.operations.read.latency.len(), 1000);
+        assert_eq!(longer_than(&closed.account.operations.read.latency, 200 * MS), 1);
         assert!(
-            longer_than(&closed.operations.read.latency, 50 * MS) < 10,
+            longer_than(&closed.account.operations.read.latency, 50 * MS) < 10,
             "the closed loop's 99th percentile knows nothing of it"
         );
-        assert!(closed.operations.read.waits.is_none() && closed.rate_report.is_none());
+        assert!(closed.account.operations.read.waits.is_none() && closed.account.rate_report.is_none());
 
         let open = run(&with(Some(2000)), Stalling::new(300, 200), false);
-        assert_eq!(open.operations.read.latency.len(), 1000);
-        assert_eq!(longer_than(&open.operations.read.latency, 200 * MS), 1);
-        let waits = open.operations.read.waits.expect("open loop");
+        assert_eq!(open.account.operations.read.latency.len(), 1000);
+        assert_eq!(longer_than(&open.account.operations.read.latency, 200 * MS), 1);
+        let waits = open.account.operations.read.waits.expect("open loop");
         assert_eq!((waits.response.len(), waits.lateness.len()), (1000, 1000));
         // About 400 were due within the stall, three quarters of them 50 ms and more before its end.
         let delayed = longer_than(&waits.response, 50 * MS);
         assert!(delayed >= 150, "{arrivals}: {delayed}");
         assert!(longer_than(&waits.lateness, 50 * MS) >= 150);
         assert!(waits.response.max() >= 200 * MS);
-        let rate_report = open.rate_report.expect("open loop");
+        let rate_report = open.account.rate_report.expect("open loop");
         assert!(rate_report.backlog_max >= 200, "{rate_report:?}");
-        assert_eq!(open.ended, Ended::Done);
+        assert_eq!(open.account.ended, Ended::Done);
     }
 }
 
@@ -171,7 +171,7 @@ fn a_stall_shows_in_intervals_of_both_loops() {
             ..spec(rate, time(800))
         };
         let outcome = run(&spec, Stalling::new(300, 450), false);
-        let done = outcome.operations.read.requests;
+        let done = outcome.account.operations.read.requests;
         let series = crate::series::merged(std::iter::once(outcome.series), &clock);
         assert_eq!(series.total().read.requests, done);
         let counts = series.intervals.iter().map(|i| i.done.read.requests);
@@ -194,8 +194,8 @@ fn no_request_is_made_before_its_time() {
     let clock = Clock::calibrate();
     // The last of them is due 99.5 ms after the start.
     assert!(clock.ns_between(outcome.start, outcome.end) >= 99 * MS);
-    assert_eq!(outcome.operations.read.requests, 100);
-    let rate_report = outcome.rate_report.expect("open loop");
+    assert_eq!(outcome.account.operations.read.requests, 100);
+    let rate_report = outcome.account.rate_report.expect("open loop");
     assert!(rate_report.rate_achieved < 1010.0, "{rate_report:?}");
     assert!((rate_report.rate_wanted - 1000.0).abs() < 1e-9);
 }
@@ -207,7 +207,7 @@ fn requests_that_may_be_late_are_issued_together() {
         ..spec(Some(1000), requests(200))
     };
     let outcome = run(&spec, Stalling::new(1000, 0), false);
-    let waits = outcome.operations.read.waits.expect("open loop");
+    let waits = outcome.account.operations.read.waits.expect("open loop");
     assert_eq!(waits.lateness.len(), 200);
     // One sleep lasts for 40 requests, of which at least 35 are more than 4 ms late.
     let late = longer_than(&waits.lateness, 4 * MS);
@@ -223,14 +223,14 @@ fn response_time_counts_from_intended_start_in_slots() {
             ..spec(Some(1000), requests(200))
         };
         let outcome = run(&spec, Slow::new(5), false);
-        let waits = outcome.operations.read.waits.expect("open loop");
-        assert_eq!(outcome.operations.read.latency.len(), 200);
+        let waits = outcome.account.operations.read.waits.expect("open loop");
+        assert_eq!(outcome.account.operations.read.latency.len(), 200);
         // The histogram keeps three digits.
-        let service = outcome.operations.read.latency.min();
+        let service = outcome.account.operations.read.latency.min();
         assert!(service >= 4_990_000, "{service}");
         assert!(waits.response.min() >= 4_990_000);
-        assert!(waits.response.mean() >= outcome.operations.read.latency.mean() * 0.999);
-        let sum = outcome.operations.read.latency.mean() + waits.lateness.mean();
+        assert!(waits.response.mean() >= outcome.account.operations.read.latency.mean() * 0.999);
+        let sum = outcome.account.operations.read.latency.mean() + waits.lateness.mean();
         assert!((waits.response.mean() / sum - 1.0).abs() < 0.01);
     }
 }
@@ -244,13 +244,13 @@ fn a_rate_beyond_the_storage_leaves_a_backlog() {
         };
         // At most one request in 20 ms and slot, of 400 that are due.
         let outcome = run(&spec, Slow::new(20), false);
-        assert_eq!(outcome.ended, Ended::Time);
+        assert_eq!(outcome.account.ended, Ended::Time);
         assert!(
-            outcome.operations.read.requests <= most,
+            outcome.account.operations.read.requests <= most,
             "{}",
-            outcome.operations.read.requests
+            outcome.account.operations.read.requests
         );
-        let rate_report = outcome.rate_report.expect("open loop");
+        let rate_report = outcome.account.rate_report.expect("open loop");
         assert!(
             rate_report.rate_achieved <= most as f64 * 5.0,
             "{rate_report:?}"
@@ -264,10 +264,10 @@ fn a_rate_beyond_the_storage_leaves_a_backlog() {
 fn a_missed_rate_shows_with_a_request_limit() {
     let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
     assert_eq!(
-        (outcome.ended, outcome.operations.read.requests),
+        (outcome.account.ended, outcome.account.operations.read.requests),
         (Ended::Done, 20)
     );
-    let rate_report = outcome.rate_report.expect("open loop");
+    let rate_report = outcome.account.rate_report.expect("open loop");
     // The last of them starts after 190 ms at the earliest, when 190 were due.
     assert!(rate_report.backlog_end >= 160, "{rate_report:?}");
     assert!(rate_report.rate_achieved < 110.0, "{rate_report:?}");
@@ -277,10 +277,10 @@ fn a_missed_rate_shows_with_a_request_limit() {
 fn a_small_backlog_at_the_end_is_completed() {
     // 15 ms before the 990th of 1000 requests.
     let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
-    assert_eq!(outcome.ended, Ended::Time);
+    assert_eq!(outcome.account.ended, Ended::Time);
     let (made, rate_report) = (
-        outcome.operations.read.requests,
-        outcome.rate_report.expect("open loop"),
+        outcome.account.operations.read.requests,
+        outcome.account.rate_report.expect("open loop"),
     );
     // A machine that stalls for longer than that has a larger backlog.
     assert!(
@@ -294,13 +294,13 @@ fn a_small_backlog_at_the_end_is_completed() {
 fn far_starts_end_with_the_trial() {
     let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
     assert_eq!(
-        (outcome.ended, outcome.operations.read.requests),
+        (outcome.account.ended, outcome.account.operations.read.requests),
         (Ended::Time, 0)
     );
-    let rate_report = outcome.rate_report.expect("open loop");
+    let rate_report = outcome.account.rate_report.expect("open loop");
     assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
     let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
-    assert_eq!(stopped.ended, Ended::Interrupted);
+    assert_eq!(stopped.account.ended, Ended::Interrupted);
 }
 
 #[test]
@@ -311,9 +311,9 @@ fn writes_have_own_waits_including_their_fsync() {
         ..spec(Some(100_000), requests(400))
     };
     let outcome = run(&mixed, Stalling::new(9999, 0), false);
-    let (reads, writes) = (outcome.operations.read, outcome.operations.write);
+    let (reads, writes) = (outcome.account.operations.read, outcome.account.operations.write);
     assert_eq!(reads.requests + writes.requests, 400);
-    assert_eq!(outcome.operations.sync.requests, writes.requests);
+    assert_eq!(outcome.account.operations.sync.requests, writes.requests);
     for tally in [reads, writes] {
         let waits = tally.waits.expect("open loop");
         assert_eq!(waits.response.len(), tally.requests);
@@ -321,7 +321,7 @@ fn writes_have_own_waits_including_their_fsync() {
     }
     let reads = spec(Some(100_000), requests(10));
     let reads_only = run(&reads, Stalling::new(9999, 0), false);
-    assert!(reads_only.operations.write.waits.is_none());
+    assert!(reads_only.account.operations.write.waits.is_none());
 }
 
 #[test]
