@@ -101,19 +101,10 @@ struct TaskSettings {
     target: u64,
 }
 
-/// A cell that runs this trial.
-fn cell(trial: TrialSpec) -> CellSpec {
-    CellSpec {
-        trial,
-        batch_auto: false,
-        ..CellSpec::default()
-    }
-}
-
 impl From<Task> for TaskSettings {
     fn from(task: Task) -> Self {
         let (seed, series_ns) = (task.trial.seed, task.trial.series_ns);
-        let (own, plain) = (cell(task.trial), cell(TrialSpec::default()));
+        let (own, plain) = (CellSpec::of(task.trial), CellSpec::of(TrialSpec::default()));
         let differing = SETTINGS.iter().filter_map(|setting| {
             let value = setting.get(&own);
             (value != setting.get(&plain)).then(|| (setting.name.to_owned(), value))
@@ -131,7 +122,7 @@ impl TryFrom<TaskSettings> for Task {
     type Error = Error;
 
     fn try_from(task: TaskSettings) -> Result<Self> {
-        let mut cell = cell(TrialSpec::default());
+        let mut cell = CellSpec::of(TrialSpec::default());
         for (name, text) in &task.settings {
             let setting = Setting::find(name).ok_or_else(|| unknown_setting(name, &[]))?;
             setting.set(&mut cell, text)?;

@@ -118,11 +118,7 @@ pub(crate) fn cell_or_faults(
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
-    Ok(CellSpec {
-        trial,
-        batch_auto: false,
-        ..CellSpec::default()
-    })
+    Ok(CellSpec::of(trial))
 }
 
 /// The value of an option, with the name under which it is given.

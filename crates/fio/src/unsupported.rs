@@ -1,9 +1,9 @@
 //! Settings that fio does not have, or gives another meaning.
 
-use iolab_workload::treated;
-use iolab_workload::treatment::{RefusableField, first_refusal};
+use iolab_workload::settings::Consumer;
+use iolab_workload::table;
 use iolab_workload::trial::{
-    Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
+    Advice, Backend, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
 };
 
 /// The backends that are engines of fio, by the same names.
@@ -17,63 +17,53 @@ const ENGINES: [Backend; 7] = [
     Backend::Null,
 ];
 
-const TRIMS: &str = "iolab has not tried how it trims";
-
 /// Refuses settings that fio cannot carry out, or would carry out differently.
 ///
 /// # Errors
 /// The reason.
 pub fn check(spec: &TrialSpec) -> Result<(), String> {
-    first_refusal(treatments(spec))
+    FIO.check(spec)
 }
 
-/// Treatment of each field by fio. The fields of `same` are options with the same meaning, which `write_job` writes.
-fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
+/// Settings as fio takes them: `write_job` writes them, iolab does them around the program, or they say how something goes that is
+/// refused where a run is planned.
+const FIO: Consumer = Consumer {
+    takes: "bs skip offset region threads cpus placement depth batch read_percent layout sync_every cache buffer_memory compressible \
+            bytes time thinktime latency sqpoll iopoll allocate hardware_counters arrivals rate_slack ranks hosts shift descriptors \
+            latency_over_time",
+    lacks: &[
+        ("rate", "its latencies at a given rate do not count from the intended start"),
+        ("files", "it draws the sizes of several files itself, and is given one for each thread"),
+        ("trace", "iolab traces its own requests only"),
+        ("trim_percent", "iolab has not tried how it trims"),
+        ("verify", "iolab cannot verify what it writes"),
+        ("buffer_init", "the preparation of its buffers cannot be chosen"),
+        ("nice", "it adds its nice value to the nice value of the process"),
+        ("realtime", "it has no option for real-time threads"),
+    ],
+    cannot,
+};
+
+fn cannot(spec: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
     let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
-    treated!(spec => TrialSpec {
-        same: [
-            bs, skip, offset, region, threads, cpus, placement, depth, batch, read_percent, layout, sync_every, cache, buffer_memory,
-            compressible, limit, thinktime, latency, seed, sqpoll, iopoll,
-        ],
-        adapted: [
-            "iolab does it around the program": [allocate, hardware_counters],
-            "it says how something goes that is refused, here or where a run is planned": [
-                arrivals, rate_slack, others, ranks, hosts, shift,
-            ],
-            "it keeps a descriptor for each job": [descriptors],
-            "iolab records it of its own requests": [series_ns, latency_over_time],
-        ],
-        cannot: [
-            rate: { spec.rate.is_some() => "its latencies at a given rate do not count from the intended start" },
-            files: { spec.files.is_some() => "it draws the sizes of several files itself, and is given one for each thread" },
-            trace: { spec.trace => "iolab traces its own requests only" },
-            trim_percent: { spec.trim_percent > 0 => TRIMS },
-            verify: { spec.verify => "iolab cannot verify what it writes" },
-            buffer_init: { spec.buffer_init != BufferInit::Random => "the preparation of its buffers cannot be chosen" },
-            backend: { !ENGINES.contains(&spec.backend) => "it has no such engine" },
-            pattern: {
-                pattern == Pattern::Reverse => "its backward reads wrap at the end of the file, not of the region",
-                pattern == Pattern::Strided && !ends_within_first_phase(spec) =>
-                    "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
-                pattern == Pattern::Zipf(1.0) => "its Zipf distribution has no exponent of 1",
-                has_one_place(spec) => "in an ordered mix each direction has a place of its own in the file",
-            },
-            bs_mix: {
-                pattern == Pattern::Rand && sizes.is_some() =>
-                    "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
-                sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()) => "it has a range of sizes, or sizes with shares, and not both",
-            },
-            first_offset: { spec.first_offset != FirstOffset::Zero && is_ordered(spec) => "it begins an ordered pass at the start of the region: set first_offset=zero" },
-            fadvise: { matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)) => "its only advice is sequential or random" },
-            nice: { spec.nice.is_some() => "it adds its nice value to the nice value of the process" },
-            realtime: { spec.realtime.is_some() => "it has no option for real-time threads" },
-            sync: {
-                spec.reads() && spec.writes() && spec.sync.follows_writes() => "in a mix it syncs after reads too",
-                spec.sync == SyncPolicy::RwfDsync => "it has no option for RWF_DSYNC",
-                spec.backend == Backend::Mmap && spec.sync.follows_writes() => "its mmap engine makes single pages durable, not the file",
-            },
-        ],
-    })
+    let follows_writes = spec.sync.follows_writes();
+    table! {
+        ("backend", !ENGINES.contains(&spec.backend), "it has no such engine");
+        ("pattern", pattern == Pattern::Reverse, "its backward reads wrap at the end of the file, not of the region");
+        ("pattern", pattern == Pattern::Strided && !ends_within_first_phase(spec),
+         "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)");
+        ("pattern", pattern == Pattern::Zipf(1.0), "its Zipf distribution has no exponent of 1");
+        ("pattern", has_one_place(spec), "in an ordered mix each direction has a place of its own in the file");
+        ("bs_mix", pattern == Pattern::Rand && sizes.is_some(),
+         "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)");
+        ("bs_mix", sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()), "it has a range of sizes, or sizes with shares, and not both");
+        ("first_offset", spec.first_offset != FirstOffset::Zero && is_ordered(spec), "it begins an ordered pass at the start of the region: set first_offset=zero");
+        ("fadvise", matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)), "its only advice is sequential or random");
+        ("sync", spec.reads() && spec.writes() && follows_writes, "in a mix it syncs after reads too");
+        ("sync", spec.sync == SyncPolicy::RwfDsync, "it has no option for RWF_DSYNC");
+        ("sync", spec.backend == Backend::Mmap && follows_writes, "its mmap engine makes single pages durable, not the file");
+    }
+    .to_vec()
 }
 
 /// Whether ordered reads and writes share one place in the file, while fio keeps one for each direction.

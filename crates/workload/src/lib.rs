@@ -36,7 +36,6 @@ pub mod system_settings;
 mod table;
 pub mod target;
 pub mod tool;
-pub mod treatment;
 pub mod trial;
 pub mod trial_description;
 pub mod units;

@@ -1,12 +1,14 @@
 //! The table of all settings of an experiment: it serves TOML, `--set`, messages and help. Its rows are in `settings/topics.rs`.
 
 mod cell;
+mod consumer;
 mod setting;
 mod sorted_table;
 mod topics;
 mod value;
 mod values;
 
+pub use self::consumer::Consumer;
 pub use self::cell::{CellSpec, DESCRIBING, GroupSpec, cell_label, level_label, own_cells};
 use self::setting::rows;
 pub use self::setting::{Setting, Topic};

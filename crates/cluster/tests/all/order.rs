@@ -66,21 +66,10 @@ fn orders_arrive_as_they_were_given() {
 #[test]
 fn order_contains_every_setting_of_a_trial() {
     for setting in SETTINGS {
-        // Possible values of a setting, among the texts that it accepts.
-        let texts = [
-            "7", "2", "3", "8k", "false", "true", "25%", "10ms", "rand", "zipf:1.5", "hot",
-            "shared", "private", "interleaved", "io_uring", "each", "zero", "poisson", "50",
-            "huge", "random", "append", "0-1", "packed", "4k:50,8k:50",
-        ];
-        let plain = CellSpec::default();
-        for text in texts {
-            let mut cell = CellSpec::default();
-            let is_taken = setting.set(&mut cell, text).is_ok();
-            if is_taken && cell.trial != plain.trial {
-                let trial = cell.trial;
-                round(&RootOrder::Trial(Box::new(Task { trial, target: 0 })));
-            }
-        }
+        let mut cell = CellSpec::default();
+        setting.set(&mut cell, setting.example).expect("a value");
+        let trial = cell.trial;
+        round(&RootOrder::Trial(Box::new(Task { trial, target: 0 })));
     }
 }
 

@@ -3,13 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use iolab_workload::cpus::Placement;
-use iolab_workload::treated;
-use iolab_workload::treatment::{RefusableField, first_refusal};
-use iolab_workload::trial::{
-    Backend, BufferInit, BufferMemory, CacheState, FileLayout, FirstOffset, Pattern, SyncPolicy,
-    TrialSpec,
-};
+use iolab_workload::settings::Consumer;
+use iolab_workload::table;
+use iolab_workload::trial::{Backend, CacheState, FileLayout, Pattern, SyncPolicy, TrialSpec};
 
 use crate::CommandLine;
 
@@ -20,18 +16,13 @@ const RECORD_MAX: u64 = 16 << 20;
 /// Backends that make one request after another.
 const CALLS: [Backend; 3] = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
 const ONE_REQUEST: &str = "it makes one request after the other, by read and write";
-const ONE_SIZE: &str = "its requests have one size, and follow each other without a pause";
-const NO_FLAG: &str = "its requests have no such flag, advice or priority";
-const NOT_PLACED: &str = "its threads cannot be placed";
-const NO_TRIM: &str = "it does not trim";
-const FIXED_DATA: &str = "what it writes cannot be chosen";
 
 /// Arguments of a run of IOzone: one pass by each thread over a separate file.
 ///
 /// # Errors
 /// Settings that IOzone lacks, or handles differently.
 pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
-    check(spec)?;
+    IOZONE.check(spec)?;
     let sequential = spec.pattern == Pattern::Seq;
     let given = [
         (spec.cache == CacheState::Direct, "-I"),
@@ -59,63 +50,50 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     Ok(words)
 }
 
-fn check(spec: &TrialSpec) -> Result<(), String> {
-    first_refusal(treatments(spec))
-}
+/// Settings as IOzone takes them: they are in the command line, iolab does them around the program, or they say how something
+/// goes that is refused, here or where a run is planned.
+const IOZONE: Consumer = Consumer {
+    takes: "cache allocate hardware_counters skip arrivals rate_slack ranks hosts shift batch sqpoll sync_every descriptors latency \
+            latency_over_time time",
+    lacks: &[
+        ("files", "each of its threads has one file"),
+        ("offset", "it begins at the start of its file"),
+        ("first_offset", "it begins an ordered pass at the start of its file: set first_offset=zero"),
+        ("bs_mix thinktime", "its requests have one size, and follow each other without a pause"),
+        ("depth", ONE_REQUEST),
+        ("trim_percent", "it does not trim"),
+        ("fadvise nice realtime", "its requests have no such flag, advice or priority"),
+        ("iopoll", "it does not poll"),
+        ("cpus placement", "its threads cannot be placed"),
+        ("rate", "it has no rate"),
+        ("trace", "iolab traces its own requests only"),
+        ("verify", "iolab cannot verify what it writes"),
+        ("compressible", "what it writes cannot be chosen"),
+        ("buffer_memory", "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)"),
+        ("buffer_init", "the preparation of its buffers cannot be chosen"),
+    ],
+    cannot,
+};
 
-/// Treatment of each field by IOzone. Fields in `same` are in the command line.
-fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
+fn cannot(spec: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
     let blocks = spec.region / spec.bs;
     let is_pass = spec.limit.time.is_none()
         && spec.requests_bound() == Some(blocks)
         && spec.region.is_multiple_of(spec.bs);
-    treated!(spec => TrialSpec {
-        same: [cache],
-        adapted: [
-            "iolab does it around the program": [allocate, hardware_counters],
-            "it says how something goes that is refused, here or where a run is planned": [
-                skip, arrivals, rate_slack, others, ranks, hosts, shift, batch, sqpoll, sync_every,
-            ],
-            "it keeps a descriptor for each thread": [descriptors],
-            "it visits blocks by its own random numbers": [seed],
-            "iolab records it of its own requests": [latency, series_ns, latency_over_time],
-        ],
-        cannot: [
-            layout: { spec.threads > 1 && spec.layout != FileLayout::Private => "each of its threads takes a file of its own: set layout=private" },
-            files: { spec.files.is_some() => "each of its threads has one file" },
-            threads: { spec.threads > THREADS_MAX => "it has at most 256 threads" },
-            region: { !blocks.is_multiple_of(u64::from(spec.threads)) =>
-                "all its files have the same size: choose a --size that threads times bs divides" },
-            pattern: { !matches!(spec.pattern, Pattern::Seq | Pattern::Rand) => "it has the patterns seq and rand only" },
-            limit: { !is_pass => "it makes one pass over its file, whatever the time: set time=none and bytes=none" },
-            offset: { spec.offset > 0 => "it begins at the start of its file" },
-            first_offset: { spec.first_offset != FirstOffset::Zero => "it begins an ordered pass at the start of its file: set first_offset=zero" },
-            bs: {
-                !spec.bs.is_multiple_of(1024) => "its record sizes are whole KiB",
-                spec.bs > RECORD_MAX => "its largest record has 16 MiB",
-            },
-            bs_mix: { spec.bs_mix.is_some() => ONE_SIZE },
-            thinktime: { spec.thinktime.is_some() => ONE_SIZE },
-            backend: { !CALLS.contains(&spec.backend) => ONE_REQUEST },
-            depth: { spec.depth > 1 => ONE_REQUEST },
-            read_percent: { !matches!(spec.read_percent, 0 | 100) => "it cannot mix reads with writes" },
-            trim_percent: { spec.trim_percent > 0 => NO_TRIM },
-            sync: { spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync => "it syncs at the end only, or with O_SYNC or O_DSYNC" },
-            fadvise: { spec.fadvise.is_some() => NO_FLAG },
-            nice: { spec.nice.is_some() => NO_FLAG },
-            realtime: { spec.realtime.is_some() => NO_FLAG },
-            iopoll: { spec.iopoll => "it does not poll" },
-            cpus: { spec.cpus.is_some() => NOT_PLACED },
-            placement: { spec.placement != Placement::Float => NOT_PLACED },
-            rate: { spec.rate.is_some() => "it has no rate" },
-            trace: { spec.trace => "iolab traces its own requests only" },
-            verify: { spec.verify => "iolab cannot verify what it writes" },
-            compressible: { spec.compressible > 0 => FIXED_DATA },
-            buffer_memory: { spec.buffer_memory == BufferMemory::Contiguous =>
-                "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)" },
-            buffer_init: { spec.buffer_init != BufferInit::Random => "the preparation of its buffers cannot be chosen" },
-        ],
-    })
+    let syncs_apart = spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync;
+    table! {
+        ("layout", spec.threads > 1 && spec.layout != FileLayout::Private, "each of its threads takes a file of its own: set layout=private");
+        ("threads", spec.threads > THREADS_MAX, "it has at most 256 threads");
+        ("region", !blocks.is_multiple_of(u64::from(spec.threads)), "all its files have the same size: choose a --size that threads times bs divides");
+        ("pattern", !matches!(spec.pattern, Pattern::Seq | Pattern::Rand), "it has the patterns seq and rand only");
+        ("bytes", !is_pass, "it makes one pass over its file, whatever the time: set time=none and bytes=none");
+        ("bs", !spec.bs.is_multiple_of(1024), "its record sizes are whole KiB");
+        ("bs", spec.bs > RECORD_MAX, "its largest record has 16 MiB");
+        ("backend", !CALLS.contains(&spec.backend), ONE_REQUEST);
+        ("read_percent", !matches!(spec.read_percent, 0 | 100), "it cannot mix reads with writes");
+        ("sync", syncs_apart, "it syncs at the end only, or with O_SYNC or O_DSYNC");
+    }
+    .to_vec()
 }
 
 #[cfg(test)]

@@ -69,6 +69,15 @@ impl GroupSpec {
 }
 
 impl CellSpec {
+    /// A cell whose trials are these, with nothing left to choose.
+    pub fn of(trial: TrialSpec) -> Self {
+        Self {
+            trial,
+            batch_auto: false,
+            ..Self::default()
+        }
+    }
+
     /// Whether a trial runs a program instead of issuing requests.
     pub fn runs_program(&self) -> bool {
         self.linkage.is_some() || self.command.is_some()

@@ -89,6 +89,8 @@ pub struct Setting {
     pub column: &'static str,
     /// Whether exports include the column.
     pub exported: bool,
+    /// A value other than the default, as users write it.
+    pub example: &'static str,
     /// Whether it takes `none`: no such value.
     pub is_optional: bool,
     pub(super) set: Set,
@@ -105,7 +107,7 @@ pub(super) type Access = (Set, fn(&CellSpec) -> Value, bool);
 macro_rules! rows {
     ($topic:ident: $({
         name: $name:literal, $(aliases: [$($alias:literal),+],)? kind: $kind:ident, $(unit: $unit:literal,)? $(column: $column:literal,)?
-        exported: $exported:literal,
+        exported: $exported:literal, example: $example:literal,
         doc: $doc:expr,
         $($access:tt)+
     })+) => {
@@ -120,6 +122,7 @@ macro_rules! rows {
                 kind: $crate::settings::ValueKind::$kind,
                 column: $crate::settings::setting::or!($name $(, $column)?),
                 exported: $exported,
+                example: $example,
                 is_optional,
                 set,
                 get,

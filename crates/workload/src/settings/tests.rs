@@ -1,168 +1,47 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::setting::OR_NONE;
 use super::*;
-use crate::trial::TrialSpec;
 
-/// For each setting, a value as users write it, and its canonical form.
-const EXAMPLES: &[(&str, &str, &str)] = &[
-    ("backend", "io_uring", "io_uring"),
-    ("pattern", "zipf:1.20", "zipf:1.2"),
-    ("bs", "4k", "4KiB"),
-    ("bs_mix", "4k:60,64k:30,1M:10", "4KiB:60,64KiB:30,1MiB:10"),
-    ("skip", "1024k", "1MiB"),
-    ("offset", "0", "0"),
-    ("region", "1G", "1GiB"),
-    ("threads", " 8 ", "8"),
-    ("cpus", "0,1,2,3,8", "0-3,8"),
-    ("placement", "spread", "spread"),
-    ("depth", "32", "32"),
-    ("batch", "auto", "auto"),
-    ("read_percent", "70%", "70"),
-    ("trim_percent", "30%", "30"),
-    // Pattern and direction of the default, so that no other setting changes.
-    ("workload", "rs", "RS"),
-    ("layout", "private", "private"),
-    ("files", "8/random:1/open=8", "8/random/open=8"),
-    ("descriptors", "shared", "shared"),
-    ("sync", "fsync", "each"),
-    ("sync_every", "8", "8"),
-    ("allocate", "append", "append"),
-    ("cache", "hot", "hot"),
-    ("first_offset", "random", "random"),
-    ("buffer_init", "zeroed", "zeroed"),
-    ("buffer_memory", "contiguous", "contiguous"),
-    ("compressible", "50%", "50"),
-    ("verify", "on", "true"),
-    ("bytes", "1048576", "1MiB"),
-    ("time", "0.25", "250ms"),
-    ("rate", "5000", "5000"),
-    ("arrivals", "poisson", "poisson"),
-    ("rate_slack", "50us", "50us"),
-    ("thinktime", "0.001", "1ms"),
-    ("latency", "off", "false"),
-    ("hardware_counters", "yes", "true"),
-    ("sqpoll", "true", "true"),
-    ("iopoll", "yes", "true"),
-    ("fadvise", "random", "random"),
-    ("active", "reader + writer", "reader+writer"),
-    ("linkage", "static", "static"),
-    ("command", " cat  {file} ", "cat  {file}"),
-    ("tool", "fio", "fio"),
-    ("target", " /mnt/a ", "/mnt/a "),
-    ("ranks", "4", "4"),
-    ("hosts", "2", "2"),
-    ("shift", "rank", "rank"),
-    ("idle", "10s", "10s"),
-    ("nice", "+5", "5"),
-    ("realtime", "050", "50"),
-    ("system", "scheduler:none", "scheduler:none"),
-    ("latency_over_time", "on", "true"),
-    ("trace", "yes", "true"),
-];
-
-#[test]
-fn every_setting_sets_its_value() {
-    for setting in SETTINGS {
-        let of_setting = EXAMPLES.iter().find(|(name, ..)| *name == setting.name);
-        let Some((name, text, canonical)) = of_setting else {
-            panic!("{} has no row in EXAMPLES", setting.name);
-        };
-        let mut cell = CellSpec::default();
-        setting.set(&mut cell, text).unwrap();
-        assert_eq!(setting.get(&cell), *canonical, "{name}");
-        assert_eq!(setting.canonical(canonical).unwrap(), *canonical, "{name}");
-        for other in SETTINGS.iter().filter(|other| other.name != *name) {
-            let untouched = other.get(&CellSpec::default());
-            assert_eq!(other.get(&cell), untouched, "{name} changed {}", other.name);
+/// The fields of a value as `{:#?}` writes them, by name.
+fn fields(value: &impl std::fmt::Debug) -> BTreeMap<String, String> {
+    let text = format!("{value:#?}");
+    let mut fields = BTreeMap::new();
+    let mut name = String::new();
+    for line in text.lines() {
+        let own = line.strip_prefix("    ").filter(|own| own.starts_with(|c: char| c.is_ascii_lowercase()));
+        if let Some((field, _)) = own.and_then(|own| own.split_once(": ")) {
+            field.clone_into(&mut name);
         }
+        fields.entry(name.clone()).or_insert_with(String::new).push_str(line);
     }
-    assert_eq!(EXAMPLES.len(), SETTINGS.len());
-}
-
-/// The settings of a type whose fields these are: a field that has no line here does not compile.
-macro_rules! settings_of {
-    ($type:ident { $($field:ident: $settings:expr,)+ }) => {{
-        // Names a field without a line.
-        let _ = |of: $type| $type { $($field: of.$field,)+ };
-        [$(&$settings[..]),+].concat()
-    }};
+    fields
 }
 
 #[test]
-fn every_field_of_a_cell_is_a_setting() {
-    const NONE: [&str; 0] = [];
-    let of_trial = settings_of!(TrialSpec {
-        backend: ["backend"],
-        pattern: ["pattern"],
-        bs: ["bs"],
-        bs_mix: ["bs_mix"],
-        skip: ["skip"],
-        offset: ["offset"],
-        region: ["region"],
-        threads: ["threads"],
-        // Workers of other ranks, set by the run.
-        others: NONE,
-        ranks: ["ranks"],
-        hosts: ["hosts"],
-        shift: ["shift"],
-        cpus: ["cpus"],
-        placement: ["placement"],
-        depth: ["depth"],
-        batch: ["batch"],
-        read_percent: ["read_percent"],
-        trim_percent: ["trim_percent"],
-        layout: ["layout"],
-        files: ["files"],
-        descriptors: ["descriptors"],
-        sync: ["sync"],
-        sync_every: ["sync_every"],
-        allocate: ["allocate"],
-        cache: ["cache"],
-        first_offset: ["first_offset"],
-        buffer_init: ["buffer_init"],
-        buffer_memory: ["buffer_memory"],
-        compressible: ["compressible"],
-        verify: ["verify"],
-        limit: ["bytes", "time"],
-        rate: ["rate"],
-        arrivals: ["arrivals"],
-        rate_slack: ["rate_slack"],
-        thinktime: ["thinktime"],
-        latency: ["latency"],
-        latency_over_time: ["latency_over_time"],
-        hardware_counters: ["hardware_counters"],
-        // One seed for each trial, derived from the seed of the run.
-        seed: NONE,
-        sqpoll: ["sqpoll"],
-        iopoll: ["iopoll"],
-        // As fine as the readers of the series ask for.
-        series_ns: NONE,
-        fadvise: ["fadvise"],
-        nice: ["nice"],
-        realtime: ["realtime"],
-        trace: ["trace"],
-    });
-    let of_cell = settings_of!(CellSpec {
-        trial: of_trial,
-        // Each has settings of its own.
-        groups: NONE,
-        active: ["active"],
-        workload: ["workload"],
-        // A value of `batch`.
-        batch_auto: NONE,
-        linkage: ["linkage"],
-        command: ["command"],
-        tool: ["tool"],
-        target: ["target"],
-        system: ["system"],
-        idle: ["idle"],
-        // Names of other settings whose values are unknown.
-        unknown: NONE,
-    });
-    let fields = BTreeSet::from_iter(of_cell);
-    let rows = SETTINGS.iter().map(|setting| setting.name).collect();
-    assert_eq!(fields, rows);
+fn every_setting_sets_its_field_and_no_other() {
+    let plain = CellSpec::default();
+    let all = |cell: &CellSpec| {
+        let mut all = fields(&cell.trial);
+        all.extend(fields(cell).into_iter().filter(|(name, _)| name != "trial"));
+        all
+    };
+    let mut unset = all(&plain);
+    for setting in SETTINGS {
+        let mut cell = plain.clone();
+        setting.set(&mut cell, setting.example).unwrap();
+        let canonical = setting.get(&cell);
+        assert_eq!(setting.canonical(&canonical).unwrap(), canonical);
+        assert!(setting.value(&cell) != setting.value(&plain), "{}", setting.name);
+        for other in SETTINGS.iter().filter(|other| *other != setting) {
+            assert_eq!(other.get(&cell), other.get(&plain), "{}", setting.name);
+        }
+        let changed = all(&cell);
+        unset.retain(|name, text| changed.get(name) == Some(text));
+    }
+    // Set for each trial, or values of another setting.
+    let names: Vec<&str> = unset.keys().map(String::as_str).collect();
+    assert_eq!(names, ["", "groups", "others", "seed", "series_ns", "unknown"]);
 }
 
 #[test]

@@ -17,25 +17,25 @@ use crate::{Error, Result, launchers};
 
 /// Settings: the form of requests.
 pub(super) const REQUESTS: &[Setting] = rows! { Requests:
-    { name: "pattern", kind: Word, exported: true,
+    { name: "pattern", kind: Word, exported: true, example: "zipf:1.20",
       doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace, zipf:THETA, pareto:H, normal:PERCENT or zones:50/5:30/15:20/80 (half of the requests go to the first 5 % of the region, ...)",
       word: trial.pattern }
-    { name: "bs", kind: Size, unit: "bytes", column: "bs_bytes", exported: true,
+    { name: "bs", kind: Size, unit: "bytes", column: "bs_bytes", exported: true, example: "8k",
       doc: "I/O size: bytes of one request",
       value: trial.bs, put_size, [1, BS_MAX] }
-    { name: "bs_mix", kind: List, exported: true,
+    { name: "bs_mix", kind: List, exported: true, example: "4k:60,64k:30,1M:10",
       doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; 4k-64k for any multiple of 4 KiB up to 64 KiB; a slash separates reads from writes; requests start at multiples of bs, random ones of 64 KiB with @64k after their sizes; none: every request has bs bytes",
       word_or_none: trial.bs_mix }
-    { name: "skip", kind: Size, unit: "bytes", column: "skip_bytes", exported: true,
+    { name: "skip", kind: Size, unit: "bytes", column: "skip_bytes", exported: true, example: "1024k",
       doc: "bytes skipped after each I/O, with pattern=strided",
       value: trial.skip, put_size, ANY_SIZE }
-    { name: "read_percent", aliases: ["rwmixread"], kind: Count, unit: "percent", exported: true,
+    { name: "read_percent", aliases: ["rwmixread"], kind: Count, unit: "percent", exported: true, example: "70%",
       doc: "share of reads: 100 reads only, 0 writes only",
       value: trial.read_percent, put_percent }
-    { name: "trim_percent", kind: Count, unit: "percent", exported: true,
+    { name: "trim_percent", kind: Count, unit: "percent", exported: true, example: "30%",
       doc: "share of the writes that trim instead of writing data, in percent",
       value: trial.trim_percent, put_percent }
-    { name: "workload", kind: Word, exported: false,
+    { name: "workload", kind: Word, exported: false, example: "rs",
       doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to set them separately",
       set_or_none: put_workload,
       get: |cell| Value::word(cell.workload.as_ref()) }
@@ -43,137 +43,137 @@ pub(super) const REQUESTS: &[Setting] = rows! { Requests:
 
 /// Settings of the region that requests go to.
 pub(super) const REGION: &[Setting] = rows! { Region:
-    { name: "offset", kind: Size, unit: "bytes", column: "offset_bytes", exported: true,
+    { name: "offset", kind: Size, unit: "bytes", column: "offset_bytes", exported: true, example: "4k",
       doc: "first byte of the region",
       value: trial.offset, put_size, ANY_SIZE }
-    { name: "region", aliases: ["size"], kind: Size, unit: "bytes", column: "region_bytes", exported: true,
+    { name: "region", aliases: ["size"], kind: Size, unit: "bytes", column: "region_bytes", exported: true, example: "64m",
       doc: "length of the byte range that a trial may touch; truncated to the size of the target",
       value: trial.region, put_size, SOME_SIZE }
-    { name: "layout", kind: Word, exported: true,
+    { name: "layout", kind: Word, exported: true, example: "private",
       doc: "files and threads: shared (one file, a share per thread), interleaved (one file, blocks in turn), overlapping (one file, each thread uses all of it) or private (a file per thread)",
       word: trial.layout }
-    { name: "files", kind: Word, exported: true,
+    { name: "files", kind: Word, exported: true, example: "8/random:1/open=8",
       doc: "files of each thread, with layout=private: 100; 100/spread=8 (the largest has 8 times the size of the smallest); 100/random:4 (which file has the next 4 requests: roundrobin, random or sequential, for one file until all of it was visited); 100/open=20 (20 files have requests at the same time, the next follows when one was visited); none: one file",
       word_or_none: trial.files }
-    { name: "descriptors", kind: Word, exported: true,
+    { name: "descriptors", kind: Word, exported: true, example: "shared",
       doc: "file descriptors: private (one per thread) or shared (one for all; backend sync then locks around lseek and read)",
       word: trial.descriptors }
-    { name: "allocate", kind: Word, exported: true,
+    { name: "allocate", kind: Word, exported: true, example: "append",
       doc: "file of trials that only write: fresh (a new, empty one for each trial), append (a new one that grows), preallocated (a new one with fallocate) or recycled (its data is overwritten); none: the file as it is",
       word_or_none: trial.allocate }
-    { name: "first_offset", kind: Word, exported: true,
+    { name: "first_offset", kind: Word, exported: true, example: "random",
       doc: "where seq, reverse and strided begin: random (a new block in each trial, so that the drive's cache holds none of it; the default with cache=direct) or zero",
       word: trial.first_offset }
-    { name: "target", kind: Path, exported: false,
+    { name: "target", kind: Path, exported: false, example: " /mnt/a ",
       doc: "the target that is read or written, where a run has several: its path; none for the run's own",
       word_or_none: target }
-    { name: "shift", kind: Word, exported: false,
+    { name: "shift", kind: Word, exported: false, example: "rank",
       doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (the next rank's) or host (the part of a rank on another host)",
       word: trial.shift }
 };
 
 /// Settings: number of requests, and how they are issued.
 pub(super) const LOAD: &[Setting] = rows! { Load:
-    { name: "backend", aliases: ["ioengine"], kind: Word, exported: true,
+    { name: "backend", aliases: ["ioengine"], kind: Word, exported: true, example: "io_uring",
       doc: "how requests are issued, for example psync, mmap, libaio or io_uring",
       word: trial.backend }
-    { name: "threads", aliases: ["numjobs"], kind: Count, exported: true,
+    { name: "threads", aliases: ["numjobs"], kind: Count, exported: true, example: " 8 ",
       doc: "workers, 1 to 1024",
       value: trial.threads, put_count, [1, THREADS_MAX] }
-    { name: "depth", aliases: ["iodepth"], kind: Count, exported: true,
+    { name: "depth", aliases: ["iodepth"], kind: Count, exported: true, example: "32",
       doc: "outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only",
       value: trial.depth, put_count, [1, DEPTH_MAX] }
-    { name: "batch", kind: Word, exported: true,
+    { name: "batch", kind: Word, exported: true, example: "50%",
       doc: "completions an asynchronous worker waits for: one, a share such as 50%, all, or auto (chosen by short probes)",
       set: put_batch,
       get: |cell| Value::word(Some(cell.batch_name())) }
-    { name: "rate", aliases: ["rate_iops"], kind: Rate, unit: "1/s", exported: true,
+    { name: "rate", aliases: ["rate_iops"], kind: Rate, unit: "1/s", exported: true, example: "5000",
       doc: "requests per second over all threads, or bytes per second such as 50MB/s, issued on schedule whether or not earlier ones have completed (open loop); none to issue the next when one completes; 0 for a group that does nothing",
       set_or_none: |cell, text| put_or_none(&mut cell.trial.rate, text),
       get: |cell| cell.trial.rate.map_or(Value::None, Value::Rate) }
-    { name: "arrivals", kind: Word, exported: true,
+    { name: "arrivals", kind: Word, exported: true, example: "poisson",
       doc: "spacing of the scheduled starts of a rate: constant or poisson",
       word: trial.arrivals }
-    { name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", exported: false,
+    { name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", exported: false, example: "50us",
       doc: "how late 99 % of the requests of a rate may start, up to 1ms: with 50us a thread sleeps until several are due, instead of using its CPU until the next one is",
       value: trial.rate_slack, put_duration }
-    { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", exported: true,
+    { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", exported: true, example: "0.001",
       doc: "pause of a thread after each request, once it has completed; none: no pause",
       value_or_none: trial.thinktime, put_bound, parse_duration }
-    { name: "sqpoll", kind: Flag, exported: false,
+    { name: "sqpoll", kind: Flag, exported: false, example: "true",
       doc: "io_uring: a kernel thread polls the submission queue",
       value: trial.sqpoll, put_flag }
-    { name: "iopoll", kind: Flag, exported: false,
+    { name: "iopoll", kind: Flag, exported: false, example: "yes",
       doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
       value: trial.iopoll, put_flag }
-    { name: "idle", kind: Time, unit: "s", column: "idle_ns", exported: true,
+    { name: "idle", kind: Time, unit: "s", column: "idle_ns", exported: true, example: "10s",
       doc: "time without I/O before each trial, in which caches of a drive empty and credits return; part of the budget",
       value: idle, put_duration }
-    { name: "active", kind: Word, exported: false,
+    { name: "active", kind: Word, exported: false, example: "reader + writer",
       doc: "groups that run: all, or names with plus signs between: reader+writer",
       set: put_active,
       get: |cell| Value::word(Some(cell.active.as_ref().map_or(ALL.to_owned(), ToString::to_string))) }
-    { name: "ranks", kind: Count, exported: false,
+    { name: "ranks", kind: Count, exported: false, example: "4",
       doc: concat!("processes (ranks) that take part, of those that ", launchers!(), " started, spread evenly over hosts; none: all"),
       value_or_none: trial.ranks, put_count_or_none }
-    { name: "hosts", kind: Count, exported: false,
+    { name: "hosts", kind: Count, exported: false, example: "2",
       doc: concat!("hosts whose processes take part, of those that ", launchers!(), " started processes on; none: all"),
       value_or_none: trial.hosts, put_count_or_none }
 };
 
 /// Settings: durability of writes.
 pub(super) const DURABILITY: &[Setting] = rows! { Durability:
-    { name: "sync", kind: Word, exported: true,
+    { name: "sync", kind: Word, exported: true, example: "fsync",
       doc: "when writes become durable: none, end, each (fsync after writes), fdatasync (after writes), osync, odsync (open flags) or rwf_dsync (a flag of each write)",
       word: trial.sync }
-    { name: "sync_every", kind: Count, exported: true,
+    { name: "sync_every", kind: Count, exported: true, example: "8",
       doc: "writes of a thread per sync, with sync=each and sync=fdatasync",
       value: trial.sync_every, put_count, SOME_COUNT }
 };
 
 /// Settings: the page cache.
 pub(super) const CACHE: &[Setting] = rows! { Cache:
-    { name: "cache", kind: Word, exported: true,
+    { name: "cache", kind: Word, exported: true, example: "hot",
       doc: "page cache: direct (bypassed), cold (dropped before the trial) or hot (read before the trial)",
       word: trial.cache }
-    { name: "fadvise", kind: Word, exported: true,
+    { name: "fadvise", kind: Word, exported: true, example: "random",
       doc: "advice to the kernel on buffered reads (posix_fadvise): normal, sequential, random or noreuse; none: no advice",
       word_or_none: trial.fadvise }
 };
 
 /// Settings: written data.
 pub(super) const DATA: &[Setting] = rows! { Data:
-    { name: "compressible", aliases: ["buffer_compress_percentage"], kind: Count, unit: "percent", exported: true,
+    { name: "compressible", aliases: ["buffer_compress_percentage"], kind: Count, unit: "percent", exported: true, example: "50%",
       doc: "share of each written 4 KiB that is zeros, in percent: what a compressor saves",
       value: trial.compressible, put_percent }
-    { name: "verify", kind: Flag, exported: true,
+    { name: "verify", kind: Flag, exported: true, example: "on",
       doc: "write blocks with offset, generation and checksum, and check them after each trial, outside its time",
       value: trial.verify, put_flag }
 };
 
 /// Settings: processors and memory.
 pub(super) const PROCESSORS: &[Setting] = rows! { Processors:
-    { name: "cpus", aliases: ["cpus_allowed"], kind: List, exported: true,
+    { name: "cpus", aliases: ["cpus_allowed"], kind: List, exported: true, example: "0,1,2,3,8",
       doc: "CPUs that threads may run on: 0-3,8; none: all that the process may use",
       word_or_none: trial.cpus }
-    { name: "placement", kind: Word, exported: true,
+    { name: "placement", kind: Word, exported: true, example: "spread",
       doc: "which CPU a thread runs on: float (any of them), spread (one per thread, far apart: packages, then cores, then hardware threads) or packed (one per thread, close together)",
       word: trial.placement }
-    { name: "buffer_init", kind: Word, exported: true,
+    { name: "buffer_init", kind: Word, exported: true, example: "zeroed",
       doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
       word: trial.buffer_init }
-    { name: "buffer_memory", kind: Word, exported: true,
+    { name: "buffer_memory", kind: Word, exported: true, example: "contiguous",
       doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly single small pages)",
       word: trial.buffer_memory }
-    { name: "nice", kind: Word, exported: false,
+    { name: "nice", kind: Word, exported: false, example: "+5",
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below the nice value of the process as root only); none: as the process",
       set_or_none: put_nice,
       get: |cell| Value::word(cell.trial.nice) }
-    { name: "realtime", kind: Word, exported: false,
+    { name: "realtime", kind: Word, exported: false, example: "050",
       doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root and --change-system; none: scheduled as the process is",
       set_or_none: put_realtime,
       get: |cell| Value::word(cell.trial.realtime) }
-    { name: "system", kind: Word, exported: true,
+    { name: "system", kind: Word, exported: true, example: "scheduler:none",
       doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
       set_or_none: put_system,
       get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)) }
@@ -181,39 +181,39 @@ pub(super) const PROCESSORS: &[Setting] = rows! { Processors:
 
 /// Settings: limits of a trial.
 pub(super) const BOUNDS: &[Setting] = rows! { Bounds:
-    { name: "bytes", kind: Size, unit: "bytes", exported: false,
+    { name: "bytes", kind: Size, unit: "bytes", exported: false, example: "1048576",
       doc: "end a trial after this many bytes over all threads; none for no limit",
       value_or_none: trial.limit.bytes, put_bound, parse_size }
-    { name: "time", aliases: ["runtime"], kind: Time, unit: "s", column: "time_ns", exported: false,
+    { name: "time", aliases: ["runtime"], kind: Time, unit: "s", column: "time_ns", exported: false, example: "0.25",
       doc: "end a trial after this time; none for no limit",
       value_or_none: trial.limit.time, put_bound, parse_duration }
 };
 
 /// Settings of the records.
 pub(super) const RECORDS: &[Setting] = rows! { Records:
-    { name: "latency", kind: Flag, exported: false,
+    { name: "latency", kind: Flag, exported: false, example: "off",
       doc: "record the service time of every request; false for requests that are shorter than a time stamp",
       value: trial.latency, put_flag }
-    { name: "latency_over_time", kind: Flag, exported: false,
+    { name: "latency_over_time", kind: Flag, exported: false, example: "on",
       doc: "keep a latency histogram per interval of at least 100 ms, at most 512 of them (response times at a rate, else service times)",
       value: trial.latency_over_time, put_flag }
-    { name: "hardware_counters", kind: Flag, exported: false,
+    { name: "hardware_counters", kind: Flag, exported: false, example: "yes",
       doc: "count cycles, instructions, cache and TLB misses of the workers, if the machine supports it",
       value: trial.hardware_counters, put_flag }
-    { name: "trace", kind: Flag, exported: false,
+    { name: "trace", kind: Flag, exported: false, example: "yes",
       doc: "split each request's time by layer (file system and limits, scheduler, device, wake-up) with the kernel's trace events; needs root",
       value: trial.trace, put_flag }
 };
 
 /// Settings: programs and other tools to measure.
 pub(super) const PROGRAMS: &[Setting] = rows! { Programs:
-    { name: "linkage", kind: Word, exported: false,
+    { name: "linkage", kind: Word, exported: false, example: "static",
       doc: "time iolab's small reader as a whole program, linked static or dynamic; none for no program",
       word_or_none: linkage }
-    { name: "command", kind: Word, exported: true,
+    { name: "command", kind: Word, exported: true, example: " cat  {file} ",
       doc: "time your own program; iolab fills in {file}, {size} and {bs}; none for no program",
       word_or_none: command }
-    { name: "tool", aliases: ["peer"], kind: Word, exported: true,
+    { name: "tool", aliases: ["peer"], kind: Word, exported: true, example: "fio",
       doc: "tool that measures the cell: iolab, or an installed peer such as fio with equivalent options",
       word: tool }
 };
