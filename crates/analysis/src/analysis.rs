@@ -40,7 +40,7 @@ pub use verified::CellVerified;
 pub use write_out::WriteOut;
 
 use iolab_stats::{Summary, median, summary};
-use iolab_workload::target::TargetName;
+use iolab_workload::names::TargetName;
 use iolab_workload::trial::{Backend, CacheState};
 
 use added_sizes::order_by_size;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::run_definition::definition;
 use iolab_record::{Cell, RunRecord, TargetKind};
-use iolab_workload::shell::shell_word;
-use iolab_workload::target::TargetName;
+use iolab_workload::escape_control::shell_word;
+use iolab_workload::names::TargetName;
 use iolab_workload::trial::TrialSpec;
 
 /// Whether the user consented to the loss of an existing target's data, which whoever finishes the run has to do

@@ -7,8 +7,8 @@ use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_runfile::Content;
+use iolab_workload::escape_control::shell_word;
 use iolab_workload::quantity::counted;
-use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Kind};
 
 use iolab_command::exit::tell;

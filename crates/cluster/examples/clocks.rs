@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock};
+use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::{Link, LostRank};
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
-use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 
 const HABITS: TrialTimeouts = TrialTimeouts {

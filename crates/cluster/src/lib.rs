@@ -5,16 +5,14 @@
 //! This crate does no I/O and starts no trials. [`link::Link`] is the interface of a transport.
 //! `iolab-synthetic` has one in computed time and one between threads, for tests and for estimates of cost.
 //!
-//! Files to begin with: `link.rs` (interface of a transport), `tree.rs`, `handshake.rs` (ranks and their
+//! Files to begin with: `link.rs` (interface of a transport), `handshake.rs` (ranks and their
 //! builds), `collectives.rs` (messages down and up). `clock.rs` has the clock of another rank, `activity.rs`
 //! activity and throughput within bounds, `trial.rs` one trial by all ranks. `root_order.rs` has the root's
 //! orders, `timeouts.rs` the times after which a rank counts as lost, `outcome.rs` outcomes on their way to the
-//! root. `client.rs` has results of ranks that share a page cache, `shared_counters.rs` ranks that read the
-//! same account of a device, `read_shift.rs` the part that a rank reads. `launch.rs` detects mpirun or srun,
-//! `mpi.rs` is the transport.
+//! root, `shared_counters.rs` ranks that read the same account of a device, `participants.rs` who takes part.
+//! `launch.rs` detects mpirun or srun, `mpi.rs` is the transport.
 
 pub mod activity;
-pub mod client;
 pub mod clock;
 pub mod collectives;
 pub mod handshake;
@@ -24,10 +22,8 @@ pub mod link;
 pub mod mpi;
 pub mod outcome;
 pub mod participants;
-pub mod read_shift;
 pub mod root_order;
 pub mod shared_counters;
 pub mod timeouts;
-pub mod tree;
 pub mod trial;
 pub mod wire;

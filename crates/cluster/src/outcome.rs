@@ -3,18 +3,18 @@
 //! Kernel counts for a whole host come from one rank of each host. Counts of a device come from one rank of
 //! those that use it there, so that they are not counted several times.
 
-use serde::{Deserialize, Serialize};
-
 use iolab_workload::counters::{Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts};
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::OperationSummary;
 use iolab_workload::outcome::{Outcome, either};
 use iolab_workload::region_state::{Extents, Region, Residency};
+use serde::{Deserialize, Serialize};
 
-use crate::client::Client;
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::collectives::Gathered;
-use crate::shared_counters::{self, AccountShare, Shares};
+use crate::shared_counters;
+use crate::shared_counters::{AccountShare, Shares};
 
 /// Part of one rank in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,4 +178,26 @@ fn residency(a: Residency, b: Residency, apart: bool) -> Residency {
         false if a.resident_bytes >= b.resident_bytes => a,
         false => b,
     }
+}
+
+/// Results and observations of a client's ranks in a trial. Latencies of all its ranks are merged before
+/// quantiles are taken; quantiles take less room than histograms on the way to the root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Client {
+    /// First rank of the client.
+    pub rank: u64,
+    /// Medium that holds the bytes of the target.
+    pub medium: Medium,
+    /// Bytes of the target that its ranks observe.
+    pub region_bytes: u64,
+    /// Results by operation.
+    pub operations: PerOperation<OperationSummary>,
+    /// Number of failed requests.
+    pub errors: u64,
+    /// Counters of the client.
+    pub counters: Counters,
+    /// Accounts that other clients read too.
+    pub shared: SharedAccounts,
+    /// State of the bytes that its ranks observe.
+    pub region: Region,
 }

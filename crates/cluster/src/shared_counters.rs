@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
 
-use crate::client::members;
+use crate::participants::members;
 use serde::{Deserialize, Serialize};
 
 /// Number of a device: major, minor.

@@ -5,8 +5,8 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
-use crate::job_lines::JobLines;
 use crate::options::{FileSize, Options, cell_or_faults, reported_cell};
+use crate::write_job::JobLines;
 
 /// Beginning of the description of a job.
 const ALSO: &str = "iolab also had ";

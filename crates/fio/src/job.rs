@@ -1,15 +1,12 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
-mod clones;
 mod differences;
 mod explain;
 mod job_errors;
 mod jobs;
 mod latency_target;
-mod line_position;
 mod lines;
 mod read_back;
-mod shortened_requests;
 mod side_by_side;
 mod target;
 #[cfg(test)]
@@ -31,9 +28,9 @@ use self::job_errors::Mistakes;
 use self::jobs::Job;
 use self::lines::Around;
 use self::read_back::ReadBack;
-pub use super::between_passes::PageSize;
-use super::between_passes::ReadUnit;
 use super::options::{FileSize, cell_or_faults, duration, is_set};
+pub use super::unsupported::PageSize;
+use super::unsupported::ReadUnit;
 
 /// The content of a job file.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +96,7 @@ impl JobFile {
         page: PageSize,
     ) -> Result<Self> {
         let mut mistakes = Mistakes::default();
-        let jobs = clones::apart(jobs::read(text, around, &mut mistakes)?)?;
+        let jobs = side_by_side::apart(jobs::read(text, around, &mut mistakes)?)?;
         let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
             .into_iter()
             .unzip();

@@ -6,11 +6,8 @@
 //! options of a job as a cell. `words.rs` a trial as options, `described.rs` measured cells as jobs, `reported.rs` the job
 //! of a report's entry. `unsupported.rs` names the differences from fio, and everything that fio cannot do.
 
-mod between_passes;
 pub mod described;
 pub mod job;
-mod job_lines;
-pub mod named_file;
 pub mod options;
 pub mod reported;
 pub mod unsupported;

@@ -1,6 +1,5 @@
 //! fio's options of a job, and the cell that they describe.
 
-mod aliases;
 mod conflicts;
 mod extent;
 mod files;
@@ -18,10 +17,10 @@ use iolab_workload::trial::{
 
 use iolab_workload::settings::CellSpec;
 
-pub use aliases::give;
-pub(crate) use aliases::replaced_by;
 pub use extent::FileSize;
 pub(crate) use files::file_count;
+pub use values::give;
+pub(crate) use values::replaced_by;
 pub(crate) use values::{duration, short, size};
 use values::{refused, unknown};
 
@@ -126,7 +125,7 @@ pub(crate) fn value<'a>(
     options: &'a Options,
     name: &'static str,
 ) -> Option<(&'static str, &'a str)> {
-    let mut names = std::iter::once(name).chain(aliases::of(name));
+    let mut names = std::iter::once(name).chain(values::of(name));
     names.find_map(|name| text(options, name).map(|text| (name, text)))
 }
 

@@ -1,9 +1,9 @@
-//! Settings that fio does not have, or gives another meaning.
+//! Settings that fio does not have, or gives another meaning; what it does between passes.
 
 use iolab_workload::settings::Consumer;
 use iolab_workload::table;
 use iolab_workload::trial::{
-    Advice, Backend, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
+    Advice, Backend, CacheState, FileLayout, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
 };
 
 /// The backends that are engines of fio, by the same names.
@@ -32,12 +32,21 @@ const FIO: Consumer = Consumer {
             bytes time thinktime latency sqpoll iopoll allocate hardware_counters arrivals rate_slack ranks hosts shift descriptors \
             latency_over_time",
     lacks: &[
-        ("rate", "its latencies at a given rate do not count from the intended start"),
-        ("files", "it draws the sizes of several files itself, and is given one for each thread"),
+        (
+            "rate",
+            "its latencies at a given rate do not count from the intended start",
+        ),
+        (
+            "files",
+            "it draws the sizes of several files itself, and is given one for each thread",
+        ),
         ("trace", "iolab traces its own requests only"),
         ("trim_percent", "iolab has not tried how it trims"),
         ("verify", "iolab cannot verify what it writes"),
-        ("buffer_init", "the preparation of its buffers cannot be chosen"),
+        (
+            "buffer_init",
+            "the preparation of its buffers cannot be chosen",
+        ),
         ("nice", "it adds its nice value to the nice value of the process"),
         ("realtime", "it has no option for real-time threads"),
     ],
@@ -96,4 +105,84 @@ fn ends_within_first_phase(spec: &TrialSpec) -> bool {
         let room = bytes / stride * spec.bs + (bytes % stride).min(spec.bs);
         share(bound, worker, spec.threads).1 <= room / spec.bs
     })
+}
+
+/// Bytes of a page of the machine that measures a job file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize(pub u64);
+
+impl PageSize {
+    /// Bytes of a page on most machines.
+    pub const USUAL: Self = Self(4096);
+}
+
+/// The unit that the kernel reads before a buffered write of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadUnit {
+    /// A block of a file system: as mkfs makes it by default, on machines with pages of any size.
+    BlockOfFiles,
+    /// A page of a block device.
+    PageOfDevice(PageSize),
+}
+
+impl ReadUnit {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::BlockOfFiles => 4096,
+            Self::PageOfDevice(page) => page.0,
+        }
+    }
+}
+
+/// Whether it shows in a trial that fio, with `invalidate=1`, has the page cache drop the file before each pass over it, and
+/// iolab before the trial alone.
+pub(super) fn drops_at_each_pass(spec: &TrialSpec, unit: ReadUnit) -> bool {
+    let blocks = spec.region / spec.bs.max(1);
+    let passes = match spec.layout {
+        FileLayout::Overlapping => u64::from(spec.threads),
+        FileLayout::Shared | FileLayout::Interleaved | FileLayout::Private => 1,
+    };
+    let one_pass = blocks.saturating_mul(passes);
+    let again = spec.requests_bound().is_none_or(|bound| bound > one_pass);
+    // Reads wait for uncached data, and so do writes of parts of it.
+    let waits = spec.reads() || !spec.bs.is_multiple_of(unit.bytes()) || spec.bs_mix.is_some();
+    spec.cache == CacheState::Cold && again && waits
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use iolab_workload::trial::TrialLimit;
+
+    use super::*;
+
+    #[test]
+    fn writes_of_whole_units_wait_for_no_read() {
+        let shows = |read_percent, bs, unit: ReadUnit| {
+            let spec = TrialSpec {
+                read_percent,
+                bs,
+                cache: CacheState::Cold,
+                limit: TrialLimit {
+                    time: Some(Duration::from_secs(1)),
+                    ..TrialLimit::default()
+                },
+                ..TrialSpec::default()
+            };
+            drops_at_each_pass(&spec, unit)
+        };
+        let device = |kib: u64| ReadUnit::PageOfDevice(PageSize(kib << 10));
+        for (unit, waits) in [
+            (ReadUnit::BlockOfFiles, false),
+            (device(4), false),
+            (device(16), true),
+            (device(64), true),
+        ] {
+            assert_eq!(shows(0, 4 << 10, unit), waits, "{unit:?}");
+            assert!(shows(0, 2 << 10, unit), "{unit:?}");
+            assert!(!shows(0, 64 << 10, unit), "{unit:?}");
+            assert!(shows(100, 64 << 10, unit), "reads, {unit:?}");
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 mod command;
 mod import;
-mod plan_requirements;
 pub mod report;
 
 use std::path::PathBuf;
@@ -67,7 +66,7 @@ impl Peer for Iozone {
     }
 
     fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need> {
-        plan_requirements::needs(specs)
+        command::needs(specs)
     }
 
     fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use iolab_workload::names::TargetName;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 
 use crate::experiment::design::{Design, INTERVAL_TRIALS, WarmUp};

@@ -10,15 +10,9 @@ mod missing_levels;
 mod programs;
 mod question;
 mod rate_search;
-mod refined_sizes;
-mod region_fit;
 mod serialize;
-mod soak;
-mod toml_words;
 mod tracked_cells;
 mod trial_time;
-mod workload_overlap;
-mod write_budget;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -39,8 +33,8 @@ pub(crate) use design::{set_budget, set_settle, set_writes};
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
-pub use refined_sizes::{REFINE_MAX, Refined};
-pub use write_budget::writes_at_most;
+pub use missing_levels::{REFINE_MAX, Refined};
+pub use trial_time::writes_at_most;
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;

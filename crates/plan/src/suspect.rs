@@ -5,7 +5,6 @@
 mod buffers;
 mod device;
 mod read_ahead;
-mod signs;
 mod threads;
 mod writes;
 
@@ -13,10 +12,9 @@ use std::time::Duration;
 
 use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::stages::{PerStage, Stage};
 use iolab_workload::system_settings::{HugePageUse, SystemSettings};
 use iolab_workload::trial::{BufferInit, TrialSpec};
-
-pub use signs::{Counted, Sign, Signs};
 
 use crate::untried_suspect::Obstacle;
 
@@ -317,6 +315,56 @@ impl Suspect {
     /// The suspect of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         SUSPECTS.iter().find(|suspect| suspect.name == name)
+    }
+}
+
+/// A counter that shows a mechanism at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Page faults of this process for each byte.
+    PageFaults,
+    /// I/Os of the device for each request.
+    DeviceIos,
+    /// The share of their time in which threads waited for a CPU that others used.
+    CpuWait,
+    /// Time in a stage of a traced request for each byte.
+    Stage(Stage),
+}
+
+/// The indication of a counter for a mechanism, in the order in which suspects are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Sign {
+    /// More was counted on the worse side.
+    OnWorseSide,
+    /// Unknown, or without a counter.
+    #[default]
+    Unknown,
+    /// The worse side did not count more.
+    NotThere,
+}
+
+/// The sign of each.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Signs {
+    /// Sign of [`Counted::PageFaults`].
+    pub page_faults: Sign,
+    /// Sign of [`Counted::DeviceIos`].
+    pub device_ios: Sign,
+    /// Sign of [`Counted::CpuWait`].
+    pub cpu_wait: Sign,
+    /// Sign of each [`Counted::Stage`].
+    pub stages: PerStage<Sign>,
+}
+
+impl Signs {
+    /// The sign of a counter.
+    pub fn of(&self, counted: Counted) -> Sign {
+        match counted {
+            Counted::PageFaults => self.page_faults,
+            Counted::DeviceIos => self.device_ios,
+            Counted::CpuWait => self.cpu_wait,
+            Counted::Stage(stage) => self.stages[stage],
+        }
     }
 }
 

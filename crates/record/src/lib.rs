@@ -27,11 +27,11 @@ pub use iolab_workload::counters::{
 };
 pub use iolab_workload::cpus::Cpus;
 pub use iolab_workload::operation::{Moved, Operation, PerOperation};
-pub use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
 pub use iolab_workload::outcome::{Effective, RateReport, RingFlag};
+pub use iolab_workload::outcome::{LatencySummary, OperationSummary};
+pub use iolab_workload::outcome::{RequestSizes, SizeCount};
 pub use iolab_workload::region_state::Region;
 pub use iolab_workload::region_state::{Extents, Residency};
-pub use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 pub use iolab_workload::series::{Interval, Series};
 pub use iolab_workload::trial::Arrivals;
 pub use iolab_workload::verify::{FaultKind, Faults, Verified};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolab_workload::target::TargetName;
+use iolab_workload::names::TargetName;
 
 use crate::environment::{Environment, KEYS};
 use crate::{Cell, RunRecord, TargetKind};

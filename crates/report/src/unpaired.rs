@@ -5,9 +5,9 @@ use std::path::Path;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Change, Groups, LongTail, TailObstacle, Unpaired, WhyUnpaired};
+use iolab_workload::escape_control::shell_word;
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 use iolab_workload::response::Response;
-use iolab_workload::shell::shell_word;
 use iolab_workload::trial::CacheState;
 
 use crate::findings::sentences::at_cell;

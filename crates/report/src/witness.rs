@@ -20,7 +20,7 @@ use iolab_workload::units::format_duration;
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
 
 use crate::layout::{WIDTH_MIN, wrap};
-use iolab_workload::shell::shell_word;
+use iolab_workload::escape_control::shell_word;
 
 /// Columns of a label and the gap after it.
 const LABEL: usize = 11;

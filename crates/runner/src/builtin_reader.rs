@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use crate::elf;
 use iolab_record::environment::{Environment, KEYS};
+use iolab_workload::command_template::Linkage;
 use iolab_workload::command_template::Template;
-use iolab_workload::linkage::Linkage;
 
 const SOURCE: &str = include_str!("../probe/reader.c");
 /// Compilers that are looked for if `CC` names none, in this order.

@@ -11,8 +11,8 @@ use iolab_engine::{KeptMemory, trial};
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
 use iolab_storage::{PURGE_MAX, Target};
+use iolab_workload::names::TargetName;
 use iolab_workload::outcome::Outcome;
-use iolab_workload::target::TargetName;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 

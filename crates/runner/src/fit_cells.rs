@@ -7,9 +7,9 @@ use iolab_host::memory::{AvailableMemory, HugePages};
 use iolab_plan::batch_probes;
 use iolab_plan::cells::PlannedCell;
 use iolab_storage::Target;
+use iolab_workload::names::TargetName;
 use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Batch, BufferInit, TrialSpec};
 use iolab_workload::{Result, usage_errors};
 

@@ -19,8 +19,8 @@ use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::{Target, leftover_bytes, meminfo};
+use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::exact_duration;
-use iolab_workload::shell::shell_words;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 

@@ -18,15 +18,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{List, Team};
 use iolab_cluster::handshake::Hello;
 use iolab_cluster::link::Link;
+use iolab_cluster::participants;
 use iolab_cluster::participants::taking_part;
-use iolab_cluster::read_shift;
 use iolab_cluster::root_order::{self, RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::timeouts::moving;
-use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::TrialTimeouts;
 use iolab_cluster::wire;
 use iolab_host::clock::Clock;
@@ -179,7 +179,7 @@ impl Ranks {
         }
         let trial = &cell.trial;
         // Refuses impossible shifts before anything is opened.
-        read_shift::parts(&self.0.borrow().places, trial.shift)?;
+        participants::parts(&self.0.borrow().places, trial.shift)?;
         if self.count() < 2 {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size};
-use iolab_workload::target::TargetName;
+use iolab_workload::names::TargetName;
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
 

@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf, absolute};
 
 use iolab_record::FurtherTarget;
 use iolab_storage::{Target, TargetKind};
+use iolab_workload::names::TargetName;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
 /// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are

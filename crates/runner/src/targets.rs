@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use iolab_storage::{Consent, Need, Target};
-use iolab_workload::target::TargetName;
+use iolab_workload::names::TargetName;
 use iolab_workload::{Error, Result};
 
 use super::Disk;

@@ -15,17 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
+use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
-use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
 use iolab_cluster::wire;
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
-use iolab_workload::counters::{
-    Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts,
-};
+use iolab_workload::counters::{Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts};
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::medium::Medium;
@@ -348,7 +346,7 @@ fn main() {
             let skew = cost.whole.activity.skew_ns();
             println!(
                 "| {ranks} | {} | {} | {:.2} MB | {:.1} KB | {:.2} ms | at most {:.1} µs | {:.1} µs |",
-                iolab_cluster::tree::Tree::new(ranks, FANOUT).height(0),
+                iolab_cluster::collectives::Tree::new(ranks, FANOUT).height(0),
                 cost.traffic.messages,
                 cost.traffic.bytes as f64 / 1e6,
                 cost.message as f64 / 1e3,

@@ -1,6 +1,8 @@
-//! Escapes control characters, since text from a run file may contain sequences that a terminal executes.
+//! Text that is safe to show, since text from a run file may contain sequences that a terminal executes; and safe to paste
+//! into a shell.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// Replaces every character that may control a terminal by a visible form: control characters (`\u{1b}`), line and paragraph
 /// separators, and marks that reverse the direction of writing.
@@ -26,6 +28,53 @@ pub fn steers(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Files as arguments of a command, for a shell.
+pub fn shell_words(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|file| shell_path(file)).collect();
+    names.join(" ")
+}
+
+/// A path as one word for a shell, even if it is not UTF-8.
+pub fn shell_path(path: &Path) -> String {
+    if let Some(text) = path.to_str() {
+        return shell_word(text);
+    }
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let visible: String = bytes
+        .utf8_chunks()
+        .flat_map(|chunk| [visible(chunk.valid()), hex(chunk.invalid())])
+        .collect();
+    format!("$'{visible}'")
+}
+
+/// Quotes a text as one word for a shell, without characters that would steer a terminal. Those become `$'\x1b'`, which
+/// bash, zsh and ksh read, and the POSIX shell of 2024.
+pub fn shell_word(text: &str) -> String {
+    let harmless = |c: char| c.is_alphanumeric() || "-_./:=,+%@".contains(c);
+    if text.contains(steers) {
+        return format!("$'{}'", visible(text));
+    }
+    match !text.is_empty() && text.chars().all(harmless) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// The content between `$'` and `'` that stands for a text.
+fn visible(text: &str) -> String {
+    let visible = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if steers(c) => hex(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        c => c.to_string(),
+    };
+    text.chars().map(visible).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let hex = |byte| format!("\\x{byte:02x}");
+    bytes.iter().map(hex).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +89,38 @@ mod tests {
         assert_eq!(escape_control("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(escape_control("a\r\nb\u{9b}c"), "a\\u{d}\\u{a}b\\u{9b}c");
         assert_eq!(escape_control("x\u{202e}y"), "x\\u{202e}y");
+    }
+
+    #[test]
+    fn a_shell_reads_a_word_back_unchanged() {
+        for (text, word) in [
+            ("plain-1.txt", "plain-1.txt"),
+            ("", "''"),
+            ("it's a $HOME", r"'it'\''s a $HOME'"),
+            ("a\u{1b}[2Jb", r"$'a\x1b[2Jb'"),
+            ("it's\ntwo\\", r"$'it\'s\x0atwo\\'"),
+            ("\u{202e}f", r"$'\xe2\x80\xaef'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+    }
+
+    #[test]
+    fn a_file_is_one_argument() {
+        let files = ["a.iolab", "b c.iolab", "$d.iolab"].map(PathBuf::from);
+        assert_eq!(shell_words(&files), "a.iolab 'b c.iolab' '$d.iolab'");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_keeps_its_bytes() {
+        use std::os::unix::ffi::OsStringExt;
+        let path = |bytes: &[u8]| {
+            shell_path(&PathBuf::from(std::ffi::OsString::from_vec(
+                bytes.to_owned(),
+            )))
+        };
+        assert_eq!(path(b"/it's/\xff\xfe2\n"), r"$'/it\'s/\xff\xfe2\x0a'");
+        assert_eq!(path("/ä b".as_bytes()), "'/ä b'");
     }
 }

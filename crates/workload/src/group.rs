@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::time::Duration;
 
-pub use crate::group_names::{ALL, Active, check_group_name, split_group};
+use crate::names::TargetName;
+pub use crate::names::{ALL, Active, check_group_name, split_group};
 use crate::settings::CellSpec;
 pub use crate::settings::GroupSpec;
-use crate::target::TargetName;
 use crate::trial::{Backend, CacheState, FileLayout, THREADS_MAX, TrialLimit, TrialSpec};
 use crate::usage_errors;
 use crate::{Error, Result};

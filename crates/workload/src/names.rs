@@ -1,7 +1,11 @@
-//! Names: errors for unknown ones with suggestions, and checks of names that become file names.
+//! Names: errors for unknown ones with suggestions, and checks of names that become file names; those of groups and targets.
+
+use std::fmt;
+use std::str::FromStr;
+
+use strsim::osa_distance;
 
 use crate::{Error, Result};
-use strsim::osa_distance;
 
 /// The error for an unknown name, with the nearest known names.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
@@ -139,6 +143,109 @@ pub fn check_file_name(name: &str) -> Result<String> {
     )
 }
 
+/// Name for all groups of a trial together; reserved.
+pub const ALL: &str = "all";
+
+/// The active groups of a cell, if not all are: `a+b`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Active(Vec<String>);
+
+impl Active {
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl FromStr for Active {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut names: Vec<String> = Vec::new();
+        for name in text.split('+').map(str::trim) {
+            check_group_name(name)?;
+            if names.iter().any(|other| other == name) {
+                return Err(Error::usage(format!("'{text}' names {name} twice"))
+                    .hint("name each group once: a+b"));
+            }
+            names.push(name.to_owned());
+        }
+        Ok(Self(names))
+    }
+}
+
+impl fmt::Display for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.join("+"))
+    }
+}
+
+/// Checks that a name can precede a dot, as in `reader.p99`.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](crate::Kind::Usage): an invalid name.
+pub fn check_group_name(name: &str) -> Result<()> {
+    let fits = name.len() <= 32
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if fits && name != ALL {
+        return Ok(());
+    }
+    Err(
+        Error::usage(format!("'{name}' cannot be the name of a group")).hint(format!(
+            "use 1 to 32 letters, digits, '-' and '_', a letter first; '{ALL}' stands for all groups together"
+        )),
+    )
+}
+
+/// Splits `reader.p99` into group and rest; without a group name before a dot, gives no group.
+pub fn split_group(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('.') {
+        // In p99.9, the dot is part of a quantile.
+        Some((group, rest))
+            if (group == ALL || check_group_name(group).is_ok())
+                && !rest.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            (Some(group), rest)
+        }
+        _ => (None, text),
+    }
+}
+
+/// The absolute path of a target: a level of the factor `target`. Contains no control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TargetName(String);
+
+impl TargetName {
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TargetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for TargetName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if !text.starts_with('/') || text.chars().any(char::is_control) {
+            let shown: String = text.chars().take(100).collect();
+            return Err(Error::usage(format!("{shown:?} cannot name a target")).hint(
+                "give a path that begins with / and has no control characters; or name several TARGETs on the command line",
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,5 +279,15 @@ mod tests {
         assert_eq!(nearest("iouring", &["libaio", "io_uring"]), ["io_uring"]);
         assert_eq!(nearest("heatmap", &["heat", "ranks"]), ["heat"]);
         assert!(nearest(&"x".repeat(1 << 20), &known).is_empty());
+    }
+
+    #[test]
+    fn paths_that_steer_a_terminal_are_refused() {
+        let name: TargetName = "/mnt/a b".parse().expect("a path");
+        assert_eq!(name.to_string(), "/mnt/a b");
+        for wrong in ["", "mnt/a", "/mnt/\u{1b}[2J", "/mnt/a\nb"] {
+            let error = wrong.parse::<TargetName>().expect_err(wrong);
+            assert!(error.remedy().is_some(), "{error}");
+        }
     }
 }

@@ -1,18 +1,20 @@
-//! The result of one trial, as the engine counted it.
+//! The result of one trial, of a worker or group of it, as the engine counted it; its sum, and its summary.
 
-use serde::{Deserialize, Serialize};
-
-use std::mem;
+use std::str::FromStr;
 use std::time::Duration;
+use std::{fmt, mem};
+
+pub use iolab_latency::LatencySummary;
+use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::cpus::Cpus;
+use crate::error::{Error, Result};
 use crate::histogram::over_time::LatencyOverTime;
 use crate::histogram::{LatencyHistogram, add_few, new_latency_histogram};
 use crate::named_enum::named;
 use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
-use crate::request_sizes::RequestSizes;
 use crate::series::Series;
 use crate::stages::Traced;
 use crate::verify::{FaultyData, Verified};
@@ -421,6 +423,144 @@ impl Outcome {
     }
 }
 
+/// Summary of the requests of one operation in a sample.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OperationSummary {
+    /// Number of completed requests; for syncs, of `fsync` and `fdatasync` calls including the final one.
+    pub requests: u64,
+    /// Bytes transferred.
+    pub bytes: u64,
+    /// Number of transfers that the kernel cut short and iolab continued.
+    pub short_transfers: u64,
+    /// Service time: completion minus submission. `None` without requests.
+    pub latency: Option<LatencySummary>,
+    /// Response time: completion minus intended start. `None` in the closed loop.
+    pub response: Option<LatencySummary>,
+    /// Submission minus intended start. `None` in the closed loop.
+    pub lateness: Option<LatencySummary>,
+}
+
+impl OperationSummary {
+    /// The summary of a tally.
+    pub fn of(tally: &Tally) -> Self {
+        let waits = |of: fn(&Waits) -> &LatencyHistogram| {
+            let waits = tally.waits.as_ref()?;
+            LatencySummary::of(of(waits))
+        };
+        Self {
+            requests: tally.requests,
+            bytes: tally.bytes,
+            short_transfers: tally.short_transfers,
+            latency: LatencySummary::of(&tally.latency),
+            response: waits(|waits| &waits.response),
+            lateness: waits(|waits| &waits.lateness),
+        }
+    }
+
+    /// The times that the issuer waited for requests: response times if there is an intended start, otherwise service times.
+    pub fn waited(&self) -> Option<LatencySummary> {
+        self.response.or(self.latency)
+    }
+}
+
+impl PerOperation<OperationSummary> {
+    /// The summaries of all tallies.
+    pub fn of(tallies: &PerOperation<Tally>) -> Self {
+        tallies.as_ref().map(OperationSummary::of)
+    }
+
+    /// Requests and bytes only.
+    pub fn moved(&self) -> PerOperation<Moved> {
+        self.as_ref().map(|summary| Moved {
+            requests: summary.requests,
+            bytes: summary.bytes,
+        })
+    }
+}
+
+/// Number of requests of one direction and size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeCount {
+    /// Whether these are reads.
+    pub reads: bool,
+    /// Size of each, bytes.
+    pub bytes: u64,
+    /// Number of requests issued.
+    pub requests: u64,
+}
+
+/// The sizes of requests, if they were drawn; empty if all have the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RequestSizes(Vec<SizeCount>);
+
+impl RequestSizes {
+    /// Leaves out sizes without requests, and adds up counts of the same.
+    pub fn new(counts: impl IntoIterator<Item = SizeCount>) -> Self {
+        let issued = counts.into_iter().filter(|count| count.requests > 0);
+        let mut counts: Vec<SizeCount> = issued.collect();
+        counts.sort_by_key(|count| (!count.reads, count.bytes));
+        counts.dedup_by(|count, before| {
+            let is_same = (count.reads, count.bytes) == (before.reads, before.bytes);
+            if is_same {
+                before.requests = before.requests.saturating_add(count.requests);
+            }
+            is_same
+        });
+        Self(counts)
+    }
+
+    /// Reads, then writes, each by size.
+    pub fn counts(&self) -> &[SizeCount] {
+        &self.0
+    }
+
+    /// The sum of two workers.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self::new(self.0.into_iter().chain(other.0))
+    }
+}
+
+/// `read 4096 601,read 65536 299,write 4096 100`: direction, bytes, requests.
+impl fmt::Display for RequestSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |count: &SizeCount| {
+            let direction = if count.reads { "read" } else { "write" };
+            format!("{direction} {} {}", count.bytes, count.requests)
+        };
+        let all: Vec<String> = self.0.iter().map(one).collect();
+        f.write_str(&all.join(","))
+    }
+}
+
+impl FromStr for RequestSizes {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let one = |text: &str| {
+            let mut words = text.split(' ');
+            let reads = match words.next()? {
+                "read" => true,
+                "write" => false,
+                _ => return None,
+            };
+            let mut number = || words.next()?.parse().ok();
+            let (bytes, requests) = (number()?, number()?);
+            words.next().is_none().then_some(SizeCount {
+                reads,
+                bytes,
+                requests,
+            })
+        };
+        let parts = text.split(',').filter(|part| !part.is_empty());
+        let counts: Option<Vec<SizeCount>> = parts.map(one).collect();
+        counts.map(Self::new).ok_or_else(|| {
+            Error::usage(format!("'{text}' are not counts of requests by size"))
+                .hint("write for example: read 4096 601,write 65536 299")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,5 +571,28 @@ mod tests {
         assert!(Ended::ALL.is_sorted_by_key(|ended| !ended.is_whole()));
         assert_eq!(Ended::ALL.iter().copied().max(), Some(Ended::Failed));
         assert!(Ended::Done < Ended::Time);
+    }
+
+    #[test]
+    fn counts_parse_as_written_and_add_up() {
+        let of = |text: &str| text.parse::<RequestSizes>().expect(text);
+        let text = "read 4096 601,read 65536 299,write 4096 100";
+        assert_eq!(of(text).to_string(), text);
+        assert_eq!(of(""), RequestSizes::default());
+        let sum = of("read 4096 1,write 4096 2").plus(of("write 4096 3,read 512 4"));
+        assert_eq!(sum.to_string(), "read 512 4,read 4096 1,write 4096 5");
+        // One worker draws sizes in the order of its mix.
+        let drawn = [65536, 4096].map(|bytes| SizeCount {
+            reads: true,
+            bytes,
+            requests: 1,
+        });
+        assert_eq!(
+            RequestSizes::new(drawn).to_string(),
+            "read 4096 1,read 65536 1"
+        );
+        for wrong in ["read 4096", "trim 4096 1", "read x 1", "read 1 2 3"] {
+            assert!(wrong.parse::<RequestSizes>().is_err(), "{wrong}");
+        }
     }
 }

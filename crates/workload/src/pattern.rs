@@ -4,11 +4,10 @@
 //! of blocks. Patterns that visit every block divide the blocks between the workers, which together make one pass.
 //!
 //! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
-//! buffers; `permutation.rs` is a random order without a list, `skewed.rs` has the distributions that prefer some blocks.
+//! buffers; `random.rs` has random orders and the distributions that prefer some blocks.
 
 mod offsets_in_files;
-pub(crate) mod permutation;
-mod skewed;
+pub(crate) mod random;
 
 use crate::trial::share;
 use offsets_in_files::InFiles;
@@ -16,8 +15,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use crate::random_key::derive;
-pub use permutation::Permutation;
-use skewed::{Law, Skewed};
+pub use random::Permutation;
+use random::{Law, Skewed};
 
 use crate::trial::{FileLayout, FileSet, FirstOffset, Pattern, TrialSpec, Zone, Zones};
 

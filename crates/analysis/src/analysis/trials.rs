@@ -6,7 +6,7 @@ use iolab_plan::carry_over;
 use iolab_record::environment::KEYS;
 use iolab_record::question::Asked;
 use iolab_record::{Cell, EventKind, RunRecord, Sample, ServedBy, ShownLatency};
-use iolab_workload::target::TargetName;
+use iolab_workload::names::TargetName;
 
 use super::ceiling::Ceilings;
 use crate::{in_threads, io_limit};

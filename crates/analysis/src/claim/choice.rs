@@ -1,8 +1,8 @@
 //! The setting to choose for each kind of access: the one with the best throughput, and the simplest one shown to be within the
 //! margin of it.
 
+use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
-use iolab_workload::target::TargetName;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
 use super::effect::{CellId, Estimate, across_runs, confidence, is_no_worse, within_run};

@@ -7,7 +7,7 @@ use iolab_analysis::claim::{Unclaimed, Unexplainable, Unpaired, WhyUnpaired, phe
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift, TrialShift};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_synthetic::{add_cell, around, record, size_curve};
-use iolab_workload::linkage::Linkage;
+use iolab_workload::command_template::Linkage;
 use iolab_workload::trial::TrialSpec;
 
 /// The sizes of base and other of each phenomenon, in their order.

@@ -18,7 +18,7 @@ use iolab_report::input::Input;
 use iolab_runfile::Folder;
 use iolab_runner::{Disk, PreparedRun, RunPrograms};
 use iolab_workload::Result;
-use iolab_workload::shell::shell_words;
+use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
 use iolab_workload::units::{parse_duration, rough_duration};
 

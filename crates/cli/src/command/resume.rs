@@ -16,8 +16,8 @@ use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::ranks::Ranks;
+use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::counted;
-use iolab_workload::shell::shell_words;
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 

@@ -14,8 +14,8 @@ use iolab_report::input::Input;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::GivenTargets;
 use iolab_runner::ranks::Ranks;
+use iolab_workload::escape_control::shell_words;
 use iolab_workload::service_level::ServiceLevels;
-use iolab_workload::shell::shell_words;
 use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 

@@ -16,7 +16,7 @@ use iolab_runfile::Folder;
 use iolab_runner::{GivenTargets, PreparedRun};
 use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::shell::shell_words;
+use iolab_workload::escape_control::shell_words;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;

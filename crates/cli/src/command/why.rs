@@ -29,8 +29,8 @@ use iolab_runfile::{Folder, NewFile};
 use iolab_runner::{Disk, RunPrograms};
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
-use iolab_workload::shell::shell_word;
 use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::{Error, Result};
 

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::client::Client;
 use iolab_cluster::collectives::Team;
+use iolab_cluster::outcome::Client;
 use iolab_cluster::outcome::TrialContribution;
 use iolab_cluster::shared_counters::{Accounts, Number, Numbered};
 use iolab_synthetic::thread_network::{ThreadLink, threads};

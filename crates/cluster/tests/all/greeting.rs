@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use iolab_cluster::collectives::Team;
+use iolab_cluster::collectives::Tree;
 use iolab_cluster::handshake::{HandshakeResult, HandshakeTimeouts, Hello, RankIdentity};
 use iolab_cluster::link::{Link, LossReason, LostRank};
-use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Halt, UnreadyRank};
 use iolab_cluster::wire::encode;
 use iolab_synthetic::virtual_network::{Skew, VirtualLink};

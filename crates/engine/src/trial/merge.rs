@@ -86,7 +86,13 @@ fn own_in_flight(
     let span_ns = clock
         .ns_between(worker.start, worker.end)
         .checked_sub(worker.account.end_sync_ns)?;
-    let requests = || worker.account.operations.iter().filter(|(o, _)| o.is_request());
+    let requests = || {
+        worker
+            .account
+            .operations
+            .iter()
+            .filter(|(o, _)| o.is_request())
+    };
     let is_timed = requests().all(|(_, tally)| tally.latency.len() >= tally.requests);
     let time_ns: f64 = requests().map(|(o, _)| times_ns[o]).sum();
     (is_timed && span_ns > 0).then(|| time_ns / span_ns as f64)

@@ -200,7 +200,10 @@ impl<'a> Common<'a> {
 
     pub(super) fn fail(&mut self, failure: FailedRequest) {
         self.outcome.account.errors += 1;
-        self.outcome.account.failure.get_or_insert(Failure::Request(failure));
+        self.outcome
+            .account
+            .failure
+            .get_or_insert(Failure::Request(failure));
         self.outcome.account.ended = Ended::Failed;
         self.stopping = true;
     }

@@ -1,8 +1,8 @@
 //! Streams of requests, as types, so that the loop for uniform requests pays for nothing else.
 
 use iolab_host::clock::Clock;
+use iolab_workload::outcome::{RequestSizes, SizeCount};
 use iolab_workload::pattern::{Mix, Offsets, derive};
-use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::trial::{SizeMix, TrialSpec, share};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

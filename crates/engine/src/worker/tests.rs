@@ -116,7 +116,10 @@ fn a_failing_mechanism_awaits_requests_without_counting() {
     ] {
         for keeps in [0, 1] {
             let (outcome, buffers) = run(keeps, rate, latency);
-            assert_eq!((outcome.account.ended, outcome.account.errors), (Ended::Failed, 1));
+            assert_eq!(
+                (outcome.account.ended, outcome.account.errors),
+                (Ended::Failed, 1)
+            );
             let failure = outcome.account.failure.expect("a failure");
             let expected = ("io_uring_enter", libc::ENXIO);
             assert_eq!((failure.syscall, failure.errno), expected);

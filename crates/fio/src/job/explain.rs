@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use iolab_workload::foreign_options::{Effect, in_job};
 use iolab_workload::settings::{CellSpec, Setting};
 
+use super::job_errors::LinePosition;
 use super::jobs::Job;
-use super::line_position::LinePosition;
 
 /// One option and its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]

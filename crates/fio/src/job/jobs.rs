@@ -7,7 +7,7 @@ use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
 use super::job_errors::Mistakes;
-use super::line_position::{Hidden, LinePosition};
+use super::job_errors::{Hidden, LinePosition};
 use super::lines::{self, Around, Said};
 use crate::options::{Options, give, is_set, replaced_by, short};
 

@@ -10,7 +10,7 @@ use iolab_plan::experiment::{beside, leads_elsewhere, read_text};
 use iolab_workload::{Error, Result};
 
 use super::job_errors::Mistakes;
-use super::line_position::{Hidden, LinePosition};
+use super::job_errors::{Hidden, LinePosition};
 use crate::options::short;
 
 /// Most files that are included one in the other.

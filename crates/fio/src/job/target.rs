@@ -8,7 +8,7 @@ use iolab_workload::Error;
 
 use super::job_errors::Mistakes;
 use super::jobs::Job;
-use crate::named_file::named_file;
+use crate::reported::named_file;
 
 /// The one file or directory that all jobs name; for a missing file, its folder.
 pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {

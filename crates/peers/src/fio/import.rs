@@ -1,22 +1,19 @@
 //! Import of fio reports: jobs by their options.
 
-mod places;
-
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
+use iolab_fio::described::described_cell;
+use iolab_fio::options::{Options, give};
+use iolab_fio::reported::{named_file, reported};
+use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::tool::Tool;
 use iolab_workload::{Error, Result};
 
-use self::places::Places;
-use super::FIO;
-use super::report::{self, FioJob, FioReport, Written};
+use super::report::{FioJob, FioReport, Written};
+use super::{FIO, report};
 use crate::{JobBytes, PeerResult, Results, Transferred};
-use iolab_fio::described::described_cell;
-use iolab_fio::options::{Options, give};
-use iolab_fio::reported::reported;
-use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 
 /// Parses a report. Idle jobs are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -275,4 +272,77 @@ fn direction(
         ..OperationSummary::default()
     };
     (summed, times.histogram())
+}
+
+/// Placeholder for the folder in which fio ran, which its report does not name.
+const FOLDER_OF_FIO: &str = "/(folder of fio)";
+
+/// Targets and servers of jobs.
+#[derive(Default)]
+struct Places {
+    /// Target of all jobs; `None` if they name none, or differ.
+    of_all: Option<String>,
+    /// Server of all jobs.
+    host: Option<String>,
+    /// Target of each job; empty if all measured the same.
+    of_each: Vec<String>,
+}
+
+impl Places {
+    /// Places of these jobs. Jobs on different targets become separate cells: they are not repetitions of each
+    /// other, whatever their settings.
+    fn of(groups: &[JobGroup<'_>], notes: &mut Vec<String>) -> Self {
+        let servers = shared(groups.iter().map(|group| group.first().hostname.as_str()));
+        let names: Vec<Option<String>> = groups.iter().map(path_of).collect();
+        let host = servers.filter(|server| !server.is_empty());
+        if let (Some(_), Some(name)) = (servers, shared(names.iter())) {
+            return Self {
+                of_all: name.clone(),
+                host: host.map(str::to_owned),
+                of_each: Vec::new(),
+            };
+        }
+        notes.push(
+            "its jobs measured different files, devices or servers: each is a level of the factor target"
+                .to_owned(),
+        );
+        let named = groups.iter().zip(names).map(|(group, name)| {
+            let path = name.unwrap_or_else(|| FOLDER_OF_FIO.to_owned());
+            match (servers, group.first().hostname.as_str()) {
+                (None, server) if !server.is_empty() => format!("//{server}{path}"),
+                _ => path,
+            }
+        });
+        let of_each: Vec<String> = named.collect();
+        if of_each.iter().any(|name| name.contains(FOLDER_OF_FIO)) {
+            notes.push(format!(
+                "the report does not name the folder that fio ran in: {FOLDER_OF_FIO} stands for it"
+            ));
+        }
+        Self {
+            of_all: None,
+            host: host.map(str::to_owned),
+            of_each,
+        }
+    }
+}
+
+/// Common value of all, if any.
+fn shared<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+/// Target of a job, such as `/dev/sda`; `None` if the job names none.
+fn path_of(group: &JobGroup<'_>) -> Option<String> {
+    let path = named_file(&group.options)?;
+    let path = path.to_string_lossy();
+    Some(match path.as_ref() {
+        "." => FOLDER_OF_FIO.to_owned(),
+        path if path.starts_with('/') => path.to_owned(),
+        path => format!(
+            "{FOLDER_OF_FIO}/{}",
+            path.strip_prefix("./").unwrap_or(path)
+        ),
+    })
 }

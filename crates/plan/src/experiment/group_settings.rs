@@ -9,7 +9,7 @@ use iolab_workload::trial::Rate;
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
-use super::workload_overlap::included_settings;
+use super::programs::included_settings;
 
 /// A setting for all groups of a trial, or for one of them.
 #[derive(Debug, Clone, PartialEq)]

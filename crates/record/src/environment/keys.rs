@@ -6,8 +6,8 @@ use super::key::{
     Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole, WholeText,
 };
 use crate::peak_source::PeakSource;
+use iolab_workload::command_template::Linkage;
 use iolab_workload::counters::Traffic;
-use iolab_workload::linkage::Linkage;
 use iolab_workload::tool::Tool;
 
 /// A key or a family, for lists of all of them.

@@ -10,8 +10,8 @@ use iolab_analysis::trust::TrustLevel;
 use iolab_figure::result_names;
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::{exact_size, format_bytes, format_percent};
-use iolab_workload::shell::shell_words;
 
 use super::main_numbers::number;
 use super::{Overview, description};

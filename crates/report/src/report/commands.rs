@@ -6,7 +6,7 @@ use super::Input;
 use super::own_model::OwnModel;
 use iolab_analysis::consent::NeededConsent;
 use iolab_record::target_paths::target_paths;
-use iolab_workload::shell::shell_path;
+use iolab_workload::escape_control::shell_path;
 
 /// The commands that make this report again and export its data.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {

@@ -17,14 +17,23 @@ const MODEL: Consumer = Consumer {
     takes: "idle active workload batch target pattern bs bs_mix skip offset region threads depth read_percent sync sync_every \
             first_offset bytes time rate arrivals thinktime latency latency_over_time ranks hosts shift files",
     lacks: &[
-        ("tool", "other tools need a file: 'iolab serve' offers a model as one"),
+        (
+            "tool",
+            "other tools need a file: 'iolab serve' offers a model as one",
+        ),
         ("command linkage descriptors", NO_FILES),
         ("cache", "a model has no page cache"),
         ("sqpoll iopoll", NO_HOST),
         ("buffer_init buffer_memory", "no data is copied on a model"),
         ("verify compressible", "a model keeps no data"),
-        ("hardware_counters cpus placement rate_slack", "a model has no processor"),
-        ("system fadvise nice realtime trace", "a model has no kernel"),
+        (
+            "hardware_counters cpus placement rate_slack",
+            "a model has no processor",
+        ),
+        (
+            "system fadvise nice realtime trace",
+            "a model has no kernel",
+        ),
         ("trim_percent", "a model has no trim"),
     ],
     cannot,

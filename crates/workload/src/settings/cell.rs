@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::trial::{Rate, TrialSpec};
 
+use crate::command_template::Linkage;
 use crate::command_template::Template;
-use crate::group_names::Active;
-use crate::linkage::Linkage;
+use crate::names::Active;
+use crate::names::TargetName;
 use crate::system_settings::SystemSettings;
-use crate::target::TargetName;
 use crate::tool::Tool;
-use crate::workload_code::WorkloadCode;
+use crate::trial::pattern::WorkloadCode;
 
 /// The settings of a cell, before the choices that need a measurement.
 #[derive(Debug, Clone, PartialEq)]

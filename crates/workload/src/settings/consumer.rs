@@ -34,7 +34,10 @@ impl Consumer {
             let is_plain = is_taken || setting.value(cell) == setting.value(&plain);
             (!is_plain).then_some((*setting, lacked.map_or(UNKNOWN, |(_, why)| why)))
         };
-        SETTINGS.iter().filter_map(|setting| why(&setting)).collect()
+        SETTINGS
+            .iter()
+            .filter_map(|setting| why(&setting))
+            .collect()
     }
 
     /// Refuses a trial, for the first setting of the table that it refuses.

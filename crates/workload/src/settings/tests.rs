@@ -9,11 +9,16 @@ fn fields(value: &impl std::fmt::Debug) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     let mut name = String::new();
     for line in text.lines() {
-        let own = line.strip_prefix("    ").filter(|own| own.starts_with(|c: char| c.is_ascii_lowercase()));
+        let own = line
+            .strip_prefix("    ")
+            .filter(|own| own.starts_with(|c: char| c.is_ascii_lowercase()));
         if let Some((field, _)) = own.and_then(|own| own.split_once(": ")) {
             field.clone_into(&mut name);
         }
-        fields.entry(name.clone()).or_insert_with(String::new).push_str(line);
+        fields
+            .entry(name.clone())
+            .or_insert_with(String::new)
+            .push_str(line);
     }
     fields
 }
@@ -32,7 +37,11 @@ fn every_setting_sets_its_field_and_no_other() {
         setting.set(&mut cell, setting.example).unwrap();
         let canonical = setting.get(&cell);
         assert_eq!(setting.canonical(&canonical).unwrap(), canonical);
-        assert!(setting.value(&cell) != setting.value(&plain), "{}", setting.name);
+        assert!(
+            setting.value(&cell) != setting.value(&plain),
+            "{}",
+            setting.name
+        );
         for other in SETTINGS.iter().filter(|other| *other != setting) {
             assert_eq!(other.get(&cell), other.get(&plain), "{}", setting.name);
         }
@@ -41,7 +50,10 @@ fn every_setting_sets_its_field_and_no_other() {
     }
     // Set for each trial, or values of another setting.
     let names: Vec<&str> = unset.keys().map(String::as_str).collect();
-    assert_eq!(names, ["", "groups", "others", "seed", "series_ns", "unknown"]);
+    assert_eq!(
+        names,
+        ["", "groups", "others", "seed", "series_ns", "unknown"]
+    );
 }
 
 #[test]

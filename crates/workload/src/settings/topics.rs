@@ -9,7 +9,7 @@ use super::values::{
     put_count_or_none, put_duration, put_flag, put_or_none, put_percent, put_size, put_workload,
 };
 use super::{CellSpec, Setting, Value, rows};
-use crate::group_names::ALL;
+use crate::names::ALL;
 use crate::system_settings::SystemSettings;
 use crate::trial::{BS_MAX, DEPTH_MAX, NICE, REALTIME, THREADS_MAX};
 use crate::units::{parse_duration, parse_size};

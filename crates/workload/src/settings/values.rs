@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::group_names::ALL;
+use crate::names::ALL;
 use crate::trial::Batch;
 use crate::{Error, Result};
 

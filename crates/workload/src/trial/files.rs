@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{Backend, FileLayout, TrialSpec, share};
 use crate::error::{Error, Result};
-use crate::pattern::permutation::Permutation;
+use crate::pattern::random::Permutation;
 use crate::quantity::exact_size;
 use crate::random_key::derive;
 use crate::usage_errors;

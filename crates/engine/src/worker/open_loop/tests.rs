@@ -139,16 +139,24 @@ fn a_stall_shows_in_every_delayed_request() {
         // 200 ms after 300 of 1000 requests.
         let closed = run(&with(None), Stalling::new(300, 200), false);
         assert_eq!(closed.account.operations.read.latency.len(), 1000);
-        assert_eq!(longer_than(&closed.account.operations.read.latency, 200 * MS), 1);
+        assert_eq!(
+            longer_than(&closed.account.operations.read.latency, 200 * MS),
+            1
+        );
         assert!(
             longer_than(&closed.account.operations.read.latency, 50 * MS) < 10,
             "the closed loop's 99th percentile knows nothing of it"
         );
-        assert!(closed.account.operations.read.waits.is_none() && closed.account.rate_report.is_none());
+        assert!(
+            closed.account.operations.read.waits.is_none() && closed.account.rate_report.is_none()
+        );
 
         let open = run(&with(Some(2000)), Stalling::new(300, 200), false);
         assert_eq!(open.account.operations.read.latency.len(), 1000);
-        assert_eq!(longer_than(&open.account.operations.read.latency, 200 * MS), 1);
+        assert_eq!(
+            longer_than(&open.account.operations.read.latency, 200 * MS),
+            1
+        );
         let waits = open.account.operations.read.waits.expect("open loop");
         assert_eq!((waits.response.len(), waits.lateness.len()), (1000, 1000));
         // About 400 were due within the stall, three quarters of them 50 ms and more before its end.
@@ -264,7 +272,10 @@ fn a_rate_beyond_the_storage_leaves_a_backlog() {
 fn a_missed_rate_shows_with_a_request_limit() {
     let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
     assert_eq!(
-        (outcome.account.ended, outcome.account.operations.read.requests),
+        (
+            outcome.account.ended,
+            outcome.account.operations.read.requests
+        ),
         (Ended::Done, 20)
     );
     let rate_report = outcome.account.rate_report.expect("open loop");
@@ -294,7 +305,10 @@ fn a_small_backlog_at_the_end_is_completed() {
 fn far_starts_end_with_the_trial() {
     let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
     assert_eq!(
-        (outcome.account.ended, outcome.account.operations.read.requests),
+        (
+            outcome.account.ended,
+            outcome.account.operations.read.requests
+        ),
         (Ended::Time, 0)
     );
     let rate_report = outcome.account.rate_report.expect("open loop");
@@ -311,7 +325,10 @@ fn writes_have_own_waits_including_their_fsync() {
         ..spec(Some(100_000), requests(400))
     };
     let outcome = run(&mixed, Stalling::new(9999, 0), false);
-    let (reads, writes) = (outcome.account.operations.read, outcome.account.operations.write);
+    let (reads, writes) = (
+        outcome.account.operations.read,
+        outcome.account.operations.write,
+    );
     assert_eq!(reads.requests + writes.requests, 400);
     assert_eq!(outcome.account.operations.sync.requests, writes.requests);
     for tally in [reads, writes] {

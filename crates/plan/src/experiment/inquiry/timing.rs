@@ -8,8 +8,8 @@ use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::budget_to_recommend;
 
 use super::super::BUDGET_MAX;
-use super::variants::{variants_of, without_all};
 use super::{Phenomenon, suspects};
+use super::{variants_of, without_all};
 use crate::carry_over::leaves_writes;
 use crate::suspect::{Leftover, QUANTILE_REQUESTS, Sides, Suspect};
 use crate::untried_suspect::Obstacle;

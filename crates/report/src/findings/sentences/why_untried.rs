@@ -86,7 +86,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
             let wanted = format_duration(Duration::from_secs(*budget_s));
             format!("no time within the budget{fill}{idle}: --budget {wanted}")
         }
-        Obstacle::Conflict { error: text } | Obstacle::Words(text) => text.clone(),
+        Obstacle::Conflict { error } => error.clone(),
     }
 }
 
@@ -130,7 +130,6 @@ mod tests {
             WhyUntried::Planned(Obstacle::Conflict {
                 error: "depth=16 needs an asynchronous backend".to_owned(),
             }),
-            WhyUntried::Planned(Obstacle::Words("as before".to_owned())),
             WhyUntried::NoTrial,
             WhyUntried::LevelChanged {
                 idle_ns: 1_500_000_000,
@@ -179,7 +178,6 @@ mod tests {
         Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: --budget 12min): a write cache.
         Not tried (no time within the budget after 52 s of filling the scratch file: --budget 25min): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
-        Not tried (as before): a write cache.
         Not tried (no trial without it succeeded): a write cache.
         Not tried (the level of throughput still changed, with 1.5 s of idle time before each trial): a write cache.
         Not tried (how many requests were in flight is not known): a write cache.
