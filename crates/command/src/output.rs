@@ -1,7 +1,6 @@
 //! Output to stdout and stderr, and its width.
 
 mod brief_text;
-mod colours;
 mod files;
 mod messages;
 mod results;
@@ -18,9 +17,9 @@ pub use terminal::style;
 
 pub use {
     brief_text::{run, runs},
-    colours::{colours_of_stderr, is_coloured},
     files::create,
     messages::{note_once, stamped},
     results::Results,
     run_text::conclusions,
+    terminal::{colours_of_stderr, is_coloured},
 };

@@ -1,17 +1,14 @@
 //! Mounts and file systems: `/proc/self/mountinfo`, see proc_pid_mountinfo(5).
 
+mod layers;
+
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+pub use layers::Layers;
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{FileType, StatFs, major, minor};
-
-mod escapes;
-mod layers;
-
-pub use escapes::unescape;
-pub use layers::Layers;
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,6 +241,22 @@ pub(super) fn kernel_fs(stat: &StatFs) -> Option<&'static str> {
         .iter()
         .find(|(magic, _)| *magic == stat.f_type as u32)
         .map(|(_, name)| *name)
+}
+
+/// Undoes the kernel's `\040` for a space and its like.
+pub fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(octal.unwrap_or(first));
+        rest = if octal.is_some() { &tail[3..] } else { tail };
+    }
+    bytes
 }
 
 #[cfg(test)]

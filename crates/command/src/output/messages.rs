@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use iolab_report::layout::paragraph;
 use serde_json::{Map, Value};
 
-use super::colours::is_dumb;
+use super::terminal::is_dumb;
 use super::terminal::{clamped, style, terminal_width};
 use crate::escape_output::{harmless, spelled};
 

@@ -1,6 +1,7 @@
 //! Capabilities of the terminal, the locale and the environment: width, characters, colours.
 
-use std::io::{self, IsTerminal};
+use std::io;
+use std::io::IsTerminal;
 
 use iolab_report::chart::Style;
 use iolab_report::layout;
@@ -60,4 +61,24 @@ fn is_ascii_only() -> bool {
         let value = value.to_string_lossy().to_ascii_lowercase();
         !value.contains("utf-8") && !value.contains("utf8")
     })
+}
+
+/// Whether stdout supports colours: a terminal other than dumb, and colours not disabled (no-color.org).
+pub fn is_coloured() -> bool {
+    takes_colours(&io::stdout())
+}
+
+/// Whether stderr supports colours.
+pub fn colours_of_stderr() -> bool {
+    takes_colours(&io::stderr())
+}
+
+fn takes_colours(to: &impl IsTerminal) -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    to.is_terminal() && !is_dumb() && !is_set("NO_COLOR")
+}
+
+/// Whether the terminal is dumb.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::escapes::unescape;
+use super::unescape;
 
 /// Folders that an overlay is made of, by the names they were mounted by. This process may know them by other
 /// names: the names may be relative, or from another mount namespace.
