@@ -3,6 +3,7 @@
 mod change;
 mod combinations;
 pub(crate) mod design;
+pub(crate) mod design_entries;
 pub mod document;
 mod group_settings;
 mod inquiry;
@@ -29,14 +30,14 @@ pub use design::{
     BUDGET_MAX, BlockTimes, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
     trials_to_compare,
 };
-pub(crate) use design::{set_budget, set_settle, set_writes};
+pub use design_entries::{DesignEntry, design_names};
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use missing_levels::{REFINE_MAX, Refined};
 pub use trial_time::writes_at_most;
 
-use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
+use document::{Definition, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
 use iolab_workload::names::{nearest, unknown};
@@ -67,12 +68,6 @@ iolab_workload::named! {
 pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
-/// Names in `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 10] = [
-    "trials_min", "trials_max", "precision", "budget", "refine", "settle", "precondition", "pilot",
-    "warmup", "writes",
-];
-
 /// One varied setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
@@ -133,7 +128,7 @@ struct Document {
     #[serde(default)]
     group: Groups,
     #[serde(default)]
-    design: DesignEntries,
+    design: Entries,
     refined: Option<Refined>,
     #[serde(default)]
     only: Vec<Entries>,

@@ -15,9 +15,7 @@ use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{
-    Definition, DesignEntries, DocumentText, Entries, Groups, budget,
-};
+use crate::experiment::document::{Definition, DocumentText, Entries, Groups, budget};
 use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question, read_text};
 use iolab_workload::names::check_file_name;
 
@@ -257,7 +255,7 @@ impl WorkloadEntry {
             factors: Entries::default(),
             settings: self.settings,
             groups: Groups::default(),
-            design: DesignEntries::default(),
+            design: Entries::default(),
         }
         .apply(source, &mut experiment)?;
         let trial = trial_time(&mut experiment)

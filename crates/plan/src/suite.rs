@@ -8,9 +8,7 @@ use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{
-    Definition, DesignEntries, DocumentText, Entries, Groups, budget,
-};
+use crate::experiment::document::{Definition, DocumentText, Entries, Groups, budget};
 use crate::experiment::{
     BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_question, of_text, read_text,
 };
@@ -59,7 +57,7 @@ struct Document {
     #[serde(default)]
     settings: Entries,
     #[serde(default)]
-    design: DesignEntries,
+    design: Entries,
     experiments: Vec<Spanned<SuiteEntry>>,
 }
 
@@ -75,7 +73,7 @@ struct SuiteEntry {
     #[serde(default)]
     settings: Entries,
     #[serde(default)]
-    design: DesignEntries,
+    design: Entries,
 }
 
 impl Suite {
@@ -105,7 +103,7 @@ impl Suite {
         let mut cells = 0;
         for entry in document.experiments {
             let span = entry.span();
-            own_budget.push(entry.get_ref().design.has_budget());
+            own_budget.push(entry.get_ref().design.names("budget"));
             let resolved = entry.into_inner().resolve(&source, folder, &common);
             let experiment: Experiment = resolved?;
             experiment

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 use iolab_command::lists::Lists;
-use iolab_plan::experiment::DESIGN;
+use iolab_plan::experiment::design_names;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
@@ -73,7 +73,7 @@ fn settings(text: &mut String) {
     let _ = writeln!(
         text,
         "\n`[design]` of a definition, and `--set`, also take one value of each of these: `{}`.",
-        DESIGN.join("`, `")
+        design_names().join("`, `")
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
+use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
@@ -83,7 +83,7 @@ fn settings(all: bool, to: &mut dyn Write) -> Outcome {
         }
     }
     let design = match all {
-        true => format!("Also with one value each: {}.", DESIGN.join(", ")),
+        true => format!("Also with one value each: {}.", design_names().join(", ")),
         false => "Every setting: iolab list --settings --all".to_owned(),
     };
     write!(to, "\n{}", wrapped(&design, style().width))?;

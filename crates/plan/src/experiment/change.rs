@@ -1,16 +1,15 @@
 //! Changes of an experiment by the user: from `--set`, or from an option that is short for it.
 
-use std::mem::discriminant;
 use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::design::{WarmUp, set_budget, set_settle, set_writes};
-use super::{DESIGN, Experiment, GroupSetting};
-use crate::precondition::{Emptying, Precondition};
+use super::design::Design;
+use super::design_entries::{DesignEntry, check_bounds, design_names};
+use super::{Experiment, GroupSetting};
+use crate::precondition::Emptying;
 use iolab_workload::command_template::split_list;
 use iolab_workload::settings::ValueKind;
-use iolab_workload::units::parse_share;
 
 /// A change of an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,16 +23,8 @@ pub struct Change {
 enum What {
     /// A list of levels makes the setting a factor, a single one fixes it.
     Setting(GroupSetting, Vec<String>),
-    TrialsMin(u32),
-    TrialsMax(u32),
-    Precision(f64),
-    Budget(Duration),
-    Refine(u32),
-    Settle(Duration),
-    Precondition(Precondition),
-    Pilot(bool),
-    WarmUp(WarmUp),
-    Writes(Option<u64>),
+    /// An entry of `[design]` with its value.
+    Design(&'static DesignEntry, String),
 }
 
 /// Longest words of the user in a message, characters.
@@ -81,8 +72,9 @@ impl Change {
 
     /// Adds this many finer sizes around each bend.
     pub fn refine(sizes: u32) -> Self {
+        let entry = DesignEntry::find("refine").expect("a row of the table");
         Self {
-            what: What::Refine(sizes),
+            what: What::Design(entry, sizes.to_string()),
             said: format!("--refine {sizes}"),
         }
     }
@@ -99,7 +91,8 @@ impl Change {
     pub fn is_of_same(&self, other: &Self) -> bool {
         match (&self.what, &other.what) {
             (What::Setting(own, _), What::Setting(other, _)) => own == other,
-            (own, other) => discriminant(own) == discriminant(other),
+            (What::Design(own, _), What::Design(other, _)) => own.name == other.name,
+            _ => false,
         }
     }
 
@@ -112,93 +105,58 @@ impl Change {
     pub fn levels(&self) -> &[String] {
         match &self.what {
             What::Setting(_, levels) => levels,
-            _ => &[],
+            What::Design(..) => &[],
         }
     }
 
-    /// Whether it changes the setting of this name, or the entry `budget`, `trials_min` or `trials_max` of the design.
+    /// Whether it changes the setting of this name, or the entry of the design.
     pub fn is_of(&self, name: &str) -> bool {
         match &self.what {
             What::Setting(of, _) => of.is(name),
-            What::Budget(_) => name == "budget",
-            What::TrialsMin(_) => name == "trials_min",
-            What::TrialsMax(_) => name == "trials_max",
-            _ => false,
+            What::Design(entry, _) => entry.name == name,
         }
+    }
+
+    /// The default design with this change; `None` for a change of a setting.
+    fn design(&self) -> Option<Design> {
+        let What::Design(entry, text) = &self.what else {
+            return None;
+        };
+        let mut design = Design::default();
+        entry.set(&mut design, text).ok()?;
+        Some(design)
     }
 
     /// Whether it asks for a purge of devices before the first trial.
     pub fn purges(&self) -> bool {
-        match self.what {
-            What::Precondition(precondition) => precondition.emptying == Emptying::Purge,
-            _ => false,
-        }
+        let design = self.design();
+        design.is_some_and(|design| design.precondition.emptying == Emptying::Purge)
     }
 
     /// The budget; `None` for other changes.
     pub fn budget(&self) -> Option<Duration> {
-        match self.what {
-            What::Budget(budget) => Some(budget),
-            _ => None,
-        }
+        let design = self.design().filter(|_| self.is_of("budget"))?;
+        Some(design.budget)
     }
 }
 
 impl What {
     fn read(name: &str, text: &str) -> Result<Self> {
-        let values = text.trim();
-        let count = || {
-            values.parse().map_err(|_| {
-                Error::usage(format!("'{values}' is not a value of {name}"))
-                    .hint("write a whole number, or a budget such as 60s")
-            })
-        };
-        Ok(match name {
-            "trials_min" => Self::TrialsMin(count()?),
-            "trials_max" => Self::TrialsMax(count()?),
-            "precision" => Self::Precision(parse_share(values)?),
-            "budget" => Self::Budget(set_budget(values)?),
-            "refine" => Self::Refine(count()?),
-            "settle" => Self::Settle(set_settle(values)?),
-            "precondition" => Self::Precondition(values.parse()?),
-            "pilot" => Self::Pilot(values.parse().map_err(|_| {
-                Error::usage(format!("'{values}' is neither true nor false"))
-                    .hint("write pilot=true or pilot=false")
-            })?),
-            "warmup" => Self::WarmUp(values.parse()?),
-            "writes" => Self::Writes(set_writes(values)?),
-            _ => {
-                let of = GroupSetting::find(name, &DESIGN)?;
-                let levels = match of.setting.kind {
-                    ValueKind::List => {
-                        let separator = of.setting.kind.separator();
-                        text.split(separator).map(str::to_owned).collect()
-                    }
-                    // Only commands may contain commas, in quotes.
-                    _ => split_list(text),
-                };
-                Self::Setting(of, levels)
-            }
-        })
-    }
-}
-
-/// Refuses bounds of trials that contradict each other, of which each would move the other.
-fn check_bounds_of_trials<'a>(changes: impl Iterator<Item = &'a Change>) -> Result<()> {
-    let (mut least, mut most) = (None, None);
-    for change in changes {
-        match change.what {
-            What::TrialsMin(count) => least = Some(count),
-            What::TrialsMax(count) => most = Some(count),
-            _ => {}
+        if let Some(entry) = DesignEntry::find(name) {
+            let value = text.trim();
+            entry.set(&mut Design::default(), value)?;
+            return Ok(Self::Design(entry, value.to_owned()));
         }
-    }
-    match least.zip(most) {
-        Some((least, most)) if least > most => Err(Error::usage(format!(
-            "trials_min={least} and trials_max={most}"
-        ))
-        .hint("trials_min is at most trials_max")),
-        _ => Ok(()),
+        let of = GroupSetting::find(name, &design_names())?;
+        let levels = match of.setting.kind {
+            ValueKind::List => {
+                let separator = of.setting.kind.separator();
+                text.split(separator).map(str::to_owned).collect()
+            }
+            // Only commands may contain commas, in quotes.
+            _ => split_list(text),
+        };
+        Ok(Self::Setting(of, levels))
     }
 }
 
@@ -226,10 +184,13 @@ impl Experiment {
     pub fn apply_all(&mut self, changes: &[Change]) -> Result<()> {
         let mut changed = self.clone();
         // Rounds of all cells set bounds of trials, which a bound of the user contradicts wherever it stands.
-        let prepares = |change: &&Change| matches!(change.what, What::Precondition(_));
+        let prepares = |change: &&Change| change.is_of("precondition");
         let (first, others): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(prepares);
         let changes = || first.iter().chain(&others).copied();
-        check_bounds_of_trials(changes())?;
+        check_bounds(changes().filter_map(|change| match &change.what {
+            What::Design(entry, text) => Some((*entry, text.as_str())),
+            What::Setting(..) => None,
+        }))?;
         for change in changes() {
             let before = changed.clone();
             changed
@@ -257,7 +218,6 @@ impl Experiment {
     }
 
     fn take(&mut self, what: &What) -> Result<()> {
-        let design = &mut self.design;
         match what {
             What::Setting(of, levels) => {
                 self.check_effect(of)?;
@@ -274,23 +234,7 @@ impl Experiment {
                 self.drop_included_settings(of)?;
                 self.forget_what_does_not_vary();
             }
-            // A bound that contradicts the other one moves it.
-            What::TrialsMin(least) => {
-                design.trials_min = *least;
-                design.trials_max = design.trials_max.max(*least);
-            }
-            What::TrialsMax(most) => {
-                design.trials_max = *most;
-                design.trials_min = design.trials_min.min(*most);
-            }
-            What::Precision(share) => design.precision = *share,
-            What::Budget(time) => design.budget = *time,
-            What::Refine(sizes) => design.refine = *sizes,
-            What::Settle(time) => design.settle = *time,
-            What::Precondition(plan) => design.prepare(*plan),
-            What::Pilot(pilot) => design.pilot = Some(*pilot),
-            What::WarmUp(warmup) => design.warmup = *warmup,
-            What::Writes(bytes) => design.writes = *bytes,
+            What::Design(entry, text) => entry.set(&mut self.design, text)?,
         }
         Ok(())
     }

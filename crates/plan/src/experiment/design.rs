@@ -7,7 +7,7 @@ use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use crate::precondition::Precondition;
-use iolab_workload::units::{parse_duration, parse_size, rough_duration};
+use iolab_workload::units::rough_duration;
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
@@ -315,24 +315,4 @@ impl Design {
         }
         Ok(())
     }
-}
-
-/// Reads the most bytes that a run writes: a size, or `none`.
-pub(crate) fn set_writes(text: &str) -> Result<Option<u64>> {
-    match text {
-        "none" => Ok(None),
-        _ => parse_size(text)
-            .map(Some)
-            .map_err(|error| error.within("writes")),
-    }
-}
-
-/// Reads a pause.
-pub(crate) fn set_settle(text: &str) -> Result<Duration> {
-    parse_duration(text).map_err(|error| error.within("settle"))
-}
-
-/// Reads a budget.
-pub(crate) fn set_budget(text: &str) -> Result<Duration> {
-    parse_duration(text).map_err(|error| error.within("budget"))
 }

@@ -12,9 +12,9 @@ use iolab_workload::{Error, Result};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
-use crate::experiment::{
-    Combination, Experiment, GroupSetting, set_budget, set_settle, set_writes,
-};
+use crate::experiment::design::Design;
+use crate::experiment::design_entries::{DesignEntry, check_bounds, time};
+use crate::experiment::{Combination, Experiment, GroupSetting};
 
 /// Most levels of one factor; tables and figures could not distinguish more.
 const LEVELS_MAX: usize = 1000;
@@ -139,23 +139,6 @@ impl Entries {
     }
 }
 
-/// `[design]`; an entry that is not given keeps its value.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DesignEntries {
-    trials_min: Option<u32>,
-    trials_max: Option<u32>,
-    precision: Option<f64>,
-    budget: Option<Spanned<Value>>,
-    refine: Option<u32>,
-    settle: Option<Spanned<Value>>,
-    precondition: Option<Spanned<String>>,
-    pilot: Option<bool>,
-    warmup: Option<Spanned<String>>,
-    writes: Option<Spanned<Value>>,
-    halves: Option<bool>,
-}
-
 /// The tables that define an experiment, and with which a suite changes one.
 #[derive(Debug, Default)]
 pub(crate) struct Definition {
@@ -166,7 +149,7 @@ pub(crate) struct Definition {
     /// `[group.NAME]`; empty for a suite.
     pub(crate) groups: Groups,
     /// `[design]`.
-    pub(crate) design: DesignEntries,
+    pub(crate) design: Entries,
 }
 
 impl Definition {
@@ -211,67 +194,51 @@ impl Definition {
                 fixed.map_err(|error| source.at(value.span(), error))?;
             }
         }
-        self.design.apply(source, experiment)
+        apply_design(&self.design, source, &mut experiment.design)
     }
 }
 
-impl DesignEntries {
-    /// Whether the tables give a budget.
-    pub(crate) fn has_budget(&self) -> bool {
-        self.budget.is_some()
+/// Applies `[design]`; an entry that is not given keeps its value.
+fn apply_design(entries: &Entries, source: &DocumentText<'_>, design: &mut Design) -> Result<()> {
+    let mut given = Vec::with_capacity(entries.0.len());
+    for (key, value) in &entries.0 {
+        let entry = DesignEntry::named(key.get_ref());
+        let entry = entry.map_err(|error| source.at(key.span(), error))?;
+        let text = match value.get_ref() {
+            Value::String(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Boolean(flag) => flag.to_string(),
+            other => {
+                let type_name = other.type_str();
+                let error = Error::usage(format!("{} is of type {type_name}", entry.name));
+                return Err(source.at(value.span(), error.hint("give it one value")));
+            }
+        };
+        given.push((entry, text, value.span()));
     }
+    check_bounds(given.iter().map(|(entry, text, _)| (*entry, text.as_str())))
+        .map_err(|error| error.within(source.name))?;
+    // The precondition sets bounds of trials, which bounds of the definition contradict.
+    given.sort_by_key(|(entry, ..)| entry.name != "precondition");
+    for (entry, text, span) in given {
+        let set = entry.set(design, &text);
+        set.map_err(|error| source.at(span, error))?;
+    }
+    Ok(())
+}
 
-    fn apply(&self, source: &DocumentText<'_>, experiment: &mut Experiment) -> Result<()> {
-        let Self {
-            trials_min,
-            trials_max,
-            precision,
-            budget: budget_value,
-            refine,
-            settle,
-            precondition,
-            pilot,
-            warmup,
-            writes,
-            halves,
-        } = self;
-        let design = &mut experiment.design;
-        // The precondition sets bounds of trials, which bounds of the definition contradict.
-        if let Some(text) = precondition {
-            let parsed = text.get_ref().parse();
-            design.prepare(parsed.map_err(|error| source.at(text.span(), error))?);
-        }
-        design.trials_min = trials_min.unwrap_or(design.trials_min);
-        design.trials_max = trials_max.unwrap_or(design.trials_max);
-        design.precision = precision.unwrap_or(design.precision);
-        design.refine = refine.unwrap_or(design.refine);
-        design.pilot = pilot.or(design.pilot);
-        design.halves = halves.unwrap_or(design.halves);
-        if let Some(value) = budget_value {
-            design.budget = budget(source, value)?;
-        }
-        if let Some(value) = settle {
-            design.settle = value_text("settle", ValueKind::Time, value.get_ref())
-                .and_then(|text| set_settle(&text))
-                .map_err(|error| source.at(value.span(), error))?;
-        }
-        if let Some(text) = warmup {
-            let parsed = text.get_ref().parse();
-            design.warmup = parsed.map_err(|error| source.at(text.span(), error))?;
-        }
-        if let Some(value) = writes {
-            design.writes = value_text("writes", ValueKind::Size, value.get_ref())
-                .and_then(|text| set_writes(&text))
-                .map_err(|error| source.at(value.span(), error))?;
-        }
-        Ok(())
+impl Entries {
+    /// Whether there is an entry of this name.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key.get_ref() == name)
     }
 }
 
-/// Reads a budget: `"60s"`, or seconds as a bare number.
+/// Reads a time: `"60s"`, or seconds as a bare number.
 pub(crate) fn budget(source: &DocumentText<'_>, value: &Spanned<Value>) -> Result<Duration> {
     value_text("budget", ValueKind::Time, value.get_ref())
-        .and_then(|text| set_budget(&text))
+        .and_then(|text| time("budget", &text))
         .map_err(|error| source.at(value.span(), error))
 }
 

@@ -3,10 +3,9 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
-use super::{Combination, Design, Experiment, ExperimentGroup, Factor, WarmUp};
-use crate::precondition::Precondition;
+use super::design_entries::DESIGN;
+use super::{Combination, Design, Experiment, ExperimentGroup, Factor};
 use iolab_workload::settings::{Setting, ValueKind};
-use iolab_workload::units::{format_duration, format_size};
 
 impl Serialize for Experiment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -52,46 +51,10 @@ impl Serialize for Experiment {
 
 impl Serialize for Design {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self {
-            trials_min,
-            trials_max,
-            precision,
-            budget,
-            refine,
-            settle,
-            precondition,
-            pilot,
-            warmup,
-            writes,
-            halves,
-        } = self;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("trials_min", trials_min)?;
-        map.serialize_entry("trials_max", trials_max)?;
-        map.serialize_entry("precision", precision)?;
-        map.serialize_entry("budget", &format_duration(*budget))?;
-        if *refine > 0 {
-            map.serialize_entry("refine", refine)?;
-        }
-        if !settle.is_zero() {
-            map.serialize_entry("settle", &format_duration(*settle))?;
-        }
-        if *precondition != Precondition::default() {
-            map.serialize_entry("precondition", &precondition.to_string())?;
-        }
-        if let Some(pilot) = pilot {
-            map.serialize_entry("pilot", &pilot)?;
-        }
-        if *warmup != WarmUp::default() {
-            map.serialize_entry("warmup", warmup.name())?;
-        }
-        if let Some(bytes) = writes {
-            map.serialize_entry("writes", &format_size(*bytes))?;
-        }
-        if *halves {
-            map.serialize_entry("halves", halves)?;
-        }
-        map.end()
+        let given = DESIGN
+            .iter()
+            .filter_map(|entry| Some((entry.name, entry.get(self)?)));
+        serializer.collect_map(given)
     }
 }
 

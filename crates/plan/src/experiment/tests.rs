@@ -462,14 +462,18 @@ fn sets(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn answers_about_other_tools_options_are_valid() {
     for foreign in FOREIGN {
-        assert!(!foreign.names().any(|name| DESIGN.contains(&name)));
+        assert!(
+            !foreign
+                .names()
+                .any(|name| DesignEntry::find(name).is_some())
+        );
         let Some(Answer::Way(text) | Answer::None(text)) = foreign.answer else {
             continue;
         };
         for set in sets(text) {
             let set = set.trim_end_matches([',', ':', '.']);
             let (name, _) = set.split_once('=').unwrap_or((set, ""));
-            let known = Setting::find(name).is_some() || DESIGN.contains(&name);
+            let known = Setting::find(name).is_some() || DesignEntry::find(name).is_some();
             assert!(known, "{name} in: {text}");
             if set.contains('=') && !set.contains(['"', 'N']) {
                 Change::parse(set).expect(text);
