@@ -265,7 +265,7 @@ impl<L: Link> Team<L> {
         self.tree.parent(self.link.rank())
     }
 
-    pub(crate) fn children(&self) -> std::ops::Range<usize> {
+    pub(crate) fn children(&self) -> Range<usize> {
         self.tree.children(self.link.rank())
     }
 

@@ -34,6 +34,7 @@ mod inspected_target;
 pub mod kernel_units;
 mod lasting_identity;
 mod lent_descriptor;
+pub mod meminfo;
 pub mod memory_limits;
 mod mounts;
 mod open;

@@ -26,7 +26,7 @@ mod zones;
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use files::{FILES_MAX, FileOrder, FileSet, FileSlots, SPREAD_MAX};
 pub use flags::Advice;
-pub use pattern::Pattern;
+pub use pattern::{Pattern, WorkloadCode};
 pub use rate::{RATE_MAX, Rate};
 pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};

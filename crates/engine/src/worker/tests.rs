@@ -8,6 +8,7 @@ use super::*;
 use crate::request::SystemFailure;
 use crate::spare_histograms::SpareHistograms;
 use iolab_host::clock::Clock;
+use iolab_workload::outcome::Failure;
 use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
 
 const DEPTH: u32 = 4;
@@ -122,6 +123,9 @@ fn a_failing_mechanism_awaits_requests_without_counting() {
             );
             let failure = outcome.account.failure.expect("a failure");
             let expected = ("io_uring_enter", libc::ENXIO);
+            let Failure::Request(failure) = failure else {
+                panic!("{failure:?}");
+            };
             assert_eq!((failure.syscall, failure.errno), expected);
             assert_eq!(outcome.account.operations.read.requests, 3);
             assert_eq!(buffers.home().len(), DEPTH as usize - keeps);

@@ -91,7 +91,7 @@ impl Change {
     pub fn is_of_same(&self, other: &Self) -> bool {
         match (&self.what, &other.what) {
             (What::Setting(own, _), What::Setting(other, _)) => own == other,
-            (What::Design(own, _), What::Design(other, _)) => own.name == other.name,
+            (What::Design(own, _), What::Design(other, _)) => own == other,
             _ => false,
         }
     }

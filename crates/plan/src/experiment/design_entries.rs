@@ -23,6 +23,13 @@ pub struct DesignEntry {
     get: Get,
 }
 
+impl PartialEq for DesignEntry {
+    /// Names are unique in the table.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 type Set = fn(&mut Design, &str) -> Result<()>;
 type Get = fn(&Design) -> Option<Value>;
 
@@ -31,7 +38,7 @@ const fn row(name: &'static str, set: Set, get: Get) -> DesignEntry {
 }
 
 /// Every entry, in the order of definitions.
-pub static DESIGN: &[DesignEntry] = &table! {
+pub(super) static DESIGN: &[DesignEntry] = &table! {
     row("trials_min", set_least, |design| Some(design.trials_min.into()));
     row("trials_max", set_most, |design| Some(design.trials_max.into()));
     row("precision", |design, text| parse_share(text).map(|share| design.precision = share),

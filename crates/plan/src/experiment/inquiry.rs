@@ -413,14 +413,3 @@ fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
     };
     suspects.iter().fold(sides.clone(), take_off)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_suspects_need_four_variants_and_five_twelve() {
-        let counts = [0, 1, 2, 3, 5].map(|suspects| variants(suspects).len());
-        assert_eq!(counts, [1, 2, 4, 8, 12]);
-    }
-}

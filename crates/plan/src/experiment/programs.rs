@@ -232,7 +232,7 @@ mod tests {
     fn a_workload_replaces_and_refuses_its_parts() {
         let mut experiment = Experiment::find("write-random").expect("built in");
         experiment.apply_set("workload=RS,WR").expect("two codes");
-        let cells = crate::cells::cells(&experiment).expect("valid");
+        let cells = cells(&experiment).expect("valid");
         assert_eq!(cells[0].spec.trial.read_percent, 100);
         assert_eq!(cells[1].spec.trial.read_percent, 0);
         let error = experiment.apply_set("read_percent=70").expect_err("both");
@@ -249,7 +249,7 @@ mod tests {
             .expect("a factor");
         experiment.apply_set("reader.workload=RS").expect("a code");
         assert_eq!(experiment.factors.len(), 1, "{:?}", experiment.factors);
-        let cells = crate::cells::cells(&experiment).expect("valid");
+        let cells = cells(&experiment).expect("valid");
         let trials = cells[4].spec.trials();
         let patterns: Vec<_> = trials
             .iter()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::collectives::Team;
 use iolab_cluster::link::Link;
-use iolab_cluster::outcome::{self, Client};
+use iolab_cluster::outcome::Client;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::participants;
 use iolab_cluster::participants::taking_part;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use iolab_plan::experiment::{Experiment, GroupSetting};
 use iolab_workload::group::{ALL, check_group_name};
+use iolab_workload::names::TargetName;
 use iolab_workload::quantity::counted;
 use iolab_workload::settings::Setting;
-use iolab_workload::target::TargetName;
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 

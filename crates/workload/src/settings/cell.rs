@@ -11,7 +11,7 @@ use crate::names::Active;
 use crate::names::TargetName;
 use crate::system_settings::SystemSettings;
 use crate::tool::Tool;
-use crate::trial::pattern::WorkloadCode;
+use crate::trial::WorkloadCode;
 
 /// The settings of a cell, before the choices that need a measurement.
 #[derive(Debug, Clone, PartialEq)]

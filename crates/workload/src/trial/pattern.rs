@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Zones;
-use crate::trial::Pattern;
 use crate::{Error, Result};
 
 /// The order in which blocks of the region are visited.

@@ -251,3 +251,9 @@ fn an_inquiry_from_elsewhere_is_checked() {
     let error = Experiment::from_toml(&steering, "x").expect_err("a control character");
     insta::assert_snapshot!(error.message(), @"x: the text has a line break, a control character or a mark of the direction of writing");
 }
+
+#[test]
+fn two_suspects_need_four_variants_and_five_twelve() {
+    let counts = [0, 1, 2, 3, 5].map(|suspects| variants(suspects).len());
+    assert_eq!(counts, [1, 2, 4, 8, 12]);
+}
