@@ -1,13 +1,12 @@
 //! Converts rows to plain values. The file may come from elsewhere: every value is checked.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
 use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
-use super::opening::{FileIdentity, read_checked, snapshot};
+use super::opening::{open_to_read, snapshot};
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
 use super::{question, series, trials, witness};
@@ -42,9 +41,7 @@ pub enum Content {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read_content(path: &Path) -> Result<Content> {
-    read_checked(path, |connection, file| {
-        content_of_snapshot(connection, path, file)
-    })
+    content(&open_to_read(path)?, path)
 }
 
 /// Reads a run file that holds trials, as [`read_content`] does.
@@ -62,21 +59,7 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 /// Reads all tables except the latencies.
 pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
     let _snapshot = snapshot(connection, path)?;
-    content_of_snapshot(connection, path, None)
-}
-
-/// As [`content`], with a snapshot held; `file` is the file that further threads may open.
-fn content_of_snapshot(
-    connection: &Connection,
-    path: &Path,
-    file: Option<FileIdentity>,
-) -> Result<Content> {
-    let tables = Tables {
-        connection,
-        path,
-        file,
-        text: &AtomicU64::new(0),
-    };
+    let tables = Tables::of(connection, path);
     if let Some(witnessed) = witness::read(&tables)? {
         return Ok(Content::Witness(Box::new(witnessed)));
     }
@@ -85,12 +68,7 @@ fn content_of_snapshot(
 
 /// The run in a file.
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
-    let Tables {
-        connection,
-        path,
-        file: _,
-        text: _,
-    } = *tables;
+    let (connection, path) = (tables.connection, tables.path);
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
     experiment.asked = question::of_rows(
         path,

@@ -1,15 +1,14 @@
 //! Reads the rows of tables into plain values. The file may come from elsewhere: rows and text are limited.
 
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolab_record::column::Table;
 use iolab_workload::Result;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Rows};
+use rusqlite::{Connection, Row};
 
 use super::error::{damaged, fault, too_large};
-use super::opening::FileIdentity;
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 
@@ -24,13 +23,19 @@ const TEXT_MAX: u64 = 256 << 20;
 pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
-    /// The file that further threads may open to read it too; `None` if only this thread reads.
-    pub(super) file: Option<FileIdentity>,
-    /// Bytes of text read so far, by all threads.
-    pub(super) text: &'a AtomicU64,
+    /// Bytes of text read so far.
+    text: Cell<u64>,
 }
 
-impl Tables<'_> {
+impl<'a> Tables<'a> {
+    pub(super) fn of(connection: &'a Connection, path: &'a Path) -> Self {
+        Self {
+            connection,
+            path,
+            text: Cell::new(0),
+        }
+    }
+
     /// Calls a function for each row of a table.
     pub(super) fn each<T>(
         &self,
@@ -42,31 +47,20 @@ impl Tables<'_> {
         let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
         let reader = Reader::new(table, &statement, self.path)?;
-        let rows = statement.query([]).map_err(wrong)?;
+        let mut rows = statement.query([]).map_err(wrong)?;
         let most = match table.name {
             "cell" => CELLS_MAX,
             "target" => TARGETS_MAX,
             _ => ROWS_MAX,
         };
-        self.each_row(&reader, rows, most, |row| take(&reader, row))
-    }
-
-    /// Calls a function for each of these rows; more than `most` rows are an error.
-    pub(super) fn each_row<T>(
-        &self,
-        reader: &Reader<'_, T>,
-        mut rows: Rows<'_>,
-        most: usize,
-        mut take: impl FnMut(&Row<'_>) -> Result<()>,
-    ) -> Result<()> {
         let mut count = 0;
-        while let Some(row) = rows.next().map_err(|error| fault(self.path, &error))? {
-            self.weigh(reader, row)?;
+        while let Some(row) = rows.next().map_err(wrong)? {
+            self.weigh(&reader, row)?;
             if count == most {
-                let what = format!("table {} has more than {most} rows", reader.name());
+                let what = format!("table {} has more than {most} rows", table.name);
                 return Err(too_large(self.path, what));
             }
-            take(row)?;
+            take(&reader, row)?;
             count += 1;
         }
         Ok(())
@@ -97,7 +91,7 @@ impl Tables<'_> {
     }
 
     /// Counts the text of a row before storing any of it.
-    fn weigh<T>(&self, reader: &Reader<'_, T>, row: &Row<'_>) -> Result<()> {
+    pub(super) fn weigh<T>(&self, reader: &Reader<'_, T>, row: &Row<'_>) -> Result<()> {
         let columns = reader
             .texts
             .iter()
@@ -106,8 +100,8 @@ impl Tables<'_> {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
             _ => 0,
         });
-        let bytes = bytes.sum::<u64>();
-        if self.text.fetch_add(bytes, Ordering::Relaxed) + bytes > TEXT_MAX {
+        self.text.set(self.text.get() + bytes.sum::<u64>());
+        if self.text.get() > TEXT_MAX {
             let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
             return Err(too_large(self.path, what));
         }

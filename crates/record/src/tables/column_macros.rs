@@ -11,6 +11,7 @@ macro_rules! column {
             |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = value,
         )
         .null(null!($(? $(.$in)+)*))
+        .account(account!($($at).+ $(? $(.$in)+)*))
     };
     ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?) => {
         $crate::column::Column::$make(
@@ -19,6 +20,7 @@ macro_rules! column {
             |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = Some(value),
         )
         .null($crate::column::Null::Free)
+        .account(account!($($at).+ $(? $(.$in)+)*))
     };
 }
 
@@ -29,6 +31,16 @@ macro_rules! null {
     };
     ($($part:tt)+) => {
         $crate::column::Null::Account
+    };
+}
+
+/// The outermost part of a path that may be missing; none if all parts are there.
+macro_rules! account {
+    ($($at:ident).+) => {
+        ""
+    };
+    ($($at:ident).+ $(? $(.$in:tt)+)+) => {
+        stringify!($($at).+)
     };
 }
 
@@ -59,6 +71,7 @@ macro_rules! text {
             },
         )
         .null(null!($(? $(.$in)+)*))
+        .account(account!($($at).+ $(? $(.$in)+)*))
     };
     ($name:expr, $type:ty, $($at:ident).+ ?) => {
         $crate::column::Column::text(
@@ -86,6 +99,7 @@ macro_rules! word {
         )
         .one_of(<$words>::NAMES)
         .null(null!($(? $(.$in)+)*))
+        .account(account!($($at).+ $(? $(.$in)+)*))
     };
     ($name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?, $words:ty) => {
         $crate::column::Column::text(
@@ -98,6 +112,7 @@ macro_rules! word {
         )
         .one_of(<$words>::NAMES)
         .null($crate::column::Null::Free)
+        .account(account!($($at).+ $(? $(.$in)+)*))
     };
 }
 
