@@ -85,7 +85,7 @@ pub struct Sample {
     /// Result of reading back; `None` if that was not done.
     pub verified: Option<Verified>,
     /// Summary of tracing; `None` if the trial was not traced.
-    pub traced: Option<TraceSummary>,
+    pub traced: Option<Box<TraceSummary>>,
     /// Settings in force that can differ from the requested ones.
     pub effective: Effective,
     /// The origin of the bytes.

@@ -8,7 +8,6 @@ use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
 };
-use iolab_workload::stages::Traced;
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
@@ -195,7 +194,10 @@ fn did(outcome: &Outcome) -> Sample {
         paused_ns: outcome.paused_ns,
         rate_report: outcome.rate_report,
         verified: outcome.verified,
-        traced: outcome.traced.as_ref().map(Traced::summary),
+        traced: outcome
+            .traced
+            .as_ref()
+            .map(|traced| Box::new(traced.summary())),
         effective: outcome.effective.clone(),
         ..Sample::default()
     }

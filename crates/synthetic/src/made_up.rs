@@ -220,8 +220,8 @@ pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
             backlog_end: left,
         });
         for done in sample.operations.as_mut().into_values() {
-            done.response = done.latency.map(|service| times(service, 1.5));
-            done.lateness = done.latency.map(|service| times(service, 0.5));
+            done.response = done.latency.map(|service| Box::new(times(service, 1.5)));
+            done.lateness = done.latency.map(|service| Box::new(times(service, 0.5)));
         }
     }
 }

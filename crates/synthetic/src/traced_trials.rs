@@ -100,7 +100,7 @@ pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
             tail_mean_ns: of(&stages, |stage| stage.tail_mean_ns),
             ..StageSummary::default()
         });
-        sample.traced = Some(TraceSummary {
+        sample.traced = Some(Box::new(TraceSummary {
             counts: TraceCounts {
                 joined: REQUESTS,
                 carried: REQUESTS,
@@ -116,7 +116,7 @@ pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
             carried_by: CarriedBy::Disk,
             journal: Some(Journal::Commits),
             stages,
-        });
+        }));
     }
     made
 }

@@ -435,9 +435,9 @@ pub struct OperationSummary {
     /// Service time: completion minus submission. `None` without requests.
     pub latency: Option<LatencySummary>,
     /// Response time: completion minus intended start. `None` in the closed loop.
-    pub response: Option<LatencySummary>,
+    pub response: Option<Box<LatencySummary>>,
     /// Submission minus intended start. `None` in the closed loop.
-    pub lateness: Option<LatencySummary>,
+    pub lateness: Option<Box<LatencySummary>>,
 }
 
 impl OperationSummary {
@@ -445,7 +445,7 @@ impl OperationSummary {
     pub fn of(tally: &Tally) -> Self {
         let waits = |of: fn(&Waits) -> &LatencyHistogram| {
             let waits = tally.waits.as_ref()?;
-            LatencySummary::of(of(waits))
+            LatencySummary::of(of(waits)).map(Box::new)
         };
         Self {
             requests: tally.requests,
@@ -459,7 +459,7 @@ impl OperationSummary {
 
     /// The times that the issuer waited for requests: response times if there is an intended start, otherwise service times.
     pub fn waited(&self) -> Option<LatencySummary> {
-        self.response.or(self.latency)
+        self.response.as_deref().copied().or(self.latency)
     }
 }
 

@@ -65,7 +65,7 @@ impl CellRate {
             span_ns: medians(|one| one.span_ns)?,
             schedules,
             service: quantiles(trials, |s| timed.requests(s).latency),
-            lateness: quantiles(trials, |s| timed.requests(s).lateness),
+            lateness: quantiles(trials, |s| timed.requests(s).lateness.as_deref().copied()),
         })
     }
 }

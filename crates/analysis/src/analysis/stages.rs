@@ -103,7 +103,7 @@ impl CellStages {
     pub(super) fn of(trials: &[&Sample]) -> Option<Self> {
         let traced: Vec<&TraceSummary> = trials
             .iter()
-            .filter_map(|sample| sample.traced.as_ref())
+            .filter_map(|sample| sample.traced.as_deref())
             .collect();
         let known: Vec<&TraceSummary> = traced
             .iter()

@@ -96,7 +96,7 @@ pub(super) fn traced() -> RunRecord {
                 tail_mean_ns: tail_us * 1e3,
             })
         };
-        sample.traced = Some(TraceSummary {
+        sample.traced = Some(Box::new(TraceSummary {
             counts: TraceCounts {
                 joined: 1000,
                 syncs: SyncCounts {
@@ -125,7 +125,7 @@ pub(super) fn traced() -> RunRecord {
                 sync_flush: stage(30.0 * wait, 30.0 * wait),
                 sync_delivery: stage(10.0, 10.0),
             },
-        });
+        }));
     }
     record
 }

@@ -51,7 +51,7 @@ fn run(change: impl Fn(usize, &mut TraceSummary)) -> RunRecord {
         // The warm-up trial is not counted.
         let mut trace = traced(number as f64 / 10.0);
         change(number, &mut trace);
-        sample.traced = (!sample.warmup).then_some(trace);
+        sample.traced = (!sample.warmup).then(|| Box::new(trace));
     }
     record
 }

@@ -89,8 +89,8 @@ fn follow(sample: &mut Sample, rate: f64) {
     let service_ns = 1e9 / capacity;
     let waited_ns = response_ns(rate, capacity);
     read.latency = Some(times(service_ns));
-    read.response = Some(times(waited_ns));
-    read.lateness = Some(times(waited_ns - service_ns));
+    read.response = Some(Box::new(times(waited_ns)));
+    read.lateness = Some(Box::new(times(waited_ns - service_ns)));
     let counters = &mut sample.counters;
     if let Some(device) = &mut counters.device {
         (device.read_ios, device.read_bytes) = (scaled(device.read_ios), scaled(device.read_bytes));
