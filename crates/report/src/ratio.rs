@@ -5,6 +5,14 @@ use iolab_analysis::doubt::RatioBound;
 use iolab_figure::result_names;
 use iolab_workload::quantity::significant;
 
+/// Words for a ratio above 1, and for one below.
+type Directions = (&'static str, &'static str);
+
+/// Directions of a quantity.
+const AMOUNTS: Directions = ("higher", "lower");
+/// Directions of a time.
+const TIMES: Directions = ("slower", "faster");
+
 /// A ratio with the interval that decides, if it has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RatioShown {
@@ -43,10 +51,19 @@ impl RatioShown {
         }
     }
 
-    /// `27.5× higher`, `34.5× lower`, or `at most 1.20× higher` for a bound: the larger number first.
+    /// `27.5× higher`, `34.5× lower`, or `at most 1.20× higher` for a bound: the larger number first. `no difference` if the
+    /// number would be 1.00, unless the interval shows one.
     pub(crate) fn factor(self) -> String {
+        self.factor_in(AMOUNTS)
+    }
+
+    fn factor_in(self, words: Directions) -> String {
+        let holds_one = |(low, high): (f64, f64)| low <= 1.0 && high >= 1.0;
         match self.bound() {
-            None => one_way(self.ratio),
+            None if !is_one(self.ratio) => one_way(self.ratio, words),
+            None if self.interval.is_none_or(holds_one) => "no difference".to_owned(),
+            None if self.ratio < 1.0 => format!("less than 1.01× {}", words.1),
+            None => format!("less than 1.01× {}", words.0),
             Some((bound, ratio)) => {
                 // A bound of at most a tenth means at least ten times lower.
                 let bound = match (bound, ratio < 1.0) {
@@ -54,7 +71,7 @@ impl RatioShown {
                     (RatioBound::AtLeast, true) => RatioBound::AtMost,
                     (bound, false) => bound,
                 };
-                format!("{} {}", result_names::bound(bound), one_way(ratio))
+                format!("{} {}", result_names::bound(bound), one_way(ratio, words))
             }
         }
     }
@@ -62,9 +79,17 @@ impl RatioShown {
     /// `27.4 to 27.6×` in the direction of the ratio, or `1.05× lower to 1.10× higher` if the interval holds 1.
     /// `None` for a bound, and if both ends have the digits of the ratio.
     pub(crate) fn range(self) -> Option<String> {
+        self.range_in(AMOUNTS)
+    }
+
+    fn range_in(self, words: Directions) -> Option<String> {
         let (low, high) = self.interval.filter(|_| self.bound.is_none())?;
         if low < 1.0 && high > 1.0 {
-            return Some(format!("{} to {}", one_way(low), one_way(high)));
+            return Some(format!(
+                "{} to {}",
+                one_way(low, words),
+                one_way(high, words)
+            ));
         }
         let (near, far) = match self.ratio < 1.0 {
             true => (1.0 / high, 1.0 / low),
@@ -83,9 +108,7 @@ impl RatioShown {
 
     /// The ratio of a time in words: `1.20× slower (1.15 to 1.25×)`.
     pub(crate) fn in_time(self) -> String {
-        let text = self.in_words();
-        text.replace("× higher", "× slower")
-            .replace("× lower", "× faster")
+        self.written(TIMES)
     }
 
     /// Width of the interval, on the logarithm.
@@ -95,9 +118,14 @@ impl RatioShown {
 
     /// `27.5× higher (27.4 to 27.6×)`.
     pub(crate) fn in_words(self) -> String {
-        match self.range() {
-            None => self.factor(),
-            Some(range) => format!("{} ({range})", self.factor()),
+        self.written(AMOUNTS)
+    }
+
+    fn written(self, words: Directions) -> String {
+        let factor = self.factor_in(words);
+        match self.range_in(words) {
+            None => factor,
+            Some(range) => format!("{factor} ({range})"),
         }
     }
 
@@ -122,11 +150,17 @@ pub(crate) fn of(estimate: &Estimate) -> RatioShown {
     RatioShown::from((estimate.ratio, estimate.interval)).bounded(estimate.bound)
 }
 
-/// `27.5× higher`, `34.5× lower`.
-fn one_way(ratio: f64) -> String {
+/// Whether a ratio is 1 in the digits that are shown.
+fn is_one(ratio: f64) -> bool {
+    significant(ratio.max(1.0 / ratio)) == "1.00"
+}
+
+/// `27.5× higher`, `34.5× lower`, `1.00×`.
+fn one_way(ratio: f64, (up, down): Directions) -> String {
     match ratio < 1.0 {
-        true => format!("{}× lower", significant(1.0 / ratio)),
-        false => format!("{}× higher", significant(ratio)),
+        _ if is_one(ratio) => "1.00×".to_owned(),
+        true => format!("{}× {down}", significant(1.0 / ratio)),
+        false => format!("{}× {up}", significant(ratio)),
     }
 }
 
@@ -173,6 +207,10 @@ mod tests {
             shown(11.2, 11.196, 11.204),
             RatioShown::from((0.01, None)).in_words(),
             RatioShown::from((34.2, None)).in_words(),
+            shown(1.004, 0.95, 1.1),
+            shown(0.997, 0.996, 0.999),
+            RatioShown::from((1.0, None)).in_words(),
+            RatioShown::from((1.2, Some((0.999, 1.5)))).in_time(),
         ];
         insta::assert_snapshot!(of.join("\n"), @r"
         4.23× higher (4.21 to 4.24×)
@@ -183,6 +221,10 @@ mod tests {
         11.2× higher
         100× lower
         34.2× higher
+        no difference (1.05× lower to 1.10× higher)
+        less than 1.01× lower
+        no difference
+        1.20× slower (1.00× to 1.50× slower)
         ");
     }
 

@@ -53,7 +53,7 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     let mut text = match shown(first) {
         Some(true) => format!("{new} is {ratio} than {base} {} {medians}", at(first)),
         Some(false) => format!(
-            "No difference was found {}: {new} is {ratio} than {base} {medians}",
+            "No difference was found {}: {ratio} with {new} against {base} {medians}",
             at(first)
         ),
         None => {
