@@ -157,18 +157,6 @@ impl SearchAnswer {
         })
     }
 
-    /// The limit with its interval, if it lies between the rates that hold and fail. The limit counts trials,
-    /// and these rates count requests: if few requests are late, most trials may keep levels at a rate that
-    /// fails.
-    pub fn limit_between(&self) -> Option<(f64, u64, u64)> {
-        let (low, high) = self.limit.holds.zip(self.limit.fails)?;
-        let estimate = self.limit.estimate?;
-        let at = |end: &Option<RateAnswer>| end.as_ref().map(|end| end.rate as f64);
-        let is_between = at(&self.holds).is_none_or(|holds| holds <= estimate)
-            && at(&self.fails).is_none_or(|fails| estimate <= fails);
-        is_between.then_some((estimate, low, high))
-    }
-
     /// The answer: yes if both ends are shown; otherwise with the reasons.
     pub fn reasoned(&self) -> ReasonedAnswer {
         let open = |why| ReasonedAnswer::CannotTell(vec![why]);

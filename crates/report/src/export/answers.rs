@@ -177,23 +177,13 @@ fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 8] {
         ),
         DataColumn::number(
             "low",
-            "lower end of its 95 % interval; of a search the lower end for the rate at which half of the trials keep the levels; null where this rate is not between the two",
-            |row: &Row<'a>| {
-                row.either(
-                    |level| level.judged.low,
-                    |search| search.limit_between().map(|(_, low, _)| low as f64),
-                )
-            },
+            "lower end of its 95 % interval; null for a search",
+            |row: &Row<'a>| row.either(|level| level.judged.low, |_| None),
         ),
         DataColumn::number(
             "high",
             "upper end of its 95 % interval, as `low`; null where too few requests were measured for one",
-            |row: &Row<'a>| {
-                row.either(
-                    |level| level.judged.high,
-                    |search| search.limit_between().map(|(_, _, high)| high as f64),
-                )
-            },
+            |row: &Row<'a>| row.either(|level| level.judged.high, |_| None),
         ),
         DataColumn::number(
             "unseen_stalls",
