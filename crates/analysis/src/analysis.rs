@@ -26,7 +26,7 @@ pub use concurrency::{Concurrency, FasterCell, Shortfall};
 pub(crate) use doubt_kind::CLOCK_SHOWS;
 pub use doubt_kind::{DoubtClass, DoubtKind, ExtentUnit, Looks};
 pub use groups::GroupAnalysis;
-pub use iolab_workload::response::Response;
+pub use iolab_workload::response::{PerResponse, Response};
 pub use measured_target::MeasuredTarget;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, ClientName, RankThroughput};
@@ -52,7 +52,7 @@ use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
 use crate::run_definition::definition;
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::timeline::Timeline;
-use crate::trial_values::{median_of, summarise, values};
+use crate::trial_values::median_of;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
@@ -80,21 +80,6 @@ pub struct Latency {
     pub max_ns: f64,
 }
 
-/// Further quantities of each trial, over the trials with enough requests for them.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Tails {
-    /// 90th percentile of latency, ns.
-    pub p90: Option<Summary>,
-    /// 99th percentile of latency, ns.
-    pub p99: Option<Summary>,
-    /// 99.9th percentile of latency, ns.
-    pub p999: Option<Summary>,
-    /// Maximum latency, ns.
-    pub max: Option<Summary>,
-    /// CPU time per request, ns.
-    pub cpu: Option<Summary>,
-}
-
 /// One cell, over its measured trials: successful ones other than warm-ups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellAnalysis {
@@ -106,14 +91,8 @@ pub struct CellAnalysis {
     pub failed: usize,
     /// Number of successful warm-up trials, which no value includes; 0 for a group.
     pub warm_ups: usize,
-    /// MB/s.
-    pub throughput: Option<Summary>,
-    /// Requests per second.
-    pub iops: Option<Summary>,
-    /// Median latency of each trial, by the times of [`Response::Latency`], ns.
-    pub latency_p50: Option<Summary>,
-    /// Time of each trial from its first start to its last end, ns.
-    pub elapsed: Option<Summary>,
+    /// Each quantity, over the trials with enough requests for it.
+    pub of: PerResponse<Option<Summary>>,
     /// The response of the experiment.
     pub response: Option<Summary>,
     /// Value of the response in each measured trial, in the order of time.
@@ -138,16 +117,12 @@ pub struct CellAnalysis {
     pub tail_ratios: Vec<f64>,
     /// Block of each trial in `tail_ratios`.
     pub tail_blocks: Vec<u32>,
-    /// Further quantities that can be the response.
-    pub tails: Tails,
     /// Requested and achieved rate; `None` in the closed loop.
     pub rate_report: Option<CellRate>,
     /// Concurrency, requested and achieved; `None` where it is unknown or has no meaning.
     pub concurrency: Option<Concurrency>,
     /// Share of a ceiling; `None` where no ceiling is known.
     pub efficiency: Option<Efficiency>,
-    /// Median over the trials of CPU time per request, user and kernel, ns.
-    pub cpu_ns_per_request: Option<f64>,
     /// Median over the trials of the page faults without I/O.
     pub minor_faults: Option<f64>,
     /// Whether a time limit ended any of its trials, so that their length is a setting.
@@ -185,6 +160,11 @@ pub struct CellAnalysis {
 }
 
 impl CellAnalysis {
+    /// The median of a quantity over the trials.
+    pub fn median(&self, of: Response) -> Option<f64> {
+        self.of[of].map(|summary| summary.median)
+    }
+
     /// Whether enough trials for an interval were measured, but too few of them with enough requests for a value.
     pub fn lacks_requests(&self) -> bool {
         self.n >= TRIALS_MIN && self.values.len() < TRIALS_MIN
@@ -474,25 +454,30 @@ impl<'a> Context<'a> {
     ) -> CellAnalysis {
         let around = Surroundings::of(&self.record.environment_of(cell));
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
-        let of = |response: Response| summarise(&ok, |s| s.value(response, timed));
-        let response = of(self.response);
-        let by_block = |value: &dyn Fn(&Sample) -> Option<f64>| {
-            let all = ok.iter();
-            let values = all.filter_map(|s| Some((value(s)?, s.block)));
-            values.unzip::<_, _, Vec<f64>, Vec<u32>>()
-        };
-        let (measured, blocks) = by_block(&|s| s.value(self.response, timed));
-        let (iops_values, iops_blocks) = by_block(&|s| s.value(Response::Iops, timed));
-        let (tail_ratios, tail_blocks) = by_block(&|s| tail(s, timed));
+        let mut values: PerResponse<(Vec<f64>, Vec<u32>)> = PerResponse::default();
+        let (mut tail_ratios, mut tail_blocks) = (Vec::new(), Vec::new());
+        for trial in &ok {
+            for response in Response::ALL {
+                if let Some(value) = trial.value(response, timed) {
+                    values[response].0.push(value);
+                    values[response].1.push(trial.block);
+                }
+            }
+            if let Some(ratio) = tail(trial, timed) {
+                tail_ratios.push(ratio);
+                tail_blocks.push(trial.block);
+            }
+        }
+        let (measured, blocks) = values[self.response].clone();
+        let (iops_values, iops_blocks) = values[Response::Iops].clone();
+        let of = values.map(|(values, _)| summary(&values));
+        let response = of[self.response];
         CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
             failed: failed.len(),
             warm_ups: 0,
-            throughput: of(Response::Throughput),
-            iops: of(Response::Iops),
-            latency_p50: of(Response::Latency),
-            elapsed: of(Response::Elapsed),
+            of,
             response,
             series_tests: series_tests(&measured),
             values: measured,
@@ -505,20 +490,12 @@ impl<'a> Context<'a> {
             tail: summary(&tail_ratios),
             tail_ratios,
             tail_blocks,
-            tails: Tails {
-                p90: of(Response::P90),
-                p99: of(Response::P99),
-                p999: of(Response::P999),
-                max: of(Response::Max),
-                cpu: of(Response::Cpu),
-            },
             rate_report: cell
                 .spec
                 .only_trial()
                 .and_then(|trial| CellRate::of(&ok, trial, timed)),
             concurrency: Concurrency::of(cell, &ok, around),
             efficiency: None,
-            cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
             served: served_by::served(&ok),
@@ -562,8 +539,10 @@ pub(crate) fn quantiles(
     trials: &[&Sample],
     which: impl Fn(&Sample) -> Option<LatencySummary>,
 ) -> Option<Latency> {
-    let quantile =
-        |of: fn(LatencySummary) -> u64| values(trials, |s| which(s).map(|l| of(l) as f64));
+    let all: Vec<LatencySummary> = trials.iter().filter_map(|s| which(s)).collect();
+    let quantile = |of: fn(&LatencySummary) -> u64| -> Vec<f64> {
+        all.iter().map(|latency| of(latency) as f64).collect()
+    };
     Some(Latency {
         p50_ns: median(&quantile(|l| l.p50_ns))?,
         p99_ns: median(&quantile(|l| l.p99_ns))?,

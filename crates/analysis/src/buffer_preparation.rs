@@ -88,7 +88,8 @@ fn point(
         welch(a, b, CONFIDENCE).map(|test| test.p)
     };
     let faults = (untouched.minor_faults?, zeroed.minor_faults?);
-    let slower = untouched.elapsed?.median - zeroed.elapsed?.median;
+    let elapsed = |cell: &CellAnalysis| cell.median(Response::Elapsed);
+    let slower = elapsed(untouched)? - elapsed(zeroed)?;
     let more = faults.0 - faults.1;
     let ratio = within_run(zeroed, untouched, confidence)?;
     Some(PreparationPoint {

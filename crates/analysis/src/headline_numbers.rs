@@ -5,7 +5,7 @@ use iolab_workload::trial::{Backend, Pattern, SyncPolicy, TrialSpec};
 
 use iolab_record::Operation;
 
-use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers};
+use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers, Response};
 use crate::claim::CellId;
 use crate::timeline::{Gradual, TrialShift};
 
@@ -121,11 +121,11 @@ impl HeadlineCell<'_> {
     pub fn rate(&self) -> Option<HeadlineRate> {
         let large = self.cell.cell.trial().bs > IOPS_UP_TO;
         let (summary, unit) = match large {
-            true => (self.cell.throughput?, "MB/s"),
-            false => (self.cell.iops?, "IOPS"),
+            true => (self.cell.of[Response::Throughput]?, "MB/s"),
+            false => (self.cell.of[Response::Iops]?, "IOPS"),
         };
         // Levels are known in MB/s.
-        let per_mb_s = summary.median / self.cell.throughput?.median;
+        let per_mb_s = summary.median / self.cell.median(Response::Throughput)?;
         let ends = self.ends_mb_s().filter(|_| per_mb_s.is_finite());
         Some(HeadlineRate {
             value: ends.map_or(summary.median, |(first, _)| first * per_mb_s),

@@ -46,27 +46,13 @@ impl Options {
 /// The response of a level; `None` where there is none, as for syncs and most quantiles.
 fn response_of(level: &ServiceLevel) -> Option<Response> {
     let of_time = match level.quantity {
-        LevelQuantity::Quantile(q) => of_quantile(q),
+        LevelQuantity::Quantile(q) => Response::of_quantile(q),
         LevelQuantity::Max => Some(Response::Max),
         LevelQuantity::Mean => None,
         LevelQuantity::Iops => return Some(Response::Iops),
         LevelQuantity::Throughput => return Some(Response::Throughput),
     };
     of_time.filter(|_| level.of != Requests::Syncs)
-}
-
-/// The response for this quantile of the times; `None` where trials do not store it.
-fn of_quantile(q: f64) -> Option<Response> {
-    let kept = [
-        (0.5, Response::Latency),
-        (0.9, Response::P90),
-        (0.99, Response::P99),
-        (0.999, Response::P999),
-        (0.9999, Response::P9999),
-        (0.999_99, Response::P99999),
-    ];
-    let found = kept.into_iter().find(|(known, _)| (known - q).abs() < 1e-9);
-    found.map(|(_, response)| response)
 }
 
 /// The location measure of a cell.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, ClientAnalysis, Latency};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, ClientAnalysis, Response};
 use iolab_analysis::disturbance::CellDisturbance;
 use iolab_figure::result_names;
 use iolab_stats::median;
@@ -11,6 +11,7 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::table;
 
 use crate::data_column::{DataColumn, row_schema};
+use crate::export::cells::quantiles;
 use crate::layout::{Column, none};
 
 /// Explains the columns.
@@ -49,7 +50,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         .left(),
         column("ranks", &|_, client| client.ranks.to_string()),
         column("MB/s", &|_, client| {
-            or_none(client.cell.throughput.map(|t| t.median), significant)
+            or_none(client.cell.median(Response::Throughput), significant)
         }),
         column("p50", &|_, client| {
             or_none(client.cell.latency.map(|l| l.p50_ns), format_ns)
@@ -66,7 +67,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
             or_none(median(&client.cached), format_percent)
         }),
         column("CPU per request", &|_, client| {
-            or_none(client.cell.cpu_ns_per_request, format_ns)
+            or_none(client.cell.median(Response::Cpu), format_ns)
         }),
         column("steal", &|_, client| {
             or_none(client.cell.disturbance.steal, format_percent)
@@ -93,32 +94,6 @@ pub(crate) fn schema() -> Value {
     row_schema(&data_columns(), &[])
 }
 
-/// A part of the latency of a client: the name of its column, its description, its value.
-type LatencyPart = (&'static str, &'static str, fn(Latency) -> f64);
-
-const LATENCIES: [LatencyPart; 4] = [
-    (
-        "latency_p50_ns_median",
-        "median over the trials of the median latency, ns",
-        |l| l.p50_ns,
-    ),
-    (
-        "latency_p99_ns_median",
-        "median over the trials of the 99th percentile of latency, ns",
-        |l| l.p99_ns,
-    ),
-    (
-        "latency_p999_ns_median",
-        "median over the trials of the 99.9th percentile of latency, ns",
-        |l| l.p999_ns,
-    ),
-    (
-        "latency_max_ns",
-        "greatest latency of any request, ns",
-        |l| l.max_ns,
-    ),
-];
-
 fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     type Client = ClientAnalysis;
     let served = |client: &Client| client.cell.served.clone();
@@ -129,11 +104,9 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
         DataColumn::whole("ranks", "its ranks", |c: &Client| Some(c.ranks)).known();
         DataColumn::whole("n", "measured trials", |c: &Client| Some(c.cell.n)).known();
         DataColumn::number("throughput_mb_s_median", "median throughput over the trials, MB/s",
-            |c: &Client| c.cell.throughput.map(|t| t.median));
+            |c: &Client| c.cell.median(Response::Throughput));
     });
-    columns.extend(LATENCIES.map(|(name, doc, value)| {
-        DataColumn::number(name, doc, move |c: &Client| c.cell.latency.map(value))
-    }));
+    columns.extend(quantiles("latency", "latency", |c: &Client| c.cell.latency));
     columns.extend([
         DataColumn::text("served_by", "where its bytes came from", move |c: &Client| served(c).as_ref().map(result_names::served)),
         DataColumn::text("served_by_reason", "why this verdict", move |c: &Client| served(c).map(|s| s.reason)),
@@ -144,7 +117,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
             |c: &Client| median(&c.cached),
         ),
         DataColumn::number("cpu_ns_per_request_median", "CPU time per request, ns; median over the trials", |c: &Client| {
-            c.cell.cpu_ns_per_request
+            c.cell.median(Response::Cpu)
         }),
     ]);
     columns.extend(STALLS.map(|(name, doc, value)| {

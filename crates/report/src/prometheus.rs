@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::UNIX_EPOCH;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::Answer;
 use iolab_figure::result_names;
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
-use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::table;
@@ -267,10 +266,10 @@ type Extra = Option<(&'static str, String)>;
 type Values = fn(&CellAnalysis) -> Vec<(Extra, f64)>;
 
 const GAUGES: [(&str, &str, Values); 7] = table! {
-    ("iolab_throughput_bytes_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c.throughput.as_ref(), 1e6));
-    ("iolab_requests_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c.iops.as_ref(), 1.0));
-    ("iolab_latency_seconds", "Quantiles of the median trial: response time at a given rate, else service time.", latencies);
-    ("iolab_elapsed_seconds", "Time of a trial: median over the trials, and its 95 % interval.", |c| spread(c.elapsed.as_ref(), 1e-9));
+    ("iolab_throughput_bytes_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c, Response::Throughput, 1e6));
+    ("iolab_requests_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c, Response::Iops, 1.0));
+    ("iolab_latency_seconds", "Quantiles of a trial, median over the trials: response time at a given rate, else service time.", latencies);
+    ("iolab_elapsed_seconds", "Time of a trial: median over the trials, and its 95 % interval.", |c| spread(c, Response::Elapsed, 1e-9));
     ("iolab_device_ratio", "Share of the bytes that the storage device carried, where it is known.",
      |c| c.served_alone().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
     ("iolab_trials", "Measured trials.", |c| vec![(None, c.n as f64)]);
@@ -278,8 +277,8 @@ const GAUGES: [(&str, &str, Values); 7] = table! {
      |c| c.flags.iter().map(|flag| (Some(("flag", flag.to_string())), 1.0)).collect());
 };
 
-fn spread(summary: Option<&Summary>, scale: f64) -> Vec<(Extra, f64)> {
-    let Some(summary) = summary else {
+fn spread(cell: &CellAnalysis, of: Response, scale: f64) -> Vec<(Extra, f64)> {
+    let Some(summary) = cell.of[of] else {
         return Vec::new();
     };
     let interval = summary.median_interval;
@@ -294,17 +293,12 @@ fn spread(summary: Option<&Summary>, scale: f64) -> Vec<(Extra, f64)> {
 }
 
 fn latencies(cell: &CellAnalysis) -> Vec<(Extra, f64)> {
-    let Some(latency) = cell.latency else {
-        return Vec::new();
-    };
-    [
-        ("0.5", latency.p50_ns),
-        ("0.99", latency.p99_ns),
-        ("0.999", latency.p999_ns),
-        ("1", latency.max_ns),
-    ]
-    .map(|(quantile, ns)| (Some(("quantile", quantile.to_owned())), ns * 1e-9))
-    .to_vec()
+    let all = Response::ALL.into_iter();
+    all.filter_map(|response| {
+        let label = ("quantile", response.quantile()?.to_string());
+        Some((Some(label), cell.median(response)? * 1e-9))
+    })
+    .collect()
 }
 
 /// `experiment="read-size",target="/data",served_by="device",bs="4KiB"`.

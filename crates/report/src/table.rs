@@ -133,7 +133,7 @@ fn of_ranks(analysis: &Analysis) -> String {
 
 /// Reason why the row of all groups can lie below the row of a group; empty if no row does.
 fn of_groups(analysis: &Analysis) -> &'static str {
-    let throughput = |cell: &CellAnalysis| cell.throughput.map_or(0.0, |t| t.median);
+    let throughput = |cell: &CellAnalysis| cell.median(Response::Throughput).unwrap_or(0.0);
     let is_below = |cell: &CellAnalysis| {
         let groups = cell.groups.iter().map(|group| throughput(&group.cell));
         let all = cell.groups.last().map_or(0.0, |all| throughput(&all.cell));
@@ -307,7 +307,8 @@ fn group_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let mut columns = vec![Column::new("group", 0, names).left()];
     if analysis.response != Response::Throughput {
         columns.push(column(rows, "MB/s", 1, |c| {
-            c.throughput.map_or_else(none, |t| significant(t.median))
+            c.median(Response::Throughput)
+                .map_or_else(none, significant)
         }));
     }
     columns
@@ -527,7 +528,7 @@ fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         }));
         if analysis.response == Response::Throughput {
             columns.push(column(rows, "IOPS", 3, |c| {
-                c.iops.map_or_else(none, |i| significant(i.median))
+                c.median(Response::Iops).map_or_else(none, significant)
             }));
         }
         let short = |row: &TableRow<'_>| {

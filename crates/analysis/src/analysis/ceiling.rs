@@ -1,6 +1,6 @@
 //! The share of a device's ceiling that a cell reaches.
 
-use super::{CellAnalysis, DoubtKind};
+use super::{CellAnalysis, DoubtKind, Response};
 use iolab_record::ServedBy;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peak_source::PeakSource;
@@ -60,7 +60,10 @@ impl Ceilings {
     /// The efficiency of a cell that only reads or only writes: of the first source with a ceiling for it, the ceiling that
     /// limits it first.
     pub(super) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
-        let (mb_s, iops) = (cell.throughput?.median, cell.iops?.median);
+        let (mb_s, iops) = (
+            cell.median(Response::Throughput)?,
+            cell.median(Response::Iops)?,
+        );
         self.by_source.iter().find_map(|(source, peaks)| {
             let trial = cell.cell.trial();
             let (most_mb_s, most_iops) = match (trial.reads(), trial.writes()) {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
-use super::CellAnalysis;
+use super::{CellAnalysis, Response};
 use crate::disturbance::{self, Surroundings};
 use crate::trial_values::median_of;
 use iolab_record::{Cell, Sample};
@@ -143,7 +143,7 @@ fn relief(
     of: &CellAnalysis,
     factors: &[String],
 ) -> Option<FasterCell> {
-    let own = of.iops?;
+    let own = of.of[Response::Iops]?;
     let own_high = own.median_interval?.high;
     RELIEFS.into_iter().find_map(|(factor, level)| {
         let place = factors.iter().position(|name| name == factor)?;
@@ -152,7 +152,7 @@ fn relief(
             return None;
         }
         levels[place] = level.to_owned();
-        let other = cells.get(levels.as_slice())?.iops?;
+        let other = cells.get(levels.as_slice())?.of[Response::Iops]?;
         let is_shown = other.median_interval?.low > own_high;
         (is_shown && other.median > RELIEF_MIN * own.median).then_some(FasterCell {
             factor,
@@ -174,9 +174,10 @@ fn compared(
         .and_then(|lone| lone.concurrency)
         .and_then(|c| c.at_device);
     let outside = alone.map_or(1.0, |share| (1.0 / share).clamp(1.0, OUTSIDE_MAX));
-    let rates = cell.iops.zip(lone.and_then(|lone| lone.iops));
+    let rate = |cell: &CellAnalysis| cell.median(Response::Iops);
+    let rates = rate(cell).zip(lone.and_then(rate));
     // A lone request is always in service, so that its rate is the inverse of its time.
-    let served = rates.map(|(all, one)| all.median / one.median);
+    let served = rates.map(|(all, one)| all / one);
     let judged = concurrency.asked > 1 && (lone.is_some() || concurrency.asked >= ASKED_MIN);
     let not_issued = concurrency.in_flight.is_some_and(too_few);
     // Requests served in parallel were not waiting.

@@ -4,7 +4,7 @@ use iolab_record::{Cell, Sample, ShownLatency};
 use iolab_workload::group::{ALL, GroupSpec};
 use iolab_workload::operation::Operation;
 
-use super::{Analysis, CellAnalysis, Context, DoubtKind, Response, Tails, doubt_kind};
+use super::{Analysis, CellAnalysis, Context, DoubtKind, Response, doubt_kind};
 
 /// The results of one group, or of all together.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,7 +170,6 @@ pub(super) fn flag<'a>(
 /// All groups together, without quantities that only make sense for one kind of request.
 fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
     let mut whole = CellAnalysis {
-        latency_p50: None,
         latency: None,
         sync: None,
         rate_report: None,
@@ -178,12 +177,11 @@ fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
         tail: None,
         tail_ratios: Vec::new(),
         tail_blocks: Vec::new(),
-        tails: Tails {
-            cpu: whole.tails.cpu,
-            ..Tails::default()
-        },
         ..whole
     };
+    for latency in Response::ALL.into_iter().filter(|one| one.is_latency()) {
+        whole.of[latency] = None;
+    }
     if response.is_latency() {
         whole.response = None;
         whole.values = Vec::new();

@@ -21,7 +21,7 @@ use iolab_workload::settings::cell_label;
 use super::Claim;
 use super::effect::{log_means, log_ratios};
 use super::leftover::fell;
-use crate::analysis::{Analysis, CellAnalysis, CellServed};
+use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;
 use variants::Variants;
 use verdict::judge;
@@ -374,7 +374,7 @@ fn not_from_storage(cell: &CellAnalysis) -> Option<WhyUntried> {
 fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
     let moved = |cell: &CellAnalysis| {
         // MB/s times ns.
-        let bytes = cell.throughput?.median * cell.elapsed?.median * 1e-3;
+        let bytes = cell.median(Response::Throughput)? * cell.median(Response::Elapsed)? * 1e-3;
         Some(bytes).filter(|bytes| *bytes > 0.0)
     };
     let of = |cells: [&CellAnalysis; 2]| moved(cells[0]).zip(moved(cells[1]));

@@ -96,7 +96,7 @@ fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
 }
 
 fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {
-    let median = |one: &Candidate<'_>| one.cell.throughput.map_or(0.0, |t| t.median);
+    let median = |one: &Candidate<'_>| one.cell.median(Response::Throughput).unwrap_or(0.0);
     let effort = |one: &Candidate<'_>| effort(one.cell);
     let best = candidates.iter().max_by(|a, b| {
         let by_worth = median(a).total_cmp(&median(b));

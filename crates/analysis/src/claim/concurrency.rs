@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::effect::CellId;
 use super::series::id;
-use crate::analysis::{Analysis, CellAnalysis, Concurrency, DoubtKind, FasterCell, Shortfall};
+use crate::analysis::{
+    Analysis, CellAnalysis, Concurrency, DoubtKind, FasterCell, Response, Shortfall,
+};
 use crate::io_limit::ReachedLimit;
 
 /// The device's queue counts as full above this share of the requests that it takes.
@@ -123,7 +125,7 @@ fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
     if let Some((by, requests)) = bound.filter(|(_, count)| *count < trial.in_flight_of_all()) {
         return Cause::FewRequests { by, requests };
     }
-    let elapsed = cell.elapsed.as_ref().map_or(0.0, |elapsed| elapsed.median);
+    let elapsed = cell.median(Response::Elapsed).unwrap_or(0.0);
     let time = trial.limit.time;
     let is_early = |_: &_| time.is_none_or(|time| elapsed < time.as_nanos() as f64);
     Cause::Late {

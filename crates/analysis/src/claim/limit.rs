@@ -132,7 +132,7 @@ fn limit(
         .max_by_key(|cells| cells.len())?;
     let (first, last) = (longest.first()?, longest.last()?);
     let value = |cell: &&CellAnalysis| {
-        let iops = cell.iops.map(|iops| iops.median)?;
+        let iops = cell.median(Response::Iops)?;
         Some(match of {
             Response::Iops => iops,
             _ => iops * size(cell) as f64 / 1e6,

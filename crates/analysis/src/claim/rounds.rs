@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::CellId;
-use crate::analysis::{Analysis, CellAnalysis, RoundsEnd, SteadyAnalysis, TrackedOf};
+use crate::analysis::{Analysis, CellAnalysis, Response, RoundsEnd, SteadyAnalysis, TrackedOf};
 
 /// Rounds that were repeated until the last of them were steady, or none remained.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -202,7 +202,7 @@ fn outside(analysis: &Analysis, steady: &SteadyAnalysis, run: usize) -> Option<O
     let same = analysis.cells.iter().filter(is_same);
     let far = |iops: f64| (iops / mean).ln().abs();
     let found = same
-        .filter_map(|cell| Some((cell, cell.iops?.median)))
+        .filter_map(|cell| Some((cell, cell.median(Response::Iops)?)))
         .filter(|(_, iops)| (iops / mean - 1.0).abs() > steady.asked.range)
         .max_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b)));
     found.map(|(cell, iops)| Outside {

@@ -4,7 +4,7 @@ use iolab_plan::suspect::{Compared, Sign, Signs};
 use iolab_workload::stages::PerStage;
 
 use super::phenomenon::Phenomenon;
-use crate::analysis::{Analysis, CellAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, Response};
 
 /// Page faults per request on the worse side from which there are more: one in ten requests has one.
 const FAULTS: f64 = 0.1;
@@ -41,8 +41,8 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     };
     let of = |of: &dyn Fn(&CellAnalysis) -> Option<f64>| of(better).zip(of(worse));
     let time = worse
-        .iops
-        .map(|iops| 1e9 * worse.cell.trial().in_flight_of_all() as f64 / iops.median);
+        .median(Response::Iops)
+        .map(|iops| 1e9 * worse.cell.trial().in_flight_of_all() as f64 / iops);
     Signs {
         page_faults: sign(of_bytes(&faults_of_request), Some(FAULTS)),
         device_ios: sign(
@@ -69,12 +69,15 @@ fn sign(counted: Option<(f64, f64)>, least: Option<f64>) -> Sign {
 
 /// Bytes of a request, on average.
 fn bytes_of_request(cell: &CellAnalysis) -> Option<f64> {
-    let (throughput, iops) = (cell.throughput?.median, cell.iops?.median);
+    let (throughput, iops) = (
+        cell.median(Response::Throughput)?,
+        cell.median(Response::Iops)?,
+    );
     Some(1e6 * throughput / iops).filter(|bytes| *bytes > 0.0 && bytes.is_finite())
 }
 
 /// Page faults for each request.
 fn faults_of_request(cell: &CellAnalysis) -> Option<f64> {
-    let requests = cell.iops?.median * cell.elapsed?.median * 1e-9;
+    let requests = cell.median(Response::Iops)? * cell.median(Response::Elapsed)? * 1e-9;
     Some(cell.minor_faults? / requests).filter(|faults| faults.is_finite())
 }

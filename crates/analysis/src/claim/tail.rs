@@ -11,7 +11,7 @@ use iolab_stats::mean_interval;
 
 use super::effect::{CellId, confidence};
 use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
-use crate::analysis::{Analysis, CellAnalysis, DoubtKind, TRIALS_MIN};
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind, Response, TRIALS_MIN};
 use crate::json;
 
 /// Ratio of p99 to p50 above which a tail is long, by its interval.
@@ -75,10 +75,10 @@ impl LongTail {
             // The time is a setting and appears on pages: whole milliseconds.
             Some(Duration::from_millis(time.as_millis() as u64 + 1))
         };
-        let iops = cell.iops.as_ref()?.median;
+        let iops = cell.median(Response::Iops)?;
         // Even with few requests in flight.
         let enough = seconds(QUANTILE_REQUESTS * in_flight / iops)?;
-        let took = seconds(cell.elapsed.as_ref()?.median / 1e9)?;
+        let took = seconds(cell.median(Response::Elapsed)? / 1e9)?;
         Some(Phenomenon {
             base: self.cell,
             other: self.cell,

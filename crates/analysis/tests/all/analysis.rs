@@ -1,6 +1,6 @@
 //! The analysis of synthetic run records.
 
-use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, DoubtKind, analyse};
+use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, DoubtKind, Response, analyse};
 use iolab_analysis::claim::{Claim, Difference, claims};
 use iolab_record::environment::Environment;
 use iolab_record::{FurtherTarget, OperationSummary, RunRecord, ServedBy};
@@ -21,7 +21,7 @@ fn one_cell(mb_s: &[f64]) -> RunRecord {
 fn the_warm_up_is_left_out() {
     let cell = only_cell(&one_cell(&around(100.0)));
     assert_eq!(cell.n, 8);
-    let throughput = cell.throughput.unwrap();
+    let throughput = cell.of[Response::Throughput].unwrap();
     assert!((throughput.median - 100.0).abs() < 0.1);
     assert!(throughput.max < 102.0);
 }
@@ -32,7 +32,7 @@ fn a_failed_trial_is_left_out_and_flagged() {
     add_trial(&mut record, 0, 5.0, false).ok = false;
     let cell = only_cell(&record);
     assert_eq!((cell.n, cell.failed), (8, 1));
-    assert!(cell.throughput.unwrap().min > 90.0);
+    assert!(cell.of[Response::Throughput].unwrap().min > 90.0);
     assert_eq!(cell.flags, [DoubtKind::Errors]);
 }
 
@@ -232,9 +232,9 @@ fn trials_without_requests_do_not_upset_it() {
         sample.elapsed_ns = 0;
     }
     let cell = only_cell(&record);
-    assert_eq!(cell.throughput.unwrap().median, 0.0);
+    assert_eq!(cell.of[Response::Throughput].unwrap().median, 0.0);
     assert_eq!(
-        (cell.latency, cell.cpu_ns_per_request, cell.precision),
+        (cell.latency, cell.median(Response::Cpu), cell.precision),
         (None, None, None)
     );
 }

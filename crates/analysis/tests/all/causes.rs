@@ -1,6 +1,6 @@
 //! Verdicts on suspects if there are doubts about the evidence of the cells.
 
-use iolab_analysis::analysis::{Analysis, CellServed, analyse};
+use iolab_analysis::analysis::{Analysis, CellServed, Response, analyse};
 use iolab_analysis::claim::{
     Again, CauseVerdict, Claim, Suspected, WhyUntried, claims, is_answered, leftover, phenomena,
     remainders,
@@ -401,7 +401,7 @@ fn loads(elapsed: [f64; 4]) -> Analysis {
     inquiry.tried = vec!["written-data".to_owned()];
     inquiry.variants[1].without = inquiry.tried.clone();
     for (cell, mean) in analysis.cells.iter_mut().zip(elapsed) {
-        for value in cell.elapsed.iter_mut() {
+        for value in cell.of[Response::Elapsed].iter_mut() {
             value.median = mean;
         }
     }

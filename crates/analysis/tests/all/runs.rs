@@ -164,7 +164,7 @@ fn by(response: Response) -> Metric {
 fn tails_are_compared_where_there_are_requests_enough() {
     let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(&by(Response::P99)));
     let p99 = run.analysis().cells[0].response.unwrap();
-    let p50 = run.analysis().cells[0].latency_p50.unwrap();
+    let p50 = run.analysis().cells[0].of[Response::Latency].unwrap();
     assert!((p99.median / p50.median - 3.0).abs() < 1e-9);
     assert!(p99.median_interval.is_some());
     // 1000 requests have no 99.9th percentile with an interval.

@@ -1,6 +1,8 @@
 //! Counts of a run that point to the mechanism behind one of its differences.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, analyse};
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, CellStages, Response, StageNumbers, analyse,
+};
 use iolab_analysis::claim::{phenomena, signs};
 use iolab_plan::suspect::{Sign, Signs};
 use iolab_synthetic::size_curve;
@@ -60,7 +62,10 @@ fn faults_count_for_each_byte() {
     let of = |better: f64, worse: f64| {
         let signs = of_change(|[good, bad]| {
             let requests = |cell: &CellAnalysis| {
-                let (iops, elapsed) = (cell.iops.expect("known"), cell.elapsed.expect("known"));
+                let (iops, elapsed) = (
+                    cell.of[Response::Iops].expect("known"),
+                    cell.of[Response::Elapsed].expect("known"),
+                );
                 iops.median * elapsed.median * 1e-9
             };
             good.minor_faults = Some(better * requests(good));
@@ -83,8 +88,8 @@ fn counts_of_worse_side_are_signs() {
                 cell.disturbance.ios_per_request = Some(1.0 + count);
                 cell.disturbance.wait_for_others = Some(count);
                 // A request of the better side has 16 times the bytes.
-                let bytes =
-                    cell.throughput.expect("known").median / cell.iops.expect("known").median;
+                let bytes = cell.of[Response::Throughput].expect("known").median
+                    / cell.of[Response::Iops].expect("known").median;
                 cell.stages = Some(traced(1e9 * count * bytes));
             }
         })

@@ -490,8 +490,8 @@ impl Explanation<'_> {
         let record = self.run.record();
         let definition = self.definition()?;
         let took = |id: i64| {
-            let elapsed = self.run.analysis().cell(id)?.elapsed.as_ref()?;
-            Some(Duration::from_nanos(elapsed.median as u64))
+            let elapsed = self.run.analysis().cell(id)?.median(Response::Elapsed)?;
+            Some(Duration::from_nanos(elapsed as u64))
         };
         let sides = [self.phenomenon.base, self.phenomenon.other];
         // A fall concerns throughput, and a tail a quantile far from another one, whatever the run asks about.

@@ -16,20 +16,6 @@ pub(super) fn none_kept() -> Error {
     )
 }
 
-/// The share of the requests that a quantile stands for; `None` for other quantities.
-pub(super) fn share_of(response: Response) -> Option<f64> {
-    match response {
-        Response::Latency => Some(0.5),
-        Response::P90 => Some(0.9),
-        Response::P99 => Some(0.99),
-        Response::P999 => Some(0.999),
-        Response::P9999 => Some(0.9999),
-        Response::P99999 => Some(0.999_99),
-        Response::Max => Some(1.0),
-        Response::Throughput | Response::Iops | Response::Elapsed | Response::Cpu => None,
-    }
-}
-
 /// The operation whose latency the runs show. If trials of any run were asked for several operations, the first
 /// one, for all runs.
 pub(super) fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
@@ -90,7 +76,7 @@ pub(super) fn quantiles(
     response: Response,
     most: usize,
 ) -> Vec<(f64, f64)> {
-    let Some(share) = share_of(response) else {
+    let Some(share) = response.quantile() else {
         return Vec::new();
     };
     let least = response.requests_min();

@@ -203,51 +203,38 @@ fn load<'a>() -> Columns<'a> {
     columns.extend(quantiles(
         "service",
         "service time (completion minus submission) where there is a rate",
-        |row| kept(row)?.service,
+        |row: &ExportedCell<'_>| kept(row)?.service,
     ));
     columns.extend(quantiles(
         "lateness",
         "lateness (submission minus scheduled start) where there is a rate",
-        |row| kept(row)?.lateness,
+        |row: &ExportedCell<'_>| kept(row)?.lateness,
     ));
     columns.extend(quantiles(
         "sync",
         "time of `fsync` and `fdatasync` calls",
-        |row| row.cell.sync,
+        |row: &ExportedCell<'_>| row.cell.sync,
     ));
     columns
 }
 
-fn quantiles<'a>(
+/// Columns of the quantiles of times.
+pub(crate) fn quantiles<'a, R: 'a>(
     name: &str,
     what: &str,
-    of: fn(&ExportedCell<'_>) -> Option<Latency>,
-) -> [DataColumn<'a, ExportedCell<'a>>; 4] {
-    let column = |part: &str, doc: &str, value: fn(Latency) -> f64| {
-        DataColumn::number(
-            &format!("{name}_{part}"),
-            &format!("{doc} of the {what}, ns"),
-            move |row: &ExportedCell<'_>| of(row).map(value),
-        )
+    of: fn(&R) -> Option<Latency>,
+) -> [DataColumn<'a, R>; 4] {
+    type Quantile = (&'static str, &'static str, fn(Latency) -> f64);
+    const QUANTILES: [Quantile; 4] = table! {
+        ("p50_ns_median", "median over the trials of the 50th percentile", |l| l.p50_ns);
+        ("p99_ns_median", "median over the trials of the 99th percentile", |l| l.p99_ns);
+        ("p999_ns_median", "median over the trials of the 99.9th percentile", |l| l.p999_ns);
+        ("max_ns", "greatest value in any trial", |l| l.max_ns);
     };
-    [
-        column(
-            "p50_ns_median",
-            "median over the trials of the 50th percentile",
-            |l| l.p50_ns,
-        ),
-        column(
-            "p99_ns_median",
-            "median over the trials of the 99th percentile",
-            |l| l.p99_ns,
-        ),
-        column(
-            "p999_ns_median",
-            "median over the trials of the 99.9th percentile",
-            |l| l.p999_ns,
-        ),
-        column("max_ns", "greatest value in any trial", |l| l.max_ns),
-    ]
+    QUANTILES.map(|(part, doc, value)| {
+        let (name, doc) = (format!("{name}_{part}"), format!("{doc} of the {what}, ns"));
+        DataColumn::number(&name, &doc, move |row: &R| of(row).map(value))
+    })
 }
 
 /// Columns on how far the numbers can be trusted.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, ClientName, RankThroughput};
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, CellRanks, ClientName, RankThroughput, Response,
+};
 use iolab_figure::result_names;
 use iolab_record::ServedBy;
 use iolab_stats::{median, median_interval};
@@ -167,7 +169,7 @@ pub fn stragglers(analysis: &Analysis) -> Vec<Finding> {
 /// Throughput while all ranks were active, over that from the first start to the last end.
 fn gain(cell: &CellAnalysis) -> Option<f64> {
     let ranks = cell.ranks.as_ref().filter(|ranks| ranks.ranks > 1)?;
-    let whole = cell.throughput?.median;
+    let whole = cell.median(Response::Throughput)?;
     (whole > 0.0).then_some(ranks.all_active?.median / whole)
 }
 
@@ -193,7 +195,7 @@ pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
         "Not all ranks worked until the end{place}: throughput was {} MB/s while all were active, {} more than from the first start to the last end ({} MB/s). A stonewall would report the former.",
         throughput(active.map(|s| s.median)),
         format_percent(ratio - 1.0),
-        throughput(cell.throughput.map(|s| s.median)),
+        throughput(cell.median(Response::Throughput)),
     );
     let mut by_count: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (cell, ratio) in gains() {

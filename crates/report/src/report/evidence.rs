@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_figure::result_names;
 use iolab_record::{RunRecord, Sample};
 use iolab_stats::median;
@@ -64,7 +64,7 @@ pub(super) fn columns(record: &RunRecord, analysis: &Analysis) -> Vec<Column> {
         column("faults", &|row| row.faults()),
         column("switches", &|row| row.switches()),
         column("CPU per request", &|row| {
-            row.cell.cpu_ns_per_request.map_or_else(none, format_ns)
+            row.cell.median(Response::Cpu).map_or_else(none, format_ns)
         }),
         column("CPU", &|row| row.share(cpu)),
         column("why", &|row| row.reason()).left(),

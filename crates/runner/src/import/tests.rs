@@ -1,7 +1,7 @@
 mod reports;
 
 use super::*;
-use iolab_analysis::analysis::analyse;
+use iolab_analysis::analysis::{Response, analyse};
 use iolab_record::TargetKind;
 
 /// A job of 1000 requests in a second, with options that its counts agree with.
@@ -81,7 +81,7 @@ fn fio_jobs_become_cells_and_clones_one_sample() {
         ),
         (1, "fio", 2)
     );
-    let throughput = cell.throughput.expect("one").median;
+    let throughput = cell.median(Response::Throughput).expect("one");
     assert!((throughput - 8.192).abs() < 1e-9, "{throughput}");
     assert_eq!(cell.latency.expect("bins").p50_ns, 1000.0);
     let served = cell.served.as_ref().expect("one");
@@ -209,7 +209,7 @@ fn iozone_tests_become_cells_first_passes_warm_ups() {
     let medians: Vec<f64> = analysis
         .cells
         .iter()
-        .filter_map(|cell| Some(cell.throughput?.median))
+        .filter_map(|cell| cell.median(Response::Throughput))
         .collect();
     // Sequential writes and random reads were not among the tests, and have no cells.
     assert_eq!((medians.len(), analysis.cells.len()), (2, 2));

@@ -7,7 +7,7 @@ use iolab_host::clock::Clock;
 
 use super::*;
 use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
-use iolab_analysis::analysis::analyse;
+use iolab_analysis::analysis::{Response, analyse};
 use iolab_diskmodel::definition::catalogue;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
@@ -150,7 +150,7 @@ fn a_serial_servers_true_rates_are_measured() {
     for cell in &analysis.cells {
         let spec = cell.cell.trial();
         let takes_ms = if spec.writes() { 2.0 } else { 1.0 };
-        let iops = cell.iops.expect("measured").median;
+        let iops = cell.median(Response::Iops).expect("measured");
         assert!((iops * takes_ms / 1e3 - 1.0).abs() < 1e-9, "{iops}");
         let latency_ms = cell.latency.expect("recorded").p50_ns / 1e6;
         let waits = f64::from(spec.threads);

@@ -44,7 +44,7 @@ fn every_builtin_grid_can_be_made() {
         let run = AnalysedRun::of(record);
         for (cell, truth) in run.analysis().cells.iter().zip(&truth.cells) {
             assert_eq!(cell.n, 10);
-            let median = cell.throughput.expect("trials").median;
+            let median = cell.median(Response::Throughput).expect("trials");
             assert!(
                 (median / truth.mb_s).ln().abs() < 0.06,
                 "{median} {truth:?}"

@@ -1,6 +1,6 @@
 //! Columns of the quantities that are summarised over the trials of a cell.
 
-use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::analysis::Response;
 use iolab_stats::Summary;
 use iolab_workload::table;
 
@@ -13,38 +13,21 @@ pub(super) fn trials<'a>() -> Columns<'a> {
         DataColumn::whole("n", "measured trials, warm-up and failed ones excluded", |row: &ExportedCell<'_>| Some(row.cell.n)).known();
         DataColumn::whole("failed", "trials that failed", |row: &ExportedCell<'_>| Some(row.cell.failed)).known();
     });
-    for (name, what, summary) in QUANTITIES {
+    for response in Response::ALL {
+        let times = match response.is_latency() {
+            true => ": service time, or response time where there is a rate",
+            false => "",
+        };
         columns.extend(PARTS.map(|(part, doc, value)| {
-            let name = format!("{name}_{part}");
-            let doc = format!("{doc} of {what}");
+            let name = format!("{}_{part}", response.column());
+            let doc = format!("{doc} of the {response} of a trial{times}");
             DataColumn::number(&name, &doc, move |row: &ExportedCell<'_>| {
-                summary(row.cell).and_then(value)
+                row.cell.of[response].as_ref().and_then(value)
             })
         }));
     }
     columns
 }
-
-/// A quantity of each trial: the name of its columns, its description, and its summary over the trials of a
-/// cell.
-type Quantity = (
-    &'static str,
-    &'static str,
-    fn(&CellAnalysis) -> Option<&Summary>,
-);
-
-const QUANTITIES: [Quantity; 9] = table! {
-    ("throughput_mb_s", "throughput of a trial, MB/s", |cell| { cell.throughput.as_ref() });
-    ("iops", "requests per second of a trial", |cell| { cell.iops.as_ref() });
-    ("latency_p50_ns", "median latency of a trial, ns: service time, or response time where there is a rate",
-     |cell| cell.latency_p50.as_ref());
-    ("elapsed_ns", "elapsed time of a trial, ns", |cell| { cell.elapsed.as_ref() });
-    ("latency_p90_ns", "90th percentile of latency of a trial, ns", |cell| cell.tails.p90.as_ref());
-    ("latency_p99_ns", "99th percentile of latency of a trial, ns", |cell| cell.tails.p99.as_ref());
-    ("latency_p999_ns", "99.9th percentile of latency of a trial, ns", |cell| cell.tails.p999.as_ref());
-    ("latency_max_ns", "greatest latency of a trial, ns", |cell| cell.tails.max.as_ref());
-    ("cpu_ns_per_request", "CPU time per request of a trial, ns", |cell| cell.tails.cpu.as_ref());
-};
 
 /// A part of a summary: the end of its column's name, its description, its value.
 pub(super) type SummaryPart = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
