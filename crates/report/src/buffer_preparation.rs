@@ -6,6 +6,7 @@ use iolab_workload::quantity::{format_ns, format_p, significant};
 use iolab_workload::units::format_size;
 
 use crate::layout::{self, Column, none, wrapped};
+use crate::ratio;
 
 /// The table for a terminal of `width` columns, with its caption.
 pub fn text(points: &[PreparationPoint], width: u16) -> String {
@@ -28,14 +29,9 @@ pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
         column("bs", 0, &|p| format_size(p.bs)),
         column("untouched", 1, &|p| significant(p.medians.0)),
         column("zeroed", 1, &|p| significant(p.medians.1)),
-        column("ratio", 0, &|p| significant(p.ratio.ratio)),
-        column("95 % interval", 0, &|p| {
-            let interval = p.ratio.interval;
-            interval.map_or_else(none, |(low, high)| {
-                format!("{} to {}", significant(low), significant(high))
-            })
-        }),
     ];
+    let estimates: Vec<_> = points.iter().map(|point| Some(point.ratio)).collect();
+    columns.extend(ratio::columns("ratio", &estimates));
     for (place, n) in FIRST_TRIALS.iter().enumerate() {
         let p = |point: &PreparationPoint| point.p.get(place).copied().flatten();
         columns.push(column(&format!("p ({n})"), 2, &|point| {

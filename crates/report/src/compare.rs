@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, wrapped};
 use crate::markdown::sentence;
 pub use crate::ratio::factor;
-use crate::ratio::factor_shown;
+use crate::ratio;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
 pub(crate) use conclusion::{answer, measured};
@@ -350,18 +350,9 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         }),
         column("base", 1, &|c| centre(&c.base)),
         column("new", 1, &|c| centre(&c.new)),
-        column(estimator(comparison), 0, &|c| {
-            c.estimate
-                .map_or_else(none, |e| factor_shown(e.ratio, e.interval, e.bound))
-        }),
-        column("95 % interval", 0, &|c| {
-            let estimate = c.estimate.filter(|e| e.bound.is_none());
-            let interval = estimate.and_then(|e| e.interval);
-            interval.map_or_else(none, |(low, high)| {
-                format!("{} to {}", factor(low), factor(high))
-            })
-        }),
     ]);
+    let estimates: Vec<_> = comparison.cells.iter().map(|cell| cell.estimate).collect();
+    columns.extend(ratio::columns(estimator(comparison), &estimates));
     // Columns of several tests are kept longer, since they were requested.
     let dear = if comparison.terms.tests.len() > 1 {
         2

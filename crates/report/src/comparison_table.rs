@@ -2,7 +2,6 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
-use iolab_figure::result_names;
 use iolab_workload::quantity::significant;
 
 use crate::findings::sentences::margin;
@@ -80,21 +79,11 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     columns.extend([
         column("new", 1, &|one| value(one.medians.1)),
         column("base", 1, &|one| value(one.medians.0)),
-        column("ratio", 0, &|one| match ratio::of(&one.estimate).bound() {
-            None => significant(one.estimate.ratio),
-            Some((bound, ratio)) => {
-                format!("{} {}", result_names::bound(bound), significant(ratio))
-            }
-        }),
-        column("95 % interval", 0, &|one| {
-            let exact = Some(&one.estimate).filter(|estimate| estimate.bound.is_none());
-            let interval = exact.and_then(|estimate| estimate.interval);
-            interval.map_or_else(none, |(low, high)| {
-                format!("{} to {}", significant(low), significant(high))
-            })
-        }),
-        column("shown", 0, &|one| shown(comparison, one)).left(),
     ]);
+    let effects = comparison.effects.iter();
+    let estimates: Vec<_> = effects.map(|one| Some(one.estimate)).collect();
+    columns.extend(ratio::columns("ratio", &estimates));
+    columns.push(column("shown", 0, &|one| shown(comparison, one)).left());
     columns
 }
 

@@ -1,10 +1,10 @@
 //! Two programs compared, one row per size.
 
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
-use iolab_workload::quantity::significant;
 use iolab_workload::units::format_size;
 
 use crate::layout::{self, Column, none, wrapped};
+use crate::ratio;
 use iolab_workload::escape_control::escape_control;
 
 /// A margin for people: `5 %`.
@@ -42,18 +42,9 @@ pub(crate) fn columns(pair: &ProgramPair) -> Vec<Column> {
         Column::new(heading, dispensable, pair.points.iter().map(value))
     };
     let p = |p: Option<f64>| p.map_or_else(none, p_value);
-    let mut columns = vec![
-        of("region".to_owned(), 0, &|point| format_size(point.size)),
-        of("ratio".to_owned(), 0, &|point| {
-            point.ratio.map_or_else(none, |r| significant(r.ratio))
-        }),
-        of("95 % interval".to_owned(), 1, &|point| {
-            let interval = point.ratio.and_then(|r| r.interval);
-            interval.map_or_else(none, |(low, high)| {
-                format!("{} to {}", significant(low), significant(high))
-            })
-        }),
-    ];
+    let mut columns = vec![of("region".to_owned(), 0, &|point| format_size(point.size))];
+    let estimates: Vec<_> = pair.points.iter().map(|point| point.ratio).collect();
+    columns.extend(ratio::columns("ratio", &estimates));
     for (i, trials) in FIRST_TRIALS.iter().enumerate() {
         columns.push(of(format!("W {trials}"), 2, &|point| {
             p(point.first_trials[i].map(|t| t.welch))

@@ -5,6 +5,8 @@ use iolab_analysis::doubt::RatioBound;
 use iolab_figure::result_names;
 use iolab_workload::quantity::significant;
 
+use crate::layout::{Column, none};
+
 /// Words for a ratio above 1, and for one below.
 type Directions = (&'static str, &'static str);
 
@@ -173,19 +175,22 @@ pub fn factor(ratio: f64) -> String {
     }
 }
 
-/// A ratio, or the bound if only that is known: `at most 0.00116`.
-pub(crate) fn factor_shown(
-    ratio: f64,
-    interval: Option<(f64, f64)>,
-    bound: Option<RatioBound>,
-) -> String {
-    match bound {
-        None => factor(ratio),
-        Some(bound) => {
-            let end = bound.of(ratio, interval);
-            format!("{} {}", result_names::bound(bound), factor(end))
-        }
-    }
+/// Columns of ratios and of their intervals. Of a bound only its number is shown: `at most 0.00116`.
+pub(crate) fn columns(heading: &str, all: &[Option<Estimate>]) -> [Column; 2] {
+    let shown = |one: &Estimate| match of(one).bound() {
+        None => factor(one.ratio),
+        Some((bound, ratio)) => format!("{} {}", result_names::bound(bound), factor(ratio)),
+    };
+    let range = |one: &Estimate| {
+        let (low, high) = one.interval.filter(|_| one.bound.is_none())?;
+        Some(format!("{} to {}", factor(low), factor(high)))
+    };
+    let ratios = all.iter().map(|one| one.as_ref().map_or_else(none, shown));
+    let ranges = all.iter().map(|one| one.as_ref().and_then(range).unwrap_or_else(none));
+    [
+        Column::new(heading, 0, ratios),
+        Column::new("95 % interval", 0, ranges),
+    ]
 }
 
 #[cfg(test)]
