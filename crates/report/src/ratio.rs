@@ -84,6 +84,11 @@ impl RatioShown {
         self.range_in(AMOUNTS)
     }
 
+    /// The range of a time: `1.02× faster to 1.05× slower`.
+    pub(crate) fn range_in_time(self) -> Option<String> {
+        self.range_in(TIMES)
+    }
+
     fn range_in(self, words: Directions) -> Option<String> {
         let (low, high) = self.interval.filter(|_| self.bound.is_none())?;
         if low < 1.0 && high > 1.0 {
@@ -186,7 +191,9 @@ pub(crate) fn columns(heading: &str, all: &[Option<Estimate>]) -> [Column; 2] {
         Some(format!("{} to {}", factor(low), factor(high)))
     };
     let ratios = all.iter().map(|one| one.as_ref().map_or_else(none, shown));
-    let ranges = all.iter().map(|one| one.as_ref().and_then(range).unwrap_or_else(none));
+    let ranges = all
+        .iter()
+        .map(|one| one.as_ref().and_then(range).unwrap_or_else(none));
     [
         Column::new(heading, 0, ratios),
         Column::new("95 % interval", 0, ranges),

@@ -170,8 +170,8 @@ fn three_programs_are_compared_with_the_first() {
     c against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     b against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
     c against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    No difference was found at 1000000: b is 1.00× slower than a (1.00 ms against 1.00 ms).
-    No difference was found at 1000000: c is 1.00× slower than a (1.00 ms against 1.00 ms).
+    No difference was found at 1000000 between b and a (1.00 ms against 1.00 ms).
+    No difference was found at 1000000 between c and a (1.00 ms against 1.00 ms).
     ");
     let mut analysis = run(&[MB], 20);
     assert_eq!(program_pairs(&analysis).len(), 1);
@@ -211,7 +211,7 @@ fn single_size_has_no_range() {
     The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    No difference was found at 1000000: dynamic is 1.00× slower than static (1.00 ms against 1.00 ms).
+    No difference was found at 1000000 between dynamic and static (1.00 ms against 1.00 ms).
     ");
     insta::assert_snapshot!(said[1], @r"
     dynamic is 1.30× slower than static at 1000000 (1.30 ms against 1.00 ms).

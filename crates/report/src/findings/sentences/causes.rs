@@ -418,10 +418,10 @@ mod tests {
             is_explained: false,
         };
         let text = |idle_ns| of_reproduction(&found(idle_ns, Again::NotReproduced));
-        insta::assert_snapshot!(text(None), @"Not reproduced: throughput falls to 50 %; here 1.00× higher (1.01× lower to 1.01× higher) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(Some(1_800_000_000)), @"Not reproduced: throughput falls to 50 %; here 1.00× higher (1.01× lower to 1.01× higher) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after 1.8 s of idle time: if that does not restore the storage, all of them ran at its lower level.");
+        insta::assert_snapshot!(text(None), @"Not reproduced: throughput falls to 50 %; here no difference (1.01× lower to 1.01× higher) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(Some(1_800_000_000)), @"Not reproduced: throughput falls to 50 %; here no difference (1.01× lower to 1.01× higher) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after 1.8 s of idle time: if that does not restore the storage, all of them ran at its lower level.");
         let changed = of_reproduction(&found(Some(1_800_000_000), Again::CannotTell));
-        insta::assert_snapshot!(changed, @"Cannot tell whether it is there again: throughput falls to 50 %; here 1.00× higher (1.01× lower to 1.01× higher) in 24 blocks, but the level of throughput still changed, with 1.8 s of idle time before each trial.");
+        insta::assert_snapshot!(changed, @"Cannot tell whether it is there again: throughput falls to 50 %; here no difference (1.01× lower to 1.01× higher) in 24 blocks, but the level of throughput still changed, with 1.8 s of idle time before each trial.");
     }
 
     #[test]

@@ -43,18 +43,29 @@ pub(super) fn of_programs(programs: &Programs) -> String {
     place + &text.unwrap_or_default()
 }
 
+/// The interval of a ratio that is not shown to differ: `: 1.02× faster to 1.05× slower`.
+fn within(ratio: RatioShown) -> String {
+    let range = ratio.range_in_time();
+    range.map_or_else(String::new, |range| format!(": {range}"))
+}
+
 /// The ratio at the least size, where what is not reading weighs most, and at the largest.
 fn difference(pair: &ProgramPair) -> Option<String> {
     let (first, last) = (pair.points.first()?, pair.points.last()?);
     let (base, new) = (name(&pair.base), name(&pair.new));
     let (a, b) = first.medians_ns?;
-    let ratio = RatioShown::beside(&first.ratio?, (a, b)).in_time();
+    let ratio = RatioShown::beside(&first.ratio?, (a, b));
     let medians = format!("({} against {})", format_ns(b), format_ns(a));
     let mut text = match shown(first) {
-        Some(true) => format!("{new} is {ratio} than {base} {} {medians}", at(first)),
-        Some(false) => format!(
-            "No difference was found {}: {ratio} with {new} against {base} {medians}",
+        Some(true) => format!(
+            "{new} is {} than {base} {} {medians}",
+            ratio.in_time(),
             at(first)
+        ),
+        Some(false) => format!(
+            "No difference was found {} between {new} and {base} {medians}{}",
+            at(first),
+            within(ratio)
         ),
         None => {
             return Some(match first.doubts.as_slice() {
@@ -73,14 +84,14 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     if first.size != last.size
         && let Some(ratio) = &last.ratio
     {
-        let ratio = ratio::of(ratio).in_time();
+        let ratio = ratio::of(ratio);
         text.push_str(&match (shown(first), shown(last)) {
             (Some(true), Some(false)) => {
-                format!("; no difference was found {}: {ratio}", at(last))
+                format!("; no difference was found {}{}", at(last), within(ratio))
             }
             (_, None) if last.doubts.is_empty() => format!("; too few trials {}", at(last)),
             (_, None) => format!("; cannot tell {}: {}", at(last), doubts(&last.doubts)),
-            _ => format!("; {} {ratio}", at(last)),
+            _ => format!("; {} {}", at(last), ratio.in_time()),
         });
     }
     // Between both ends there can be more.
