@@ -36,7 +36,7 @@ fn list_names_everything() {
         .collect();
     insta::assert_snapshot!(rest.join("\n"), @r"
     Also with one value each: trials_min, trials_max, precision, budget, refine, settle, precondition,
-    pilot, warmup, writes.
+    pilot, warmup, writes, halves.
     ");
 }
 
