@@ -8,9 +8,8 @@
 //! Files to begin with: `link.rs` (interface of a transport), `handshake.rs` (ranks and their
 //! builds), `collectives.rs` (messages down and up). `clock.rs` has the clock of another rank, `activity.rs`
 //! activity and throughput within bounds, `trial.rs` one trial by all ranks. `root_order.rs` has the root's
-//! orders, `timeouts.rs` the times after which a rank counts as lost, `outcome.rs` outcomes on their way to the
-//! root, `shared_counters.rs` ranks that read the same account of a device, `participants.rs` who takes part.
-//! `launch.rs` detects mpirun or srun, `mpi.rs` is the transport.
+//! orders, `outcome.rs` outcomes on their way to the root, `shared_counters.rs` ranks that read the same account
+//! of a device, `participants.rs` who takes part. `launch.rs` detects mpirun or srun, `mpi.rs` is the transport.
 
 pub mod activity;
 pub mod clock;
@@ -24,6 +23,5 @@ pub mod outcome;
 pub mod participants;
 pub mod root_order;
 pub mod shared_counters;
-pub mod timeouts;
 pub mod trial;
 pub mod wire;

@@ -4,29 +4,28 @@
 //! Slow storage is not silent: each completed request wakes a thread. So the watch checks whether any thread ran at all,
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
-mod silent;
-mod waiting;
-
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
-use iolab_storage::{Target, leftover_bytes, meminfo};
+use iolab_storage::{
+    FileSystem, ScratchRemover, Target, TargetKind, file_systems, leftover_bytes, meminfo,
+};
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
+use libc::c_long;
 
 use crate::SystemUnderTest;
 use crate::ranks::ANSWER;
-use silent::{Scratch, Silent, Unanswered};
+use crate::timeouts::{Timeouts, moving};
 
 /// Name of the watching thread; without one it would have the name of the thread that starts it.
 const NAME: &str = "storage-watch";
@@ -35,6 +34,30 @@ const STEP: Duration = Duration::from_secs(15);
 
 /// Time for restoring settings of the kernel before the process ends.
 const RESTORING: Duration = Duration::from_secs(5);
+
+/// Time for removing scratch files from targets that do answer.
+const REMOVING: Duration = Duration::from_secs(5);
+
+/// System calls that work on files by name or descriptor, and wait only for their storage: iolab takes no lock that it
+/// would have to wait for. Not `read` and `write`, which also wait for terminals, pipes and programs.
+#[rustfmt::skip]
+const ON_FILES: &[c_long] = &[
+    libc::SYS_openat, libc::SYS_openat2, libc::SYS_close, libc::SYS_unlinkat, libc::SYS_renameat2, libc::SYS_linkat, libc::SYS_mkdirat,
+    libc::SYS_mknodat, libc::SYS_statx, libc::SYS_fstat, libc::SYS_newfstatat, libc::SYS_statfs, libc::SYS_fstatfs, libc::SYS_faccessat,
+    libc::SYS_faccessat2, libc::SYS_readlinkat, libc::SYS_name_to_handle_at, libc::SYS_getdents64, libc::SYS_fcntl, libc::SYS_flock, libc::SYS_fsync,
+    libc::SYS_fdatasync, libc::SYS_syncfs, libc::SYS_sync_file_range, libc::SYS_fallocate, libc::SYS_ftruncate, libc::SYS_fadvise64, libc::SYS_lseek,
+    libc::SYS_pread64, libc::SYS_pwrite64,
+];
+
+/// Older ones, which 64-bit ARM does not have.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const OLDER: &[c_long] = &[
+    libc::SYS_open, libc::SYS_unlink, libc::SYS_rename, libc::SYS_link, libc::SYS_mkdir, libc::SYS_rmdir, libc::SYS_stat, libc::SYS_lstat,
+    libc::SYS_access, libc::SYS_readlink,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[c_long] = &[];
 
 /// Prints an error and ends the process, whose threads cannot end by themselves.
 pub type EndProcess = fn(Error);
@@ -177,9 +200,8 @@ impl Watch {
     /// scratch files are made.
     pub fn opens(&self, paths: &[PathBuf]) {
         let mut silent = Silent::named(paths);
-        if paths.iter().any(|path| path.is_dir()) {
-            silent.scratch = Scratch::BeingMade;
-        }
+        let folders = paths.iter().filter(|path| path.is_dir());
+        silent.scratch.extend(folders.map(|_| None));
         let left = paths.iter().map(|path| leftover_bytes(path));
         let left = left.fold(0, u64::saturating_add);
         locked(&self.state).silent = silent;
@@ -312,7 +334,7 @@ impl Threads {
             let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
                 continue;
             };
-            let is_blocked = waiting::waits_for_storage(&task.path());
+            let is_blocked = waits_for_storage(&task.path());
             threads.waits |= measures || is_blocked;
             let io = text("io");
             let counts = Counts {
@@ -379,22 +401,129 @@ fn counts_anything(schedstat: &str) -> bool {
     schedstat.split_whitespace().any(|number| number != "0")
 }
 
+/// The storage of a run that waits.
+#[derive(Debug)]
+struct Silent {
+    /// The targets in the user's words, each with its file server.
+    places: Vec<(PathBuf, Option<String>)>,
+    /// The remover of each scratch file; `None` for a file that another process removes, or that is in the making.
+    scratch: Vec<Option<Arc<ScratchRemover>>>,
+}
+
+impl Silent {
+    fn of(targets: &[&Target]) -> Self {
+        let place = |target: &&Target| {
+            let server = target.stack().nfs.as_ref();
+            let server = server.map(|mount| mount.server.clone());
+            (target.named().to_owned(), server)
+        };
+        let scratch = targets.iter();
+        let scratch = scratch.filter(|target| target.kind() == TargetKind::Scratch);
+        let scratch = scratch.map(|target| target.scratch_remover().map(Arc::new));
+        Self {
+            places: targets.iter().map(place).collect(),
+            scratch: scratch.collect(),
+        }
+    }
+
+    /// Targets of these names, without a request to their storage.
+    fn named(named: &[PathBuf]) -> Self {
+        let mounts = file_systems();
+        let place = |named: &PathBuf| {
+            let whole = absolute(named).unwrap_or_else(|_| named.clone());
+            (named.clone(), server_of(&whole, &mounts))
+        };
+        Self {
+            places: named.iter().map(place).collect(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let in_words = |(named, server): &(PathBuf, Option<String>)| match server {
+            Some(server) => format!("{} on the file server {server}", named.display()),
+            None => named.display().to_string(),
+        };
+        let places: Vec<String> = self.places.iter().map(in_words).collect();
+        places.join(", ")
+    }
+
+    /// Removes the scratch files on storage that answers, and returns whether one is left. Silent storage gets a thread of
+    /// its own, which removes the file if the answer comes while this process exists.
+    fn leaves_scratch(&self) -> bool {
+        let (removed, is_removed) = mpsc::channel();
+        for remover in self.scratch.iter().flatten() {
+            let (remover, removed) = (Arc::clone(remover), removed.clone());
+            let remove = move || {
+                let _ = removed.send(remover.remove());
+            };
+            // A thread that cannot be started removes nothing.
+            let _ = thread::Builder::new().name(NAME.to_owned()).spawn(remove);
+        }
+        drop(removed);
+        let mut left = self.scratch.len();
+        let until = Instant::now() + REMOVING;
+        while left > 0 {
+            let time = until.saturating_duration_since(Instant::now());
+            match is_removed.recv_timeout(time) {
+                Ok(is_gone) => left -= usize::from(is_gone),
+                Err(_) => break,
+            }
+        }
+        left > 0
+    }
+}
+
+/// Whether a thread of this process, by its folder in `/proc/self/task`, waits in the kernel and cannot be interrupted, or waits in a call
+/// for storage: some file systems can be interrupted there (FUSE).
+fn waits_for_storage(task: &Path) -> bool {
+    let text = |name: &str| fs::read_to_string(task.join(name)).unwrap_or_default();
+    text("stat").contains(") D ") || is_on_files(&text("syscall"))
+}
+
+/// Whether a thread waits in such a call, given the content of `/proc/self/task/N/syscall`. A running thread is in none.
+fn is_on_files(syscall: &str) -> bool {
+    let number = syscall.split_whitespace().next();
+    let number = number.and_then(|number| number.parse::<c_long>().ok());
+    number.is_some_and(|number| ON_FILES.contains(&number) || OLDER.contains(&number))
+}
+
+/// The file server on which a path lies by its name alone.
+fn server_of(path: &Path, mounts: &[FileSystem]) -> Option<String> {
+    let above = mounts
+        .iter()
+        .filter(|mount| path.starts_with(&mount.mount_point));
+    // The last mount hides earlier ones.
+    let own = above.max_by_key(|mount| mount.mount_point.components().count())?;
+    (own.kind == "nfs" || own.kind == "nfs4").then(|| own.source.clone())
+}
+
 /// The error of a run that waits, after its scratch files are removed as far as storage answers.
 fn unanswered(state: &State) -> Error {
     let silent = &state.silent;
-    let patience = exact_duration(state.patience);
-    let run_file = state.run_file.as_ref();
-    let path = run_file.map(|(path, _)| path.as_path());
-    let Unanswered { what, has_nfs } = silent.unanswered(path, state.uses_targets);
+    let (what, has_nfs) = match (state.uses_targets, &state.run_file) {
+        (true, _) => (
+            silent.in_words(),
+            silent.places.iter().any(|(_, server)| server.is_some()),
+        ),
+        (false, Some((path, _))) => (
+            format!("the disk of the run file {}", path.display()),
+            false,
+        ),
+        (false, None) => ("the disk of the run file".to_owned(), false),
+    };
     let mut hint = match has_nfs {
         true => "check the file server and the network. The kernel ends this process when the server answers, or after umount -f",
         false => "check the device, with dmesg. The kernel ends this process when it answers",
     }
     .to_owned();
-    hint += silent.leave_scratch().unwrap_or_default();
-    if let Some((_, resume)) = run_file {
-        hint += &format!(". {resume}");
+    if silent.leaves_scratch() {
+        hint += ". The next run there removes what is left of a scratch file, or names it";
     }
+    if let Some((_, advice)) = &state.run_file {
+        hint += &format!(". {advice}");
+    }
+    let patience = exact_duration(state.patience);
     Error::failed(format!(
         "{what} has not answered for {patience}: requests to it wait in the kernel"
     ))

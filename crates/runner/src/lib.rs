@@ -39,6 +39,7 @@ mod target_numbers;
 mod targets;
 #[cfg(test)]
 mod tests;
+pub mod timeouts;
 mod tool_failures;
 pub mod witness;
 

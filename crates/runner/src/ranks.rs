@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::timeouts::moving;
 use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{List, Team};
 use iolab_cluster::handshake::Hello;
@@ -26,7 +27,6 @@ use iolab_cluster::participants;
 use iolab_cluster::participants::taking_part;
 use iolab_cluster::root_order::{self, RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
-use iolab_cluster::timeouts::moving;
 use iolab_cluster::trial::TrialTimeouts;
 use iolab_cluster::wire;
 use iolab_host::clock::Clock;

@@ -2,7 +2,6 @@ use std::sync::Mutex;
 
 use iolab_workload::trial::{CacheState, TrialLimit};
 
-use super::silent::SilentTarget;
 use super::*;
 
 const GIB: u64 = 1 << 30;
@@ -102,8 +101,8 @@ fn a_program_without_limit_has_no_due_time() {
 #[test]
 fn silent_storage_is_named_with_the_resume_command() {
     let silent = Silent {
-        places: vec![SilentTarget::new(Path::new("/mnt"), Some("nas".to_owned()))],
-        scratch: Scratch::Made(vec![None]),
+        places: vec![(PathBuf::from("/mnt"), Some("nas".to_owned()))],
+        scratch: vec![None],
     };
     let mut state = State {
         due: None,
@@ -118,20 +117,20 @@ fn silent_storage_is_named_with_the_resume_command() {
     };
     insta::assert_snapshot!(unanswered(&state), @r"
     /mnt on the file server nas has not answered for 1 min: requests to it wait in the kernel
-      check the file server and the network. The kernel ends this process when the server answers, or after umount -f. The scratch file is removed when it answers, or by the next run there. Finish the run with: iolab resume out/r.iolab
+      check the file server and the network. The kernel ends this process when the server answers, or after umount -f. The next run there removes what is left of a scratch file, or names it. Finish the run with: iolab resume out/r.iolab
     ");
     state.uses_targets = false;
     insta::assert_snapshot!(unanswered(&state), @r"
     the disk of the run file out/r.iolab has not answered for 1 min: requests to it wait in the kernel
-      check the device, with dmesg. The kernel ends this process when it answers. The scratch file is removed when it answers, or by the next run there. Finish the run with: iolab resume out/r.iolab
+      check the device, with dmesg. The kernel ends this process when it answers. The next run there removes what is left of a scratch file, or names it. Finish the run with: iolab resume out/r.iolab
     ");
     state.run_file = None;
     let mut remedy_with = |scratch| {
-        state.silent.scratch = Scratch::Made(scratch);
+        state.silent.scratch = scratch;
         let error = unanswered(&state);
         error.remedy().expect("a remedy").to_owned()
     };
-    insta::assert_snapshot!(remedy_with(vec![None]), @"check the device, with dmesg. The kernel ends this process when it answers. The scratch file is removed when it answers, or by the next run there");
+    insta::assert_snapshot!(remedy_with(vec![None]), @"check the device, with dmesg. The kernel ends this process when it answers. The next run there removes what is left of a scratch file, or names it");
     insta::assert_snapshot!(remedy_with(Vec::new()), @"check the device, with dmesg. The kernel ends this process when it answers");
 }
 
@@ -193,4 +192,70 @@ fn a_thread_that_waits_stands_still() {
         }
         drop(held);
     });
+}
+
+#[test]
+fn calls_waiting_for_others_are_not_storage() {
+    let of = |number: c_long| is_on_files(&format!("{number} 0x3 0x0 0x7ffc51016258\n"));
+    assert!(of(libc::SYS_fsync) && of(libc::SYS_unlinkat) && of(libc::SYS_openat));
+    for other in [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_wait4,
+        libc::SYS_futex,
+        libc::SYS_clock_nanosleep,
+    ] {
+        assert!(!of(other), "{other}");
+    }
+    for none in ["running\n", "-1 0x7ffc51016258 0x7fadb6b1a2ad\n", ""] {
+        assert!(!is_on_files(none), "{none}");
+    }
+}
+
+/// A thread that waits for a pipe does not wait for storage, and the kernel names the call.
+#[test]
+fn the_kernel_tells_the_call_of_a_thread() {
+    use std::io::Read;
+    let (mut from, to) = std::io::pipe().expect("a pipe");
+    let (sender, thread) = mpsc::channel();
+    let waits = thread::spawn(move || {
+        let _ = sender.send(rustix::thread::gettid().as_raw_nonzero());
+        let _ = from.read(&mut [0]);
+    });
+    let thread = thread.recv().expect("it runs");
+    let task = Path::new("/proc/self/task").join(thread.to_string());
+    let read = format!("{} ", libc::SYS_read);
+    let told = || fs::read_to_string(task.join("syscall")).unwrap_or_default();
+    let give_up = Instant::now() + Duration::from_secs(5);
+    while !told().starts_with(&read) && Instant::now() < give_up {
+        thread::yield_now();
+    }
+    let (last, is_storage) = (told(), waits_for_storage(&task));
+    drop(to);
+    waits.join().expect("it ends");
+    if !last.starts_with(&read) {
+        return needs::skip(needs::Need::SystemCalls, format!("it tells {last:?}"));
+    }
+    assert!(!is_storage);
+}
+
+fn mount(kind: &str, at: &Path, source: &str) -> FileSystem {
+    FileSystem {
+        kind: kind.to_owned(),
+        mount_point: at.to_owned(),
+        mount_options: String::new(),
+        source: source.to_owned(),
+    }
+}
+
+#[test]
+fn the_mount_that_hides_others_is_the_one() {
+    let at = Path::new("/mnt/x");
+    let mut mounts = vec![mount("nfs", at, "host:/a")];
+    let server = |mounts: &[FileSystem]| server_of(&at.join("y"), mounts);
+    assert_eq!(server(&mounts).as_deref(), Some("host:/a"));
+    mounts.push(mount("nfs", Path::new("/mnt"), "host:/b"));
+    assert_eq!(server(&mounts).as_deref(), Some("host:/a"));
+    mounts.push(mount("tmpfs", at, "tmpfs"));
+    assert_eq!(server(&mounts), None);
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::timeouts::moving;
 use iolab_cluster::link::Link;
 use iolab_cluster::root_order::{self, RemoteTarget};
-use iolab_cluster::timeouts::moving;
 use iolab_storage::{
     Consent, ExtraFiles, Need, PrivateFiles, Share, Size, Target, TargetKind, leftover_bytes,
 };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::timeouts::Timeouts;
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::collectives::Team;
 use iolab_cluster::link::Link;
@@ -13,7 +14,6 @@ use iolab_cluster::participants;
 use iolab_cluster::participants::taking_part;
 use iolab_cluster::root_order::Task;
 use iolab_cluster::shared_counters::{Numbered, Shares};
-use iolab_cluster::timeouts::Timeouts;
 use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
 use iolab_engine::{KeptMemory, trial};
 use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};

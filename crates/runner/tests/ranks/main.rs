@@ -13,7 +13,6 @@ use std::thread;
 use std::time::Duration;
 
 use iolab_cluster::link::{Link, LossReason, LostRank};
-use iolab_cluster::timeouts::Timeouts;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -21,6 +20,7 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
 use iolab_runner::ranks::Ranks;
+use iolab_runner::timeouts::Timeouts;
 use iolab_storage::{Consent, Need, Target};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::{Error, Kind, Result};
