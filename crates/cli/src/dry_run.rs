@@ -1,4 +1,4 @@
-//! Describes the measurements of a command, before anything is touched.
+//! Describes the measurements of a command and its writes, before anything is touched.
 
 use std::fs::Metadata;
 use std::io::Write;
@@ -10,60 +10,57 @@ use iolab_engine::trial::check_alignment;
 use iolab_host::device::Device;
 use iolab_peers::{beyond_budget, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::experiment::{BUDGET_MAX, INTERVAL_TRIALS};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
+use iolab_runner::campaign::{Made, Site, Writes};
 use iolab_runner::ranks::per_rank_paths::is_own;
 use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, format_bytes, significant};
+use iolab_workload::quantity::{exact_duration, exact_size, format_bytes, significant};
 use iolab_workload::trial::{Backend, CacheState};
-use iolab_workload::units::rough_duration;
+use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::{Error, Result};
 
-use crate::short_budget::ShortBudget;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::output;
+use iolab_command::output::{self, note};
 
-/// Trials that an earlier session made of a plan, and what these took of its budget.
-pub(crate) type Made = (u64, Duration);
-
-/// Targets of plans.
-pub(crate) struct PlanTargets<'a> {
-    /// Files and devices.
-    pub(crate) targets: &'a [PathBuf],
-    /// Needs of the plans for each target.
-    pub(crate) needs: &'a [Need],
-    /// The modelled disk, if there is one.
-    pub(crate) model: Option<&'a Disk>,
+/// What a dry run describes besides plans.
+#[derive(Default)]
+pub(crate) struct Part<'a> {
     /// Trials that an earlier session made of each plan, and what these took of its budget.
     pub(crate) made: Made,
     /// The budget of all plans, if they share one.
     pub(crate) shared: Option<Duration>,
+    /// Whether another forecast precedes.
+    pub(crate) follows: bool,
+    /// Further descriptions.
+    pub(crate) does: &'a [String],
 }
 
-/// Prints the forecast of these plans, and `does`, which describes them further. `follows` says that another forecast
-/// precedes.
-pub(crate) fn print(
-    plans: &[Plan],
-    PlanTargets {
-        targets,
-        needs,
-        model,
+/// Prints the forecast of these plans at a site.
+///
+/// # Errors
+/// Anything that would be refused before a target is opened.
+pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
+    let (needs, remarks) = site.foresee(plans)?;
+    let needs = &needs[..];
+    let (targets, model) = (&site.targets[..], site.model.as_ref());
+    let Part {
         made: (made, spent),
         shared,
-    }: PlanTargets<'_>,
-    follows: bool,
-    does: &[String],
-) -> Outcome {
+        follows,
+        does,
+    } = *part;
     let forecasts: Vec<Forecast> = plans
         .iter()
         .map(|plan| Forecast::of(plan, &overhead).after(made, spent))
         .map(|forecast| forecast.beside_fill(filled(targets, needs)))
         .collect();
-    let mut lines: Vec<String> = does.to_vec();
+    let mut lines: Vec<String> = does.iter().cloned().chain(remarks).collect();
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();
     lines.extend(left_out.into_iter().map(str::to_owned));
@@ -133,14 +130,15 @@ pub(crate) fn print(
         write!(to, "{}", wrapped(&line, width))?;
     }
     to.flush()?;
-    match is_refused {
-        true => Err(Failure::Refused),
-        false => Ok(()),
+    if is_refused {
+        return Err(Failure::Refused);
     }
+    // Last, so that the programs to allow are listed.
+    Ok(site.check_programs(plans)?)
 }
 
 /// Kind of the targets; `None` if they do not exist or differ.
-pub(crate) fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
+fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
     if model.is_some() {
         return Some(Medium::Model);
     }
@@ -196,6 +194,38 @@ fn written(
         ),
     });
     lines
+}
+
+/// Announces the writes of a run, before anything is written: to fill scratch files, to precondition, in its trials. Writes
+/// of programs are not included.
+pub(crate) fn announce(writes: &Writes) {
+    let Writes {
+        forecasts,
+        medium,
+        has_namespace,
+        filled,
+        runs_programs,
+    } = writes;
+    let mut parts = Vec::new();
+    if *filled > 0 {
+        let bytes = format_bytes(*filled as f64);
+        parts.push(format!("filling scratch files writes {bytes}"));
+    }
+    let conditioning = forecasts.iter();
+    let conditioning = conditioning
+        .filter_map(|forecast| forecast::preconditioning(forecast, *medium, *has_namespace));
+    parts.extend(conditioning.map(|text| format!("preconditioning {text}")));
+    let writes = forecasts.iter().any(Forecast::changes_data);
+    if writes || (!parts.is_empty() && !runs_programs) {
+        let trials = forecast::written_by_all(forecasts);
+        parts.push(format!("trials write {trials}"));
+    }
+    if !parts.is_empty() {
+        note(format_args!(
+            "note: before and during trials: {}",
+            parts.join("; ")
+        ));
+    }
 }
 
 /// Bytes of the scratch files that are filled before the first trial.
@@ -290,4 +320,62 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
         }
         (Some(_) | None, Size::Exactly(_) | Size::AtMost { .. }) => text,
     })
+}
+
+/// Plans with too short a budget.
+pub(crate) struct ShortBudget {
+    /// Their names.
+    pub(crate) names: Vec<String>,
+    /// A sentence without its full stop.
+    pub(crate) words: String,
+}
+
+impl ShortBudget {
+    /// Plans that share this budget and have too little of it; `None` if fewer than two have, since the warning of a single
+    /// one says more. `place` is the model that they measure, if any.
+    pub(crate) fn of<'a>(
+        plans: impl IntoIterator<Item = &'a Plan>,
+        budget: Duration,
+        place: Option<&str>,
+    ) -> Option<Self> {
+        let plans: Vec<&Plan> = plans.into_iter().collect();
+        let is_short = |plan: &&&Plan| plan.shortfall(&overhead).is_some();
+        let short: Vec<&Plan> = plans.iter().filter(is_short).copied().collect();
+        if short.len() < 2 {
+            return None;
+        }
+        let names = short.iter().map(|plan| plan.experiment().name.clone());
+        let names: Vec<String> = names.collect();
+        let factor = |plan: &&Plan| {
+            let share = plan.experiment().design.budget;
+            plan.enough_budget(&overhead).as_secs_f64() / share.as_secs_f64()
+        };
+        let greatest = plans.iter().map(factor).fold(1.0, f64::max);
+        let enough = Duration::try_from_secs_f64(budget.as_secs_f64() * greatest);
+        let enough = budget_to_recommend(enough.unwrap_or(Duration::MAX));
+        let remedy = match enough > BUDGET_MAX {
+            true => "choose fewer levels or a shorter --time".to_owned(),
+            false => format!("--budget {} is enough for all", format_duration(enough)),
+        };
+        let trials_min = |plan: &&Plan| plan.experiment().design.trials_min;
+        let trials = match short.iter().all(|plan| trials_min(plan) == INTERVAL_TRIALS) {
+            true => format!("the {INTERVAL_TRIALS} trials that an interval needs"),
+            false => "the trials that trials_min asks for".to_owned(),
+        };
+        let on = place.map_or_else(String::new, |place| format!(" on {place}"));
+        let budget = exact_duration(budget);
+        let too_little = format!("{on} get too little of the budget of {budget}");
+        let who = match (short.len(), plans.len()) {
+            (2, 2) => format!("Both experiments{too_little}"),
+            (few, all) if few == all => format!("All {all} experiments{too_little}"),
+            (few, all) => {
+                let names = names.join(", ");
+                format!("{few} of {all} experiments{too_little} ({names})")
+            }
+        };
+        let words = format!(
+            "{who}: their cells may get fewer than {trials}, or the study takes longer; {remedy}"
+        );
+        Some(Self { names, words })
+    }
 }

@@ -213,19 +213,16 @@ impl Asked {
     }
 }
 
-/// The time for all trials on `targets` targets: one budget for each.
-pub(crate) fn budget_of_targets(budget: Duration, targets: usize) -> Duration {
-    let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
-    budget.saturating_mul(targets).min(BUDGET_MAX)
-}
-
-/// Says what [`budget_of_targets`] gives.
-pub(crate) fn budget_in_words(budget: Duration, targets: usize) -> String {
-    format!(
+/// The time for all trials on several targets, one budget for each, and what says so.
+pub(crate) fn budget_of_targets(budget: Duration, targets: usize) -> (Duration, String) {
+    let count = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
+    let all = budget.saturating_mul(count).min(BUDGET_MAX);
+    let text = format!(
         "the budget of {} holds for each of {targets} targets: {} in all (--budget sets the time for all of them)",
         exact_duration(budget),
-        exact_duration(budget_of_targets(budget, targets))
-    )
+        exact_duration(all)
+    );
+    (all, text)
 }
 
 /// Bytes that a share of a target is a multiple of: no direct I/O has larger blocks.

@@ -1,26 +1,22 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
-//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target,
-//! clock and stop flag of a session. `workspace/site.rs` leads from an experiment to a plan that is ready to run.
+//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command. `campaign.rs` is
+//! what the commands that measure have in common, beside the campaign of the runner.
 
 #[cfg(all(feature = "measure", not(target_os = "linux")))]
 compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");
 
 mod arguments;
 mod builtin_names;
+#[cfg(feature = "measure")]
+mod campaign;
 mod command;
 #[cfg(feature = "measure")]
 mod dry_run;
 #[cfg(feature = "measure")]
-mod ending;
-#[cfg(feature = "measure")]
 mod experiment_options;
-#[cfg(unix)]
-mod file_limit;
 mod instruments;
 mod job_file;
-#[cfg(feature = "measure")]
-mod kernel_settings;
 #[cfg(feature = "measure")]
 mod launcher;
 #[cfg(feature = "measure")]
@@ -28,14 +24,10 @@ mod progress;
 mod read_arguments;
 #[cfg(feature = "measure")]
 mod screen;
-#[cfg(feature = "measure")]
-mod short_budget;
 mod shown_help;
 #[cfg(feature = "measure")]
 mod signals;
 mod target_names;
-#[cfg(feature = "measure")]
-mod workspace;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;
@@ -84,7 +76,7 @@ fn work() -> Outcome {
             .into());
     }
     #[cfg(unix)]
-    file_limit::outlive()?;
+    outlive_file_limit()?;
     let (is_silent, lists) = (is_silent(), lists());
     match read_arguments::read(&lists, is_silent) {
         Ok(task) => {
@@ -92,7 +84,7 @@ fn work() -> Outcome {
             (task.work)(&lists)
         }
         Err(_) if is_silent => Err(Failure::ToldElsewhere),
-        Err(error) => Err(error.into()),
+        Err(failure) => Err(failure),
     }
 }
 
@@ -102,4 +94,26 @@ fn is_silent() -> bool {
     return launcher::is_silent();
     #[cfg(not(feature = "measure"))]
     false
+}
+
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) fail with an error instead of a signal, which would leave half of a file.
+///
+/// # Errors
+///
+/// The system refuses the handler.
+#[cfg(unix)]
+fn outlive_file_limit() -> iolab_workload::Result<()> {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use signal_hook::consts::SIGXFSZ;
+
+    let unused = Arc::new(AtomicBool::new(false));
+    match signal_hook::flag::register(SIGXFSZ, unused) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(
+            Error::failed(format!("cannot catch signal {SIGXFSZ}: {error}"))
+                .hint("iolab stops here, because half of a file could be left behind"),
+        ),
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::screen::{Screen, Size};
 use iolab_command::output::{self, Log};
 
-/// Shows the progress of one experiment, or of filling the scratch file.
+/// Shows the progress of one experiment, or of filling scratch files.
 pub(crate) struct Display {
     name: String,
     /// The first line of the live view.
@@ -88,14 +88,6 @@ impl Display {
         }
     }
 
-    /// Starts to show the progress of filling files of `total` bytes.
-    pub(crate) fn filling(what: &str, total: u64) -> Self {
-        let display = Self::new(what);
-        let fields = json!({ "step": what, "bytes": total });
-        display.log("step", fields, || Some(format!("{} MiB", total >> 20)));
-        display
-    }
-
     /// Sets the title.
     pub(crate) fn titled(mut self, title: &str) -> Self {
         title.clone_into(&mut self.title);
@@ -123,16 +115,6 @@ impl Display {
     /// Ends the display; returns the notes shown so far.
     pub(crate) fn end(mut self) -> Vec<String> {
         std::mem::take(&mut self.told)
-    }
-
-    /// Shows that `done` of `total` bytes of the scratch file are written.
-    pub(crate) fn filled(&mut self, done: u64, total: u64) {
-        if let Some(screen) = &mut self.screen {
-            let percent = done.saturating_mul(100) / total.max(1);
-            let (done, total) = (done >> 20, total >> 20);
-            let line = format!("{}   {done} of {total} MiB   {percent} %", self.name);
-            screen.offer(move |_| vec![line]);
-        }
     }
 
     /// The run file, once it exists.
@@ -180,6 +162,21 @@ impl Display {
             Log::Live | Log::Quiet => {}
         }
     }
+}
+
+/// Starts to show how much of files of `total` bytes is filled.
+pub(crate) fn filling(what: &str, total: u64) -> Box<dyn FnMut(u64)> {
+    let mut display = Display::new(what);
+    let fields = json!({ "step": what, "bytes": total });
+    display.log("step", fields, || Some(format!("{} MiB", total >> 20)));
+    Box::new(move |done| {
+        if let Some(screen) = &mut display.screen {
+            let percent = done.saturating_mul(100) / total.max(1);
+            let (done, total) = (done >> 20, total >> 20);
+            let line = format!("{}   {done} of {total} MiB   {percent} %", display.name);
+            screen.offer(move |_| vec![line]);
+        }
+    })
 }
 
 /// The basis of the time left, for machines.

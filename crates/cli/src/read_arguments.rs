@@ -1,7 +1,8 @@
 //! Reads the command line, and explains errors in it.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
+use std::process::exit;
 
 use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -12,21 +13,22 @@ use iolab_workload::names::nearest;
 use crate::arguments::program;
 use crate::builtin_names::check_command;
 use crate::shown_help::{every_command, grouped};
+use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Log};
 
 /// Parses the command line. clap prints errors and ends the program.
 ///
 /// # Errors
+/// Help that cannot be written.
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
 /// position of a command.
-pub(crate) fn read(lists: &Lists, is_silent: bool) -> iolab_workload::Result<Task> {
+pub(crate) fn read(lists: &Lists, is_silent: bool) -> Outcome<Task> {
     let mut command = program(lists);
     if std::env::args_os().skip(1).eq(["help", "all"]) {
         let mut to = output::open(None)?;
-        // As with other help, a reader that is gone is not an error.
-        let _ = write!(to, "{}", every_command(&command)).and_then(|()| to.flush());
-        std::process::exit(0);
+        write!(to, "{}", every_command(&command)).and_then(|()| to.flush())?;
+        exit(0);
     }
     let parsed = command.try_get_matches_from_mut(std::env::args_os());
     let parsed = parsed.or_else(|error| match error.kind() {
@@ -67,11 +69,15 @@ pub(crate) fn read(lists: &Lists, is_silent: bool) -> iolab_workload::Result<Tas
         };
         if logs_json() && error.use_stderr() {
             output::set_log(Log::Json);
-            return Err(known_elsewhere.unwrap_or_else(|| plain(&error)));
+            return Err(known_elsewhere.unwrap_or_else(|| plain(&error)).into());
         }
-        match is_silent {
-            true => Err(iolab_workload::Error::usage(error.to_string())),
-            false => known_elsewhere.map_or_else(|| error.exit(), Err),
+        match known_elsewhere {
+            _ if is_silent => Err(iolab_workload::Error::usage(error.to_string()).into()),
+            Some(known) => Err(known.into()),
+            None => match error.print().and_then(|()| io::stdout().flush()) {
+                Err(cause) if !error.use_stderr() => Err(cause.into()),
+                _ => exit(error.exit_code()),
+            },
         }
     })
 }

@@ -1,16 +1,14 @@
 //! Signals: each requests a clean end. The first Ctrl-C lets the trial in flight finish.
 
-use std::cell::OnceCell;
 use std::ffi::c_int;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use iolab_runner::Stop;
+use iolab_runner::campaign::StopFlags;
 use iolab_workload::{Error, Result};
 use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
@@ -37,8 +35,8 @@ const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
 /// A flag set by every signal that would end the process. A second signal has no further effect: the trial in flight ends, the
 /// run file is closed, the scratch file removed.
 ///
-/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. For SIGXFSZ see [`file_limit`](crate::file_limit); the
-/// Rust runtime ignores SIGPIPE.
+/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. Every command outlives SIGXFSZ;
+/// the Rust runtime ignores SIGPIPE.
 ///
 /// # Errors
 ///
@@ -49,128 +47,66 @@ pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// The flags with which a user ends a measurement.
-#[derive(Debug, Clone)]
-pub(crate) struct StopFlags {
-    after_trial: Arc<AtomicBool>,
-    now: Arc<AtomicBool>,
-    /// Held by everything that has to be closed or removed before the process may end.
-    measuring: Arc<Measuring>,
-}
-
-/// The measuring part of a session. Until the last holder drops it, a signal only sets flags. From then on no file is open
-/// or left over, and a signal that would end the process does so: an analysis can take long.
-#[derive(Debug, Default)]
-struct Measuring {
-    is_over: Arc<AtomicBool>,
-}
-
-impl Drop for Measuring {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Exit code after a signal, as README documents it.
 const INTERRUPTED: c_int = 130;
 
-/// The flags of a command, whose signals are caught once: before it makes anything.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Signals(Rc<OnceCell<StopFlags>>);
-
-impl Signals {
-    /// The flags; from here on signals are caught, as `catch` does it the first time.
-    ///
-    /// # Errors
-    /// When the system refuses the handlers.
-    pub(crate) fn caught(&self, catch: fn() -> Result<StopFlags>) -> Result<StopFlags> {
-        if let Some(flags) = self.0.get() {
-            return Ok(flags.clone());
-        }
-        let flags = catch()?;
-        Ok(self.0.get_or_init(|| flags).clone())
-    }
-}
-
 /// Waits for one Ctrl-C, then for a second one.
-fn follow(after_trial: &AtomicBool, now: &AtomicBool, mut ring: UnixStream) {
+fn follow(flags: (Arc<AtomicBool>, Arc<AtomicBool>, Arc<AtomicBool>), mut ring: UnixStream) {
+    let (after_trial, now, makes_trials) = flags;
     let mut rung = || ring.read_exact(&mut [0]).is_ok();
     if !rung() {
         return;
     }
     after_trial.store(true, Ordering::Relaxed);
+    let text = match makes_trials.load(Ordering::Relaxed) {
+        true => "note: ends after the trial in flight; press Ctrl-C again to end at once",
+        false => "note: ends before the first trial",
+    };
     // In a separate thread, so that a blocked terminal does not delay the second one.
-    let tell = || note("note: ends after the trial in flight; press Ctrl-C again to end at once");
-    let _ = thread::Builder::new().spawn(tell);
+    let _ = thread::Builder::new().spawn(move || note(text));
     if rung() {
         now.store(true, Ordering::Relaxed);
     }
 }
 
-impl StopFlags {
-    /// A single flag set by every signal ([`on_signals`]), for runs by several processes: each gets its own signal, and one that
-    /// finished its trial would wait for the others.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses the handlers.
-    pub(crate) fn at_once() -> Result<Self> {
+/// Catches the signals of a measurement. In two steps, the first Ctrl-C ends it after the trial in flight, and anything else
+/// at once; the second one, and every other signal of [`on_signals`], ends everything at once. Otherwise every signal does,
+/// for runs by several processes: each gets its own signal, and one that finished its trial would wait for the others.
+///
+/// # Errors
+/// The system refuses the handlers, or a thread.
+pub(crate) fn catch(in_two_steps: bool) -> Result<StopFlags> {
+    if !in_two_steps {
         let now = on_signals()?;
-        Ok(Self {
+        return Ok(StopFlags {
             after_trial: Arc::clone(&now),
             now,
-            measuring: Arc::default(),
-        })
+            ..StopFlags::default()
+        });
     }
-
-    /// The first Ctrl-C ends the measurement after the trial in flight, and anything else at once; the second one, and every
-    /// other signal of [`on_signals`], ends everything at once.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses the handlers, or a thread.
-    pub(crate) fn in_two_steps() -> Result<Self> {
-        let flags = Self {
-            after_trial: Arc::default(),
-            now: Arc::default(),
-            measuring: Arc::default(),
-        };
-        let no_way = |error: io::Error| Error::failed(format!("cannot wait for Ctrl-C: {error}"));
-        let (bell, ring) = UnixStream::pair().map_err(no_way)?;
-        let own = (Arc::clone(&flags.after_trial), Arc::clone(&flags.now));
-        let wait = move || follow(&own.0, &own.1, ring);
-        thread::Builder::new().spawn(wait).map_err(no_way)?;
-        let is_over = &flags.measuring.is_over;
-        catch_all(&|signal| {
-            flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(is_over))?;
-            match signal {
-                SIGINT => pipe::register(signal, bell.try_clone()?),
-                _ => {
-                    flag::register(signal, Arc::clone(&flags.after_trial))?;
-                    flag::register(signal, Arc::clone(&flags.now))
-                }
+    let flags = StopFlags::default();
+    let no_way = |error: io::Error| Error::failed(format!("cannot wait for Ctrl-C: {error}"));
+    let (bell, ring) = UnixStream::pair().map_err(no_way)?;
+    // Not `measuring`, which this thread would hold for ever.
+    let own = (
+        Arc::clone(&flags.after_trial),
+        Arc::clone(&flags.now),
+        Arc::clone(&flags.makes_trials),
+    );
+    let wait = move || follow(own, ring);
+    thread::Builder::new().spawn(wait).map_err(no_way)?;
+    let is_over = &flags.measuring.is_over;
+    catch_all(&|signal| {
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(is_over))?;
+        match signal {
+            SIGINT => pipe::register(signal, bell.try_clone()?),
+            _ => {
+                flag::register(signal, Arc::clone(&flags.after_trial))?;
+                flag::register(signal, Arc::clone(&flags.now))
             }
-        })?;
-        Ok(flags)
-    }
-
-    /// The flags for the runner.
-    pub(crate) fn stop(&self) -> Stop<'_> {
-        Stop {
-            after_trial: &self.after_trial,
-            now: &self.now,
         }
-    }
-
-    /// Set to end anything but a trial.
-    pub(crate) fn soon(&self) -> &AtomicBool {
-        &self.after_trial
-    }
-
-    /// Whether the user requests the end at once, without results.
-    pub(crate) fn is_at_once(&self) -> bool {
-        self.now.load(Ordering::Relaxed)
-    }
+    })?;
+    Ok(flags)
 }
 
 /// Makes each of these signals write a byte to a socket, for a process that also waits for other things.

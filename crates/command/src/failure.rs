@@ -41,10 +41,7 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::BrokenPipe;
         }
-        Failure::Told(
-            Error::failed(format!("cannot write the output: {error}"))
-                .hint("check that there is space left where it goes"),
-        )
+        Failure::Told(Error::failed(format!("cannot write the output: {error}")))
     }
 }
 

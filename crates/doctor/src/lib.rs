@@ -12,7 +12,6 @@ mod preflight;
 mod probes;
 mod rules;
 mod target_content;
-mod target_remarks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,9 +23,8 @@ use iolab_workload::{Error, Result};
 pub use iolab_record::doctor_findings::{Diagnosis, Finding, Severity, Topic};
 
 pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps, Transfer};
-pub use preflight::{Preflight, Remark};
+pub use preflight::{Preflight, Remark, remarks_of_targets};
 pub use target_content::TargetContent;
-pub use target_remarks::remarks_of_targets;
 
 /// Examines a target: reads the system's information, and probes what it only promises. Writes to a scratch
 /// file in a directory, and nowhere else. Takes about a second.

@@ -10,7 +10,6 @@ mod load;
 mod overlay;
 mod processor;
 mod target;
-mod trims;
 
 use std::path::Path;
 
@@ -73,7 +72,7 @@ pub(super) const ALL: &[Rule] = &[
     load::kernel_settings,
     backends::work,
     backends::fail,
-    trims::possible,
+    backends::trims,
 ];
 
 /// A text as one word of a shell command.

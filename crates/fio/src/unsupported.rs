@@ -47,7 +47,10 @@ const FIO: Consumer = Consumer {
             "buffer_init",
             "the preparation of its buffers cannot be chosen",
         ),
-        ("nice", "it adds its nice value to the nice value of the process"),
+        (
+            "nice",
+            "it adds its nice value to the nice value of the process",
+        ),
         ("realtime", "it has no option for real-time threads"),
     ],
     cannot,

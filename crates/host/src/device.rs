@@ -8,9 +8,9 @@ use iolab_storage::sysfs;
 use iolab_storage::{device_under, lies_in_memory};
 use iolab_workload::counters::FlushCounter;
 
+use crate::device_link::Transport;
 use crate::device_link::{self, DeviceLink};
 use crate::pseudo_files::{chosen, text_of};
-use crate::transport::Transport;
 
 /// Deepest stack that is followed: deeper ones do not occur, but a cycle would.
 const DEPTH_MAX: u32 = 8;

@@ -30,5 +30,4 @@ pub mod system_control;
 pub mod thermometer;
 pub mod tlb;
 pub mod tracing;
-pub mod transport;
 pub mod witness;

@@ -3,7 +3,6 @@
 
 mod journal;
 mod other_iolab;
-mod restore;
 
 use std::cell::RefCell;
 use std::fs;
@@ -15,11 +14,11 @@ use iolab_workload::{Error, Result};
 
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
+pub use journal::restore_own;
 use journal::{During, Journal, JournalEntry, Opened};
+use journal::{put_back, restore};
 pub use other_iolab::OtherControl;
 use other_iolab::other_control;
-pub use restore::restore_own;
-use restore::{put_back, restore};
 
 const PROC: &str = "/proc";
 const SYS: &str = "/sys";

@@ -30,7 +30,6 @@ use tracefs_instance::Instance;
 mod decoder;
 mod device_requests;
 mod event;
-mod event_format;
 pub mod join;
 pub mod program;
 mod recorded_events;

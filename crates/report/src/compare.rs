@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, wrapped};
 use crate::markdown::sentence;
-pub use crate::ratio::factor;
 use crate::ratio;
+pub use crate::ratio::factor;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
 pub(crate) use conclusion::{answer, measured};

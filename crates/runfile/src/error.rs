@@ -14,10 +14,13 @@ const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 /// The error for a run file whose log remains next to it.
 pub(super) fn not_merged(path: &Path, error: &rusqlite::Error) -> Error {
     let place = path.display();
-    let failed = fault(path, error);
-    let why = failed.message();
+    let lacks_room = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+    let why = match lacks_room {
+        true => String::new(),
+        false => format!(" ({})", fault(path, error).message()),
+    };
     Error::failed(format!(
-        "{place} is complete only together with {place}-wal: merging them failed ({why})"
+        "{place} is complete only together with {place}-wal: merging them failed{why}"
     ))
     .hint("keep both files together; free space there, or mend its file system (dmesg)")
 }

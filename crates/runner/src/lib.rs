@@ -1,46 +1,38 @@
 //! iolab-runner: carries a plan out: warm-up block, measured blocks, the end by precision or budget. It resumes an
 //! interrupted run, and imports results of other tools.
 //!
-//! Files to begin with: `session.rs` a run in progress, `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
+//! Files to begin with: `campaign.rs` the way from targets and experiments to runs, `session.rs` a run in progress,
+//! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
 //! `executor.rs` is the trait in front of the engine, `system_under_test.rs` the measured system (target, programs or
 //! model), `simulated.rs` models. `evidence.rs` turns counters into `served_by`, `witness.rs` does so for an observed
 //! program, `ranks.rs` runs several processes.
 
-mod batch_probe;
 pub mod builtin_reader;
+pub mod campaign;
 mod elf;
 pub mod evidence;
 mod executor;
-mod fault_description;
 mod fit;
-mod fit_cells;
 mod hung_storage;
 pub mod import;
-mod missing_levels;
 pub mod peak_probe;
 mod pilot;
 mod precondition;
 mod prepared_run;
 mod programs;
-mod progress_estimate;
 pub mod ranks;
 mod record;
-mod resume_command;
 mod same_targets;
 mod sample;
 mod session;
-mod shared_disk;
 mod simulated;
 mod stopping_rule;
 mod strategy;
 mod system_under_test;
-mod target_needs;
-mod target_numbers;
 mod targets;
 #[cfg(test)]
 mod tests;
 pub mod timeouts;
-mod tool_failures;
 pub mod witness;
 
 use std::path::{Path, PathBuf};
@@ -55,16 +47,14 @@ use iolab_workload::{Error, Result};
 
 pub use executor::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{Fitted, fit_all};
+pub use fit::{Fitted, adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
-pub use missing_levels::adapt_to_system;
 pub use prepared_run::PreparedRun;
 pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
-pub use target_needs::need;
-pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets};
+pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targets};
 
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
@@ -236,8 +226,7 @@ impl Setup<'_> {
         let names: Vec<&Path> = self.place.names().collect();
         let of_target = |(number, preflight): (usize, &Preflight)| {
             let is_it = |name: Option<&TargetName>| {
-                target_numbers::number_of(names.iter().copied(), name)
-                    .is_ok_and(|own| own == number)
+                targets::number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
             };
             let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
             let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);
@@ -289,6 +278,7 @@ pub fn resume(
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
+    observer.run_file(path);
     let (file, record) = RunFile::open_resume(path)?;
     if record.run.status == RunStatus::Done {
         return Err(

@@ -1,13 +1,16 @@
 //! The pilot: the first measured blocks decide how often later blocks visit each cell, and how long their trials take. The
 //! budget goes where the variance is; no trial of the pilot is wasted, each counts as measured.
 
-pub(super) mod length;
-
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
 use iolab_plan::experiment::Design;
-use iolab_stats::{median, sd};
+use iolab_stats::{mean, mean_interval, median, sd};
+use iolab_workload::outcome::{Ended, Outcome};
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::SyncPolicy;
 
 /// Measured blocks of the pilot, each of which visits every cell once.
 pub(super) const BLOCKS: u32 = 5;
@@ -224,6 +227,128 @@ impl Ord for Gain {
         let by_fall = self.fall.total_cmp(&other.fall);
         by_fall.then(other.unit.cmp(&self.unit))
     }
+}
+
+/// Length of the intervals in which the pilot looks at a trial, ns.
+pub(super) const FINE_NS: u64 = 10_000_000;
+/// The parts of its length that a trial is cut to.
+const PARTS: [u64; 3] = [2, 4, 8];
+/// Least length of a trial that is cut, ns.
+const LEAST_NS: u64 = 2 * FINE_NS;
+/// Requests that the beginning of a trial has to hold, for each that is in flight: one more or less at its end is then little.
+const REQUESTS_MIN: u64 = 32;
+/// Share below which variance times cost has to fall.
+const GAIN: f64 = 0.8;
+
+/// Measurements of a trial of the pilot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Profile {
+    /// The logarithm of the ratio of the rate at the beginning to the rate of the whole, for each of the parts. `None` for
+    /// a part that is too short.
+    beginnings: [Option<f64>; PARTS.len()],
+    /// Time of the trial besides its timed span, s.
+    overhead: f64,
+}
+
+/// Whether a beginning of a trial equals a shorter trial: its rate is the response, time alone ends it, and nothing is
+/// added at its end.
+pub(super) fn can_be_shorter(cell: &CellSpec, response: Response) -> bool {
+    let trial = &cell.trial;
+    matches!(response, Response::Throughput | Response::Iops)
+        && !cell.has_groups()
+        && !cell.tool.is_peer()
+        && !cell.runs_program()
+        && trial.rate.is_none()
+        && trial.sync != SyncPolicy::End
+        && !trial.verify
+        && !trial.starts_fresh()
+        && trial
+            .limit
+            .time
+            .is_some_and(|time| time.as_nanos() as u64 >= 2 * LEAST_NS)
+}
+
+impl Profile {
+    /// The profile of a trial whose series has intervals of [`FINE_NS`]; `None` if it did not end by its time.
+    pub(super) fn of(cell: &CellSpec, outcome: &Outcome, wall: Duration) -> Option<Self> {
+        let limit = cell
+            .trial
+            .limit
+            .time
+            .filter(|_| outcome.ended == Ended::Time)?;
+        let in_flight = u64::from(cell.trial.threads) * u64::from(cell.trial.depth);
+        let total = outcome.series.total();
+        let requests = total.requests();
+        // Requests are all of one size, or mixed at random: their number represents throughput too.
+        let whole = requests as f64 / outcome.elapsed_ns.max(1) as f64;
+        let beginning = |part: u64| {
+            let length = length(limit, part)?;
+            let within = outcome.series.intervals.iter();
+            let done: u64 = within
+                .take_while(|interval| interval.end_ns() <= length)
+                .map(|interval| interval.done.requests())
+                .sum();
+            // Requests in flight at its end are on average half done.
+            let done =
+                (done >= REQUESTS_MIN * in_flight).then(|| done as f64 + in_flight as f64 / 2.0)?;
+            let ratio = done / length as f64 / whole;
+            (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln())
+        };
+        let span = Duration::from_nanos(outcome.elapsed_ns);
+        Some(Self {
+            beginnings: PARTS.map(beginning),
+            overhead: wall.saturating_sub(span).as_secs_f64(),
+        })
+    }
+}
+
+/// A part of a length in whole intervals, ns; `None` if it is too short.
+fn length(limit: Duration, part: u64) -> Option<u64> {
+    let length = limit.as_nanos() as u64 / part / FINE_NS * FINE_NS;
+    (length >= LEAST_NS).then_some(length)
+}
+
+/// A shorter length for the trials of a cell, and the properties of such a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shorter {
+    /// The length.
+    pub(super) time: Duration,
+    /// The standard deviation of the logarithms that is expected.
+    pub(super) spread: f64,
+    /// Its cost, s.
+    pub(super) cost: f64,
+}
+
+/// The length at which the trials of a cell with known spread are most informative in the same time. `None` if that is their present
+/// length, or if the median might move by more than the precision goal. The mean ratio of the beginning to the whole must
+/// lie within half of the goal, and its interval within the goal.
+pub(super) fn shorter(
+    profiles: &[Profile],
+    limit: Duration,
+    spread: f64,
+    goal: f64,
+) -> Option<Shorter> {
+    let overhead = mean(&profiles.iter().map(|p| p.overhead).collect::<Vec<_>>())?;
+    let now = spread.powi(2) * (limit.as_secs_f64() + overhead);
+    let candidate = |(place, part): (usize, &u64)| {
+        let time = Duration::from_nanos(length(limit, *part)?);
+        let ratios: Option<Vec<f64>> = profiles.iter().map(|p| p.beginnings[place]).collect();
+        let ratios = ratios?;
+        let interval = mean_interval(&ratios, CONFIDENCE)?;
+        let is_same =
+            mean(&ratios)?.abs() <= goal / 2.0 && interval.low >= -goal && interval.high <= goal;
+        // The rest of a trial averages out the difference of its beginning from the whole. Without variation between trials
+        // the variance is proportional to one over the length.
+        let within = sd(&ratios)?.powi(2);
+        let (short, long) = (time.as_secs_f64(), limit.as_secs_f64());
+        let averaged = within / (1.0 / short - 1.0 / long) / long;
+        let spread = (spread.powi(2).max(averaged) + within).sqrt();
+        let cost = short + overhead;
+        (is_same && spread.powi(2) * cost < GAIN * now).then_some(Shorter { time, spread, cost })
+    };
+    let all = PARTS.iter().enumerate().filter_map(candidate);
+    let worth = |one: &Shorter| one.spread.powi(2) * one.cost;
+    all.min_by(|a, b| worth(a).total_cmp(&worth(b)))
 }
 
 #[cfg(test)]

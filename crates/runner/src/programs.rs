@@ -11,7 +11,7 @@ use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use super::target_numbers::{full, number_of};
+use super::targets::{full, number_of};
 use crate::builtin_reader::Probes;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;

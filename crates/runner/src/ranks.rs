@@ -4,12 +4,10 @@
 //! `trial.rs` a rank's part in a trial. `hosts.rs` finds the ranks that share a kernel, `errors.rs` has their errors.
 
 mod errors;
-mod found_targets;
 mod handshake;
 mod hosts;
 pub mod per_rank_paths;
 mod root_targets;
-mod space;
 mod trial;
 
 use std::cell::RefCell;
@@ -43,9 +41,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use errors::unreadable;
-use found_targets::Found;
 use hosts::Host;
 use per_rank_paths::is_own;
+use root_targets::Found;
 
 /// How long a rank waits for a short answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(60);

@@ -1,11 +1,9 @@
 //! The measurements of a run so far, in all of its sessions: the basis of every decision of a strategy.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::progress_estimate::Costs;
-use super::sample::VisitPosition;
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::writes_at_most;
@@ -14,6 +12,8 @@ use iolab_runfile::Latencies;
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
+
+use super::sample::VisitPosition;
 
 /// The trials of a run, their plan, and what follows from both.
 pub(super) struct Record {
@@ -317,5 +317,73 @@ impl Record {
     /// When it cannot be read.
     pub(super) fn stored_latencies(&self) -> Result<Latencies> {
         iolab_runfile::read_latency(&self.path)
+    }
+}
+
+/// The time left, as last shown.
+#[derive(Debug, Default)]
+pub(super) struct TimeLeft(Option<Duration>);
+
+impl TimeLeft {
+    /// The remaining time, which never grows: a longer later estimate is ignored.
+    pub(super) fn estimate(&mut self, estimate: Duration) -> Duration {
+        let left = self.0.map_or(estimate, |before| before.min(estimate));
+        self.0 = Some(left);
+        left
+    }
+}
+
+/// Times of the trials of each cell.
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    /// Per cell, time and number of its warm-up trials, and of its measured ones.
+    cells: HashMap<usize, [(Duration, u32); 2]>,
+    /// Time and number of all trials.
+    all: (Duration, u32),
+}
+
+impl Costs {
+    /// Notes a trial.
+    pub(super) fn add(&mut self, cell: usize, warmup: bool, took: Duration) {
+        let own = &mut self.cells.entry(cell).or_default()[usize::from(!warmup)];
+        for (time, trials) in [own, &mut self.all] {
+            *time += took;
+            *trials += 1;
+        }
+    }
+
+    /// Expected time of the next trial of a cell: the mean of its measured trials, otherwise of its warm-up, otherwise of
+    /// all cells.
+    pub(super) fn of(&self, cell: usize) -> Duration {
+        let mean = |(time, trials): (Duration, u32)| time.checked_div(trials);
+        let own = self.cells.get(&cell);
+        let own = own.and_then(|[warmup, measured]| mean(*measured).or_else(|| mean(*warmup)));
+        own.or_else(|| mean(self.all)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_never_grows() {
+        let mut left = TimeLeft::default();
+        let seconds = [60, 40, 55, 30, 31, 0].map(Duration::from_secs);
+        let told = seconds.map(|estimate| left.estimate(estimate).as_secs());
+        assert_eq!(told, [60, 40, 40, 30, 30, 0]);
+    }
+
+    #[test]
+    fn a_cells_next_trial_takes_its_measured_mean() {
+        let seconds = Duration::from_secs;
+        let mut costs = Costs::default();
+        assert_eq!(costs.of(0), seconds(0), "nothing is known");
+        costs.add(0, true, seconds(9));
+        assert_eq!(costs.of(0), seconds(9), "the warm-up");
+        assert_eq!(costs.of(1), seconds(9), "the mean of all");
+        costs.add(0, false, seconds(1));
+        costs.add(0, false, seconds(3));
+        assert_eq!(costs.of(0), seconds(2));
     }
 }

@@ -6,7 +6,7 @@ use iolab_record::{RunRecord, TargetKind};
 use iolab_storage::Target;
 use iolab_workload::{Error, Result};
 
-use super::target_numbers::kind_of;
+use super::targets::kind_of;
 
 /// The present state of a target.
 #[derive(Debug, Clone, Copy)]

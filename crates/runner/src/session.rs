@@ -6,20 +6,6 @@ mod trial;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iolab_workload::settings::own_cells;
-use iolab_workload::tool::Tool;
-use iolab_workload::{Error, Kind, Result};
-
-use super::executor::Executor;
-use super::progress_estimate::TimeLeft;
-use super::record::Record;
-use super::same_targets::unidentified;
-use super::strategy::{self, Finding, Outlook, Step, Strategy};
-use super::tool_failures::ToolFailures;
-use super::{
-    Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
-    now_utc, precondition,
-};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::disturbance::Surroundings;
@@ -32,6 +18,18 @@ use iolab_record::{
     Cell, ClockDomain, EndedBy, Event, EventKind, PreparationStep, RunRecord, RunStatus,
 };
 use iolab_runfile::RunFile;
+use iolab_workload::settings::own_cells;
+use iolab_workload::tool::Tool;
+use iolab_workload::{Error, Kind, Result};
+
+use super::executor::Executor;
+use super::record::{Record, TimeLeft};
+use super::same_targets::unidentified;
+use super::strategy::{self, Finding, Outlook, Step, Strategy};
+use super::{
+    Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
+    now_utc, precondition,
+};
 
 /// A run in progress.
 pub(super) struct Session<'a> {
@@ -521,5 +519,45 @@ impl precondition::StepReporter for Session<'_> {
             at_utc: now_utc(),
             ..step
         })
+    }
+}
+
+/// For each peer, whether a trial succeeded, and the first failure.
+#[derive(Default)]
+pub(super) struct ToolFailures {
+    worked: Vec<Tool>,
+    /// Each tool that has failed, with how it did first.
+    failed: Vec<(Tool, String)>,
+}
+
+impl ToolFailures {
+    /// Notes a trial that succeeded.
+    pub(super) fn worked(&mut self, tool: Tool) {
+        if tool.is_peer() && !self.worked.contains(&tool) {
+            self.worked.push(tool);
+        }
+    }
+
+    /// Notes a trial that failed.
+    pub(super) fn failed(&mut self, tool: Tool, why: &Error) {
+        if !self.failed.iter().any(|(known, _)| *known == tool) {
+            self.failed.push((tool, why.message().to_owned()));
+        }
+    }
+
+    /// Checks that each peer that was tried succeeded at least once.
+    ///
+    /// # Errors
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the first that has not, and how it failed first.
+    pub(super) fn check(&self) -> Result<()> {
+        let never = self.failed.iter().find(|(t, _)| !self.worked.contains(t));
+        let Some((tool, why)) = never else {
+            return Ok(());
+        };
+        Err(
+            Error::failed(format!("{tool} never worked: {why}")).hint(format!(
+                "repair it and resume the run, or measure without {tool} (--set tool=iolab)"
+            )),
+        )
     }
 }

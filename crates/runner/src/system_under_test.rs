@@ -1,28 +1,31 @@
 //! The measured system: files and devices, programs, or a modelled disk.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use iolab_doctor::environment;
 use iolab_engine::trial::floor_ns;
 use iolab_host::clock::Clock;
-use iolab_storage::Target;
-use iolab_workload::Result;
-
-use super::executor::{Engine, Executor};
-use super::hung_storage::{EndProcess, Watch};
-use super::simulated::{Disk, Simulated, VIRTUAL};
-use super::target_numbers::{devices_of, further, kind_of};
-use super::targets::Targets;
-use super::{Programs, Setup, fit_cells, shared_disk};
-use iolab_doctor::environment;
+use iolab_host::device::Device;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::target_paths::beyond_text;
 use iolab_record::{ClockDomain, FurtherTarget, Run};
+use iolab_storage::Target;
+use iolab_workload::Result;
+use iolab_workload::names::all_of;
 use iolab_workload::settings::CellSpec;
+
+use super::executor::{Engine, Executor};
+use super::hung_storage::{EndProcess, Watch};
+use super::simulated::{Disk, Simulated, VIRTUAL};
+use super::targets::{Targets, devices_of, further, kind_of};
+use super::{Programs, Setup, fit};
 
 /// The measured system of a run.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +49,7 @@ impl<'a> SystemUnderTest<'a> {
         }
         match self.targets() {
             targets if targets.is_empty() => Ok(()),
-            targets => fit_cells::fit(cell, &targets),
+            targets => fit::fit(cell, &targets),
         }
     }
 
@@ -90,7 +93,7 @@ impl<'a> SystemUnderTest<'a> {
             })
         };
         let own = targets.iter().copied().flat_map(of);
-        own.chain(shared_disk::notes(&targets)).collect()
+        own.chain(notes_of_shared_disks(&targets)).collect()
     }
 
     /// Bytes of the run's own target that there are to be read or written.
@@ -213,5 +216,101 @@ impl<'a> SystemUnderTest<'a> {
             kept: RefCell::default(),
             began: Instant::now(),
         }))
+    }
+}
+
+/// Something that several targets share below them.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Below {
+    /// A disk, by its name.
+    Disk(String),
+    /// A file system that no disk of this machine holds, by its number.
+    FileSystem(u64),
+}
+
+/// Names the targets that share a disk, or a file system in memory or on another machine; one sentence for each such group.
+fn notes_of_shared_disks(targets: &[(&Path, &Target)]) -> Vec<String> {
+    let below = targets.iter().map(|(named, target)| {
+        let path = named.display().to_string();
+        (path, below(named, target))
+    });
+    let on_each: Vec<(String, Vec<Below>)> = below.collect();
+    shared(&on_each)
+}
+
+/// The disks, or else the file system, below a target.
+fn below(named: &Path, target: &Target) -> Vec<Below> {
+    let device = target.device();
+    let device = device.and_then(|number| Device::read(Path::new("/sys"), number));
+    let Some(device) = device else {
+        let file_system = named.metadata().map(|metadata| metadata.dev());
+        return file_system.map(Below::FileSystem).into_iter().collect();
+    };
+    let ends = device.stack().into_iter();
+    let ends = ends.filter(|layer| layer.below.is_empty());
+    ends.map(|end| Below::Disk(end.disk.clone())).collect()
+}
+
+fn shared(on_each: &[(String, Vec<Below>)]) -> Vec<String> {
+    let mut places: BTreeMap<&Below, Vec<&str>> = BTreeMap::new();
+    for (path, all) in on_each {
+        for below in all {
+            let own = places.entry(below).or_default();
+            if !own.contains(&path.as_str()) {
+                own.push(path);
+            }
+        }
+    }
+    let mut groups: Vec<(Vec<&str>, Vec<&Below>)> = Vec::new();
+    for (below, paths) in places.into_iter().filter(|(_, paths)| paths.len() > 1) {
+        match groups.iter_mut().find(|(known, _)| *known == paths) {
+            Some((_, places)) => places.push(below),
+            None => groups.push((paths, vec![below])),
+        }
+    }
+    let sentence = |(paths, places): (Vec<&str>, Vec<&Below>)| {
+        let disks: Vec<&str> = places
+            .into_iter()
+            .filter_map(|below| match below {
+                Below::Disk(name) => Some(name.as_str()),
+                Below::FileSystem(_) => None,
+            })
+            .collect();
+        let place = match disks.is_empty() {
+            true => "one file system".to_owned(),
+            false => all_of(&disks),
+        };
+        let its = if disks.len() > 1 { "their" } else { "its" };
+        format!(
+            "{} are on {place}: they share {its} throughput",
+            all_of(&paths)
+        )
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_on_one_disk_are_named_together() {
+        let disk = |name: &str| Below::Disk(name.to_owned());
+        let on = |path: &str, below: Vec<Below>| (path.to_owned(), below);
+        let all = [
+            on("/a", vec![disk("vda")]),
+            on("/b", vec![disk("vda")]),
+            on("/c", vec![disk("sdb"), disk("sdc")]),
+            on("/d", vec![disk("sdb"), disk("sdc")]),
+            on("/e", vec![disk("sde")]),
+            on("/run/a", vec![Below::FileSystem(7)]),
+            on("/run/b", vec![Below::FileSystem(7)]),
+        ];
+        insta::assert_snapshot!(shared(&all).join("\n"), @r"
+        /c and /d are on sdb and sdc: they share their throughput
+        /a and /b are on vda: they share its throughput
+        /run/a and /run/b are on one file system: they share its throughput
+        ");
+        assert!(shared(&all[3..6]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Words for a failed system call: reason, name and remedy.
+//! Words for a failed system call: reason and remedy.
 
 use std::path::Path;
 
@@ -6,62 +6,39 @@ use rustix::io::Errno;
 
 use iolab_workload::{Error, Result};
 
-struct Words {
-    errno: Errno,
-    name: &'static str,
-    reason: &'static str,
-    remedy: &'static str,
-}
-
-/// Table of failures with number, name, reason and remedy, in one or two lines each. rustfmt would use six.
-macro_rules! failures {
-    ($($errno:ident $name:literal: $reason:literal, $remedy:literal;)+) => {
-        &[$(Words { errno: Errno::$errno, name: $name, reason: $reason, remedy: $remedy }),+]
-    };
-}
-
 /// Failures with a remedy.
-const KNOWN: &[Words] = failures! {
-    ACCESS "EACCES": "permission denied",
-        "check the permissions of it and of every directory above it (`namei -l PATH`), or run as a user with access";
-    PERM "EPERM": "operation not permitted",
-        "it may be immutable or append-only (`lsattr PATH`), or blocked by a security policy; choose another target";
-    NOENT "ENOENT": "no such file or directory",
-        "give an existing directory, file or block device; in a directory iolab makes its own scratch file";
-    NOTDIR "ENOTDIR": "a part of the path is not a directory", "correct the path";
-    LOOP "ELOOP": "too many symbolic links", "the link leads back to itself; give the real path";
-    NAMETOOLONG "ENAMETOOLONG": "the name is too long", "give a shorter path, for example relative to its directory";
-    ROFS "EROFS": "the file system is read-only", "choose a target on a writable file system";
-    NOSPC "ENOSPC": "no space left", "free some space there, choose a smaller --size, or another directory";
-    DQUOT "EDQUOT": "the disk quota is used up", "free some of your files there, choose a smaller --size, or another directory";
-    FBIG "EFBIG": "the file would be larger than allowed", "choose a smaller --size, or raise `ulimit -f`";
-    IO "EIO": "the storage reported an error", "look into `dmesg` and check the device before trusting it with data";
-    BUSY "EBUSY": "it is in use", "stop what uses it (`lsblk` and `fuser -v PATH` show it), or choose another target";
-    TXTBSY "ETXTBSY": "it is being executed or used as swap", "choose another target";
-    NXIO "ENXIO": "there is no device at this path", "choose another target";
-    NODEV "ENODEV": "there is no device at this path", "choose another target";
-    NOMEDIUM "ENOMEDIUM": "there is no medium in the drive", "insert one, or choose another target";
-    MFILE "EMFILE": "too many open files", "raise `ulimit -n` or use fewer threads or files";
-    NFILE "ENFILE": "too many open files in the system", "raise fs.file-max or close other programs";
-    STALE "ESTALE": "the file is gone from the server", "mount the file system again";
-};
+#[rustfmt::skip]
+const REMEDIES: &[(Errno, &str)] = &[
+    (Errno::ACCESS, "check the permissions of it and of every directory above it (`namei -l PATH`), or run as a user with access"),
+    (Errno::PERM, "it may be immutable or append-only (`lsattr PATH`), or blocked by a security policy; choose another target"),
+    (Errno::NOENT, "give an existing directory, file or block device; in a directory iolab makes its own scratch file"),
+    (Errno::NOTDIR, "correct the path"),
+    (Errno::LOOP, "the link leads back to itself; give the real path"),
+    (Errno::NAMETOOLONG, "give a shorter path, for example relative to its directory"),
+    (Errno::ROFS, "choose a target on a writable file system"),
+    (Errno::NOSPC, "free some space there, choose a smaller --size, or another directory"),
+    (Errno::DQUOT, "free some of your files there, choose a smaller --size, or another directory"),
+    (Errno::FBIG, "choose a smaller --size, or raise `ulimit -f`"),
+    (Errno::IO, "look into `dmesg` and check the device before trusting it with data"),
+    (Errno::BUSY, "stop what uses it (`lsblk` and `fuser -v PATH` show it), or choose another target"),
+    (Errno::TXTBSY, "choose another target"),
+    (Errno::NXIO, "choose another target"),
+    (Errno::NODEV, "choose another target"),
+    (Errno::NOMEDIUM, "insert one, or choose another target"),
+    (Errno::MFILE, "raise `ulimit -n` or use fewer threads or files"),
+    (Errno::NFILE, "raise fs.file-max or close other programs"),
+    (Errno::STALE, "mount the file system again"),
+];
 
-fn known(errno: Errno) -> Option<&'static Words> {
-    KNOWN.iter().find(|words| words.errno == errno)
-}
-
-/// Reason and name of an error: `no space left (ENOSPC)`.
+/// An error in words: `No space left on device (os error 28)`.
 pub(super) fn reason(errno: Errno) -> String {
-    match known(errno) {
-        Some(words) => format!("{} ({})", words.reason, words.name),
-        None => std::io::Error::from(errno).to_string(),
-    }
+    std::io::Error::from(errno).to_string()
 }
 
 /// Adds the remedy for `errno`, if there is one.
 pub(super) fn remedied(error: Error, errno: Errno) -> Error {
-    match known(errno) {
-        Some(words) => error.hint(words.remedy),
+    match REMEDIES.iter().find(|(known, _)| *known == errno) {
+        Some((_, remedy)) => error.hint(*remedy),
         None => error,
     }
 }

@@ -242,7 +242,7 @@ fn full_file_system_is_reported_with_a_remedy() {
         _ => word,
     });
     insta::assert_snapshot!(words.collect::<Vec<_>>().join(" "), @r"
-    fallocate of BYTES bytes at offset 0 of FILE failed: no space left (ENOSPC)
+    fallocate of BYTES bytes at offset 0 of FILE failed: No space left on device (os error 28)
       free some space there, choose a smaller --size, or another directory
     ");
     drop(target);
@@ -273,7 +273,7 @@ fn read_only_file_system_is_a_clear_error() {
     let error = Target::open(&point, &need(MIB, true, Consent::No)).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage, "{error}");
     insta::assert_snapshot!(device.said(error), @r"
-    cannot create a scratch file in DIR/mount point: the file system is read-only (EROFS)
+    cannot create a scratch file in DIR/mount point: Read-only file system (os error 30)
       give a directory that you may write to, for example your home directory
     ");
 }

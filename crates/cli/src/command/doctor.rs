@@ -9,8 +9,8 @@ use iolab_runner::Disk;
 use iolab_workload::Error;
 
 use crate::arguments::{Doctor, DoctorFormat};
-use crate::workspace::watched;
-use crate::{kernel_settings, signals};
+use crate::campaign::PROGRAM;
+use crate::signals;
 use iolab_command::failure::Outcome;
 use iolab_command::output;
 
@@ -26,10 +26,10 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
             .into());
     }
     let targets = [options.target.clone()];
-    let watch = watched(&targets);
+    let watch = PROGRAM.watch(&targets);
     // Before the scratch file exists, since signals must not leave the file.
     let stop = signals::on_signals()?;
-    kernel_settings::restore_leftovers();
+    PROGRAM.restore_leftovers();
     if let Some(watch) = &watch {
         watch.opens(&targets);
     }

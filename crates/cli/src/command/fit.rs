@@ -16,7 +16,8 @@ use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
 use iolab_report::input::Input;
 use iolab_runfile::Folder;
-use iolab_runner::{Disk, PreparedRun, RunPrograms};
+use iolab_runner::campaign::{Made, Site, Terms, Workspace};
+use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
@@ -24,13 +25,12 @@ use iolab_workload::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin_names::Builtin;
-use crate::command::{answers, has_results};
-use crate::ending::{answered, interrupted, with_kept};
-use crate::experiment_options::new_seed;
-use crate::signals::Signals;
-use crate::workspace::{
-    PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, watched,
+use crate::campaign::{
+    PROGRAM, answered, close_after, display, has_results, interrupted, is_told, with_kept,
 };
+use crate::command::answers;
+use crate::dry_run::{self, Part};
+use crate::experiment_options::new_seed;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note};
 use iolab_command::output_format::check_folder;
@@ -45,22 +45,13 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
     }
     let targets = vec![options.target.clone()];
-    let site = Site {
-        watch: watched(&targets),
-        model: Disk::of_target(&options.target)?,
-        targets,
-        names: TargetNames::default(),
-        signals: Signals::default(),
+    let watch = PROGRAM.watch(&targets);
+    let model = Disk::of_target(&options.target)?;
+    let terms = Terms {
         consent: options.consent.consent()?,
-        changes_system: SystemConsent::NoOption,
-        programs: RunPrograms::Typed(Vec::new()),
-        purges: PurgeConsent::NoOption,
-        ranks: None,
-        region: Region::Cut,
-        keeps_cache: false,
-        // A single process carries it out.
-        foresees_ranks: false,
+        ..Terms::strict(PROGRAM)
     };
+    let site = Site::of(targets, model, watch, terms);
     let mut limits = Vec::new();
     let in_place = !options.target.is_dir() && requirement.write_in_place()?;
     if in_place && site.model.is_none() {
@@ -87,7 +78,11 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let is_virtual = site.model.is_some();
     if options.dry_run {
         let announced = announced(&requirement, &plans, is_virtual)?;
-        return site.dry_run(&plans, false, &announced);
+        let part = Part {
+            does: &announced,
+            ..Part::default()
+        };
+        return dry_run::print(&site, &plans, &part);
     }
     let (opened, plans) = site.open(plans)?;
     // Describes the plans that were cut to the free space; the plans above ask for more.
@@ -97,7 +92,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         iolab_runfile::check_place(folder.file(&plan.experiment().name))?;
     }
     let seed = options.seed.unwrap_or_else(new_seed);
-    let workspace = opened.prepare(seed, &plans, None)?;
+    let workspace = opened.prepare(seed, &plans, Made::default(), None)?;
     for text in announced {
         note(format_args!("{text}"));
     }
@@ -110,7 +105,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let mut files = Vec::new();
     let place = (title.as_str(), &folder);
     let measured = measure(plans, asked, seed, &workspace, place, &mut files);
-    let interrupt = workspace.close_after(measured, &files)?;
+    let interrupt = close_after(workspace, measured, &files)?;
     let answer = show(&files, options.format)?;
     match interrupt {
         Some(interrupt) => Err(interrupt),
@@ -199,8 +194,8 @@ fn measure(
         let Some((name, run)) = begun.pop_front() else {
             break;
         };
-        let display = workspace.display(&name).without(&told);
-        let mut display = display.titled(title);
+        let shown = display(workspace, &name).without(&told);
+        let mut display = shown.titled(title);
         let finished = run.carry_out(&mut display).map_err(Failure::from);
         if let Some(path) = display.kept_in() {
             path.clone_into(&mut files[number]);
@@ -214,7 +209,7 @@ fn measure(
             let failure = leave(begun, with_kept(failure, Some(&files[number])));
             files.retain(|file| read_run(file).is_ok());
             let mut runs = files.iter().filter_map(|file| read_run(file).ok());
-            return match workspace.tells(&failure) && runs.any(|run| has_results(&run)) {
+            return match is_told(&failure, workspace) && runs.any(|run| has_results(&run)) {
                 true => Ok(Some(failure)),
                 false => Err(failure),
             };

@@ -7,19 +7,14 @@ mod doctor;
 mod export;
 #[cfg(feature = "measure")]
 mod fit;
-#[cfg(feature = "measure")]
-mod import;
 mod list;
 mod model;
-#[cfg(feature = "measure")]
-mod new_file;
 mod plot;
 mod report;
 #[cfg(feature = "measure")]
 mod resume;
 #[cfg(feature = "measure")]
 mod run;
-mod schema;
 #[cfg(feature = "measure")]
 mod serve;
 mod show;
@@ -34,33 +29,23 @@ mod why;
 #[cfg(feature = "measure")]
 mod witness;
 
-#[cfg(feature = "measure")]
-use std::io::Write as _;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_report::answer::Answers;
-#[cfg(feature = "measure")]
-use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::schema::DOCUMENTS;
 use iolab_workload::Result;
 
+use crate::arguments::Schema;
 #[cfg(feature = "measure")]
 use crate::arguments::{Fit, Resume, Run, Study, Why};
 #[cfg(feature = "measure")]
-use crate::ending::with_kept;
-#[cfg(feature = "measure")]
 use crate::launcher;
-#[cfg(feature = "measure")]
-use crate::workspace::Workspace;
-#[cfg(feature = "measure")]
-use iolab_command::failure::{Failure, Outcome};
+use iolab_command::failure::Outcome;
 use iolab_command::lists::{Command, Lists};
-#[cfg(feature = "measure")]
 use iolab_command::output;
-#[cfg(feature = "measure")]
-use iolab_command::run_files::read_run;
 
 /// The lists of the core.
 pub(crate) fn lists() -> Lists {
@@ -126,7 +111,7 @@ fn measuring() -> [Command; 9] {
         Command::new(
             "import",
             "Convert results of fio or IOzone to a run file",
-            |options, _| import::import(options),
+            |options, _| run::import(options),
         ),
         Command::new(
             "doctor",
@@ -195,7 +180,7 @@ fn reading() -> [Command; 11] {
         Command::new(
             "schema",
             "Print the JSON Schema of what a command prints as JSON",
-            schema::schema,
+            schema,
         ),
         Command::new(
             "completions",
@@ -203,74 +188,6 @@ fn reading() -> [Command; 11] {
             completions::completions,
         ),
     ]
-}
-
-/// The file of a run that is complete, or that the user ended early; then with that interrupt, which is returned after all
-/// results are printed.
-#[cfg(feature = "measure")]
-type EndedRun = (PathBuf, Option<Failure>);
-
-/// The end of a run whose measurements are in `kept`.
-///
-/// # Errors
-///
-/// The failure of the run; or the user's interrupt, if no results are wanted.
-#[cfg(feature = "measure")]
-fn ended(
-    finished: Result<PathBuf>,
-    kept: Option<&Path>,
-    workspace: &Workspace,
-) -> Outcome<EndedRun> {
-    let failure = match finished {
-        Ok(path) => return Ok((path, None)),
-        Err(error) => with_kept(error.into(), kept),
-    };
-    match kept.filter(|_| workspace.tells(&failure)) {
-        Some(path) if read_run(path).is_ok_and(|run| has_results(&run)) => {
-            Ok((path.to_owned(), Some(failure)))
-        }
-        _ => Err(failure),
-    }
-}
-
-/// The end of a run alone, whose workspace is closed.
-///
-/// # Errors
-///
-/// As [`ended`], after the summary of the results so far; or files that could not be removed.
-#[cfg(feature = "measure")]
-fn closed(
-    finished: Result<PathBuf>,
-    kept: Option<&Path>,
-    workspace: Workspace,
-) -> Outcome<EndedRun> {
-    let measured = ended(finished, kept, &workspace)
-        .map_err(|failure| with_summary(failure, kept, &workspace));
-    workspace.close_after(measured, kept.map(Path::to_owned).as_slice())
-}
-
-/// Prints the summary of a run that the user ended before any trial was measured: its only result.
-#[cfg(feature = "measure")]
-fn with_summary(failure: Failure, kept: Option<&Path>, workspace: &Workspace) -> Failure {
-    let kept = kept.filter(|_| workspace.tells(&failure));
-    let Some(run) = kept.and_then(|path| read_run(path).ok()) else {
-        return failure;
-    };
-    let print = || -> Outcome {
-        let mut to = output::open(None)?;
-        output::conclusions(&Interpretation::of(&run), &mut to)?;
-        Ok(to.flush()?)
-    };
-    match print() {
-        Ok(()) => failure,
-        Err(_) => failure.also("its summary could not be printed"),
-    }
-}
-
-/// Whether any trial was measured.
-#[cfg(feature = "measure")]
-fn has_results(run: &AnalysedRun) -> bool {
-    run.analysis().cells.iter().any(|cell| cell.n > 0)
 }
 
 /// A run with its analysis for a page.
@@ -289,4 +206,14 @@ fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
 fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
     let named = runs.into_iter();
     Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))
+}
+
+/// Writes a JSON Schema to stdout.
+fn schema(options: &Schema, lists: &Lists) -> Outcome {
+    let mut to = output::open(None)?;
+    let mut documents = lists.documents.iter();
+    if let Some(document) = documents.find(|document| document.name == options.output) {
+        write!(to, "{}", document.text())?;
+    }
+    Ok(to.flush()?)
 }

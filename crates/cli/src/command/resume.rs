@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::slice;
 use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -15,6 +16,7 @@ use iolab_record::target_paths::target_paths;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_runfile::RunFile;
+use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::counted;
@@ -22,11 +24,9 @@ use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
-use crate::command::{EndedRun, answers, closed};
-use crate::dry_run::Made;
-use crate::ending::{answered, interrupted, unfinished};
-use crate::signals::Signals;
-use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, watched};
+use crate::campaign::{EndedRun, PROGRAM, answered, carry_out, interrupted, unfinished};
+use crate::command::answers;
+use crate::dry_run::{self, Part};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Results, note};
 use iolab_command::run_files::read_run;
@@ -245,7 +245,12 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
         counted(trials, "trial"),
         rough_duration(spent)
     );
-    site.dry_run_after(made, (&[plan], None), false, &[does])
+    let part = Part {
+        made,
+        does: &[does],
+        ..Part::default()
+    };
+    dry_run::print(&site, &[plan], &part)
 }
 
 /// The trials of a run so far.
@@ -268,15 +273,15 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     }
     let (site, plan) = begun(&record, file, options, ranks)?;
     let (opened, plan) = site.open_one(plan)?;
-    let plans = std::slice::from_ref(&plan);
-    let workspace = opened.prepare_after(made(&record), record.run.seed, plans, None)?;
+    let plans = slice::from_ref(&plan);
+    let workspace = opened.prepare(record.run.seed, plans, made(&record), None)?;
     let title = format!("iolab resume {}", file.display());
-    let mut display = workspace.display(&record.experiment.name).titled(&title);
-    let finished = iolab_runner::resume(file, plan, workspace.setup(), &mut display);
-    let now = display.kept_in().map(Path::to_owned);
-    drop(display);
-    let path = now.unwrap_or_else(|| file.to_owned());
-    closed(finished.map(|_| path.clone()), Some(&path), workspace)
+    carry_out(
+        workspace,
+        &record.experiment.name,
+        &title,
+        |setup, display| iolab_runner::resume(file, plan, setup, display),
+    )
 }
 
 /// The site of a resumed run, and its plan.
@@ -289,22 +294,18 @@ fn begun(
     let source = file.display().to_string();
     let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
     let targets = target_paths(record);
-    let site = Site {
-        watch: watched(&targets),
-        model: None,
-        targets,
-        // The run file has them.
-        names: TargetNames::default(),
-        signals: Signals::default(),
+    let watch = PROGRAM.watch(&targets);
+    let terms = Terms {
         consent: options.consent.consent()?,
-        changes_system: SystemConsent::of(options.system.change_system),
+        system: Permission::of(options.system.change_system),
         programs: options.programs.consent(Vec::new()),
-        purges: PurgeConsent::NoOption,
         ranks,
         region: Region::Had(record.target_bytes().collect()),
         keeps_cache: true,
         foresees_ranks: options.dry_run,
+        ..Terms::strict(PROGRAM)
     };
+    let site = Site::of(targets, None, watch, terms);
     let plan = site.plan_as_begun(experiment)?;
     Ok((site, plan))
 }

@@ -1,8 +1,9 @@
-//! `iolab run`: one experiment.
+//! `iolab run`: one experiment; and `iolab import`: results that fio or IOzone measured.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::slice;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
@@ -10,26 +11,25 @@ use iolab_fio::job::JobFile;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
+use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::Input;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::GivenTargets;
+use iolab_runner::campaign::{AskedPeaks, Made, Opened, Site, Terms, open_all};
+use iolab_runner::import::Import as Imported;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
-use crate::arguments::Run;
+use crate::arguments::{Import, Run};
 use crate::builtin_names::{Builtin, check_no_target};
-use crate::command::{EndedRun, answers, closed};
-use crate::ending::answered;
-use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
+use crate::campaign::{EndedRun, PROGRAM, answered, carry_out, sites};
+use crate::command::answers;
+use crate::dry_run::{self, Part};
+use crate::experiment_options::{Asked, Definition, budget_of_targets};
 use crate::job_file;
-use crate::signals::Signals;
-use crate::workspace::{
-    AskedPeaks, Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, open_all, sites,
-    watched,
-};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
@@ -45,13 +45,16 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         real: vec![PathBuf::from(".")],
         ..GivenTargets::default()
     };
-    let watch = watched(match options.targets.is_empty() {
+    let watch = PROGRAM.watch(match options.targets.is_empty() {
         true => &nowhere.real,
         false => &options.targets,
     });
     let (experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
-    let consent = options.changes.consent.consent()?;
+    let terms = Terms {
+        foresees_ranks: options.changes.dry_run,
+        ..options.changes.terms(&changes, ranks)?
+    };
     let targets = GivenTargets::of(&given)?;
     if options.together && !targets.models.is_empty() {
         return Err(Error::usage("--together with a model")
@@ -59,21 +62,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             .into());
     }
     let at = if given.is_empty() { &nowhere } else { &targets };
-    let sites = sites(at, &options.names, watch, &|model, targets| Site {
-        model,
-        targets,
-        names: TargetNames::default(),
-        signals: Signals::default(),
-        watch: None,
-        consent: consent.clone(),
-        changes_system: SystemConsent::of(options.changes.system.change_system),
-        programs: options.changes.programs.consent(changes.commands()),
-        purges: PurgeConsent::of(changes.purges()),
-        ranks: ranks.clone(),
-        region: Region::of(changes.has("region")),
-        keeps_cache: changes.has("cache"),
-        foresees_ranks: options.changes.dry_run,
-    })?;
+    let sites = sites(at, &options.names, watch, &terms)?;
     let mut told = Vec::new();
     let planned = sites.into_iter().map(|mut site| {
         let plan = plan(
@@ -95,7 +84,11 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         .transpose()?;
     if options.changes.dry_run {
         let all = planned.iter().enumerate().map(|(number, (site, plan))| {
-            site.dry_run(std::slice::from_ref(plan), number > 0, &[])
+            let part = Part {
+                follows: number > 0,
+                ..Part::default()
+            };
+            dry_run::print(site, slice::from_ref(plan), &part)
         });
         return all.fold(Ok(()), Outcome::and);
     }
@@ -109,7 +102,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         plans.next().map(|plan| (opened, plan))
     });
     for (opened, plan) in each {
-        match carry_out(options, opened, plan, (seed, peak.as_ref()), &given) {
+        match measure(options, opened, plan, (seed, peak.as_ref()), &given) {
             Ok((path, by_user)) => {
                 kept.push(path);
                 interrupt = by_user;
@@ -185,12 +178,9 @@ fn plan(
     let common: &[PathBuf] = if options.together { &[] } else { given };
     site.settle(&mut experiment, common)?;
     if model.is_none() && common.len() > 1 && changes.budget().is_none() {
-        let budget = experiment.design.budget;
-        note(format_args!(
-            "note: {}",
-            budget_in_words(budget, common.len())
-        ));
-        experiment.design.budget = budget_of_targets(budget, common.len());
+        let (budget, text) = budget_of_targets(experiment.design.budget, common.len());
+        note(format_args!("note: {text}"));
+        experiment.design.budget = budget;
     }
     if let Some(time) = &options.soak {
         let time = parse_duration(time).map_err(|error| error.within("--soak"))?;
@@ -224,7 +214,7 @@ fn plan(
 }
 
 /// Fills, measures and closes; returns the place of the run file then.
-fn carry_out(
+fn measure(
     options: &Run,
     opened: Opened,
     plan: FittedPlan,
@@ -237,15 +227,11 @@ fn carry_out(
     let folder = Folder::of(place)?;
     let place = folder.place(place);
     iolab_runfile::check_place(place)?;
-    let plans = std::slice::from_ref(&plan);
-    let workspace = opened.prepare(seed, plans, peak)?;
+    let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), peak)?;
     let title = format!("iolab run {name} {}", shell_words(given));
-    let mut display = workspace.display(&name).titled(title.trim_end());
-    let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
-    let path = display.kept_in().map(Path::to_owned);
-    drop(display);
-    let finished = finished.map(|finished| finished.path);
-    closed(finished, path.as_deref(), workspace)
+    carry_out(workspace, &name, title.trim_end(), |setup, display| {
+        iolab_runner::run(plan, seed, place, setup, display)
+    })
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.
@@ -282,7 +268,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
 ///
 /// # Errors
 /// Of kind usage or refused: several run files in one; a file that is there, or cannot be.
-pub(crate) fn check_output(output: Option<&Path>, runs: usize) -> Result<()> {
+pub(super) fn check_output(output: Option<&Path>, runs: usize) -> Result<()> {
     let Some(path) = output.filter(|path| !is_folder(path)) else {
         return Ok(());
     };
@@ -307,7 +293,7 @@ pub(crate) fn check_output(output: Option<&Path>, runs: usize) -> Result<()> {
 }
 
 /// The place of the run file of a run with this name.
-pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> NewFile<'a> {
+pub(super) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> NewFile<'a> {
     match output.filter(|path| !is_folder(path)) {
         Some(path) => NewFile::At(path),
         None => NewFile::In {
@@ -315,4 +301,23 @@ pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> NewFile<'
             name,
         },
     }
+}
+
+/// Writes the results to a run file and prints its findings.
+pub(crate) fn import(options: &Import) -> Outcome {
+    check_output(options.output.as_deref(), 1)?;
+    let import = Imported::read(&options.file)?;
+    let import = import.on_host(options.host.as_deref())?;
+    for text in import.notes() {
+        note(format_args!("note: {text}"));
+    }
+    let name = Imported::name(&options.file);
+    let place = place_of(options.output.as_deref(), &name);
+    let path = import.write(&options.file, place)?;
+    let run = read_run(&path)?;
+    let mut to = output::open(None)?;
+    output::report(&run, &Interpretation::of(&run), &mut to)?;
+    to.flush()?;
+    note(format_args!("\nrun file: {}", path.display()));
+    Ok(())
 }

@@ -12,38 +12,38 @@ use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::live;
 use iolab_report::overview::Overview;
+use iolab_report::report::StudyReport;
 use iolab_runfile::Folder;
+use iolab_runner::campaign::{Made, Opened, Site, Workspace, open_all};
 use iolab_runner::{GivenTargets, PreparedRun};
 use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::Study;
 use crate::builtin_names::Builtin;
+use crate::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told, sites};
+use crate::command::input;
 use crate::command::study_causes::Explains;
-use crate::command::{ended, input, new_file};
-use crate::ending::interrupted;
-use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
+use crate::dry_run::{self, Part, ShortBudget};
+use crate::experiment_options::{Asked, Definition, budget_of_targets};
 use crate::progress::SharedBudget;
-use crate::short_budget::ShortBudget;
-use crate::signals::Signals;
-use crate::workspace::{
-    Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
-    watched,
-};
+use iolab_command::escape_output::harmless;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::check_folder;
 use iolab_command::run_files::read_run;
 
+/// Upper bound of the names of reports in a folder.
+const NAMES_MAX: u32 = 10_000;
 /// Lines after the first screen: an empty one, and where everything is.
 const LINES_BELOW: usize = 2;
 
 /// Runs all experiments of the suite and prints their findings.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    let consent = options.changes.consent.consent()?;
+    let terms = options.changes.terms(&asked, None)?;
     let explains = Explains::asked(
         options.explain.as_deref(),
         options.changes.system.change_system,
@@ -57,24 +57,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
         true => &[PathBuf::from(".")][..],
         false => &options.targets,
     };
-    let watch = watched(named);
+    let watch = PROGRAM.watch(named);
     let given = GivenTargets::of(named)?;
-    let mut sites = sites(&given, &options.names, watch, &|model, targets| Site {
-        model,
-        targets,
-        names: TargetNames::default(),
-        signals: Signals::default(),
-        watch: None,
-        consent: consent.clone(),
-        changes_system: SystemConsent::of(options.changes.system.change_system),
-        programs: options.changes.programs.consent(asked.commands()),
-        purges: PurgeConsent::of(asked.purges()),
-        ranks: None,
-        region: Region::of(asked.has("region")),
-        keeps_cache: asked.has("cache"),
-        // One process carries it out.
-        foresees_ranks: false,
-    })?;
+    let mut sites = sites(&given, &options.names, watch, &terms)?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
     if options.targets.is_empty() {
@@ -93,10 +78,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         return dry_run(&sites, &planned, explains.as_ref());
     }
     // Kept if the study is followed by more measurements: a signal ends the process once all holders have dropped them.
-    let explains = explains.map(|explains| {
-        let signals = sites.first().map(|site| site.signals.clone());
-        (explains, signals.unwrap_or_default())
-    });
+    let explains = explains.map(|explains| (explains, terms.signals));
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     let folder = Folder::make(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
@@ -138,7 +120,13 @@ fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> 
     let all = all.map(|(number, (site, of_site))| {
         let is_last = number + 1 == planned.len();
         let does = explains.filter(|_| is_last).map(Explains::words);
-        site.dry_run_sharing(of_site.budget, &of_site.plans, number > 0, does.as_slice())
+        let part = Part {
+            shared: Some(of_site.budget),
+            follows: number > 0,
+            does: does.as_slice(),
+            ..Part::default()
+        };
+        dry_run::print(site, &of_site.plans, &part)
     });
     all.fold(Ok(()), Outcome::and)
 }
@@ -190,9 +178,12 @@ fn write_results(
             "everything is measured, and the run files are complete: iolab report {all}"
         ))
     };
-    let report = new_file::write_page(&options.output, inputs).map_err(kept)?;
+    let page = StudyReport::new(inputs).html();
+    let page = page.map_err(|error| kept(error.into()))?;
+    let page = harmless(&page);
+    let report = write_new(&options.output, "report", "html", page.as_bytes()).map_err(kept)?;
     let picture = picture.map(|picture| {
-        let path = new_file::write(&options.output, "glance", "png", picture);
+        let path = write_new(&options.output, "glance", "png", picture);
         path.map_err(kept)
     });
     let picture = picture.transpose()?;
@@ -217,6 +208,26 @@ fn write_results(
     let text = format!("In {}: {}", options.output.display(), names.join(", "));
     write!(to, "\n{}", paragraph(&text, "", output::style().width))?;
     Ok(to.end(all)?)
+}
+
+/// Writes a new file to a folder, under the first of `STEM.EXT`, `STEM-2.EXT`, ... that is free.
+fn write_new(folder: &Path, stem: &str, extension: &str, content: &[u8]) -> Outcome<PathBuf> {
+    for number in 1..=NAMES_MAX {
+        let path = folder.join(match number {
+            1 => format!("{stem}.{extension}"),
+            _ => format!("{stem}-{number}.{extension}"),
+        });
+        match output::open_raw(Some(&path)) {
+            Err(error) if error.kind() == Kind::Refused && number < NAMES_MAX => {}
+            to => {
+                let mut to = to?;
+                to.write_all(content)?;
+                to.flush()?;
+                return Ok(path);
+            }
+        }
+    }
+    Err(output::exists(folder).into())
 }
 
 /// The experiments of a suite at one site.
@@ -275,7 +286,9 @@ impl StudyPart {
         each: Option<&mut Results>,
         studied: &mut Studied,
     ) -> Outcome {
-        let workspace = self.opened.prepare(seed, &self.plans, None)?;
+        let workspace = self
+            .opened
+            .prepare(seed, &self.plans, Made::default(), None)?;
         let place = self.place.as_deref();
         let budget = self.budget;
         let measured = measure(
@@ -292,7 +305,7 @@ impl StudyPart {
             .iter()
             .map(|input| input.path.clone())
             .collect();
-        workspace.close_after(measured, &kept)
+        close_after(workspace, measured, &kept)
     }
 }
 
@@ -340,14 +353,14 @@ fn plan(
         .unwrap_or_else(|| match (&model, definition) {
             (Some(_), Definition::Builtin) => iolab_runner::budget_on_model(suite.budget),
             (Some(_), Definition::OfUser) => suite.budget,
-            (None, _) => budget_of_targets(suite.budget, given.len()),
+            (None, _) => budget_of_targets(suite.budget, given.len()).0,
         });
     if asked.budget().is_none() && given.len() > 1 {
-        say(budget_in_words(suite.budget, given.len()));
+        say(budget_of_targets(suite.budget, given.len()).1);
     }
     let of_suite = budget.as_secs_f64() / suite.budget.as_secs_f64();
     let is_file = |target: &&PathBuf| target.metadata().is_ok_and(|m| !m.is_dir());
-    let read_only = given.iter().filter(|_| site.consent == Consent::No);
+    let read_only = given.iter().filter(|_| site.terms.consent == Consent::No);
     let read_only: Vec<PathBuf> = read_only.filter(is_file).cloned().collect();
     let read_only = shell_words(&read_only);
     let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
@@ -370,7 +383,7 @@ fn plan(
         }
         text.into_iter().for_each(&mut say);
         if model.is_none() {
-            let need = iolab_runner::need(&plan, site.consent.clone(), false)?;
+            let need = iolab_runner::need(&plan, site.terms.consent.clone(), false)?;
             if !read_only.is_empty() && need.write {
                 let Some(reads) = plan.experiment().reads_alone()? else {
                     left_out.push(name);
@@ -469,8 +482,8 @@ fn measure(
             done: results.collect(),
             is_short_told: is_short(&names[i]),
         };
-        let display = workspace.display(&name).without(&studied.told);
-        let mut display = display.titled(title).among(shared);
+        let shown = display(workspace, &name).without(&studied.told);
+        let mut display = shown.titled(title).among(shared);
         let own_seed = seed.wrapping_add(i as u64);
         let finished = iolab_runner::run(plan, own_seed, file, workspace.setup(), &mut display);
         let kept = display.kept_in().map(Path::to_owned);
@@ -488,7 +501,7 @@ fn measure(
             // This experiment has no result.
             Err(failure) if failure.is_interrupt() => {
                 let failure = with_rest(failure, kept, plans, (seed, folder), workspace);
-                if !workspace.tells(&failure) || studied.inputs.is_empty() {
+                if !is_told(&failure, workspace) || studied.inputs.is_empty() {
                     return Err(failure);
                 }
                 studied.interrupt = Some(failure);

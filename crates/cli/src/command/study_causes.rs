@@ -1,6 +1,8 @@
 //! `iolab study --explain`: the causes of the largest effects of a study.
 
+use std::cell::OnceCell;
 use std::io::Write;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
@@ -10,11 +12,11 @@ use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_runfile::Folder;
+use iolab_runner::campaign::StopFlags;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
 use crate::command::why::{Explanation, Measured, announce, measure};
-use crate::signals::Signals;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results};
 use iolab_command::run_files::read_run;
@@ -77,7 +79,7 @@ impl Explains {
         inputs: &[Input],
         folder: &Folder,
         seed: u64,
-        signals: &Signals,
+        signals: &Rc<OnceCell<StopFlags>>,
         to: &mut Results,
     ) -> Outcome<(Vec<Input>, Option<Failure>)> {
         let largest = largest(inputs);
@@ -136,7 +138,7 @@ impl Explains {
         explanation: &Explanation<'_>,
         folder: &Folder,
         seed: u64,
-        signals: &Signals,
+        signals: &Rc<OnceCell<StopFlags>>,
     ) -> Outcome<Explained> {
         let began = Instant::now();
         let experiment = explanation.experiment(self.budget, &[])?;
@@ -151,7 +153,7 @@ impl Explains {
                 causes::none_tried(&inquiry).to_owned(),
             ));
         }
-        let site = explanation.site(false, signals.clone())?;
+        let site = explanation.site(false, Rc::clone(signals))?;
         announce(&site, &inquiry);
         let (plan, _) = site.plan(experiment, &|_| true)?;
         let place = folder.file(INQUIRY);

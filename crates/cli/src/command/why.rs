@@ -1,8 +1,10 @@
 //! `iolab why`: what causes a difference or a fall that a run shows, by measuring without each suspect.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -26,8 +28,10 @@ use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::unpaired::unpaired as in_words;
 use iolab_runfile::{Folder, NewFile};
-use iolab_runner::{Disk, RunPrograms};
-use iolab_storage::Consent;
+use iolab_runner::Disk;
+use iolab_runner::campaign::{
+    FillLimit, Opened, Permission, Prepared, Region, Site, StopFlags, Terms,
+};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
@@ -35,13 +39,10 @@ use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
-use crate::command::ended;
+use crate::campaign::{PROGRAM, carry_out};
 use crate::command::run::{check_output, place_of};
+use crate::dry_run::{self, Part};
 use crate::experiment_options::new_seed;
-use crate::signals::Signals;
-use crate::workspace::{
-    FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames, watched,
-};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note};
 use iolab_command::run_files::read_run;
@@ -86,7 +87,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let budget = Change::of("budget", &options.budget)?.budget();
     let budget = explanation.budget(budget)?;
     let experiment = explanation.experiment(budget, &options.suspects)?;
-    let site = explanation.site(options.dry_run, Signals::default())?;
+    let site = explanation.site(options.dry_run, Rc::default())?;
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
     check_output(options.output.as_deref(), 1)?;
@@ -94,11 +95,11 @@ pub(crate) fn why(options: &Why) -> Outcome {
         return no_suspect(plan.experiment(), explanation.is_model());
     };
     if options.dry_run {
-        return site.dry_run(
-            std::slice::from_ref(&plan),
-            false,
-            &[causes::plan(&inquiry)],
-        );
+        let part = Part {
+            does: &[causes::plan(&inquiry)],
+            ..Part::default()
+        };
+        return dry_run::print(&site, &[plan], &part);
     }
     announce(&site, &inquiry);
     let (opened, plan) = site.open_one(plan)?;
@@ -214,13 +215,9 @@ pub(super) fn measure(
         true => plan,
         false => plan.with_budget(budget.saturating_sub(began.elapsed()).max(trials / 2))?,
     };
-    let mut display = workspace.display(INQUIRY).titled(title);
-    let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
-    let path = display.kept_in().map(Path::to_owned);
-    drop(display);
-    let finished = finished.map(|finished| finished.path);
-    let measured = ended(finished, path.as_deref(), &workspace);
-    let (path, interrupt) = workspace.close_after(measured, path.as_slice())?;
+    let (path, interrupt) = carry_out(workspace, INQUIRY, title, |setup, display| {
+        iolab_runner::run(plan, seed, place, setup, display)
+    })?;
     Ok(Measured::Run(path, interrupt))
 }
 
@@ -541,7 +538,11 @@ impl Explanation<'_> {
     ///
     /// # Errors
     /// A model that has changed; writes to an existing file or device.
-    pub(super) fn site(&self, foresees_ranks: bool, signals: Signals) -> Result<Site> {
+    pub(super) fn site(
+        &self,
+        foresees_ranks: bool,
+        signals: Rc<OnceCell<StopFlags>>,
+    ) -> Result<Site> {
         let record = self.run.record();
         let targets = target_paths(record);
         let measured = record.environment.get(&KEYS.model_digest);
@@ -555,23 +556,17 @@ impl Explanation<'_> {
             Some(_) => Region::Cut,
             None => Region::Had(vec![record.run.target_bytes]),
         };
-        Ok(Site {
-            watch: watched(&targets),
-            model,
-            targets,
-            // The question names its subject.
-            names: TargetNames::default(),
-            signals,
-            // The file names the target, and no file decides that data may be destroyed.
-            consent: Consent::No,
-            changes_system: SystemConsent::of(self.changes_system),
-            programs: RunPrograms::Typed(Vec::new()),
-            purges: PurgeConsent::NoOption,
-            ranks: None,
+        let watch = PROGRAM.watch(&targets);
+        let terms = Terms {
+            // No consent: the file names the target, and no file decides that data may be destroyed.
+            system: Permission::of(self.changes_system),
             region,
             keeps_cache: true,
             foresees_ranks,
-        })
+            signals,
+            ..Terms::strict(PROGRAM)
+        };
+        Ok(Site::of(targets, model, watch, terms))
     }
 }
 

@@ -259,7 +259,7 @@ fn falls_in_mid_run(resource: Resource, to: u64) -> String {
 fn open_files_run_out_in_mid_run() {
     let told = falls_in_mid_run(Resource::Nofile, 3);
     insta::assert_snapshot!(told, @r"
-    cannot open (O_RDONLY) data/.iolab-scratch-NAME: too many open files (EMFILE)
+    cannot open (O_RDONLY) data/.iolab-scratch-NAME: Too many open files (os error 24)
       raise `ulimit -n` or use fewer threads or files
     ");
 }

@@ -51,7 +51,7 @@ fn overlong_paths_are_refused_for_their_length() {
     let beyond = format!("{place}{}", "y".repeat(10));
     let done = run_tiny(folder.path(), "read-size", &[&beyond]).expect(2);
     insta::assert_snapshot!(done.stderr.replace(place, "DEEP"), @r"
-    error: cannot find DEEPyyyyyyyyyy: the name is too long (ENAMETOOLONG)
+    error: cannot find DEEPyyyyyyyyyy: File name too long (os error 36)
       give a shorter path, for example relative to its directory
     ");
     assert_eq!(entries(&target), [""; 0]);

@@ -111,15 +111,14 @@ pub fn told(text: &str) {
     }
 }
 
-/// A text in lines of at most `width` columns, indented after `note:` and the like. Indented lines are remedies
-/// and stay whole, to be pasted.
+/// A text in lines of at most `width` columns, indented after `note:` and the like. A command stays whole, to be pasted.
 fn within(text: &str, width: u16) -> String {
-    const MARKS: [&str; 2] = ["note: ", "error: "];
+    const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
     let lines = text.split('\n').map(|line| {
         let mark = MARKS.into_iter().find(|mark| line.starts_with(mark));
         let mark = mark.unwrap_or_default();
-        match line.is_empty() || line.starts_with("  ") {
-            true => format!("{line}\n"),
+        match line.is_empty() {
+            true => "\n".to_owned(),
             false => paragraph(&line[mark.len()..], mark, width),
         }
     });
@@ -137,7 +136,12 @@ mod tests {
             within(text, 40),
             "note: one two three four five six seven\n      eight nine ten\n\nrun file: a/b\n"
         );
-        let remedy = "  finish the runs with: iolab resume a.iolab b.iolab c.iolab\n";
-        assert_eq!(within(remedy.trim_end_matches('\n'), 40), remedy);
+        assert_eq!(
+            within(
+                "  finish the runs with: iolab resume a.iolab b.iolab c.iolab",
+                40
+            ),
+            "  finish the runs with:\n  iolab resume a.iolab b.iolab c.iolab\n"
+        );
     }
 }

@@ -41,6 +41,23 @@ pub(super) fn fail(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
+/// Whether the target can be trimmed.
+pub(super) fn trims(facts: &Facts) -> Vec<Finding> {
+    match &facts.trims {
+        None => Vec::new(),
+        Some(Attempt::Works(_)) => one(Finding::fine(
+            Topic::Backends,
+            "trims",
+            "trims work (trim_percent)".to_owned(),
+        )),
+        Some(Attempt::Fails(why, _)) => one(Finding::fine(
+            Topic::Backends,
+            "no-trims",
+            format!("trim_percent cannot be used: {why}"),
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::Severity::WorthKnowing;
@@ -67,5 +84,18 @@ mod tests {
         assert_eq!(what, "io_uring does not work here: not permitted");
         assert_eq!(remedy.as_deref(), Some("sudo sysctl x"));
         assert!(work(&Facts::default()).is_empty());
+    }
+
+    #[test]
+    fn a_target_that_cannot_be_trimmed_says_why() {
+        let with = |attempt| Facts {
+            trims: Some(attempt),
+            ..Facts::default()
+        };
+        let found = only(trims, &with(Attempt::Fails("no holes".to_owned(), None)));
+        assert_eq!(found.1, "trim_percent cannot be used: no holes");
+        let found = only(trims, &with(Attempt::Works(None)));
+        assert_eq!(found.1, "trims work (trim_percent)");
+        assert!(is_silent(trims, &Facts::default()));
     }
 }

@@ -122,7 +122,7 @@ mod tests {
     use super::super::super::Severity::WorthKnowing;
     use super::super::testing::{is_silent, only};
     use super::*;
-    use iolab_host::transport::Transport;
+    use iolab_host::device_link::Transport;
 
     const GIB: u64 = 1 << 30;
 

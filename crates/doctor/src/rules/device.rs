@@ -2,7 +2,7 @@
 
 use super::{Facts, Finding, Topic, quoted};
 use iolab_host::device::Device;
-use iolab_host::transport::Transport;
+use iolab_host::device_link::Transport;
 use iolab_workload::quantity::{format_bytes, significant};
 
 /// Names the device, and the limits of the disks below it.

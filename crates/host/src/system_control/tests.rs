@@ -69,7 +69,7 @@ fn another_thread_restores_the_change() {
         .change(&settings("max_sectors_kb:64"), &PARTITION)
         .expect("changed");
     let limit = std::time::Duration::from_secs(60);
-    let restored = restore::restore_held(tree.path(), &journal, limit).expect("restored");
+    let restored = journal::restore_held(tree.path(), &journal, limit).expect("restored");
     assert_eq!(restored.len(), 1, "{restored:?}");
     assert_eq!(value(&tree, "max_sectors_kb"), "128");
     std::mem::forget(changed);

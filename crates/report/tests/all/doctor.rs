@@ -7,9 +7,9 @@ use iolab_doctor::{
 use iolab_host::cgroup::{self, IoLimit};
 use iolab_host::device::Device;
 use iolab_host::device_link::DeviceLink;
+use iolab_host::device_link::Transport;
 use iolab_host::load::Load;
 use iolab_host::processor::Processor;
-use iolab_host::transport::Transport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::doctor;
 use iolab_storage::{FileSystem, TargetKind};

@@ -1,12 +1,10 @@
 //! Constraints on allocations, and the coverage of the intervals that runs end with, by simulation.
 
-use std::time::Duration;
-
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
 use super::super::stopping_rule::{Ended, Repetition};
 use super::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::time::Duration;
 
 fn design() -> Design {
     Design {
@@ -226,4 +224,38 @@ fn the_pilot_keeps_coverage_and_narrows_more_cells() {
     // 4800 intervals: the standard error of a share of 0.95 is 0.003.
     assert!(held >= 0.945, "{found}");
     assert!(reached > once + 0.02, "{found}");
+}
+
+const LIMIT: Duration = Duration::from_millis(180);
+
+fn profiles(ratios: [f64; 5]) -> Vec<Profile> {
+    let of = |ratio: f64| Profile {
+        beginnings: [Some(ratio); 3],
+        overhead: 0.01,
+    };
+    ratios.map(of).to_vec()
+}
+
+#[test]
+fn trials_that_differ_as_wholes_become_shortest() {
+    let steady = profiles([0.001, -0.002, 0.0, 0.002, -0.001]);
+    let found = shorter(&steady, LIMIT, 0.1, 0.05).expect("a shorter length");
+    assert_eq!(found.time, Duration::from_millis(20));
+    assert!((0.1..0.102).contains(&found.spread), "{}", found.spread);
+}
+
+#[test]
+fn a_beginning_that_differs_keeps_the_length() {
+    let burst = profiles([0.27, 0.25, 0.26, 0.28, 0.24]);
+    assert_eq!(shorter(&burst, LIMIT, 0.1, 0.05), None);
+    // Nor if it may differ: the interval reaches beyond the goal.
+    let unsure = profiles([0.06, -0.05, 0.0, 0.05, -0.06]);
+    assert_eq!(shorter(&unsure, LIMIT, 0.1, 0.05), None);
+}
+
+#[test]
+fn noise_within_trials_gains_nothing() {
+    // The beginning of 20 ms differs by an amount that the other 160 ms average out.
+    let noisy = profiles([0.03, -0.03, 0.0, 0.02, -0.02]);
+    assert_eq!(shorter(&noisy, LIMIT, 0.009, 0.05), None);
 }

@@ -8,7 +8,7 @@ use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
-use super::super::fit_cells::{cut_region, fit_groups};
+use super::super::fit::{cut_region, fit_groups};
 use iolab_plan::cells::PlannedCell;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};

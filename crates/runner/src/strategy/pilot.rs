@@ -11,7 +11,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::TrialSpec;
 
-use super::super::pilot::length::{self, FINE_NS, Profile, can_be_shorter};
+use super::super::pilot::{self, FINE_NS, Profile, can_be_shorter};
 use super::super::pilot::{BLOCKS, Share, Unit, allocate, spreads};
 use super::super::record::Record;
 use super::blocks::{Blocks, Reached};
@@ -138,10 +138,10 @@ impl PilotBlocks {
     }
 
     /// A shorter length for the trials of a cell, if it gives more information in the same time.
-    fn shorter(&self, record: &Record, cell: usize, spread: f64) -> Option<length::Shorter> {
+    fn shorter(&self, record: &Record, cell: usize, spread: f64) -> Option<pilot::Shorter> {
         let limit = record.plan.cells()[cell].spec.trial.limit.time?;
         let goal = record.plan.experiment().design.precision;
-        length::shorter(self.profiles.get(&cell)?, limit, spread, goal)
+        pilot::shorter(self.profiles.get(&cell)?, limit, spread, goal)
     }
 }
 

@@ -234,7 +234,7 @@ fn a_failing_rank_is_reported_once_with_place() {
     });
     let told = told(&result.expect_err("gone"), folder.path());
     insta::assert_snapshot!(told, @r"
-    rank 1 on HOST: cannot open DIR/FILE: no such file or directory (ENOENT)
+    rank 1 on HOST: cannot open DIR/FILE: No such file or directory (os error 2)
       all ranks use one scratch file: give a directory on a file system that all hosts share
     ");
     assert!(others.iter().all(Result::is_ok), "{others:?}");

@@ -54,7 +54,7 @@ fn a_rank_has_a_target_of_its_own() {
     });
     let told = told(&result.expect_err("each sees its own"), folder.path());
     insta::assert_snapshot!(told, @r"
-    rank 1 on HOST: cannot open DIR/r1/FILE: no such file or directory (ENOENT)
+    rank 1 on HOST: cannot open DIR/r1/FILE: No such file or directory (os error 2)
       all ranks use one scratch file: give a directory on a file system that all hosts share
     ");
 }

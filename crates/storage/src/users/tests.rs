@@ -229,7 +229,7 @@ fn loop_device_on_an_unknown_file_is_refused() {
         notes: BTreeSet::new(),
     };
     let refusal = users.check_known().unwrap_err();
-    insta::assert_snapshot!(refusal.why, @"cannot tell whether it is in use: /dev/loop701 stands on /no such folder/im, and does not tell more: no such file or directory (ENOENT)");
+    insta::assert_snapshot!(refusal.why, @"cannot tell whether it is in use: /dev/loop701 stands on /no such folder/im, and does not tell more: No such file or directory (os error 2)");
     users.is_root = false;
     assert!(users.check_known().is_ok());
     assert_eq!(users.into_notes().count(), 1);

@@ -43,7 +43,7 @@ fn symlinks_are_followed_only_for_reading() {
     insta::assert_snapshot!(told.join("\n"), @r"
     DIR/dangling is a symlink to nowhere, which does not exist
       correct the link or give the real path
-    cannot follow DIR/loop: too many symbolic links (ELOOP)
+    cannot follow DIR/loop: Too many levels of symbolic links (os error 40)
       the link leads back to itself; give the real path
     ");
 }
@@ -99,13 +99,13 @@ fn what_is_no_storage_is_told_apart() {
       give a directory, a file or a block device
     /dev/urandom is a character device, not storage
       give a directory, a file or a block device
-    cannot find DIR/missing: no such file or directory (ENOENT)
+    cannot find DIR/missing: No such file or directory (os error 2)
       give an existing directory, file or block device; in a directory iolab makes its own scratch file
-    cannot find DIR/missing/below: no such file or directory (ENOENT)
+    cannot find DIR/missing/below: No such file or directory (os error 2)
       give an existing directory, file or block device; in a directory iolab makes its own scratch file
-    cannot find DIR/data/below: a part of the path is not a directory (ENOTDIR)
+    cannot find DIR/data/below: Not a directory (os error 20)
       correct the path
-    cannot find DIR/LONG: the name is too long (ENAMETOOLONG)
+    cannot find DIR/LONG: File name too long (os error 36)
       give a shorter path, for example relative to its directory
     the target's path is empty
       give a directory, a file or a block device; `.` is the current directory

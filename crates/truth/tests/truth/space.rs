@@ -49,7 +49,7 @@ full() {
   # btrfs has no room for a name before its last block is used.
   for block in 1M 4k 512; do dd if=/dev/zero of=m/$block bs=$block 2>/dev/null || sync -f m; done
   code=0; wait $run || code=$?
-  ended 1; says 'no space left' ' kept in '; rmdir target
+  ended 1; says 'No space left' ' kept in '; rmdir target
   $iolab table m/run.iolab
 }
 "#;

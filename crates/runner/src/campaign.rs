@@ -1,62 +1,155 @@
-//! The way from experiments to plans that are ready to be carried out, the same for every command that measures: an experiment
-//! becomes a plan, plans and their place are opened and fitted to each other, the place is filled and looked at.
+//! What run, study, fit, resume and why have in common. The steps follow each other: a [`Site`] makes plans, and opens its
+//! targets, to which the plans are fitted. [`Opened`] fills scratch files. A [`Workspace`] is where plans are carried out.
 
+mod workspace;
+
+use std::cell::OnceCell;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iolab_host::device::Device;
 use iolab_host::realtime_limit::check_realtime;
+use iolab_host::system_control::SystemControl;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
+use iolab_plan::forecast::Forecast;
 use iolab_plan::precondition::Emptying;
-use iolab_runner::ranks::{AssumedRanks, Ranks};
-use iolab_runner::{Disk, Fitted, GivenTargets, Programs, RunPrograms, Watch, settle_targets};
+use iolab_plan::standard::Medium;
+use iolab_record::environment::Environment;
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers};
 
-use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
-use crate::dry_run::{self, Made};
-use crate::launcher;
-use crate::signals::Signals;
-use crate::target_names::give;
-use iolab_command::failure::Outcome;
-use iolab_command::output::note;
+use crate::ranks::{AssumedRanks, Ranks};
+use crate::{
+    Disk, EndProcess, Fitted, GivenTargets, Programs, RunPrograms, Stop, Watch, adapt, fit_all,
+    settle_targets,
+};
+pub use workspace::{AskedPeaks, FillLimit, Opened, Prepared, Workspace};
 
-/// The targets of plans, and the user's permissions for them. Nothing is opened yet.
-pub(crate) struct Site {
-    /// The modelled disk, instead of targets.
-    pub(crate) model: Option<Disk>,
-    /// The targets, the run's own first.
-    pub(crate) targets: Vec<PathBuf>,
-    /// The user's names for the targets, or for the model.
-    pub(crate) names: TargetNames,
-    /// The signals that end it early.
-    pub(crate) signals: Signals,
-    /// The watch over targets that do not answer, which ends the process; started before any target is looked up. `None`
-    /// for a model.
-    pub(crate) watch: Option<Watch>,
-    /// The user's permission to destroy data on the targets.
-    pub(crate) consent: Consent,
-    /// Whether the user allows trials to change settings of the kernel.
-    pub(crate) changes_system: SystemConsent,
-    /// The programs that the user allows to start.
-    pub(crate) programs: RunPrograms,
-    /// Whether the user asks for purges of devices.
-    pub(crate) purges: PurgeConsent,
-    /// The other processes of the run.
-    pub(crate) ranks: Option<Rc<Ranks>>,
-    pub(crate) region: Region,
-    /// Whether plans are carried out with the cache state that they name, or refused.
-    pub(crate) keeps_cache: bool,
-    /// Whether the ranks that plans ask for are assumed: nothing is carried out, and the ranks do not exist.
-    pub(crate) foresees_ranks: bool,
+/// Trials that an earlier session made of a plan, and what these took of its budget.
+pub type Made = (u64, Duration);
+
+/// The program around a campaign: what the user sees, and what differs between processes.
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Shows a note.
+    pub note: fn(&str),
+    /// Begins to show how much of so many bytes is filled, and returns what hears of the bytes filled so far.
+    pub filling: fn(&str, u64) -> Box<dyn FnMut(u64)>,
+    /// Shows the writes of a campaign, before anything is written.
+    pub announce: fn(&Writes),
+    /// Catches signals; with `true`, the first Ctrl-C lets the trial in flight end.
+    pub catch: fn(bool) -> Result<StopFlags>,
+    /// The path of a target's name in this process.
+    pub place: fn(&Path) -> Result<PathBuf>,
+    /// Ends the process if storage does not answer.
+    pub end: EndProcess,
+}
+
+impl Program {
+    /// Watches over targets of these names, before any of them is looked up; `None` for models.
+    pub fn watch(self, named: &[PathBuf]) -> Option<Watch> {
+        let real = named.iter().filter(|named| !Disk::is_named(named));
+        let real: Vec<PathBuf> = real.cloned().collect();
+        (!real.is_empty()).then(|| Watch::over_preparation(&real, self.end))
+    }
+
+    /// Restores settings of the kernel that a killed run left changed, if this process is root, and reports them. Failures
+    /// are reported, and stop nothing.
+    pub fn restore_leftovers(self) {
+        match SystemControl::restore_leftovers() {
+            Ok(restored) => self.tell_restored(&restored),
+            Err(error) => (self.note)(&error.to_string()),
+        }
+    }
+
+    fn tell_restored(self, restored: &[String]) {
+        for text in restored {
+            (self.note)(&format!("restored after a run that was killed: {text}"));
+        }
+    }
+}
+
+/// What a campaign writes, as far as iolab knows.
+#[derive(Debug)]
+pub struct Writes {
+    /// The forecast of each plan, or of the rest of it.
+    pub forecasts: Vec<Forecast>,
+    /// The kind of the targets; `None` if they differ.
+    pub medium: Option<Medium>,
+    /// Whether one of the targets is an NVMe namespace.
+    pub has_namespace: bool,
+    /// Bytes of the scratch files that are filled.
+    pub filled: u64,
+    /// Whether trials run programs, whose writes are unknown.
+    pub runs_programs: bool,
+}
+
+/// The flags with which a user ends a measurement.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlags {
+    /// Set to end after the trial in flight; anything else ends at once.
+    pub after_trial: Arc<AtomicBool>,
+    /// Set to end at once.
+    pub now: Arc<AtomicBool>,
+    /// Whether trials are being made.
+    pub makes_trials: Arc<AtomicBool>,
+    /// Held by everything that has to be closed or removed before the process may end.
+    pub measuring: Arc<Measuring>,
+}
+
+/// The measuring part of a session. Until the last holder drops it, a signal only sets flags. From then on no file is open
+/// or left over, and a signal that would end the process does so: an analysis can take long.
+#[derive(Debug, Default)]
+pub struct Measuring {
+    /// Whether it is over.
+    pub is_over: Arc<AtomicBool>,
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl StopFlags {
+    fn stop(&self) -> Stop<'_> {
+        Stop {
+            after_trial: &self.after_trial,
+            now: &self.now,
+        }
+    }
+}
+
+/// Whether the user permits what can harm others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// By an option.
+    Given,
+    /// The option is not given.
+    NotGiven,
+    /// The command has no such option.
+    NoOption,
+}
+
+impl Permission {
+    /// The permission of a command that has the option.
+    pub fn of(is_given: bool) -> Self {
+        match is_given {
+            true => Self::Given,
+            false => Self::NotGiven,
+        }
+    }
 }
 
 /// The bytes of a target that are used.
-pub(crate) enum Region {
+#[derive(Debug, Clone)]
+pub enum Region {
     /// The bytes that plans ask for, or as many as there are.
     Cut,
     /// Exactly the bytes that plans ask for, which the user has named.
@@ -65,52 +158,9 @@ pub(crate) enum Region {
     Had(Vec<u64>),
 }
 
-/// Whether the user allows trials to change what other programs share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SystemConsent {
-    /// By `--change-system`.
-    Given,
-    /// The option is not given.
-    NotGiven,
-    /// The command has no such option.
-    NoOption,
-}
-
-impl SystemConsent {
-    /// The consent of a command that has the option.
-    pub(crate) fn of(is_given: bool) -> Self {
-        match is_given {
-            true => Self::Given,
-            false => Self::NotGiven,
-        }
-    }
-}
-
-/// Whether the user allows purges, which erase more than the region. The text of an experiment is not a consent: it may
-/// come from someone else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PurgeConsent {
-    /// By a precondition that is typed, and purges.
-    Given,
-    /// No such precondition is typed.
-    NotGiven,
-    /// The command has no option for it.
-    NoOption,
-}
-
-impl PurgeConsent {
-    /// The consent of a command that has the option.
-    pub(crate) fn of(is_given: bool) -> Self {
-        match is_given {
-            true => Self::Given,
-            false => Self::NotGiven,
-        }
-    }
-}
-
 impl Region {
     /// The region of a new run.
-    pub(crate) fn of(is_named: bool) -> Self {
+    pub fn of(is_named: bool) -> Self {
         match is_named {
             true => Self::Exact,
             false => Self::Cut,
@@ -122,22 +172,80 @@ impl Region {
     }
 }
 
+/// What a user permits to a campaign, and how it measures.
+#[derive(Clone)]
+pub struct Terms {
+    /// The permission to destroy data on the targets.
+    pub consent: Consent,
+    /// The permission to change settings of the kernel, and to start real-time threads.
+    pub system: Permission,
+    /// The programs that may be started.
+    pub programs: RunPrograms,
+    /// The permission to purge, which erases more than the region. The text of an experiment is not a permission: it may
+    /// come from someone else.
+    pub purges: Permission,
+    /// The other processes of the run.
+    pub ranks: Option<Rc<Ranks>>,
+    /// The bytes of a target that are used.
+    pub region: Region,
+    /// Whether plans are carried out with the cache state that they name, or refused.
+    pub keeps_cache: bool,
+    /// Whether the ranks that plans ask for are assumed: nothing is carried out, and the ranks do not exist.
+    pub foresees_ranks: bool,
+    /// The flags that end it early, once signals are caught: before anything is made, and once in a command.
+    pub signals: Rc<OnceCell<StopFlags>>,
+    /// The program around it.
+    pub program: Program,
+}
+
+impl Terms {
+    /// Terms that permit nothing.
+    pub fn strict(program: Program) -> Self {
+        Self {
+            consent: Consent::No,
+            system: Permission::NoOption,
+            programs: RunPrograms::Typed(Vec::new()),
+            purges: Permission::NoOption,
+            ranks: None,
+            region: Region::Cut,
+            keeps_cache: false,
+            foresees_ranks: false,
+            signals: Rc::default(),
+            program,
+        }
+    }
+
+    /// The flags; from here on signals are caught.
+    fn flags(&self, in_two_steps: bool) -> Result<StopFlags> {
+        if let Some(flags) = self.signals.get() {
+            return Ok(flags.clone());
+        }
+        let flags = (self.program.catch)(in_two_steps)?;
+        Ok(self.signals.get_or_init(|| flags).clone())
+    }
+}
+
+/// The targets of plans. Nothing is opened yet.
+pub struct Site {
+    /// The modelled disk, instead of targets.
+    pub model: Option<Disk>,
+    /// The targets, the run's own first.
+    pub targets: Vec<PathBuf>,
+    /// The user's names for the targets, or for the model.
+    pub names: Environment,
+    /// The watch over targets that do not answer, which ends the process; started before any target is looked up. `None`
+    /// for a model.
+    pub watch: Option<Watch>,
+    /// What the user permits here.
+    pub terms: Terms,
+}
+
 /// The sites of all targets: one site for all files and devices, in the same blocks, with the watch over them, then one for
-/// each model. `make` gives the site of a model or of these targets.
-///
-/// # Errors
-/// As [`give`].
-pub(crate) fn sites(
-    given: &GivenTargets,
-    named: &[String],
-    watch: Option<Watch>,
-    make: &dyn Fn(Option<Disk>, Vec<PathBuf>) -> Site,
-) -> Result<Vec<Site>> {
+/// each model.
+pub fn sites(given: &GivenTargets, watch: Option<Watch>, terms: &Terms) -> Vec<Site> {
     let mut all = Vec::new();
     if !given.real.is_empty() {
-        let mut site = make(None, given.real.clone());
-        site.watch = watch;
-        all.push(site);
+        all.push(Site::of(given.real.clone(), None, watch, terms.clone()));
     }
     // A model is measured in no more bytes than the others have.
     let files = given
@@ -146,20 +254,12 @@ pub(crate) fn sites(
         .filter_map(|target| target.metadata().ok());
     let files = files.filter(|m| m.is_file()).map(|m| m.len());
     let room = files.chain(given.models.iter().map(Disk::bytes)).min();
-    let of_model = |disk: &Disk| {
+    all.extend(given.models.iter().map(|disk| {
         let disk = disk.clone().beside(room.unwrap_or(u64::MAX));
         let name = PathBuf::from(disk.name());
-        make(Some(disk), vec![name])
-    };
-    all.extend(given.models.iter().map(of_model));
-    let targets: Vec<Vec<PathBuf>> = all.iter().map(|site| site.targets.clone()).collect();
-    let names = give(named, &targets)?;
-    let signals = Signals::default();
-    for (site, names) in all.iter_mut().zip(names) {
-        site.names = names;
-        site.signals = signals.clone();
-    }
-    Ok(all)
+        Site::of(vec![name], Some(disk), None, terms.clone())
+    }));
+    all
 }
 
 /// Opens the targets of the plans, one site after the other, and fits the plans. Models are limited to the room of the
@@ -167,7 +267,7 @@ pub(crate) fn sites(
 ///
 /// # Errors
 /// As [`Site::open`].
-pub(crate) fn open_all(
+pub fn open_all(
     planned: impl IntoIterator<Item = (Site, Vec<Plan>)>,
 ) -> Result<Vec<(Opened, Vec<FittedPlan>)>> {
     let mut room = u64::MAX;
@@ -181,11 +281,27 @@ pub(crate) fn open_all(
 }
 
 impl Site {
+    /// The site of these targets, or of the model with that name.
+    pub fn of(
+        targets: Vec<PathBuf>,
+        model: Option<Disk>,
+        watch: Option<Watch>,
+        terms: Terms,
+    ) -> Self {
+        Self {
+            model,
+            targets,
+            names: Environment::default(),
+            watch,
+            terms,
+        }
+    }
+
     /// Settles on the targets of an experiment here, several as levels of the factor `target`.
     ///
     /// # Errors
     /// As [`settle_targets`].
-    pub(crate) fn settle(&mut self, experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
+    pub fn settle(&mut self, experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
         if self.model.is_none() {
             self.targets = settle_targets(experiment, given)?;
         }
@@ -197,17 +313,17 @@ impl Site {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): an experiment that cannot be carried out here.
-    pub(crate) fn plan(
+    pub fn plan(
         &self,
         mut experiment: Experiment,
         is_chosen: &dyn Fn(&str) -> bool,
     ) -> Result<(Plan, Option<String>)> {
         let left_out = match &self.model {
-            Some(_) => iolab_runner::adapt(&mut experiment, is_chosen)?,
+            Some(_) => adapt(&mut experiment, is_chosen)?,
             None => None,
         };
         let small = experiment.leave_out_small_sizes(self.block(), is_chosen)?;
-        let few = match &self.ranks {
+        let few = match &self.terms.ranks {
             Some(ranks) if ranks.count() > 1 && !is_chosen("bs") => {
                 experiment.leave_out_sizes_of_few_blocks(ranks.count() as u32)?
             }
@@ -236,14 +352,14 @@ impl Site {
     ///
     /// # Errors
     /// As [`Site::plan`].
-    pub(crate) fn plan_as_begun(&self, experiment: Experiment) -> Result<Plan> {
+    pub fn plan_as_begun(&self, experiment: Experiment) -> Result<Plan> {
         Plan::of(experiment, self.processes())
     }
 
     /// The processes that carry trials out.
     fn processes(&self) -> &dyn Processes {
-        match &self.ranks {
-            _ if self.foresees_ranks => &AssumedRanks,
+        match &self.terms.ranks {
+            _ if self.terms.foresees_ranks => &AssumedRanks,
             Some(ranks) => &**ranks,
             None => &OneProcess,
         }
@@ -261,11 +377,11 @@ impl Site {
     /// Refuses plans that change settings of the kernel, or start real-time threads, unless the user allows it: an
     /// experiment or a run file may come from someone else.
     fn check_system(&self, plans: &[Plan]) -> Result<()> {
-        let hint = match self.changes_system {
+        let hint = match self.terms.system {
             _ if self.model.is_some() => return Ok(()),
-            SystemConsent::Given => return Ok(()),
-            SystemConsent::NotGiven => "allow it with --change-system, as root",
-            SystemConsent::NoOption => {
+            Permission::Given => return Ok(()),
+            Permission::NotGiven => "allow it with --change-system, as root",
+            Permission::NoOption => {
                 "this command cannot allow it: leave 'realtime' and 'system' out of the definition"
             }
         };
@@ -285,13 +401,13 @@ impl Site {
 
     /// Refuses plans that purge a device, if the user does not ask for that.
     fn check_purge(&self, plans: &[Plan]) -> Result<()> {
-        let hint = match self.purges {
+        let hint = match self.terms.purges {
             _ if self.model.is_some() => return Ok(()),
-            PurgeConsent::Given => return Ok(()),
-            PurgeConsent::NotGiven => {
+            Permission::Given => return Ok(()),
+            Permission::NotGiven => {
                 "type --precondition purge (with the other steps of the definition) and --destroy-data, or --precondition trim"
             }
-            PurgeConsent::NoOption => {
+            Permission::NoOption => {
                 "this command does not purge: start a new run, and type --precondition purge and --destroy-data"
             }
         };
@@ -322,7 +438,11 @@ impl Site {
         let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
         let of_process = cells.map(CellSpec::realtime_threads).max().unwrap_or(0);
         // All ranks may run on this machine.
-        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count() as u64);
+        let ranks = self
+            .terms
+            .ranks
+            .as_ref()
+            .map_or(1, |ranks| ranks.count() as u64);
         let threads = of_process.saturating_mul(ranks);
         if threads == 0 || self.model.is_some() {
             return Ok(None);
@@ -338,9 +458,9 @@ impl Site {
         if self.model.is_some() || runs_programs(plans) {
             return Ok(Vec::new());
         }
-        let exact = self.region.is_exact();
-        let mut needs = iolab_runner::needs(plans, &self.targets, &self.consent, exact)?;
-        if let Region::Had(sizes) = &self.region {
+        let exact = self.terms.region.is_exact();
+        let mut needs = crate::needs(plans, &self.targets, &self.terms.consent, exact)?;
+        if let Region::Had(sizes) = &self.terms.region {
             for (need, bytes) in needs.iter_mut().zip(sizes) {
                 need.size = Size::Exactly(*bytes);
             }
@@ -348,62 +468,30 @@ impl Site {
         Ok(needs)
     }
 
-    /// Prints a description of the plans, and `does`, which describes them further; `follows` says that another forecast
-    /// precedes.
+    /// What would be refused before a target is opened, and otherwise the needs of plans for each target, with remarks about
+    /// their trials.
     ///
     /// # Errors
-    /// Anything that would be refused before a target is opened.
-    pub(crate) fn dry_run(&self, plans: &[Plan], follows: bool, does: &[String]) -> Outcome {
-        self.dry_run_after((0, Duration::ZERO), (plans, None), follows, does)
-    }
-
-    /// [`Site::dry_run`] of plans that share this budget.
-    ///
-    /// # Errors
-    /// As [`Site::dry_run`].
-    pub(crate) fn dry_run_sharing(
-        &self,
-        budget: Duration,
-        plans: &[Plan],
-        follows: bool,
-        does: &[String],
-    ) -> Outcome {
-        self.dry_run_after((0, Duration::ZERO), (plans, Some(budget)), follows, does)
-    }
-
-    /// [`Site::dry_run`] of the rest after the trials of an earlier session, and their time from the budget.
-    ///
-    /// # Errors
-    /// As [`Site::dry_run`].
-    pub(crate) fn dry_run_after(
-        &self,
-        made: Made,
-        (plans, shared): (&[Plan], Option<Duration>),
-        follows: bool,
-        does: &[String],
-    ) -> Outcome {
+    /// Anything that would be refused.
+    pub fn foresee(&self, plans: &[Plan]) -> Result<(Vec<Need>, Vec<String>)> {
         self.check_system(plans)?;
         self.check_purge(plans)?;
         let realtime = self.check_realtime(plans)?;
         self.check_blocks(plans)?;
-        let does = does.iter().cloned().chain(realtime);
-        let does: Vec<String> = does.chain(started(plans)).collect();
         let needs = match plans {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
             _ => self.needs(plans)?,
         };
-        let place = dry_run::PlanTargets {
-            targets: &self.targets,
-            needs: &needs,
-            model: self.model.as_ref(),
-            made,
-            shared,
-        };
-        dry_run::print(plans, place, follows, &does)?;
-        // Last, so that the programs to allow are listed.
-        Ok(plans
-            .iter()
-            .try_for_each(|plan| self.programs.check(plan))?)
+        Ok((needs, realtime.into_iter().chain(started(plans)).collect()))
+    }
+
+    /// Checks that the user allows the programs that plans start.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the first that is not allowed.
+    pub fn check_programs(&self, plans: &[Plan]) -> Result<()> {
+        let mut plans = plans.iter();
+        plans.try_for_each(|plan| self.terms.programs.check(plan))
     }
 
     /// Opens the targets of the plans, and fits the plans to them. Everything that can be refused is refused here, before
@@ -411,7 +499,7 @@ impl Site {
     ///
     /// # Errors
     /// When a target lacks something, or must not be used, or when a plan does not fit.
-    pub(crate) fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
+    pub fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
         self.check_system(&plans)?;
         self.check_purge(&plans)?;
         let realtime = self.check_realtime(&plans)?;
@@ -421,14 +509,15 @@ impl Site {
             watch.opens(&self.targets.iter().map(here).collect::<Vec<_>>());
         }
         let mut workspace = self.workspace(&plans, &needs)?;
-        workspace.control_system(&plans, self.ranks.is_some(), self.watch.as_ref())?;
+        let has_ranks = self.terms.ranks.is_some();
+        workspace.control_system(&plans, has_ranks, self.watch.as_ref())?;
         let place = workspace.place();
         let Fitted { plans, notes } =
-            iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;
+            fit_all(plans, place, self.processes(), self.terms.keeps_cache)?;
         for text in notes.into_iter().chain(realtime) {
-            note(format_args!("note: {text}"));
+            (self.terms.program.note)(&text);
         }
-        if let Some(ranks) = self.ranks {
+        if let Some(ranks) = self.terms.ranks {
             workspace.share(ranks, &needs)?;
         }
         let watch = self.watch;
@@ -439,7 +528,7 @@ impl Site {
     ///
     /// # Errors
     /// As [`Site::open`].
-    pub(crate) fn open_one(self, plan: Plan) -> Result<(Opened, FittedPlan)> {
+    pub fn open_one(self, plan: Plan) -> Result<(Opened, FittedPlan)> {
         let (opened, plans) = self.open(vec![plan])?;
         match <[FittedPlan; 1]>::try_from(plans) {
             Ok([plan]) => Ok((opened, plan)),
@@ -448,25 +537,28 @@ impl Site {
     }
 
     /// The path of a target's name in this process.
-    pub(super) fn place(&self, named: &Path) -> Result<PathBuf> {
-        let ranks = self.ranks.as_ref();
-        ranks.map_or_else(|| launcher::place(named), |ranks| ranks.place(named))
+    fn place(&self, named: &Path) -> Result<PathBuf> {
+        let ranks = self.terms.ranks.as_ref();
+        ranks.map_or_else(
+            || (self.terms.program.place)(named),
+            |ranks| ranks.place(named),
+        )
     }
 
     fn workspace(&self, plans: &[Plan], needs: &[Need]) -> Result<Workspace> {
         if let Some(disk) = &self.model {
-            if self.ranks.is_some() {
+            if self.terms.ranks.is_some() {
                 return Err(Error::usage("a model is computed by one process")
                     .hint(concat!("start iolab without ", launchers!())));
             }
-            if self.region.is_exact() {
+            if self.terms.region.is_exact() {
                 let mut cells = plans.iter().map(Plan::cells);
                 cells.try_for_each(|cells| disk.check_size(cells))?;
             }
             return Workspace::for_model(self, disk.clone());
         }
         match plans {
-            [plan] if plan.experiment().runs_programs() => Workspace::for_programs(self, plan),
+            [plan] if runs_programs(plans) => Workspace::for_programs(self, plan),
             _ => Workspace::open(self, needs),
         }
     }
@@ -488,89 +580,4 @@ fn started(plans: &[Plan]) -> Vec<String> {
         }
     }
     all
-}
-
-/// Opened targets that are not changed yet.
-pub(crate) struct Opened {
-    workspace: Workspace,
-    /// The watch of the site, until the targets are prepared, or removed.
-    watch: Option<Watch>,
-}
-
-impl Opened {
-    /// Fills scratch files, finds the ceilings that `peak` asks for, and examines target and machine.
-    ///
-    /// # Errors
-    /// A failed write, a failed probe, or the user's interrupt.
-    pub(crate) fn prepare(
-        self,
-        seed: u64,
-        plans: &[FittedPlan],
-        peak: Option<&AskedPeaks>,
-    ) -> Result<Workspace> {
-        self.prepare_after((0, Duration::ZERO), seed, plans, peak)
-    }
-
-    /// [`Opened::prepare`] for the rest after the trials of an earlier session.
-    ///
-    /// # Errors
-    /// As [`Opened::prepare`].
-    pub(crate) fn prepare_after(
-        self,
-        made: Made,
-        seed: u64,
-        plans: &[FittedPlan],
-        peak: Option<&AskedPeaks>,
-    ) -> Result<Workspace> {
-        // In this order: the watch is dropped last.
-        let Self {
-            watch,
-            mut workspace,
-        } = self;
-        workspace.announce_writes(plans, made);
-        workspace.check_writes(plans)?;
-        let mut probed = plans.iter();
-        let writes = probed.any(|plan| plan.writes() && plan.experiment().design.writes.is_none());
-        let probes_write = writes && matches!(peak, Some(AskedPeaks::Measured));
-        workspace.tell(watch.as_ref(), probes_write);
-        // Without a limit it is never given up.
-        workspace.fill(seed, None)?;
-        if let Some(peak) = peak {
-            workspace.determine_peaks(peak, writes)?;
-        }
-        workspace.check_before_run(plans);
-        Ok(workspace)
-    }
-
-    /// As [`Opened::prepare`] without ceilings, with a limit on the time of filling.
-    ///
-    /// # Errors
-    /// As [`Opened::prepare`].
-    pub(crate) fn prepare_within(
-        self,
-        limit: FillLimit,
-        seed: u64,
-        plan: &FittedPlan,
-    ) -> Result<Prepared> {
-        let Self {
-            watch,
-            mut workspace,
-        } = self;
-        let plans = std::slice::from_ref(plan);
-        workspace.announce_writes(plans, (0, Duration::ZERO));
-        workspace.tell(watch.as_ref(), false);
-        if let Some(time) = workspace.fill(seed, Some(limit))? {
-            return Ok(Prepared::FillTakes(time));
-        }
-        workspace.check_before_run(plans);
-        Ok(Prepared::Ready(Box::new(workspace)))
-    }
-}
-
-/// Result of preparing within a limit.
-pub(crate) enum Prepared {
-    /// Scratch files are filled.
-    Ready(Box<Workspace>),
-    /// Filling was given up: it would take this time.
-    FillTakes(Duration),
 }

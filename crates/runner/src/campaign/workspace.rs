@@ -1,0 +1,632 @@
+//! Opened targets of a campaign: filled, measured on, removed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iolab_doctor::Preflight;
+use iolab_host::clock::Clock;
+use iolab_host::system_control::SystemControl;
+use iolab_peers::overhead;
+use iolab_plan::cells::{FittedPlan, Plan};
+use iolab_plan::forecast::Forecast;
+use iolab_plan::standard::Medium;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::peak_source::PeakSource;
+use iolab_record::peaks::Peaks;
+use iolab_storage::{Need, Target, TargetKind};
+use iolab_workload::quantity::exact_size;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::{Error, Kind, Result, launchers};
+
+use super::{Made, Program, Site, StopFlags, Writes};
+use crate::ranks::Ranks;
+use crate::{Disk, Programs, Setup, SystemUnderTest, Targets, Watch, peak_probe};
+
+/// The ceilings of `--peak`.
+pub enum AskedPeaks {
+    /// Ceilings that the user states.
+    Stated(Peaks),
+    /// Ceilings to be found by probes.
+    Measured,
+}
+
+impl AskedPeaks {
+    /// Reads the option of a run that carries these plans out.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling, or a target that has none or is not probed.
+    pub fn read(text: &str, planned: &[(Site, Plan)]) -> Result<Self> {
+        let asked = match text {
+            "measure" => Self::Measured,
+            stated => Self::Stated(Peaks::parse(stated)?),
+        };
+        for (site, plan) in planned {
+            if site.model.is_none() && plan.experiment().runs_programs() {
+                return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
+            }
+            let ranks = site.terms.ranks.as_ref().map_or(1, |ranks| ranks.count());
+            if ranks > 1 && matches!(asked, Self::Measured) {
+                return Err(Error::usage(format!(
+                    "--peak measure probes the target with one process, and {ranks} measure"
+                ))
+                .hint(
+                    "state the ceilings of all ranks together: --peak read=3200MB/s,iops=95000",
+                ));
+            }
+            if site.model.is_some() && matches!(asked, Self::Measured) {
+                return Err(Error::usage("the ceilings of a model are not measured")
+                    .hint("state them: --peak read=200MB/s,iops=100"));
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// Opened targets that are not changed yet.
+pub struct Opened {
+    pub(super) workspace: Workspace,
+    /// The watch of the site, until the targets are prepared, or removed.
+    pub(super) watch: Option<Watch>,
+}
+
+impl Opened {
+    /// Fills scratch files, finds the ceilings that `peak` asks for, and examines target and machine, for what is left of
+    /// plans after the trials of an earlier session.
+    ///
+    /// # Errors
+    /// A failed write, a failed probe, or the user's interrupt.
+    pub fn prepare(
+        self,
+        seed: u64,
+        plans: &[FittedPlan],
+        made: Made,
+        peak: Option<&AskedPeaks>,
+    ) -> Result<Workspace> {
+        // In this order: the watch is dropped last.
+        let Self {
+            watch,
+            mut workspace,
+        } = self;
+        workspace.announce_writes(plans, made);
+        workspace.check_writes(plans)?;
+        let mut probed = plans.iter();
+        let writes = probed.any(|plan| plan.writes() && plan.experiment().design.writes.is_none());
+        let probes_write = writes && matches!(peak, Some(AskedPeaks::Measured));
+        workspace.tell(watch.as_ref(), probes_write);
+        // Without a limit it is never given up.
+        workspace.fill(seed, None)?;
+        if let Some(peak) = peak {
+            workspace.determine_peaks(peak, writes)?;
+        }
+        workspace.check_before_run(plans);
+        Ok(workspace)
+    }
+
+    /// As [`Opened::prepare`] without ceilings, with a limit on the time of filling.
+    ///
+    /// # Errors
+    /// As [`Opened::prepare`].
+    pub fn prepare_within(
+        self,
+        limit: FillLimit,
+        seed: u64,
+        plan: &FittedPlan,
+    ) -> Result<Prepared> {
+        let Self {
+            watch,
+            mut workspace,
+        } = self;
+        let plans = std::slice::from_ref(plan);
+        workspace.announce_writes(plans, Made::default());
+        workspace.check_writes(plans)?;
+        workspace.tell(watch.as_ref(), false);
+        if let Some(time) = workspace.fill(seed, Some(limit))? {
+            return Ok(Prepared::FillTakes(time));
+        }
+        workspace.check_before_run(plans);
+        Ok(Prepared::Ready(Box::new(workspace)))
+    }
+}
+
+/// Result of preparing within a limit.
+pub enum Prepared {
+    /// Scratch files are filled.
+    Ready(Box<Workspace>),
+    /// Filling was given up: it would take this time.
+    FillTakes(Duration),
+}
+
+/// The part of the limit after which the rate is known well enough.
+const SEEN: u32 = 4;
+
+/// The limit of a command whose budget includes filling.
+#[derive(Debug, Clone, Copy)]
+pub struct FillLimit(pub Duration);
+
+impl FillLimit {
+    /// The time of filling in all, if it exceeds the limit. Estimated from the first `done` of `total` bytes, which took
+    /// `took`.
+    fn exceeded(self, took: Duration, done: u64, total: u64) -> Option<Duration> {
+        let Self(limit) = self;
+        if took < limit / SEEN || done == 0 {
+            return None;
+        }
+        let all = took.mul_f64(total.max(done) as f64 / done as f64);
+        (all > limit).then_some(all)
+    }
+}
+
+/// The time of filling, if it was given up for that; `None` if all is filled. `is_stopped` says that the user has ended it,
+/// which ends filling in the same way.
+///
+/// # Errors
+/// A write or the last sync failed, or the user interrupts: that takes precedence.
+fn given_up(
+    filled: Result<()>,
+    too_slow: Option<Duration>,
+    is_stopped: bool,
+) -> Result<Option<Duration>> {
+    match (filled, too_slow) {
+        (Err(error), Some(time)) if error.kind() == Kind::Interrupted && !is_stopped => {
+            Ok(Some(time))
+        }
+        (Err(error), _) => Err(error),
+        (Ok(()), Some(_)) if is_stopped => Err(Error::interrupted()),
+        (Ok(()), too_slow) => Ok(too_slow),
+    }
+}
+
+/// The system under test, opened.
+enum OpenedSystem {
+    Targets(Targets),
+    Programs(Box<Programs>),
+    Model(Box<Disk>),
+}
+
+/// An opened target with everything needed to measure on it. Dropping it removes temporary files.
+pub struct Workspace {
+    place: OpenedSystem,
+    clock: Clock,
+    program: Program,
+    stop: StopFlags,
+    preflight: Vec<Preflight>,
+    /// Facts about the targets before they are measured: names that the user gave, ceilings.
+    known: Environment,
+    /// The other processes of the run.
+    ranks: Option<Rc<Ranks>>,
+    /// The right to change settings of the kernel, if a plan asks for it.
+    system: Option<SystemControl>,
+}
+
+impl Workspace {
+    /// Catches signals, opens the targets and reports notes about them.
+    ///
+    /// # Errors
+    /// When a target lacks something, or must not be used.
+    pub(super) fn open(site: &Site, needs: &[Need]) -> Result<Self> {
+        // Before a scratch file exists: from then on a signal must not leave it.
+        let stop = site.terms.flags(site.terms.ranks.is_none())?;
+        let targets = Targets::open_at(&site.targets, needs, &|named| site.place(named))?;
+        Ok(Self::at(OpenedSystem::Targets(targets), site, stop))
+    }
+
+    /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
+    ///
+    /// # Errors
+    /// When a program is missing, or its files cannot be made.
+    pub(super) fn for_programs(site: &Site, plan: &Plan) -> Result<Self> {
+        let stop = site.terms.flags(true)?;
+        let programs = Programs::open(plan, &site.targets, &site.terms.programs);
+        // A signal from the terminal ends the compiler too, which is not a failure of the compiler.
+        if stop.after_trial.load(Ordering::Relaxed) {
+            return Err(Error::interrupted());
+        }
+        let programs = OpenedSystem::Programs(Box::new(programs?));
+        Ok(Self::at(programs, site, stop))
+    }
+
+    /// Catches signals; nothing is opened.
+    ///
+    /// # Errors
+    /// When signals cannot be caught.
+    pub(super) fn for_model(site: &Site, disk: Disk) -> Result<Self> {
+        let stop = site.terms.flags(true)?;
+        Ok(Self::at(OpenedSystem::Model(Box::new(disk)), site, stop))
+    }
+
+    fn at(place: OpenedSystem, site: &Site, stop: StopFlags) -> Self {
+        let workspace = Self {
+            place,
+            clock: Clock::calibrate(),
+            program: site.terms.program,
+            stop,
+            preflight: Vec::new(),
+            known: site.names.clone(),
+            ranks: None,
+            system: None,
+        };
+        for remark in workspace.notes() {
+            (workspace.program.note)(&remark);
+        }
+        workspace
+    }
+
+    /// Notes about opening the targets, which the user has seen.
+    pub fn notes(&self) -> Vec<String> {
+        self.place().notes()
+    }
+
+    /// Takes the right to change settings of the kernel, if plans ask for it, and restores settings that a killed run left
+    /// changed.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process changes them; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage): a setting that kernel or devices do not have.
+    pub(super) fn control_system(
+        &mut self,
+        plans: &[Plan],
+        has_ranks: bool,
+        watch: Option<&Watch>,
+    ) -> Result<()> {
+        if self.is_virtual() {
+            return Ok(());
+        }
+        let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
+        let asking: Vec<&CellSpec> = cells.filter(|cell| !cell.system.is_none()).collect();
+        if asking.is_empty() {
+            // This run changes no settings: leftovers of another run are reported, and do not stop it.
+            self.program.restore_leftovers();
+            return Ok(());
+        }
+        if has_ranks {
+            return Err(Error::usage(
+                "settings of the kernel (system) in a run of several processes",
+            )
+            .hint(concat!(
+                "one process changes them: start iolab without ",
+                launchers!()
+            )));
+        }
+        let (control, restored) = SystemControl::take()?;
+        self.program.tell_restored(&restored);
+        // Trying a setting out changes it for a moment.
+        if let Some(watch) = watch {
+            watch.changes_system();
+        }
+        let mut adapted = BTreeSet::new();
+        for cell in asking {
+            adapted.extend(control.try_out(&cell.system, &self.place().devices(cell)?)?);
+        }
+        for text in adapted {
+            (self.program.note)(&format!(
+                "the kernel adapts a setting: {text}; tables name what was asked for"
+            ));
+        }
+        self.system = Some(control);
+        Ok(())
+    }
+
+    /// Makes other processes open the same targets, each as `needs` says, and measure together with this one.
+    ///
+    /// # Errors
+    ///
+    /// Why one of them cannot.
+    pub(super) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
+        if let OpenedSystem::Targets(targets) = &mut self.place {
+            targets.divide(&ranks);
+            // Each rank's own clock is the one that is compared.
+            self.clock = ranks.clock();
+            ranks.open(targets.iter(), needs)?;
+            for remark in ranks.notes() {
+                (self.program.note)(&remark);
+            }
+            self.ranks = Some(ranks);
+        }
+        Ok(())
+    }
+
+    /// The system under test.
+    pub(super) fn place(&self) -> SystemUnderTest<'_> {
+        match &self.place {
+            OpenedSystem::Targets(targets) => SystemUnderTest::Targets(targets),
+            OpenedSystem::Programs(programs) => SystemUnderTest::Programs(programs),
+            OpenedSystem::Model(disk) => SystemUnderTest::Model(disk),
+        }
+    }
+
+    /// Whether time is virtual.
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.place, OpenedSystem::Model(_))
+    }
+
+    /// Bytes of the scratch files that are filled.
+    fn fill_bytes(&self) -> u64 {
+        match &self.place {
+            OpenedSystem::Targets(targets) => targets.fill_bytes(),
+            OpenedSystem::Programs(programs) => programs.bytes(),
+            OpenedSystem::Model(_) => 0,
+        }
+    }
+
+    /// Bytes of the scratch files, or of their parts, that all ranks fill together, at most.
+    fn filled_by_all(&self) -> u64 {
+        // The files of the other ranks are at most as large as the root's.
+        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
+        self.fill_bytes().saturating_mul(ranks as u64)
+    }
+
+    /// Kind of the targets; `None` if they differ.
+    fn medium(&self) -> Option<Medium> {
+        let targets = match &self.place {
+            OpenedSystem::Model(_) => return Some(Medium::Model),
+            OpenedSystem::Programs(_) => return Some(Medium::File),
+            OpenedSystem::Targets(targets) => targets,
+        };
+        let mut media = targets.iter().map(|(_, target)| match target.kind() {
+            TargetKind::BlockDevice => Medium::Device,
+            TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice => Medium::File,
+        });
+        let first = media.next();
+        first.filter(|first| media.all(|medium| medium == *first))
+    }
+
+    /// Whether one of the targets is an NVMe namespace.
+    fn has_namespace(&self) -> bool {
+        let mut targets = self.place().targets().into_iter();
+        targets.any(|(_, target)| target.is_nvme_namespace())
+    }
+
+    /// Bytes of the smallest of the targets; without targets there is no limit.
+    pub(super) fn room(&self) -> u64 {
+        let targets = self.place().targets().into_iter();
+        let sizes = targets.map(|(_, target)| target.size());
+        sizes.min().unwrap_or(u64::MAX)
+    }
+
+    /// Reports the open targets to the watch over the time before the first trial. In this time scratch files are filled,
+    /// by all ranks, and probes write to the targets if `probes_write`.
+    fn tell(&self, watch: Option<&Watch>, probes_write: bool) {
+        let filled = self.filled_by_all();
+        let targets = self.place().targets().into_iter();
+        let sizes = targets.map(|(_, target)| target.size());
+        let probed = match probes_write {
+            true => sizes.fold(0, u64::saturating_add),
+            false => 0,
+        };
+        if let Some(watch) = watch {
+            watch.has_opened(self.place(), filled.saturating_add(probed));
+        }
+    }
+
+    /// Fills scratch files, so that no read meets a hole, and notes the rate. What takes longer than the limit is given up, and the time that
+    /// it would take is given.
+    ///
+    /// # Errors
+    ///
+    /// A write fails, or the user interrupts.
+    fn fill(&mut self, seed: u64, limit: Option<FillLimit>) -> Result<Option<Duration>> {
+        self.stop.makes_trials.store(false, Ordering::Relaxed);
+        let (began, total) = (Instant::now(), self.fill_bytes());
+        let mut too_slow = None;
+        let ended = AtomicBool::new(self.stop.after_trial.load(Ordering::Relaxed));
+        // Heard after each part, as an interrupt is.
+        let mut watch = |done: u64| {
+            too_slow = limit.and_then(|limit| limit.exceeded(began.elapsed(), done, total));
+            let ends = too_slow.is_some() || self.stop.after_trial.load(Ordering::Relaxed);
+            ended.store(ends, Ordering::Relaxed);
+        };
+        let filled = self.fill_watched(seed, &ended, &mut watch);
+        if filled.is_ok() && total > 0 {
+            // The last sync is a part of it.
+            watch(total);
+        }
+        let is_stopped = self.stop.after_trial.load(Ordering::Relaxed);
+        if let Some(time) = given_up(filled, too_slow, is_stopped)? {
+            return Ok(Some(time));
+        }
+        let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
+        let rate = (total > 0).then_some(rate);
+        self.known.put(&KEYS.scratch_fill_mb_s, rate);
+        Ok(None)
+    }
+
+    /// Fills scratch files until `ended`; `watch` gets the bytes that are written after each part.
+    fn fill_watched(
+        &self,
+        seed: u64,
+        ended: &AtomicBool,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let total = self.fill_bytes();
+        match &self.place {
+            OpenedSystem::Model(_) => Ok(()),
+            OpenedSystem::Targets(targets) => {
+                let is_scratch =
+                    |(_, target): (&Path, &Target)| target.kind() == TargetKind::Scratch;
+                let scratch = targets.iter().filter(|target| is_scratch(*target)).count();
+                let what = match scratch {
+                    0 => return Ok(()),
+                    1 => "filling the scratch file",
+                    _ => "filling the scratch files",
+                };
+                let mut shown = (self.program.filling)(what, total);
+                let mut own = || {
+                    targets.fill(seed, ended, &mut |done| {
+                        shown(done);
+                        watch(done);
+                    })
+                };
+                match &self.ranks {
+                    Some(ranks) => ranks.fill(seed, total, own),
+                    None => own(),
+                }
+            }
+            OpenedSystem::Programs(programs) => {
+                let mut shown = (self.program.filling)("filling the scratch files", total);
+                programs.fill(seed, ended, &mut |done| {
+                    shown(done);
+                    watch(done);
+                })
+            }
+        }
+    }
+
+    /// Examines the target and the machine, so that the run files of these experiments record conditions that affect them.
+    fn check_before_run(&mut self, plans: &[FittedPlan]) {
+        let direct = plans
+            .iter()
+            .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
+        let targets = self.place().targets().into_iter();
+        let looked = targets.map(|(named, target)| {
+            Preflight::look(named, target, &self.clock, &self.stop.after_trial, direct)
+        });
+        self.preflight = looked.collect();
+    }
+
+    /// Whether the user ends it at once, without results.
+    pub fn ends_at_once(&self) -> bool {
+        self.stop.now.load(Ordering::Relaxed)
+    }
+
+    /// What trials here need.
+    pub fn setup(&self) -> Setup<'_> {
+        self.stop.makes_trials.store(true, Ordering::Relaxed);
+        Setup {
+            place: self.place(),
+            clock: &self.clock,
+            stop: self.stop.stop(),
+            preflight: &self.preflight,
+            known: &self.known,
+            ranks: self.ranks.as_deref(),
+            system: self.system.as_ref(),
+            end: self.program.end,
+        }
+    }
+
+    /// Removes scratch files of all ranks; `kept` are the run files, to be named if storage does not answer.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    pub fn close(self, kept: &[PathBuf]) -> Result<()> {
+        let _watch = self.place().watch_removal(kept, self.program.end);
+        let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
+        let own = match self.place {
+            OpenedSystem::Targets(targets) => targets.remove(),
+            OpenedSystem::Programs(programs) => programs.close(),
+            OpenedSystem::Model(_) => Ok(()),
+        };
+        match (theirs, own) {
+            (Err(left), Err(more)) => Err(left.also(more.message())),
+            (theirs, own) => theirs.and(own),
+        }
+    }
+
+    /// Uses the ceilings that the user states, or finds them by short probes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the probes.
+    fn determine_peaks(&mut self, asked: &AskedPeaks, writes: bool) -> Result<()> {
+        if let AskedPeaks::Stated(peaks) = asked {
+            self.known.extend(peaks.environment(PeakSource::Stated));
+            return Ok(());
+        }
+        let OpenedSystem::Targets(targets) = &self.place else {
+            return Ok(());
+        };
+        for (number, (named, target)) in targets.iter().enumerate() {
+            let place = named.display();
+            (self.program.note)(&format!("measuring the ceilings of {place}"));
+            let peaks = peak_probe::measure(target, &self.clock, &self.stop.after_trial, writes)?;
+            (self.program.note)(&format!("the ceilings are {}", peaks.words()));
+            let facts = peaks.environment(PeakSource::Measured);
+            match number {
+                0 => self.known.extend(facts),
+                _ => self.known.put_target(number, facts),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to fill targets with more bytes than a plan may write.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the fill alone is more.
+    fn check_writes(&self, plans: &[FittedPlan]) -> Result<()> {
+        let targets = self.place().targets().len().max(1) as u64;
+        let filled = self.filled_by_all() / targets;
+        let budgets = plans.iter().map(|plan| plan.experiment().design.writes);
+        match budgets.flatten().min().filter(|most| *most < filled) {
+            None => Ok(()),
+            Some(most) => Err(Error::usage(format!(
+                "filling a scratch file writes {}, more than writes={}",
+                exact_size(filled),
+                exact_size(most)
+            ))
+            .hint("allow more (--set writes=SIZE), or choose a smaller --size")),
+        }
+    }
+
+    /// Announces the writes of plans beyond the trials made so far; nothing is written to a model.
+    fn announce_writes(&self, plans: &[FittedPlan], (made, spent): Made) {
+        if self.is_virtual() {
+            return;
+        }
+        let filled = self.filled_by_all();
+        let rest = |plan| {
+            let forecast = Forecast::of(plan, &overhead);
+            forecast.after(made, spent).beside_fill(filled)
+        };
+        (self.program.announce)(&Writes {
+            forecasts: plans.iter().map(|plan| rest(plan)).collect(),
+            medium: self.medium(),
+            has_namespace: self.has_namespace(),
+            filled,
+            runs_programs: matches!(self.place, OpenedSystem::Programs(_)),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filling_is_given_up_for_its_rate() {
+        let limit = FillLimit(Duration::from_secs(30));
+        let seconds = Duration::from_secs;
+        // Too early to know.
+        assert_eq!(limit.exceeded(seconds(5), 4, 256), None);
+        assert_eq!(limit.exceeded(seconds(10), 64, 256), Some(seconds(40)));
+        assert_eq!(limit.exceeded(seconds(10), 128, 256), None);
+        // All is written, and the sync took too long.
+        assert_eq!(limit.exceeded(seconds(31), 256, 256), Some(seconds(31)));
+    }
+
+    #[test]
+    fn errors_and_interrupts_are_not_taken_for_slowness() {
+        let slow = Some(Duration::from_secs(40));
+        let ended = || Err(Error::interrupted());
+        let failed = || Err(Error::failed("fsync: EIO"));
+        assert_eq!(given_up(Ok(()), None, false), Ok(None));
+        assert_eq!(given_up(Ok(()), slow, false), Ok(slow));
+        assert_eq!(given_up(ended(), slow, false), Ok(slow));
+        // All is written: the run hears the interrupt.
+        assert_eq!(given_up(Ok(()), None, true), Ok(None));
+        for (filled, too_slow, is_stopped, kind) in [
+            (failed(), slow, false, Kind::Failed),
+            (failed(), slow, true, Kind::Failed),
+            (failed(), None, false, Kind::Failed),
+            (ended(), slow, true, Kind::Interrupted),
+            (ended(), None, true, Kind::Interrupted),
+            (Ok(()), slow, true, Kind::Interrupted),
+        ] {
+            let error = given_up(filled, too_slow, is_stopped).expect_err("it takes precedence");
+            assert_eq!(error.kind(), kind);
+        }
+    }
+}
