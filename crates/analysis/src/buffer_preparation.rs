@@ -2,21 +2,22 @@
 
 use iolab_stats::{CONFIDENCE, welch};
 use iolab_workload::trial::BufferInit;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::{Difference, Estimate, MARGIN_UP, confidence, difference, within_run};
-use crate::curve::held_levels;
+use crate::curve;
 use crate::equivalence::FIRST_TRIALS;
 
+/// The factor whose levels are compared.
+const FACTOR: &str = "buffer_init";
+
 /// The comparison of both preparations in one setting.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PreparationPoint {
     /// Size of the buffer, bytes.
     pub bs: u64,
-    /// The levels of the factors other than the preparation: `bs=8MiB`.
-    pub held: Vec<String>,
+    /// The factors other than the preparation, with their levels.
+    pub held: Vec<(String, String)>,
     /// Median response with untouched, then with zeroed buffers.
     pub medians: (f64, f64),
     /// Throughput with untouched buffers over throughput with zeroed ones, within the blocks that both share.
@@ -35,10 +36,9 @@ pub struct PreparationPoint {
 
 /// The settings with both preparations, in the order of the definition; empty for none, and where the response is a time.
 pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
-    let Some(factor) = analysis.factors.iter().position(|f| f == "buffer_init") else {
-        return Vec::new();
-    };
-    if analysis.response != Response::Throughput {
+    let is_compared = |factor: &str| factor == FACTOR;
+    let is_varied = analysis.factors.iter().any(|factor| is_compared(factor));
+    if !is_varied || analysis.response != Response::Throughput {
         return Vec::new();
     }
     let with = |init: BufferInit| {
@@ -53,9 +53,9 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         .filter(|cell| !cell.values.is_empty() && init_of(cell) != first);
     let confidence = confidence(others.count());
     let point = |untouched: &CellAnalysis| {
-        let held = held_levels(analysis, untouched, |i, _| i == factor);
+        let held = curve::held(analysis, untouched, is_compared);
         let mut zeroed = with(BufferInit::Zeroed);
-        let zeroed = zeroed.find(|cell| held_levels(analysis, cell, |i, _| i == factor) == held)?;
+        let zeroed = zeroed.find(|cell| curve::held(analysis, cell, is_compared) == held)?;
         point((untouched, zeroed), held, confidence)
     };
     with(BufferInit::Untouched).filter_map(point).collect()
@@ -80,7 +80,7 @@ impl PreparationPoint {
 
 fn point(
     (untouched, zeroed): (&CellAnalysis, &CellAnalysis),
-    held: Vec<String>,
+    held: Vec<(String, String)>,
     confidence: f64,
 ) -> Option<PreparationPoint> {
     let p = |n: usize| {

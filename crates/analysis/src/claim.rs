@@ -5,6 +5,7 @@
 //! could reverse a comparison makes it [`Difference::CannotTell`]. METHODS.md has the rules and their measured error rates.
 //!
 //! Files to begin with:
+//! - `kind.rs`: the kinds, one row each, `point.rs`: the numbers of a claim.
 //! - `effect.rs`: two cells, `comparison.rs`: two levels of a factor in all settings, `contradictions.rs`:
 //!   comparisons that disagree.
 //! - `best.rs`: the best sizes of a curve, `limit.rs`: limits that more requests in flight do not raise,
@@ -13,8 +14,7 @@
 //!   levels over time.
 //! - `phenomena.rs` and `falls.rs`: differences that can be explained, `overhead.rs`: the time of trials
 //!   outside their I/O, `causes.rs`: results of interventions.
-//! - `answers.rs`: claims of particular experiments, `grounds.rs`: cells and doubts of each kind, `order.rs`:
-//!   the order of claims.
+//! - `answers.rs`: claims of particular experiments, `cost.rs`: fixed costs, `order.rs`: the order of claims.
 
 mod answers;
 mod best;
@@ -25,15 +25,17 @@ mod company;
 mod comparison;
 mod concurrency;
 mod contradictions;
+mod cost;
 pub(crate) mod effect;
 mod falls;
-mod grounds;
+pub mod kind;
 mod leftover;
 mod limit;
 mod order;
 mod overhead;
 mod phenomena;
 mod phenomenon;
+mod point;
 mod rounds;
 mod series;
 mod signs;
@@ -41,78 +43,92 @@ mod simplicity;
 mod stages;
 mod tail;
 
-pub use answers::{
-    Aspect, FixedCost, FixedCosts, Load, Preparation, Programs, RateTimes, Rates, Verified,
-};
-pub use best::{Best, Candidate, Standing};
+pub use answers::{Aspect, Programs, Verified};
+pub use best::{Best, Candidate};
 use best::{best_of_curves, ways};
 pub use causes::{
     Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
-    is_answered, remainders,
+    is_answered, of_causes, remainders,
 };
-pub use change::{Change, ChangePlace, GradualChange, NoChange};
-pub use choice::{Access, Choice, choices};
+pub use change::LevelChange;
+pub use choice::choices;
 pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
-pub use concurrency::{Cause, TooFew};
+pub use concurrency::Cause;
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub use falls::{Unpaired, WhyUnpaired, unpaired};
+pub use kind::{Kind, Role};
 pub use leftover::{changes_inside, leftover};
-pub use limit::Limit;
-pub use order::{HEADLINES_MAX, Role, headlines, ordered};
+pub use order::{HEADLINES_MAX, headlines, ordered};
 pub use overhead::{Overhead, overhead};
 pub use phenomena::{Unexplainable, phenomena};
 pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed};
+pub use point::{Point, Quantity, Since, Standing};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
-use schemars::JsonSchema;
-use serde::Serialize;
-pub use series::{
-    Groups, State, Steady, dependent_cells, drifting_cells, drifts, groups, two_groups,
-};
+pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};
 pub use signs::signs;
 pub use stages::{JournalledSyncs, Largest, TimeByLayer};
-use tail::long_tail;
-pub use tail::{LongTail, TailObstacle, leaves_tails_open};
+pub use tail::{TailObstacle, leaves_tails_open};
 
-use crate::analysis::Analysis;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::Doubt;
+use crate::json;
 
 /// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Claim {
+    /// Kind of the claim.
+    #[serde(skip)]
+    pub kind: &'static Kind,
+    /// Meaning of the claim for the reader, if it shows something.
+    #[serde(skip)]
+    role: Role,
+    /// The cells that it is based on, in the order of their runs.
+    pub cells: Vec<CellId>,
+    /// Whether it is about a run as a whole, and not about single cells.
+    #[serde(skip)]
+    pub is_of_run: bool,
+    /// Factors that its cells hold, with their levels; empty where its cells differ in them.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub held: Vec<(String, String)>,
+    /// Its numbers.
+    pub points: Vec<Point>,
+    /// The ratio that it states, with the interval that decides; `null` for most kinds.
+    pub ratio: Option<Estimate>,
+    /// Doubts about its numbers as those of the storage.
+    pub doubts: Vec<Doubt>,
+    /// Evidence of its kind.
+    #[serde(flatten)]
+    pub payload: Option<Payload>,
+}
+
+/// Evidence of kinds that points alone do not show.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
-pub enum Claim {
+pub enum Payload {
     /// Whether the data read back is the data written.
     Verified(Verified),
     /// Comparison of two programs.
     Programs(Box<Programs>),
-    /// Response time as a function of the given load.
-    Load(Load),
-    /// Fewer requests in flight than requested, with the cause.
-    TooFew(TooFew),
-    /// The cost of page faults in untouched buffers.
-    Preparation(Preparation),
+    /// A lasting change between two levels.
+    LevelChange(LevelChange),
+    /// Why fewer requests were in flight than requested.
+    TooFew(Cause),
     /// Comparison of two levels of a factor.
     Comparison(Comparison),
     /// The best I/O sizes: of all curves of one run, or of the only curve of each of several runs. Or the best of the ways that an experiment
     /// names.
     Best(Vec<Best>),
-    /// Throughput that changes its level for good.
-    Change(Change),
-    /// A trial from its beginning that is not constant, without such a change.
-    Gradual(GradualChange),
-    /// Trials from their beginning without either.
-    NoChange(NoChange),
-    /// Slow requests, far above the median latency.
-    LongTail(LongTail),
     /// Layers that take most of the time of requests, and of the slowest ones.
     TimeByLayer(TimeByLayer),
-    /// Whether cells that write reached a steady state.
-    Steady(Steady),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(Rounds),
-    /// A limit that more requests in flight do not raise.
-    Limit(Limit),
-    /// A fixed cost of a request, and a bandwidth for its bytes.
-    FixedCosts(FixedCosts),
     /// Whether a phenomenon of another run is there again.
     Reproduced(Reproduction),
     /// Results of interventions on suspects.
@@ -120,57 +136,124 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// The cells that it rests on; empty where it is about a run as a whole.
-    pub fn cells(&self) -> Vec<CellId> {
-        match self {
-            Self::Comparison(comparison) => {
-                let effects = comparison.effects.iter();
-                let sides = effects.flat_map(|effect| [effect.base, effect.other]);
-                let alone = match &comparison.contrast {
-                    Contrast::Company { alone } => alone.as_slice(),
-                    _ => &[],
-                };
-                sides.chain(alone.iter().copied()).collect()
-            }
-            Self::Best(curves) => {
-                let all = curves.iter().flat_map(|best| &best.candidates);
-                all.map(|candidate| candidate.cell).collect()
-            }
-            Self::TooFew(few) => few.cells.clone(),
-            Self::NoChange(kept) => kept.cells.clone(),
-            Self::Steady(steady) => steady.cells.clone(),
-            Self::LongTail(tail) => vec![tail.cell],
-            Self::TimeByLayer(time) => vec![time.cell],
-            Self::Change(change) => vec![change.cell],
-            Self::Gradual(change) => vec![change.cell],
-            Self::Limit(limit) => limit.cells.clone(),
-            Self::Verified(_)
-            | Self::Programs(_)
-            | Self::Load(_)
-            | Self::Preparation(_)
-            | Self::FixedCosts(_)
-            | Self::Rounds(_)
-            | Self::Reproduced(_)
-            | Self::Suspects(_) => Vec::new(),
+    /// A claim about these cells.
+    fn new(kind: &'static Kind, cells: Vec<CellId>) -> Self {
+        Self {
+            kind,
+            role: kind.role,
+            cells,
+            is_of_run: false,
+            held: Vec::new(),
+            points: Vec::new(),
+            ratio: None,
+            doubts: Vec::new(),
+            payload: None,
+        }
+    }
+
+    /// A claim about the cells of a run that can show it.
+    fn of_run(
+        kind: &'static Kind,
+        (analysis, run): (&Analysis, usize),
+        shows: impl Fn(&CellAnalysis) -> bool,
+    ) -> Self {
+        let cells = analysis.cells.iter().filter(|cell| shows(cell));
+        Self {
+            is_of_run: true,
+            ..Self::new(kind, cells.map(|cell| series::id(run, cell)).collect())
+        }
+    }
+
+    fn in_role(self, role: Role) -> Self {
+        Self { role, ..self }
+    }
+
+    fn with_points(self, points: impl IntoIterator<Item = Point>) -> Self {
+        Self {
+            points: points.into_iter().collect(),
+            ..self
+        }
+    }
+
+    fn with_payload(self, payload: Payload) -> Self {
+        Self {
+            payload: Some(payload),
+            ..self
+        }
+    }
+
+    fn with_ratio(self, ratio: f64, interval: Option<(f64, f64)>) -> Self {
+        Self {
+            ratio: Some(Estimate::of(ratio, interval)),
+            ..self
         }
     }
 
     /// The runs that it is based on: their indices in ascending order.
     pub fn runs(&self) -> Vec<usize> {
-        let mut runs: Vec<usize> = match self {
-            Self::Verified(Verified { run, .. })
-            | Self::Load(Load { run, .. })
-            | Self::Preparation(Preparation { run, .. })
-            | Self::FixedCosts(FixedCosts { run, .. })
-            | Self::Rounds(Rounds { run, .. })
-            | Self::Reproduced(Reproduction { run, .. })
-            | Self::Suspects(Suspects { run, .. }) => vec![*run],
-            Self::Programs(programs) => vec![programs.run],
-            _ => self.cells().iter().map(|cell| cell.run).collect(),
-        };
+        let mut runs: Vec<usize> = self.cells.iter().map(|cell| cell.run).collect();
         runs.sort_unstable();
         runs.dedup();
         runs
+    }
+
+    /// The points with a standing.
+    pub fn of(&self, standing: Standing) -> impl Iterator<Item = &Point> {
+        let all = self.points.iter();
+        all.filter(move |point| point.standing == standing)
+    }
+
+    /// The doubts that turned a part of it to "cannot tell".
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = &Doubt> {
+        let all: Vec<&Doubt> = match &self.payload {
+            Some(Payload::Comparison(comparison)) => {
+                let effects = comparison.effects.iter();
+                effects.flat_map(|effect| &effect.doubts).collect()
+            }
+            Some(Payload::Best(curves)) => {
+                let all = curves.iter().flat_map(|best| &best.candidates);
+                all.flat_map(|one| &one.doubts).collect()
+            }
+            Some(Payload::Reproduced(found)) => found.doubts.iter().collect(),
+            Some(Payload::Suspects(found)) => {
+                let suspects = found.suspects.iter();
+                suspects.flat_map(|one| &one.doubts).collect()
+            }
+            _ => self.doubts.iter().collect(),
+        };
+        all.into_iter()
+    }
+
+    /// The comparison of two levels that it is.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        match &self.payload {
+            Some(Payload::Comparison(comparison)) => Some(comparison),
+            _ => None,
+        }
+    }
+
+    /// The phenomenon that it says is there again, or not.
+    pub fn reproduction(&self) -> Option<&Reproduction> {
+        match &self.payload {
+            Some(Payload::Reproduced(found)) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// The suspects that it gives a verdict on.
+    pub fn suspects(&self) -> Option<&Suspects> {
+        match &self.payload {
+            Some(Payload::Suspects(found)) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// The curves whose best sizes it states; empty for other kinds.
+    pub fn best(&self) -> &[Best] {
+        match &self.payload {
+            Some(Payload::Best(curves)) => curves,
+            _ => &[],
+        }
     }
 }
 
@@ -195,8 +278,8 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let mut all: Vec<Claim> = each.drain(..).flatten().collect();
     // Both write out all settings of every cell, to find pairs in different runs.
     if runs.len() > 1 {
-        all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
-        all.extend(targets_across_runs(runs).into_iter().map(Claim::Comparison));
+        all.extend(random_across_runs(runs).into_iter().map(Claim::from));
+        all.extend(targets_across_runs(runs).into_iter().map(Claim::from));
     }
     contradictions::reconcile(&mut all, runs);
     let mut all = all.into_iter();
@@ -215,46 +298,39 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let mut curves = Vec::new();
     let mut all = Vec::new();
     for claim in each.into_iter().flatten() {
-        match claim {
-            Claim::Best(mut own) if own.len() == 1 && !own[0].is_of_ways => curves.append(&mut own),
-            other => all.push(other),
+        match claim.best() {
+            [only] if !only.is_of_ways => curves.push(only.clone()),
+            _ => all.push(claim),
         }
     }
-    if !curves.is_empty() {
-        all.push(Claim::Best(curves));
-    }
+    all.extend((!curves.is_empty()).then(|| Claim::from(curves)));
     all.extend(across);
     all
 }
 
 fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
-    let mut all = Vec::new();
     // Its cells are variants of two: what else tells them apart was chosen, and is not the question.
-    if let Some((again, suspects)) = causes::causes(run, place) {
-        all.push(Claim::Reproduced(again));
-        all.extend(suspects.into_iter().map(Claim::Suspects));
-        return all;
+    if let Some((again, suspects)) = causes::causes(run) {
+        let cells = run.cells.iter().map(|cell| series::id(place, cell));
+        return of_causes(again, suspects, &cells.collect::<Vec<_>>());
     }
-    all.extend(rounds::rounds(run, place).map(Claim::Rounds));
-    all.extend(answers::verified(run, place).map(Claim::Verified));
-    let programs = answers::programs(run, place).into_iter().map(Box::new);
-    all.extend(programs.map(Claim::Programs));
-    all.extend(answers::load(run, place).map(Claim::Load));
-    all.extend(ways(run, place).map(|ways| Claim::Best(vec![ways])));
-    let too_few = concurrency::too_few(run, place).into_iter();
-    all.extend(too_few.map(Claim::TooFew));
-    all.extend(answers::untouched(run, place).map(Claim::Preparation));
-    all.extend(comparisons(run, place).into_iter().map(Claim::Comparison));
     let curves = best_of_curves(run, place);
-    all.extend((!curves.is_empty()).then_some(Claim::Best(curves)));
-    all.extend(change::changes(run, place).into_iter().map(Claim::Change));
-    all.extend(change::gradual(run, place).map(Claim::Gradual));
-    all.extend(change::no_change(run, place).map(Claim::NoChange));
-    all.extend(long_tail(run, place).map(Claim::LongTail));
-    all.extend(stages::time_by_layer(run, place).map(Claim::TimeByLayer));
-    all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
-    all.extend(limit::limits(run, place).into_iter().map(Claim::Limit));
-    all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
-    all.extend(company::company(run, place).map(Claim::Comparison));
+    let mut all = Vec::new();
+    all.extend(rounds::rounds(run, place));
+    all.extend(answers::verified(run, place));
+    all.extend(answers::programs(run, place));
+    all.extend(answers::load(run, place));
+    all.extend(ways(run, place).map(|ways| Claim::from(vec![ways])));
+    all.extend(concurrency::too_few(run, place));
+    all.extend(cost::of_faults(run, place));
+    all.extend(comparisons(run, place).into_iter().map(Claim::from));
+    all.extend((!curves.is_empty()).then(|| Claim::from(curves)));
+    all.extend(change::changes(run, place));
+    all.extend(tail::long_tail(run, place));
+    all.extend(stages::time_by_layer(run, place));
+    all.extend(series::steady(run, place));
+    all.extend(limit::limits(run, place));
+    all.extend(cost::of_requests(run, place));
+    all.extend(company::company(run, place).map(Claim::from));
     all
 }

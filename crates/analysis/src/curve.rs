@@ -91,6 +91,18 @@ pub fn held_levels(
         .collect()
 }
 
+/// Factors and levels of a cell, but for those that vary.
+pub(crate) fn held(
+    analysis: &Analysis,
+    cell: &CellAnalysis,
+    varies: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let levels = analysis.factors.iter().zip(&cell.cell.levels);
+    let held = levels.filter(|(factor, _)| !varies(factor));
+    held.map(|(factor, level)| (factor.clone(), level.clone()))
+        .collect()
+}
+
 impl<'a> Curve<'a> {
     /// The point with the best median.
     pub fn best(&self, response: Response) -> Option<&Point<'a>> {

@@ -108,13 +108,12 @@ impl Trust {
         for own in &runs {
             own.doubts(&mut concerned);
         }
-        let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
         let claims = || shown.findings.iter().flatten();
         for claim in claims() {
-            let Some(doubt) = claim.unsettled() else {
+            let Some(doubt) = claim.kind.unsettled else {
                 continue;
             };
-            concerned.add(doubt, claim.rests_on(&analyses));
+            concerned.add(doubt, claim.cells.iter().copied());
         }
         let sought = || {
             let seeking = runs.iter();
@@ -280,12 +279,11 @@ fn imprecision(analysis: &Analysis, cell: &CellAnalysis) -> impl Iterator<Item =
 
 /// The cells that an output uses, by their run; without runs that it does not use.
 fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
-    let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
     let of_claims = shown
         .findings
         .iter()
         .flatten()
-        .flat_map(|claim| claim.rests_on(&analyses));
+        .flat_map(|claim| claim.cells.iter().copied());
     let rests: BTreeSet<CellId> = of_claims.chain(shown.numbers.iter().copied()).collect();
     let own = shown.runs.iter().enumerate().map(|(place, run)| {
         let is_own = |cell: &&CellAnalysis| {

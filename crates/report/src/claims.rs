@@ -29,16 +29,16 @@ pub(crate) struct ClaimData<E> {
     /// sequential ones, writes with reads, or all groups at once with each alone), `best-size` (where curves
     /// over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best),
     /// `long-tail` (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`,
-    /// `programs-significance`, `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`,
-    /// `level-within-trials`, `level-in-warm-up`, `no-level-change` (no trial of a soak changes its level),
-    /// `not-written-over`, `not-steady`, `steady-rounds`, `rounds-alike` (but not shown to be steady),
-    /// `rounds-not-steady`, `rounds-not-judged` (rounds that are repeated until they are steady),
-    /// `request-limit` and `throughput-limit` (which more requests in flight do not raise), `fixed-costs`,
-    /// `time-by-layer` (which layer takes the time of requests); of `iolab why`: `phenomenon`, `cause`,
-    /// `joint-cause`, `contributes`, `cleared`, `suspects-open`, `suspects-not-tried`; of `iolab witness`:
-    /// `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
-    /// `more-than-devices` (a program reports more bytes than devices can have carried), `nothing-of-note`,
-    /// `device-load`, `most-io`.
+    /// `programs-significance`, `programs-equivalent`, `load`, `serialised`, `cost-of-page-faults`,
+    /// `cost-of-requests`, `level-over-run`, `level-within-trials`, `level-in-warm-up`, `gradual-change`,
+    /// `no-level-change` (no trial of a soak changes its level), `not-written-over`, `not-steady`,
+    /// `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`, `rounds-not-judged`
+    /// (rounds that are repeated until they are steady), `request-limit` and `throughput-limit` (which more
+    /// requests in flight do not raise), `time-by-layer`, `syncs-by-layer` (which layer takes the time); of
+    /// `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
+    /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`,
+    /// `syncs`, `other-use`, `more-than-devices` (a program reports more bytes than devices can have carried),
+    /// `nothing-of-note`, `device-load`, `most-io`.
     pub(crate) kind: String,
     /// Purpose of its sentence.
     pub(crate) purpose: FindingKind,
@@ -111,7 +111,7 @@ fn of(claim: &Claim, runs: &[IdentifiedRun<'_>], headline: bool) -> ClaimData<Cl
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
     let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {
-        kind: claim.kind().0.to_owned(),
+        kind: claim.kind.name.to_owned(),
         purpose: finding.rule.kind,
         role: claim.role(),
         headline,

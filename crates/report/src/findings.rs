@@ -127,7 +127,7 @@ pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> 
 pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
     let all = claim::choices(analyses);
     all.iter()
-        .filter_map(|one| sentences::choice(one, analyses))
+        .map(|one| sentences::finding(one, analyses))
         .collect()
 }
 

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{Change, Groups, LongTail, TailObstacle, Unpaired, WhyUnpaired};
+use iolab_analysis::claim::{Claim, Groups, LevelChange, TailObstacle, Unpaired, WhyUnpaired};
 use iolab_workload::escape_control::shell_word;
-use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
+use iolab_workload::quantity::{counted, format_ns, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;
 
-use crate::findings::sentences::at_cell;
+use crate::findings::sentences::{at_cell, finding};
 
 /// Sentence on one such effect of the run in `file`.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
@@ -21,7 +21,7 @@ pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     }
 }
 
-fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
+fn of_change(run: &Analysis, change: &LevelChange, why: WhyUnpaired) -> String {
     let format = |value| Response::Throughput.format(value);
     let reason = match why {
         WhyUnpaired::Rises => {
@@ -43,19 +43,16 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
             "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run"
         }
     };
-    let disturbed = match change.disturbed {
-        Some(lower) if lower.suspended == lower.disturbed => {
-            " A suspended machine or iolab during trials could explain it."
-        }
-        Some(_) => " Disturbances during the run could explain it.",
-        None => "",
+    let disturbed = match change.is_disturbed {
+        true => " Disturbances of its trials, or a suspended machine, could explain it.",
+        false => "",
     };
     format!(
         "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.{disturbed}",
         at_cell(run, change.cell),
         format(change.before_mb_s),
         format(change.after_mb_s),
-        format_ns(change.after_ns as f64),
+        format_ns(change.since.ns as f64),
     )
 }
 
@@ -86,8 +83,7 @@ fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
     )
 }
 
-fn of_tail(run: &Analysis, tail: &LongTail, why: TailObstacle) -> String {
-    let (p50, p99) = tail.quantiles;
+fn of_tail(run: &Analysis, tail: &Claim, why: TailObstacle) -> String {
     let reason = match why {
         TailObstacle::HasRate => {
             "'iolab why' explains slow requests of cells without a rate (--set rate=none)"
@@ -97,10 +93,7 @@ fn of_tail(run: &Analysis, tail: &LongTail, why: TailObstacle) -> String {
         }
     };
     format!(
-        "Cannot explain slow requests{}, whose p99 is {} times the median ({} against {}). {reason}.",
-        at_cell(run, tail.cell),
-        significant(tail.ratio),
-        format_ns(p99),
-        format_ns(p50),
+        "Cannot explain slow requests. {} {reason}.",
+        finding(tail, &[run]).text
     )
 }

@@ -11,10 +11,11 @@ use super::comparison::is_rate;
 use super::effect::{
     CellId, Estimate, MARGIN_UP, confidence, is_no_worse, judge, log_ratios, within_run,
 };
+use super::point::Standing;
 use super::series::groups;
 use super::simplicity::effort;
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use crate::curve::{Curve, by_size};
+use crate::curve::{Curve, by_size, held};
 use crate::doubt::{Doubt, SideDoubts};
 use crate::in_threads;
 use crate::json;
@@ -25,22 +26,6 @@ const OPEN_MAX: usize = 40;
 /// Factors whose combinations are ways to do one task. Listed cells that differ in other factors, such as jobs
 /// of fio, need not be.
 const WAYS: [&str; 3] = ["backend", "threads", "depth"];
-
-/// Result of comparing a size with the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, even if shown to be worse.
-    Near,
-    /// Possibly the best: not shown to be worse than the size with the best median.
-    Open,
-    /// Shown to be worse than that size.
-    Worse,
-    /// Apparently worse, but its evidence holds doubts that could reverse the result.
-    Doubtful,
-    /// Too few trials.
-    Unknown,
-}
 
 /// One size of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -139,13 +124,9 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, family: usize) -> Op
     let top = curve.best(analysis.response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
-    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
     Some(Best {
         response: analysis.response,
-        held: held
-            .filter(|(factor, _)| *factor != "bs")
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .collect(),
+        held: held(analysis, top.cell, |factor| factor == "bs"),
         is_of_ways: false,
         candidates: candidates(&cells, best, (analysis, run), family),
         best,

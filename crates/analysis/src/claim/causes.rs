@@ -18,9 +18,10 @@ use iolab_plan::untried_suspect::Obstacle;
 use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 
-use super::Claim;
-use super::effect::{log_means, log_ratios};
+use super::effect::{CellId, log_means, log_ratios};
+use super::kind::{self, Kind};
 use super::leftover::fell;
+use super::{Claim, Payload};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;
 use variants::Variants;
@@ -62,9 +63,6 @@ pub struct Share {
 /// A phenomenon in the run that was made to explain it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reproduction {
-    /// The run.
-    #[serde(skip)]
-    pub run: usize,
     /// The difference that another run showed, in words.
     pub phenomenon: String,
     /// Ratio of the other side to the base in the other run.
@@ -226,15 +224,26 @@ pub struct Suspected {
 /// Suspects of one verdict: one cause, one that contributes, or all of any other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Suspects {
-    /// The run.
-    #[serde(skip)]
-    pub run: usize,
     /// The verdict.
     pub verdict: CauseVerdict,
     /// Suspects in the order in which they were tried.
     pub suspects: Vec<Suspected>,
     /// Blocks of the run.
     pub blocks: usize,
+}
+
+impl CauseVerdict {
+    /// The kind of claims with this verdict.
+    fn kind(self) -> &'static Kind {
+        match self {
+            Self::Cause => &kind::CAUSE,
+            Self::Joint => &kind::JOINT_CAUSE,
+            Self::Contributes => &kind::CONTRIBUTES,
+            Self::Cleared => &kind::CLEARED,
+            Self::CannotTell => &kind::SUSPECTS_OPEN,
+            Self::NotTried => &kind::SUSPECTS_NOT_TRIED,
+        }
+    }
 }
 
 impl Suspects {
@@ -244,25 +253,37 @@ impl Suspects {
     }
 }
 
+/// The claims of a run that was made to explain a difference, based on these cells.
+pub fn of_causes(again: Reproduction, suspects: Vec<Suspects>, cells: &[CellId]) -> Vec<Claim> {
+    let claim = |kind, payload| Claim {
+        is_of_run: true,
+        payload: Some(payload),
+        ..Claim::new(kind, cells.to_vec())
+    };
+    let again = claim(&kind::PHENOMENON, Payload::Reproduced(again));
+    let suspects = suspects.into_iter().map(|found| {
+        let kind = found.verdict.kind();
+        claim(kind, Payload::Suspects(found))
+    });
+    std::iter::once(again).chain(suspects).collect()
+}
+
 /// Whether claims answer the question of a run that was made to explain a difference. They do if the difference
 /// is not reproduced, a suspect has a part in it, or each suspect is cleared. Cleared suspects answer nothing
 /// while another one is untried or open.
 pub fn is_answered(claims: &[Claim]) -> bool {
-    let again = claims.iter().find_map(|claim| match claim {
-        Claim::Reproduced(found) => Some(found.again),
-        _ => None,
-    });
+    let again = claims.iter().find_map(Claim::reproduction);
     let verdicts = || {
-        claims.iter().filter_map(|claim| match claim {
-            Claim::Suspects(found) => Some(found.verdict),
-            _ => None,
-        })
+        claims
+            .iter()
+            .filter_map(Claim::suspects)
+            .map(|found| found.verdict)
     };
     let has_part = |verdict: CauseVerdict| match verdict {
         CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => true,
         CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
     };
-    match again {
+    match again.map(|found| found.again) {
         None | Some(Again::CannotTell) => false,
         Some(Again::NotReproduced) => true,
         Some(Again::Reproduced) => {
@@ -277,14 +298,14 @@ pub fn is_answered(claims: &[Claim]) -> bool {
 type Deviations = BTreeMap<u32, f64>;
 
 /// The result of a run that was made to explain a phenomenon; uses no other run.
-pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, Vec<Suspects>)> {
+pub(super) fn causes(analysis: &Analysis) -> Option<(Reproduction, Vec<Suspects>)> {
     let (inquiry, deviations) = measured(analysis)?;
     let unchecked = inquiry.tried.iter().filter_map(|suspect| {
         let why = failed_check(analysis, inquiry, suspect)?;
         Some((suspect.clone(), why))
     });
     let unchecked: BTreeMap<String, WhyUntried> = unchecked.collect();
-    let (mut again, mut found) = judge(inquiry, &deviations, &unchecked, run);
+    let (mut again, mut found) = judge(inquiry, &deviations, &unchecked);
     let own = sides(analysis, inquiry, &[]);
     again.level_changed = own.is_some_and(|own| level_changed(analysis, inquiry, &own).is_some());
     if again.level_changed && again.again == Again::NotReproduced {
@@ -509,7 +530,7 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     let Some((inquiry, deviations)) = measured(analysis) else {
         return Vec::new();
     };
-    let Some((reproduction, found)) = causes(analysis, 0) else {
+    let Some((reproduction, found)) = causes(analysis) else {
         return Vec::new();
     };
     if reproduction.again != Again::Reproduced || inquiry.tried.is_empty() {
@@ -561,8 +582,7 @@ mod tests {
     #[test]
     fn cleared_suspects_answer_nothing_while_one_is_open() {
         let answered = |again: Again, verdicts: &[CauseVerdict]| {
-            let reproduced = Claim::Reproduced(Reproduction {
-                run: 0,
+            let reproduced = Reproduction {
                 phenomenon: "a difference".to_owned(),
                 seen: 2.0,
                 expected: 1.0,
@@ -577,20 +597,13 @@ mod tests {
                 unexplained_without: None,
                 doubts: Vec::new(),
                 is_explained: false,
+            };
+            let suspects = verdicts.iter().map(|verdict| Suspects {
+                verdict: *verdict,
+                suspects: Vec::new(),
+                blocks: 20,
             });
-            let suspects = verdicts.iter().map(|verdict| {
-                Claim::Suspects(Suspects {
-                    run: 0,
-                    verdict: *verdict,
-                    suspects: Vec::new(),
-                    blocks: 20,
-                })
-            });
-            is_answered(
-                &std::iter::once(reproduced)
-                    .chain(suspects)
-                    .collect::<Vec<_>>(),
-            )
+            is_answered(&of_causes(reproduced, suspects.collect(), &[]))
         };
         let (there, gone, open) = (Again::Reproduced, Again::NotReproduced, Again::CannotTell);
         let cleared = CauseVerdict::Cleared;

@@ -1,9 +1,13 @@
-//! Lasting changes of the level of throughput: over the run, within each trial, and in the warm-up.
+//! Levels of throughput over time: lasting changes over the run, within each trial, and in the warm-up, and trials
+//! without a step.
 
 use super::effect::CellId;
-use crate::analysis::Analysis;
+use super::kind::{self, Kind};
+use super::point::{Point, Quantity, Since, Standing};
+use super::{Claim, Payload};
+use crate::analysis::{Analysis, Response};
 use crate::timeline::{
-    Access, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift, Unchanged,
+    Direction, DisturbedTrials, Gradual, Levels, RunShift, TrialShift, Unchanged,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,113 +15,216 @@ use serde::Serialize;
 /// Most changes over a run that are claimed, the largest ones first.
 const OVER_RUN_MAX: usize = 3;
 
-/// A change of the level of throughput.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Change {
+/// A lasting change between two levels.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct LevelChange {
     /// The cell whose levels are given.
     pub cell: CellId,
     /// Throughput before the change, MB/s.
     pub before_mb_s: f64,
     /// Throughput after the change, MB/s.
     pub after_mb_s: f64,
-    /// Throughput after over throughput before; over a run the median over the cells that have trials of both levels.
-    pub factor: f64,
-    /// Timed time until the change, since the beginning of the run or of the trial, ns.
-    pub after_ns: u64,
-    /// Bytes until the change: over a run those written, or read where only reads changed; within a trial likewise.
-    pub after_bytes: f64,
-    /// When the change happens.
-    pub place: ChangePlace,
-    /// Disturbed trials at the lower level, if most of them were disturbed, and a lower share of the others:
-    /// disturbance may have made the change.
-    pub disturbed: Option<DisturbedTrials>,
-    /// All levels within the only trial of the cell, of which the change is the greatest; empty elsewhere.
-    pub levels: Vec<TrialLevel>,
+    /// Time and bytes until the change.
+    pub since: Since,
+    /// Whether disturbance may have made the change.
+    pub is_disturbed: bool,
+    /// Whether it holds for the rest of the run, and does not recur in each trial.
+    pub is_of_run: bool,
 }
 
-/// When a change of level happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangePlace {
-    /// In the course of the run.
-    OverRun {
-        /// Kind of access that the changed cells have in common, whose bytes are counted.
-        of: Access,
-        /// Number of cells with trials of both levels; the levels shown are from the fastest.
-        cells: usize,
-        /// Time for which each level was seen.
-        levels: Levels,
-    },
-    /// In every trial of some cells.
-    WithinTrials {
-        /// Number of such cells; the change shown is the largest.
-        cells: usize,
-        /// Number of trials of the cell shown, over which the levels are medians.
-        trials: usize,
-        /// Kind of bytes that are counted.
-        of: Access,
-        /// Whether the run asks about the beginning of its trials: it leaves none out as a warm-up.
-        asked: bool,
-    },
-    /// In the warm-up, which no summary includes.
-    InWarmUp,
+impl LevelChange {
+    /// Throughput after over throughput before.
+    pub fn factor(&self) -> f64 {
+        self.after_mb_s / self.before_mb_s
+    }
+
+    /// The claim of it, with its kind.
+    fn claim(self, kind: &'static Kind) -> Claim {
+        let before = level(Standing::Main, self.before_mb_s, None);
+        let after = level(Standing::Main, self.after_mb_s, Some(self.since));
+        Claim::new(kind, vec![self.cell])
+            .with_ratio(self.factor(), None)
+            .with_points([before, after])
+            .with_payload(Payload::LevelChange(self))
+    }
 }
 
-/// An only trial from its beginning that is not constant, though no step is found in it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct GradualChange {
-    /// The cell in which it is greatest.
-    pub cell: CellId,
-    /// Number of such cells.
-    pub cells: usize,
-    /// Throughput of the cell over time.
-    pub found: Gradual,
-    /// The trial, where it was disturbed from outside, which may have made the change.
-    pub disturbed: Option<DisturbedTrials>,
+fn level(standing: Standing, mb_s: f64, since: Option<Since>) -> Point {
+    let throughput = Quantity::Of(Response::Throughput);
+    Point {
+        since,
+        ..Point::new(standing, throughput, mb_s)
+    }
 }
 
-/// Trials from their beginning without a change of their level.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct NoChange {
-    /// The cells, of which each has one trial.
-    pub cells: Vec<CellId>,
-    /// The factor by which a rise or a fall that lasts for a quarter of a trial would have been found in each of them; `None` where in some
-    /// cell none by 20 would.
-    pub factor: Option<f64>,
-    /// The factor of a steady rise or fall over a whole trial that would have been found in each of them; `None` where in some cell none by 20
-    /// would.
-    pub drift: Option<f64>,
+/// The cells beyond the first in which the same is found.
+fn others(cells: usize) -> Option<Point> {
+    (cells > 1).then(|| Point::count(Standing::Alike, "more cell", cells - 1))
+}
+
+/// Disturbed trials at the lower level.
+fn disturbed_point(disturbed: DisturbedTrials) -> Point {
+    let standing = match disturbed.suspended {
+        0 => Standing::Disturbed,
+        _ => Standing::Suspended,
+    };
+    Point::count(standing, "trial", disturbed.disturbed).of(disturbed.all as f64)
+}
+
+/// All claims about levels over time: changes over the run in the order of time, changes within trials, then
+/// trials without a step.
+pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Claim> {
+    let timeline = &analysis.timeline;
+    let mut shifts: Vec<&RunShift> = timeline.over_run.iter().collect();
+    shifts.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
+    shifts.truncate(OVER_RUN_MAX);
+    shifts.sort_by_key(|shift| shift.after_ns);
+    let over_run = shifts.into_iter().map(|shift| over_run(shift, run));
+    let within = greatest(&timeline.within).map(|shift| {
+        let kind = match timeline.is_of_beginning {
+            true => &kind::LEVEL_OF_SOAK,
+            false => &kind::LEVEL_WITHIN_TRIALS,
+        };
+        // What others do is not at the same place of each of several trials.
+        let disturbed = (shift.trials == 1).then(|| disturbed_trial(analysis, shift.cell));
+        let mut claim = in_trials(shift, run, disturbed.flatten(), kind);
+        claim.points.extend(others(timeline.within.len()));
+        claim
+    });
+    let in_warm_up = greatest(&timeline.in_warm_ups)
+        .map(|shift| in_trials(shift, run, None, &kind::LEVEL_IN_WARM_UP));
+    let of_steps = over_run.chain(within).chain(in_warm_up);
+    let without = gradual(analysis, run)
+        .into_iter()
+        .chain(no_change(analysis, run));
+    of_steps.chain(without).collect()
+}
+
+fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {
+    let size = |shift: &TrialShift| shift.factor().ln().abs();
+    shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
+}
+
+fn over_run(shift: &RunShift, run: usize) -> Claim {
+    let disturbed = disturbed(shift);
+    let change = LevelChange {
+        cell: CellId {
+            run,
+            cell: shift.cell,
+        },
+        before_mb_s: shift.before_mb_s,
+        after_mb_s: shift.after_mb_s,
+        since: Since {
+            ns: shift.after_ns,
+            bytes: shift.moved_bytes as f64,
+            access: shift.of,
+        },
+        is_disturbed: disturbed.is_some(),
+        is_of_run: true,
+    };
+    let seen = match shift.levels {
+        Levels::Trials { before, after } => {
+            [before, after].map(|trials| Point::count(Standing::Seen, "trial", trials))
+        }
+        Levels::Time {
+            before_ns,
+            after_ns,
+        } => [before_ns, after_ns].map(|ns| {
+            let elapsed = Quantity::Of(Response::Elapsed);
+            Point::new(Standing::Seen, elapsed, ns as f64)
+        }),
+    };
+    let mut claim = change.claim(&kind::LEVEL_OVER_RUN);
+    claim.points.extend(seen);
+    claim.points.extend(others(shift.cells));
+    claim.points.extend(disturbed.map(disturbed_point));
+    claim
+}
+
+fn in_trials(
+    shift: &TrialShift,
+    run: usize,
+    disturbed: Option<DisturbedTrials>,
+    kind: &'static Kind,
+) -> Claim {
+    let since = |ns, bytes| Since {
+        ns,
+        bytes,
+        access: shift.of,
+    };
+    let change = LevelChange {
+        cell: CellId {
+            run,
+            cell: shift.cell,
+        },
+        before_mb_s: shift.before_mb_s,
+        after_mb_s: shift.after_mb_s,
+        since: since(shift.after_ns, shift.moved_bytes),
+        is_disturbed: disturbed.is_some(),
+        is_of_run: false,
+    };
+    let mut claim = change.claim(kind);
+    let levels = shift.levels.iter().filter(|_| shift.levels.len() > 2);
+    claim.points.extend(levels.map(|one| {
+        let since = (one.from_ns > 0).then(|| since(one.from_ns, one.from_bytes));
+        level(Standing::Level, one.throughput_mb_s, since)
+    }));
+    let trials = (shift.trials > 1).then_some(shift.trials);
+    let trials = trials.map(|trials| Point::count(Standing::MedianOf, "trial", trials));
+    claim.points.extend(trials);
+    claim.points.extend(disturbed.map(disturbed_point));
+    claim
 }
 
 /// Result for a run whose trials do not change.
-pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
+fn no_change(analysis: &Analysis, run: usize) -> Option<Claim> {
     let kept = &analysis.timeline.unchanged;
     let cells = kept.iter().map(|one| CellId {
         run,
         cell: one.cell,
     });
-    let greatest = |factor: fn(&Unchanged) -> Option<f64>| {
+    let greatest = |standing, factor: fn(&Unchanged) -> Option<f64>| {
         let factors: Option<Vec<f64>> = kept.iter().map(factor).collect();
-        factors.and_then(|all| all.into_iter().reduce(f64::max))
+        let greatest = factors?.into_iter().reduce(f64::max)?;
+        Some(Point::new(standing, Quantity::Times, greatest))
     };
-    (!kept.is_empty()).then(|| NoChange {
-        cells: cells.collect(),
-        factor: greatest(|one| one.factor),
-        drift: greatest(|one| one.drift),
-    })
+    let found = [
+        greatest(Standing::Step, |one| one.factor),
+        greatest(Standing::Drift, |one| one.drift),
+    ];
+    let kind = match found.iter().any(Option::is_some) {
+        true => &kind::NO_LEVEL_CHANGE,
+        false => &kind::UNKNOWN_CHANGE,
+    };
+    let points = found.into_iter().flatten().chain(others(kept.len()));
+    (!kept.is_empty()).then(|| Claim::new(kind, cells.collect()).with_points(points))
 }
 
 /// The greatest change of a trial of a run without a step.
-pub(super) fn gradual(analysis: &Analysis, run: usize) -> Option<GradualChange> {
+fn gradual(analysis: &Analysis, run: usize) -> Option<Claim> {
     let all = &analysis.timeline.gradual;
     let size = |of: &Gradual| (of.highest_mb_s / of.lowest_mb_s).ln();
-    let greatest = all.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)));
-    greatest.map(|(cell, found)| GradualChange {
-        cell: CellId { run, cell: *cell },
-        cells: all.len(),
-        found: *found,
-        disturbed: disturbed_trial(analysis, *cell),
-    })
+    let (cell, found) = all.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)))?;
+    let (kind, ends) = match found.direction {
+        Direction::Falls | Direction::Rises => (
+            &kind::GRADUAL_CHANGE,
+            [
+                level(Standing::First, found.first_mb_s, None),
+                level(Standing::Last, found.last_mb_s, None),
+            ],
+        ),
+        Direction::Neither => (
+            &kind::UNEVEN,
+            [
+                level(Standing::Lowest, found.lowest_mb_s, None),
+                level(Standing::Highest, found.highest_mb_s, None),
+            ],
+        ),
+    };
+    let disturbed = disturbed_trial(analysis, *cell).map(disturbed_point);
+    let points = ends.into_iter().chain(others(all.len())).chain(disturbed);
+    let claim = Claim::new(kind, vec![CellId { run, cell: *cell }]);
+    Some(claim.with_ratio(found.factor(), None).with_points(points))
 }
 
 /// The only trial of a cell, where it was disturbed from outside.
@@ -130,55 +237,6 @@ fn disturbed_trial(analysis: &Analysis, cell: i64) -> Option<DisturbedTrials> {
     })
 }
 
-/// The changes of a run: those over the run in the order of time, then those within trials.
-pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
-    let timeline = &analysis.timeline;
-    let mut shifts: Vec<&RunShift> = timeline.over_run.iter().collect();
-    shifts.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
-    shifts.truncate(OVER_RUN_MAX);
-    shifts.sort_by_key(|shift| shift.after_ns);
-    let over_run = shifts.into_iter().map(|shift| Change {
-        cell: CellId {
-            run,
-            cell: shift.cell,
-        },
-        before_mb_s: shift.before_mb_s,
-        after_mb_s: shift.after_mb_s,
-        factor: shift.factor,
-        after_ns: shift.after_ns,
-        after_bytes: shift.moved_bytes as f64,
-        place: ChangePlace::OverRun {
-            of: shift.of,
-            cells: shift.cells,
-            levels: shift.levels,
-        },
-        disturbed: disturbed(shift),
-        levels: Vec::new(),
-    });
-    let within = greatest(&timeline.within).map(|shift| {
-        let place = ChangePlace::WithinTrials {
-            cells: timeline.within.len(),
-            trials: shift.trials,
-            of: shift.of,
-            asked: timeline.is_of_beginning,
-        };
-        // What others do is not at the same place of each of several trials.
-        let disturbed = match shift.trials {
-            1 => disturbed_trial(analysis, shift.cell),
-            _ => None,
-        };
-        in_trials(shift, run, place, disturbed)
-    });
-    let in_warm_up = greatest(&timeline.in_warm_ups)
-        .map(|shift| in_trials(shift, run, ChangePlace::InWarmUp, None));
-    over_run.chain(within).chain(in_warm_up).collect()
-}
-
-fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {
-    let size = |shift: &TrialShift| shift.factor().ln().abs();
-    shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
-}
-
 /// The disturbed trials at the lower level of a change, where they may have made it.
 fn disturbed(shift: &RunShift) -> Option<DisturbedTrials> {
     let both = [shift.disturbed_before, shift.disturbed_after];
@@ -187,26 +245,4 @@ fn disturbed(shift: &RunShift) -> Option<DisturbedTrials> {
         false => both,
     };
     (lower.share() > 0.5 && lower.share() > upper.share()).then_some(lower)
-}
-
-fn in_trials(
-    shift: &TrialShift,
-    run: usize,
-    place: ChangePlace,
-    disturbed: Option<DisturbedTrials>,
-) -> Change {
-    Change {
-        cell: CellId {
-            run,
-            cell: shift.cell,
-        },
-        before_mb_s: shift.before_mb_s,
-        after_mb_s: shift.after_mb_s,
-        factor: shift.factor(),
-        after_ns: shift.after_ns,
-        after_bytes: shift.moved_bytes,
-        place,
-        disturbed,
-        levels: shift.levels.clone(),
-    }
 }

@@ -3,73 +3,46 @@
 
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
-use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use super::effect::{CellId, Estimate, across_runs, confidence, is_no_worse, within_run};
+use super::effect::{CellId, across_runs, confidence, is_no_worse, within_run};
+use super::point::{Point, Quantity, Standing};
+use super::series::id;
 use super::simplicity::effort;
+use super::{Claim, kind};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 
-/// Properties of a workload that a user needs, and does not choose for speed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Access {
-    /// The target.
-    pub target: String,
-    /// Identity of the storage, as in [`Analysis::storage`]: a path of the same name may be another disk.
-    pub storage: String,
-    /// Share of reads, %.
-    pub read_percent: u8,
-    /// Point at which writes are durable.
-    pub sync: SyncPolicy,
-    /// The cache state.
-    pub cache: CacheState,
-}
-
-/// The setting to choose for a kind of access.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
-    /// The kind of access.
-    pub access: Access,
-    /// The cell with the best median throughput.
-    pub best: CellId,
-    /// The median throughput of that cell, MB/s.
-    pub throughput_mb_s: f64,
-    /// The simplest cell among those shown to be within the margin of the best, with the ratio of its throughput
-    /// to the best. `None` if no simpler cell is shown to be.
-    pub simplest: Option<(CellId, Estimate)>,
-    /// Number of cells compared.
-    pub cells: usize,
-}
+/// Properties of a workload that a user needs, and does not choose for speed, with their values.
+type Access = Vec<(String, String)>;
+/// A cell with the index of its run.
+type Candidate<'a> = (usize, &'a CellAnalysis);
 
 /// The choice for each kind of access with several measured cells. Excludes cells not served by the target, cells with a rate,
 /// and cells of programs or other tools.
-pub fn choices(runs: &[&Analysis]) -> Vec<Choice> {
-    let mut accesses: Vec<(Access, Vec<Candidate<'_>>)> = Vec::new();
+pub fn choices(runs: &[&Analysis]) -> Vec<Claim> {
+    // A path of the same name may be another disk.
+    let mut accesses: Vec<((&str, Access), Vec<Candidate<'_>>)> = Vec::new();
+    let is_meant = |run: &&&Analysis| run.response == Response::Throughput;
     for (run, analysis) in runs.iter().enumerate() {
-        if analysis.response != Response::Throughput {
-            continue;
-        }
-        for cell in analysis.cells.iter().filter(|cell| is_candidate(cell)) {
+        for cell in analysis
+            .cells
+            .iter()
+            .filter(|cell| is_candidate(cell) && is_meant(&analysis))
+        {
             let Some(access) = access(analysis, cell) else {
                 continue;
             };
-            let candidate = Candidate { run, cell };
-            match accesses.iter_mut().find(|(other, _)| *other == access) {
-                Some((_, own)) => own.push(candidate),
-                None => accesses.push((access, vec![candidate])),
+            let key = (analysis.storage.as_str(), access);
+            match accesses.iter_mut().find(|(other, _)| *other == key) {
+                Some((_, own)) => own.push((run, cell)),
+                None => accesses.push((key, vec![(run, cell)])),
             }
         }
     }
     let chosen = accesses.into_iter().filter(|(_, own)| own.len() > 1);
     chosen
-        .filter_map(|(access, own)| choice(access, &own))
+        .filter_map(|((_, access), own)| choice(access, &own))
         .collect()
-}
-
-#[derive(Clone, Copy)]
-struct Candidate<'a> {
-    run: usize,
-    cell: &'a CellAnalysis,
 }
 
 fn is_candidate(cell: &CellAnalysis) -> bool {
@@ -84,50 +57,49 @@ fn is_candidate(cell: &CellAnalysis) -> bool {
 fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
     let trial = cell.cell.spec.only_trial()?;
     let target = cell.cell.spec.target.as_ref();
-    Some(Access {
-        target: target
-            .map_or(run.target.as_str(), TargetName::as_str)
-            .to_owned(),
-        storage: run.storage.clone(),
-        read_percent: trial.read_percent,
-        sync: trial.sync,
-        cache: trial.cache,
-    })
+    let target = target.map_or(run.target.as_str(), TargetName::as_str);
+    let all = [
+        ("target", target.to_owned()),
+        ("read_percent", trial.read_percent.to_string()),
+        ("cache", trial.cache.to_string()),
+        ("sync", trial.sync.to_string()),
+    ];
+    // Reads are never synced.
+    let told = all
+        .into_iter()
+        .filter(|(name, _)| *name != "sync" || trial.read_percent < 100);
+    Some(told.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {
-    let median = |one: &Candidate<'_>| one.cell.median(Response::Throughput).unwrap_or(0.0);
-    let effort = |one: &Candidate<'_>| effort(one.cell);
+fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
+    let median = |(_, cell): &Candidate<'_>| cell.median(Response::Throughput).unwrap_or(0.0);
+    let effort = |(_, cell): &Candidate<'_>| effort(cell);
     let best = candidates.iter().max_by(|a, b| {
         let by_worth = median(a).total_cmp(&median(b));
         by_worth.then_with(|| effort(b).cmp(&effort(a)))
     })?;
     let confidence = confidence(candidates.len() * (candidates.len() - 1) / 2);
-    let near = |one: &Candidate<'_>| {
-        let estimate = match one.run == best.run {
-            true => within_run(best.cell, one.cell, confidence)?,
-            false => across_runs(best.cell, one.cell, confidence)?,
+    let is_near = |one: &&Candidate<'_>| {
+        let estimate = match one.0 == best.0 {
+            true => within_run(best.1, one.1, confidence),
+            false => across_runs(best.1, one.1, confidence),
         };
-        let against = SideDoubts::of_cells(best.cell, one.cell, Response::Throughput);
-        is_no_worse(&estimate, &against, true).then_some(estimate)
+        let against = SideDoubts::of_cells(best.1, one.1, Response::Throughput);
+        estimate.is_some_and(|estimate| is_no_worse(&estimate, &against, true))
     };
     let simpler = candidates.iter().filter(|one| effort(one) < effort(best));
-    let near = simpler.filter_map(|one| Some((one, near(one)?)));
-    let simplest = near.min_by_key(|(one, _)| effort(one));
-    Some(Choice {
-        access,
-        best: best.id(),
-        throughput_mb_s: median(best),
-        simplest: simplest.map(|(one, estimate)| (one.id(), estimate)),
-        cells: candidates.len(),
+    let simplest = simpler.filter(is_near).min_by_key(|one| effort(one));
+    let point = |standing, one: &Candidate<'_>| Point {
+        cell: Some(id(one.0, one.1)),
+        ..Point::new(standing, Quantity::Of(Response::Throughput), median(one))
+    };
+    let trials = Point::count(Standing::MedianOf, "trial", best.1.values.len());
+    let points = [point(Standing::Main, best), trials]
+        .into_iter()
+        .chain(simplest.map(|one| point(Standing::Near, one)));
+    let cells: Vec<CellId> = candidates.iter().map(|one| id(one.0, one.1)).collect();
+    Some(Claim {
+        held: access,
+        ..Claim::new(&kind::BEST_SETTING, cells).with_points(points)
     })
-}
-
-impl Candidate<'_> {
-    fn id(&self) -> CellId {
-        CellId {
-            run: self.run,
-            cell: self.cell.cell.id,
-        }
-    }
 }

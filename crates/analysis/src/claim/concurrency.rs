@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::CellId;
+use super::point::{Point, Quantity, Standing};
 use super::series::id;
+use super::{Claim, Payload, kind};
 use crate::analysis::{
     Analysis, CellAnalysis, Concurrency, DoubtKind, FasterCell, Response, Shortfall,
 };
@@ -13,23 +15,6 @@ use crate::io_limit::ReachedLimit;
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
-
-/// Fewer requests in flight than requested.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct TooFew {
-    /// The cells affected.
-    pub cells: Vec<CellId>,
-    /// The cell with the lowest share of what was requested.
-    pub worst: CellId,
-    /// Requests in flight that it requested.
-    pub asked: u64,
-    /// Requests in flight that were observed, mean over time.
-    pub seen: f64,
-    /// Place at which requests were missing: in the threads, or before the device.
-    pub shortfall: Shortfall,
-    /// The cause according to the evidence.
-    pub cause: Cause,
-}
 
 /// Reason why fewer requests than requested were in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -76,7 +61,7 @@ pub enum Cause {
 }
 
 /// The cells with fewer requests in flight than requested, and those whose requests were serialised before the device.
-pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
+pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<Claim> {
     [Shortfall::Issued, Shortfall::ReachedDevice]
         .into_iter()
         .filter_map(|shortfall| {
@@ -98,20 +83,27 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
             let share =
                 |(_, concurrency, seen): &(_, Concurrency, f64)| seen / concurrency.asked as f64;
             let least = short.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
-            let (worst, _, seen) = *least?;
+            let (worst, _, seen) = least?;
             // Cells with groups are not judged.
             let trial = worst.cell.spec.only_trial()?;
-            Some(TooFew {
-                cells: short.iter().map(|(cell, ..)| id(run, cell)).collect(),
-                worst: id(run, worst),
-                asked: worst.cell.trial().in_flight_of_all(),
-                seen,
-                shortfall,
-                cause: match shortfall {
-                    Shortfall::Issued => why_few(worst, trial),
-                    Shortfall::ReachedDevice => why_serialised(analysis, worst, trial),
-                },
-            })
+            let (kind, cause) = match shortfall {
+                Shortfall::Issued => (&kind::FEW_IN_FLIGHT, why_few(worst, trial)),
+                Shortfall::ReachedDevice => {
+                    (&kind::FEW_AT_DEVICE, why_serialised(analysis, worst, trial))
+                }
+            };
+            let asked = worst.cell.trial().in_flight_of_all() as f64;
+            let requests = Point::main(Quantity::Count("request"), *seen).of(asked);
+            let cells: Vec<CellId> = std::iter::once(*worst)
+                .chain(short.iter().map(|(cell, ..)| *cell))
+                .map(|cell| id(run, cell))
+                .collect();
+            let all = analysis.cells.len() as f64;
+            let alike = (short.len() > 1)
+                .then(|| Point::count(Standing::Alike, "cell", short.len()).of(all));
+            let claim = Claim::new(kind, cells);
+            let claim = claim.with_points(std::iter::once(requests).chain(alike));
+            Some(claim.with_payload(Payload::TooFew(cause)))
         })
         .collect()
 }

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use iolab_workload::settings::SETTINGS;
 
-use super::best::Standing;
 use super::effect::{CellId, Difference, Estimate, shown};
-use super::{Claim, MARGIN};
+use super::{Claim, MARGIN, Payload, Standing};
 use crate::analysis::Analysis;
 use crate::doubt::{Doubt, DoubtKind};
 
@@ -119,41 +118,35 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
         all.entry(key).or_default().push(said);
     };
     for (claim, one) in claims.iter().enumerate() {
-        match one {
-            Claim::Comparison(comparison) => {
-                for (place, effect) in comparison.effects.iter().enumerate() {
-                    let relation = match effect.difference {
-                        Difference::Higher => Relation::Higher,
-                        Difference::Lower => Relation::Lower,
-                        Difference::Equivalent => Relation::Equivalent,
-                        Difference::NotFound | Difference::CannotTell => continue,
-                    };
-                    let part = (place, 0);
-                    let source = Source { claim, part };
-                    note(
-                        effect.base, effect.other, &effect.estimate, relation, source,
-                    );
-                }
+        let effects = one.comparison().map_or(&[][..], |found| &found.effects);
+        for (place, effect) in effects.iter().enumerate() {
+            let relation = match effect.difference {
+                Difference::Higher => Relation::Higher,
+                Difference::Lower => Relation::Lower,
+                Difference::Equivalent => Relation::Equivalent,
+                Difference::NotFound | Difference::CannotTell => continue,
+            };
+            let part = (place, 0);
+            let source = Source { claim, part };
+            note(
+                effect.base, effect.other, &effect.estimate, relation, source,
+            );
+        }
+        for (curve, best) in one.best().iter().enumerate() {
+            let top = best.candidates.get(best.best).map(|top| top.cell);
+            for (place, one) in best.candidates.iter().enumerate() {
+                let (Some(top), Some(estimate)) = (top, one.of_best) else {
+                    continue;
+                };
+                let relation = match (one.standing, best.response.more_is_better()) {
+                    (Standing::Worse, true) => Relation::Lower,
+                    (Standing::Worse, false) => Relation::Higher,
+                    (Standing::Near, _) if is_alike(&estimate) => Relation::Equivalent,
+                    _ => continue,
+                };
+                let part = (curve, place);
+                note(top, one.cell, &estimate, relation, Source { claim, part });
             }
-            Claim::Best(curves) => {
-                for (curve, best) in curves.iter().enumerate() {
-                    let top = best.candidates.get(best.best).map(|top| top.cell);
-                    for (place, one) in best.candidates.iter().enumerate() {
-                        let (Some(top), Some(estimate)) = (top, one.of_best) else {
-                            continue;
-                        };
-                        let relation = match (one.standing, best.response.more_is_better()) {
-                            (Standing::Worse, true) => Relation::Lower,
-                            (Standing::Worse, false) => Relation::Higher,
-                            (Standing::Near, _) if is_alike(&estimate) => Relation::Equivalent,
-                            _ => continue,
-                        };
-                        let part = (curve, place);
-                        note(top, one.cell, &estimate, relation, Source { claim, part });
-                    }
-                }
-            }
-            _ => {}
         }
     }
     all
@@ -184,14 +177,15 @@ fn note_once(doubts: &mut Vec<Doubt>, because: Doubt) {
 /// Replaces a claim's statement about one comparison by "cannot tell".
 fn doubt(claims: &mut [Claim], source: Source) {
     let because = Doubt::from(DoubtKind::Contradicted);
-    match claims.get_mut(source.claim) {
-        Some(Claim::Comparison(comparison)) => {
+    let claim = claims.get_mut(source.claim);
+    match claim.and_then(|claim| claim.payload.as_mut()) {
+        Some(Payload::Comparison(comparison)) => {
             if let Some(effect) = comparison.effects.get_mut(source.part.0) {
                 effect.difference = Difference::CannotTell;
                 note_once(&mut effect.doubts, because);
             }
         }
-        Some(Claim::Best(curves)) => {
+        Some(Payload::Best(curves)) => {
             let best = curves.get_mut(source.part.0);
             if let Some(one) = best.and_then(|best| best.candidates.get_mut(source.part.1)) {
                 one.standing = Standing::Doubtful;

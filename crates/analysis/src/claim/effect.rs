@@ -258,6 +258,19 @@ impl Median {
 }
 
 impl Estimate {
+    /// A ratio that is not of two cells, with its interval.
+    pub(super) fn of(ratio: f64, interval: Option<(f64, f64)>) -> Self {
+        Self {
+            ratio,
+            interval,
+            blocks: None,
+            dependent_interval: None,
+            independence: 1.0,
+            groups: None,
+            bound: None,
+        }
+    }
+
     fn from_logs(
         ratio: f64,
         interval: Option<(f64, f64)>,

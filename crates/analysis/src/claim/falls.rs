@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed};
 use super::series::{Groups, two_groups};
-use super::tail::TailObstacle;
-use super::{Change, ChangePlace, Claim, LongTail};
+use super::tail::{TailObstacle, unexplainable};
+use super::{Claim, LevelChange, Payload};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::timeline::Access;
 
@@ -21,11 +21,11 @@ const UNIT: u64 = 256 << 10;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unpaired {
     /// A change of the level of throughput.
-    Change(Change, WhyUnpaired),
+    Change(LevelChange, WhyUnpaired),
     /// Trials in two groups, not caused by a change over the run.
     TwoGroups(Groups),
     /// Slow requests.
-    LongTail(LongTail, TailObstacle),
+    LongTail(Claim, TailObstacle),
 }
 
 /// Reason why a change of level has no two sides.
@@ -46,11 +46,11 @@ pub enum WhyUnpaired {
 }
 
 /// The greatest change of each cell that has one.
-fn changes(claims: &[Claim]) -> Vec<&Change> {
-    let size = |change: &Change| change.factor.ln().abs();
-    let mut all: Vec<&Change> = Vec::new();
+fn changes(claims: &[Claim]) -> Vec<&LevelChange> {
+    let size = |change: &LevelChange| change.factor().ln().abs();
+    let mut all: Vec<&LevelChange> = Vec::new();
     for claim in claims {
-        let Claim::Change(change) = claim else {
+        let Some(Payload::LevelChange(change)) = &claim.payload else {
             continue;
         };
         match all.iter_mut().find(|known| known.cell == change.cell) {
@@ -69,12 +69,12 @@ pub(super) fn falls(run: &Analysis, claims: &[Claim]) -> Vec<Phenomenon> {
 }
 
 /// A fall as a difference between a shorter and a longer load; `None` if its cell is missing.
-fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaired>> {
+fn fall(run: &Analysis, change: &LevelChange) -> Option<Result<Phenomenon, WhyUnpaired>> {
     let cell = run.cell(change.cell.cell)?;
     if let Some(why) = obstacle(run, cell, change) {
         return Some(Err(why));
     }
-    let seconds = change.after_bytes / 1e6 / change.before_mb_s;
+    let seconds = change.since.bytes / 1e6 / change.before_mb_s;
     // The time is a setting and appears on pages: whole milliseconds.
     let time = |part: f64| {
         let ms = Duration::try_from_secs_f64(part * seconds)
@@ -83,30 +83,30 @@ fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaire
         Some(Duration::from_millis(ms.max(1) as u64))
     };
     let bytes =
-        |part: f64| (part * change.after_bytes / UNIT as f64).round().max(1.0) as u64 * UNIT;
-    let seen = (1.0 + (LONGER - 1.0) * change.factor) / LONGER;
+        |part: f64| (part * change.since.bytes / UNIT as f64).round().max(1.0) as u64 * UNIT;
+    let seen = (1.0 + (LONGER - 1.0) * change.factor()) / LONGER;
     Some(Ok(Phenomenon {
         base: change.cell,
         other: change.cell,
         seen,
         expected: 1.0,
         size: -seen.ln(),
-        unclaimed: change.disturbed.as_ref().map(|_| Unclaimed::Disturbed),
+        unclaimed: change.is_disturbed.then_some(Unclaimed::Disturbed),
         kind: PhenomenonKind::Loads(Fall {
             first_bytes: bytes(SHORTER),
-            whole_bytes: bytes(1.0 + (LONGER - 1.0) * change.factor),
+            whole_bytes: bytes(1.0 + (LONGER - 1.0) * change.factor()),
             first: time(SHORTER)?,
             whole: time(LONGER)?,
-            factor: change.factor,
-            after_bytes: change.after_bytes,
+            factor: change.factor(),
+            after_bytes: change.since.bytes,
             levels_mb_s: [change.before_mb_s, change.after_mb_s],
         }),
     }))
 }
 
-fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &Change) -> Option<WhyUnpaired> {
+fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &LevelChange) -> Option<WhyUnpaired> {
     let trial = cell.cell.trial();
-    if change.factor >= 1.0 {
+    if change.factor() >= 1.0 {
         Some(WhyUnpaired::Rises)
     } else if trial.reads() && trial.writes() {
         Some(WhyUnpaired::ReadsAndWrites)
@@ -114,7 +114,7 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &Change) -> Option<WhyU
         Some(WhyUnpaired::HasRate)
     } else if trial.has_own_bounds() {
         Some(WhyUnpaired::OwnBounds)
-    } else if matches!(change.place, ChangePlace::OverRun { .. }) && run.cells.len() > 1 {
+    } else if change.is_of_run && run.cells.len() > 1 {
         Some(WhyUnpaired::SeveralCells)
     } else {
         run.is_preconditioned.then_some(WhyUnpaired::Preconditioned)
@@ -126,14 +126,11 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
     let all = super::claims(&[run]);
     let changed = changes(&all).into_iter().filter_map(|change| {
         let why = fall(run, change)?.err()?;
-        Some(Unpaired::Change(change.clone(), why))
+        Some(Unpaired::Change(*change, why))
     });
-    let tails = all.iter().filter_map(|claim| match claim {
-        Claim::LongTail(tail) => {
-            let why = tail.obstacle(run)?;
-            Some(Unpaired::LongTail(tail.clone(), why))
-        }
-        _ => None,
+    let tails = all.iter().filter_map(|claim| {
+        let why = unexplainable(claim, run)?;
+        Some(Unpaired::LongTail(claim.clone(), why))
     });
     let groups = two_groups(run, 0, |cell| is_steady(run, cell));
     changed

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 
 use iolab_stats::median;
 use iolab_workload::response::Response;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::effect::{CellId, Difference, Estimate, MARGIN_UP, confidence, iops_within_run, judge};
+use super::Claim;
+use super::effect::{Difference, Estimate, MARGIN_UP, confidence, iops_within_run, judge};
+use super::kind;
+use super::point::{Point, Quantity};
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, DoubtKind};
+use crate::curve::held;
 use crate::doubt::SideDoubts;
-use crate::json;
 
 /// Factors that a limit does not depend on.
 const VARIED: [&str; 3] = ["bs", "depth", "threads"];
@@ -21,36 +22,15 @@ const SPAN_MIN: u64 = 4;
 /// Least factor by which requests in flight must grow without raising the limit.
 const DEEPER_MIN: u64 = 2;
 
-/// A limit of the storage.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Limit {
-    /// Cells at the limit with the most requests in flight, by ascending size.
-    pub cells: Vec<CellId>,
-    /// Factor and level of the other factors.
-    #[serde(serialize_with = "json::object")]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub held: Vec<(String, String)>,
-    /// Limited quantity: IOPS or throughput.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
-    pub of: Response,
-    /// Value of the limit, in the unit of the limited quantity: the median over the cells.
-    pub value: f64,
-    /// Smallest and largest I/O size at the limit, bytes.
-    pub sizes: (u64, u64),
-}
-
 /// The cell with the most requests in flight, of a size at which more requests in flight do not raise IOPS.
 type Saturated<'a> = &'a CellAnalysis;
 
 /// The limits of a run, in the order of its cells. Intervals are simultaneous over all comparisons.
-pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Limit> {
+pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let mut groups: BTreeMap<Vec<(String, String)>, Vec<&CellAnalysis>> = BTreeMap::new();
     for cell in analysis.cells.iter().filter(|cell| is_free(cell)) {
-        let levels = analysis.factors.iter().zip(&cell.cell.levels);
-        let held = levels.filter(|(factor, _)| !VARIED.contains(&factor.as_str()));
-        let held = held.map(|(factor, level)| (factor.clone(), level.clone()));
-        groups.entry(held.collect()).or_default().push(cell);
+        let held = held(analysis, cell, |factor| VARIED.contains(&factor));
+        groups.entry(held).or_default().push(cell);
     }
     let sizes = |cells: &[&CellAnalysis]| {
         let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.cell.trial().bs).collect();
@@ -120,7 +100,7 @@ fn limit(
     of: Response,
     (held, run): (&[(String, String)], usize),
     confidence: f64,
-) -> Option<Limit> {
+) -> Option<Claim> {
     let size = |cell: &CellAnalysis| cell.cell.trial().bs;
     let from = |first: usize| {
         let others = saturated[first + 1..].iter();
@@ -139,11 +119,19 @@ fn limit(
         })
     };
     let values: Vec<f64> = longest.iter().filter_map(value).collect();
-    (size(first) * SPAN_MIN <= size(last)).then_some(Limit {
-        cells: longest.iter().map(|cell| id(run, cell)).collect(),
+    let bytes = |cell| Point::main(Quantity::Bytes, size(cell) as f64);
+    let points = [
+        Point::main(Quantity::Of(of), median(&values)?),
+        bytes(first),
+        bytes(last),
+    ];
+    let kind = match of {
+        Response::Iops => &kind::REQUEST_LIMIT,
+        _ => &kind::THROUGHPUT_LIMIT,
+    };
+    let cells = longest.iter().map(|cell| id(run, cell));
+    (size(first) * SPAN_MIN <= size(last)).then(|| Claim {
         held: held.to_vec(),
-        of,
-        value: median(&values)?,
-        sizes: (size(first), size(last)),
+        ..Claim::new(kind, cells.collect()).with_points(points)
     })
 }

@@ -1,129 +1,54 @@
 //! The order of claims, and which of them a page begins with.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::answers::Aspect;
 use super::best::Best;
-use super::causes::CauseVerdict;
-use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
-use super::effect::{Difference, Effect, MARGIN};
-use super::rounds::RoundsState;
-use super::series::State;
-use super::{Claim, Standing};
-use crate::analysis::Timed;
-use iolab_plan::precondition::Round;
-use iolab_workload::response::Response;
+use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
+use super::kind::Role;
+use super::{Claim, Payload, Standing, kind};
 
 /// Most claims at the beginning of a page.
 pub const HEADLINES_MAX: usize = 5;
 
-/// Meaning of a claim for the reader, in the order in which claims are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Answers the question of an experiment.
-    Answer,
-    /// Explains a number.
-    Explanation,
-    /// A difference, or the best size of an access: decides what to choose.
-    Effect,
-    /// The best size in each of several settings, where the experiment asks something else.
-    BestInSettings,
-    /// A change over time: a median would mix two levels.
-    Change,
-    /// No steady state: longer runs would give other results.
-    Unsteady,
-    /// A limit that changes a decision.
-    Limit,
-    /// Levels that are equivalent.
-    Equivalence,
-    /// Adds detail to other claims.
-    Detail,
-    /// Weakens the numbers without changing a decision.
-    Weakness,
-    /// Nothing was found, or the data does not suffice.
-    Nothing,
-}
-
 impl Claim {
     /// Meaning of this claim for the reader.
     pub fn role(&self) -> Role {
-        match self {
-            Self::Comparison(comparison) => comparison.role(),
-            Self::Best(curves) if curves.iter().any(Best::shows) => match self.runs().len() {
-                _ if is_of_ways(curves) => Role::Answer,
-                1 if curves.len() > 1 => Role::BestInSettings,
-                _ => Role::Effect,
-            },
-            Self::Best(_) => Role::Nothing,
-            Self::Load(load) if !load.doubts.is_empty() => Role::Nothing,
-            Self::Verified(_) | Self::Load(_) => Role::Answer,
-            Self::Programs(programs) => match programs.aspect {
-                Aspect::Ratio if programs.pair.differs() => Role::Answer,
-                Aspect::Equivalence(margin) if programs.pair.equivalent_from(margin).is_some() => {
-                    Role::Answer
+        match (self.comparison(), self.best()) {
+            (Some(comparison), _) => comparison.role(),
+            (None, []) => self.role,
+            (None, curves) => match curves.iter().any(Best::shows) {
+                false => Role::Nothing,
+                true if self.kind.role == Role::Effect
+                    && curves.len() > 1
+                    && self.runs().len() == 1 =>
+                {
+                    Role::BestInSettings
                 }
-                Aspect::Significance => Role::Detail,
-                Aspect::Ratio | Aspect::Equivalence(_) => Role::Nothing,
-            },
-            Self::TooFew(_) | Self::Preparation(_) | Self::TimeByLayer(_) => Role::Explanation,
-            Self::Change(Change {
-                place: ChangePlace::WithinTrials { asked: true, .. },
-                ..
-            }) => Role::Answer,
-            Self::Change(_) => Role::Change,
-            // Who lets one trial run for long asks whether it stays as it is.
-            Self::Gradual(_) => Role::Answer,
-            Self::NoChange(NoChange {
-                factor: None,
-                drift: None,
-                ..
-            }) => Role::Nothing,
-            Self::NoChange(_) => Role::Answer,
-            Self::Steady(_) => Role::Unsteady,
-            // Rounds of all cells are asked for with the cells themselves.
-            Self::Rounds(rounds) if rounds.asked.round == Round::Cells => Role::Answer,
-            Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
-            Self::Rounds(_) => Role::Unsteady,
-            Self::LongTail(_) | Self::Limit(_) => Role::Limit,
-            Self::FixedCosts(_) => Role::Detail,
-            Self::Reproduced(_) => Role::Answer,
-            Self::Suspects(suspects) => match suspects.verdict {
-                CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => {
-                    Role::Explanation
-                }
-                CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => {
-                    Role::Detail
-                }
+                true => self.kind.role,
             },
         }
     }
 
     /// Whether it compares targets and shows nothing of them: neither a difference, nor equivalence, nor how large a difference can be.
     pub fn is_undecided(&self) -> bool {
-        match self {
-            Self::Comparison(found) => {
-                let told = [Difference::Equivalent, Difference::NotFound];
-                self.compares_targets()
-                    && found.shown().next().is_none()
+        let told = [Difference::Equivalent, Difference::NotFound];
+        self.compares_targets()
+            && self.comparison().is_some_and(|found| {
+                found.shown().next().is_none()
                     && told.into_iter().all(|one| found.of(one).next().is_none())
-            }
-            _ => false,
-        }
+            })
     }
 
     /// Whether it compares targets. A user gives several targets for no other reason.
     pub fn compares_targets(&self) -> bool {
-        matches!(self, Self::Comparison(Comparison { contrast: Contrast::Levels { factor, .. }, .. }) if factor == TARGET)
+        self.comparison()
+            .is_some_and(|found| found.contrast.topic() == TARGET)
     }
 
     /// How near it is to what was asked; of claims of its role those with the least stand first.
     fn distance(&self) -> u8 {
-        match self {
-            Self::Comparison(_) if self.compares_targets() => 0,
-            Self::Comparison(comparison) if !comparison.leads => 2,
+        match self.comparison() {
+            Some(_) if self.compares_targets() => 0,
+            Some(comparison) if !comparison.leads => 2,
             _ => 1,
         }
     }
@@ -131,27 +56,59 @@ impl Claim {
     /// Weight of the claim among claims of its role: the natural logarithm of the smallest ratio in its
     /// interval. Claims without a ratio have 0 and keep their order.
     pub fn size(&self) -> f64 {
+        let effects = self.comparison().into_iter().flat_map(Comparison::shown);
+        let curves = self.best().iter().map(spread);
+        let sizes = effects.map(Effect::size).chain(curves);
+        sizes
+            .chain(self.ratio.map(|ratio| ratio.size()))
+            .fold(0.0, f64::max)
+    }
+
+    /// Key of the kind of a claim: its name, and the factor or the suspect that it is about.
+    pub fn kind(&self) -> (&'static str, &str) {
+        let topic = match &self.payload {
+            Some(Payload::Comparison(comparison)) => comparison.contrast.topic(),
+            Some(Payload::Suspects(suspects)) => suspects.first(),
+            _ => "",
+        };
+        (self.kind.name, topic)
+    }
+}
+
+impl From<Comparison> for Claim {
+    fn from(comparison: Comparison) -> Self {
+        let kind = match comparison.is_asked() {
+            true => &kind::ASKED_EFFECT,
+            false => &kind::EFFECT,
+        };
+        let effects = comparison.effects.iter();
+        let mut cells: Vec<CellId> = effects.flat_map(|one| [one.base, one.other]).collect();
+        if let Contrast::Company { alone } = &comparison.contrast {
+            cells.extend(alone);
+        }
+        Self::new(kind, cells).with_payload(Payload::Comparison(comparison))
+    }
+}
+
+impl From<Vec<Best>> for Claim {
+    fn from(curves: Vec<Best>) -> Self {
+        let kind = match curves.iter().any(|best| best.is_of_ways) {
+            true => &kind::FASTEST_WAY,
+            false => &kind::BEST_SIZE,
+        };
+        let all = curves.iter().flat_map(|best| &best.candidates);
+        Self::new(kind, all.map(|one| one.cell).collect()).with_payload(Payload::Best(curves))
+    }
+}
+
+impl Contrast {
+    /// The compared factor.
+    pub fn topic(&self) -> &str {
         match self {
-            Self::Comparison(comparison) => {
-                comparison.shown().map(Effect::size).fold(0.0, f64::max)
-            }
-            Self::Best(curves) => curves.iter().map(spread).fold(0.0, f64::max),
-            Self::LongTail(tail) => tail.interval.0.ln(),
-            Self::Verified(_)
-            | Self::Programs(_)
-            | Self::Load(_)
-            | Self::TooFew(_)
-            | Self::Preparation(_)
-            | Self::TimeByLayer(_)
-            | Self::Change(_)
-            | Self::Gradual(_)
-            | Self::NoChange(_)
-            | Self::Steady(_)
-            | Self::Rounds(_)
-            | Self::Limit(_)
-            | Self::FixedCosts(_)
-            | Self::Reproduced(_)
-            | Self::Suspects(_) => 0.0,
+            Self::Pattern => "pattern",
+            Self::Direction => "direction",
+            Self::Levels { factor, .. } => factor,
+            Self::Company { .. } => "company",
         }
     }
 }
@@ -181,15 +138,13 @@ impl Comparison {
             .filter(move |one| one.difference == difference)
     }
 
+    /// Whether it is what its cells were measured for: several targets, or groups at once and alone. An open one is an answer too.
+    fn is_asked(&self) -> bool {
+        [TARGET, "company"].contains(&self.contrast.topic())
+    }
+
     fn role(&self) -> Role {
-        // Several targets, or groups at once and alone, are measured to be compared. An open comparison is an
-        // answer too.
-        let is_asked = match &self.contrast {
-            Contrast::Levels { factor, .. } => factor == TARGET,
-            Contrast::Company { .. } => true,
-            Contrast::Pattern | Contrast::Direction => false,
-        };
-        if is_asked {
+        if self.is_asked() {
             Role::Answer
         } else if self.shown().next().is_some() {
             Role::Effect
@@ -204,16 +159,18 @@ impl Comparison {
 impl Effect {
     /// The logarithm of the ratio in the interval that is closest to 1; 0 where the interval contains 1.
     pub fn size(&self) -> f64 {
-        let Some((low, high)) = self.estimate.interval else {
+        self.estimate.size()
+    }
+}
+
+impl Estimate {
+    /// As [`Effect::size`].
+    fn size(&self) -> f64 {
+        let Some((low, high)) = self.interval else {
             return 0.0;
         };
         low.ln().max(-high.ln()).max(0.0)
     }
-}
-
-/// Whether a claim is about ways that an experiment names.
-fn is_of_ways(curves: &[Best]) -> bool {
-    curves.iter().any(|best| best.is_of_ways)
 }
 
 /// The logarithm of the smallest ratio between the best and the worst size.
@@ -222,10 +179,7 @@ fn spread(best: &Best) -> f64 {
         .candidates
         .iter()
         .filter(|one| one.standing == Standing::Worse);
-    let sizes = worse.filter_map(|one| {
-        let (low, high) = one.of_best?.interval?;
-        Some(low.ln().max(-high.ln()))
-    });
+    let sizes = worse.filter_map(|one| Some(one.of_best?.size()));
     sizes.fold(0.0, f64::max)
 }
 
@@ -244,13 +198,11 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
     let answers = |claim: &Claim, runs: &[usize]| {
-        matches!(claim, Claim::Best(curves) if is_of_ways(curves))
-            && claim.role() == Role::Answer
-            && claim.runs() == runs
+        claim.kind == &kind::FASTEST_WAY && claim.role() == Role::Answer && claim.runs() == runs
     };
     let is_of_ways = |claim: &Claim| {
         let runs = claim.runs();
-        matches!(claim, Claim::Comparison(_)) && claims.iter().any(|other| answers(other, &runs))
+        claim.comparison().is_some() && claims.iter().any(|other| answers(other, &runs))
     };
     let decides = |claim: &Claim| match claim.role() {
         _ if is_of_ways(claim) => false,
@@ -270,70 +222,4 @@ pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
         chosen.retain(|claim| !claim.is_undecided());
     }
     chosen
-}
-
-impl Claim {
-    /// Key of the kind of a claim: its name, and the factor compared.
-    pub fn kind(&self) -> (&'static str, &str) {
-        match self {
-            Self::Comparison(Comparison { contrast, .. }) => match contrast {
-                Contrast::Pattern => ("effect", "pattern"),
-                Contrast::Direction => ("effect", "direction"),
-                Contrast::Levels { factor, .. } => ("effect", factor),
-                Contrast::Company { .. } => ("effect", "company"),
-            },
-            Self::Best(curves) if is_of_ways(curves) => ("fastest-way", ""),
-            Self::Best(_) => ("best-size", ""),
-            Self::LongTail(_) => ("long-tail", ""),
-            Self::TimeByLayer(time) => match time.timed {
-                Timed::Requests => ("time-by-layer", ""),
-                Timed::Syncs => ("syncs-by-layer", ""),
-            },
-            Self::Verified(verified) => match verified.all.failed {
-                0 => ("verified", ""),
-                _ => ("verify-failed", ""),
-            },
-            Self::Programs(programs) => match programs.aspect {
-                Aspect::Ratio => ("programs-differ", ""),
-                Aspect::Significance => ("programs-significance", ""),
-                Aspect::Equivalence(_) => ("programs-equivalent", ""),
-            },
-            Self::Load(_) => ("load", ""),
-            Self::TooFew(_) => ("serialised", ""),
-            Self::Preparation(_) => ("preparation", ""),
-            Self::Change(change) => match change.place {
-                ChangePlace::OverRun { .. } => ("level-over-run", ""),
-                ChangePlace::WithinTrials { .. } => ("level-within-trials", ""),
-                ChangePlace::InWarmUp => ("level-in-warm-up", ""),
-            },
-            Self::Gradual(_) => ("gradual-change", ""),
-            Self::NoChange(_) => ("no-level-change", ""),
-            Self::Steady(steady) => match steady.state {
-                State::NotWrittenOver { .. } => ("not-written-over", ""),
-                State::NotReached { .. } => ("not-steady", ""),
-            },
-            Self::Rounds(rounds) => match rounds.state {
-                RoundsState::Steady => ("steady-rounds", ""),
-                RoundsState::Alike(_) => ("rounds-alike", ""),
-                RoundsState::NotSteady => ("rounds-not-steady", ""),
-                RoundsState::TooFew | RoundsState::LacksValues | RoundsState::Unended => {
-                    ("rounds-not-judged", "")
-                }
-            },
-            Self::Limit(limit) => match limit.of {
-                Response::Iops => ("request-limit", ""),
-                _ => ("throughput-limit", ""),
-            },
-            Self::FixedCosts(_) => ("fixed-costs", ""),
-            Self::Reproduced(_) => ("phenomenon", ""),
-            Self::Suspects(suspects) => match suspects.verdict {
-                CauseVerdict::Cause => ("cause", suspects.first()),
-                CauseVerdict::Joint => ("joint-cause", ""),
-                CauseVerdict::Contributes => ("contributes", suspects.first()),
-                CauseVerdict::Cleared => ("cleared", ""),
-                CauseVerdict::CannotTell => ("suspects-open", ""),
-                CauseVerdict::NotTried => ("suspects-not-tried", ""),
-            },
-        }
-    }
 }

@@ -5,12 +5,13 @@ use iolab_plan::suspect::{Compared, MachineState, Sides, Signs};
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
-use super::best::{Best, Candidate, Standing};
+use super::best::{Best, Candidate};
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Difference, Effect, MARGIN};
 use super::falls::falls;
 use super::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
-use super::{Claim, claims, tail};
+use super::point::Standing;
+use super::{claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Doubt, DoubtClass};
 
@@ -62,14 +63,11 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     let claims = claims(&[run]);
     let mut all: Vec<Phenomenon> = falls(run, &claims);
     for claim in &claims {
-        match claim {
-            Claim::Comparison(comparison) => {
-                let effects = comparison.effects.iter();
-                all.extend(effects.filter_map(|effect| of_effect(run, comparison, effect)));
-            }
-            Claim::Best(curves) => all.extend(curves.iter().flat_map(of_curve)),
-            _ => {}
+        if let Some(comparison) = claim.comparison() {
+            let effects = comparison.effects.iter();
+            all.extend(effects.filter_map(|effect| of_effect(run, comparison, effect)));
         }
+        all.extend(claim.best().iter().flat_map(of_curve));
     }
     all.extend(tail::explainable(run));
     all.retain(|one| one.size > MARGIN.ln_1p());
@@ -201,7 +199,7 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
     let worse = of.iter().filter(|one| match one.standing {
         Standing::Worse => true,
         Standing::Doubtful => are_disturbances(&one.doubts),
-        Standing::Near | Standing::Open | Standing::Unknown => false,
+        _ => false,
     });
     let sized = worse.filter_map(|one| {
         let (seen, (low, high)) = of_best(one)?;

@@ -9,14 +9,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::CellId;
+use super::kind::Role;
+use super::{Claim, Payload, kind};
 use crate::analysis::{Analysis, CellAnalysis, Response, RoundsEnd, SteadyAnalysis, TrackedOf};
 
 /// Rounds that were repeated until the last of them were steady, or none remained.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Rounds {
-    /// The run.
-    #[serde(skip)]
-    pub run: usize,
     /// The requested rounds: kind, window, limits and the most rounds.
     pub asked: SteadyRounds,
     /// Rounds that were completed.
@@ -137,7 +136,7 @@ pub struct TrackedState {
 }
 
 /// The rounds of a run.
-pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
+pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Claim> {
     let steady = analysis.steady.as_ref()?;
     let tracked = steady.tracked.iter().map(|one| {
         let (cell, target) = match &one.of {
@@ -155,18 +154,33 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
         let mut all = steady.tracked.iter();
         all.position(|one| one.of == worst.of)
     });
-    Some(Rounds {
-        run,
+    let state = RoundsState::of(analysis, steady);
+    let rounds = Rounds {
         asked: steady.asked,
         rounds: steady.rounds,
         judged: steady.judged,
         tracked: tracked.collect(),
-        state: RoundsState::of(analysis, steady),
+        state,
         ended_by: steady.ended_by,
         worst,
         outside: outside(analysis, steady, run),
         is_by_standard: is_by_standard(analysis),
-    })
+    };
+    let kind = match state {
+        RoundsState::Steady => &kind::STEADY_ROUNDS,
+        RoundsState::Alike(_) => &kind::ROUNDS_ALIKE,
+        RoundsState::NotSteady => &kind::ROUNDS_NOT_STEADY,
+        RoundsState::TooFew | RoundsState::LacksValues | RoundsState::Unended => {
+            &kind::ROUNDS_NOT_JUDGED
+        }
+    };
+    // Rounds of all cells are asked for with the cells themselves.
+    let role = match steady.is_of_cells() {
+        true => Role::Answer,
+        false => kind.role,
+    };
+    let claim = Claim::of_run(kind, (analysis, run), |_| true);
+    Some(claim.in_role(role).with_payload(Payload::Rounds(rounds)))
 }
 
 /// Whether the run follows a standard whose limits and tracked cells decide.

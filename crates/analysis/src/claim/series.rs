@@ -1,10 +1,11 @@
 //! Claims from the order and the distribution of a cell's trials: drift, dependence, two groups, a steady state.
 
 use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::Claim;
 use super::effect::{CellId, MARGIN};
+use super::kind::{self, Kind};
+use super::point::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::series_tests::SeriesTests;
 
@@ -27,44 +28,6 @@ pub struct Groups {
     pub most: CellId,
     /// The groups of this cell.
     pub levels: TwoLevels,
-}
-
-/// The state of cells that write, each trial being a round of the SNIA's rule for a steady state.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Steady {
-    /// The cells in this state, in the order of the definition.
-    pub cells: Vec<CellId>,
-    /// Number of cells that write and have enough trials to be judged, including drifting ones.
-    pub judged: usize,
-    /// The state.
-    pub state: State,
-}
-
-/// Whether a steady state was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// The last trials are alike, but less than the region had been written before them.
-    NotWrittenOver {
-        /// The lowest share of the region that was written.
-        least: f64,
-    },
-    /// The last trials differ.
-    NotReached {
-        /// The cell with the largest difference.
-        worst: CellId,
-        /// Range of its last trials over their mean.
-        range: f64,
-        /// Change along the fitted line over their mean.
-        slope: f64,
-        /// Whether, in any of the cells, that change exceeds its limit and the effect of scatter. Otherwise
-        /// their trials only scatter.
-        slopes: bool,
-    },
-}
-
-fn ids(run: usize, cells: &[&CellAnalysis]) -> Vec<CellId> {
-    cells.iter().map(|cell| id(run, cell)).collect()
 }
 
 pub(super) fn id(run: usize, cell: &CellAnalysis) -> CellId {
@@ -162,7 +125,7 @@ fn significant(
 
 /// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of
 /// a device. Trials that are alike before the whole region was written are not a steady state: a device may be fast at first.
-pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
+pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Claim> {
     // Only the definition says what prepared the storage, and which rounds the run repeated.
     if !analysis.has_definition {
         return Vec::new();
@@ -183,8 +146,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
     let drifts = |cell: &CellAnalysis| drifting.iter().any(|other| other.cell.id == cell.cell.id);
     let writes = |cell: &&CellAnalysis| cell.cell.program().is_none() && cell.cell.trial().writes();
     let (mut early, mut not) = (Vec::new(), Vec::new());
-    let (mut least, mut worst, mut slopes) = (f64::INFINITY, None, false);
-    let mut judged = 0;
+    let (mut judged, mut slopes) = (0, false);
     for cell in analysis.cells.iter().filter(writes) {
         let Some(steady) = cell.series_tests.steady else {
             continue;
@@ -199,38 +161,43 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
             // A disturbed cell does not show whether the storage is steady.
             (false, _) if cell.is_disturbed() => {}
             (false, _) => {
-                not.push(cell);
+                not.push((cell, [steady.range, steady.slope]));
                 slopes |= window_slopes(&cell.values, SteadyLimits::SNIA).unwrap_or(false);
-                let (range, slope) = (steady.range, steady.slope);
-                if worst.is_none_or(|(_, most, _)| range >= most) {
-                    worst = Some((id(run, cell), range, slope));
-                }
             }
-            (true, Some(share)) => {
-                early.push(cell);
-                least = least.min(share);
-            }
+            (true, Some(share)) => early.push((cell, share)),
             (true, None) => {}
         }
     }
-    let not_reached = worst.map(|(worst, range, slope)| State::NotReached {
-        worst,
-        range,
-        slope,
-        slopes,
+    // The first cell is the one whose numbers are given.
+    early.sort_by(|a, b| a.1.total_cmp(&b.1));
+    not.sort_by(|a, b| b.1[0].total_cmp(&a.1[0]));
+    let share = |value| Point::main(Quantity::Share, value);
+    let early = claim(&early, (run, judged), &kind::NOT_WRITTEN_OVER, |least| {
+        vec![share(*least)]
     });
-    let all = [
-        (early, Some(State::NotWrittenOver { least })),
-        (not, not_reached),
-    ];
-    let found = all.into_iter().filter(|(cells, _)| !cells.is_empty());
-    found
-        .filter_map(|(cells, state)| {
-            Some(Steady {
-                cells: ids(run, &cells),
-                judged,
-                state: state?,
-            })
-        })
-        .collect()
+    let kind = match slopes {
+        true => &kind::NOT_STEADY,
+        false => &kind::SCATTERED,
+    };
+    let not = claim(&not, (run, judged), kind, |[range, slope]| {
+        vec![
+            share(*range).of(SteadyLimits::SNIA.range),
+            share(*slope).of(SteadyLimits::SNIA.slope),
+        ]
+    });
+    early.into_iter().chain(not).collect()
+}
+
+/// The claim about these cells with the numbers of the first one; `None` without cells.
+fn claim<N>(
+    cells: &[(&CellAnalysis, N)],
+    (run, judged): (usize, usize),
+    kind: &'static Kind,
+    numbers: impl Fn(&N) -> Vec<Point>,
+) -> Option<Claim> {
+    let (_, first) = cells.first()?;
+    let count = Point::count(Standing::Main, "writing cell", cells.len()).of(judged as f64);
+    let ids = cells.iter().map(|(cell, _)| id(run, cell));
+    let points = std::iter::once(count).chain(numbers(first));
+    Some(Claim::new(kind, ids.collect()).with_points(points))
 }

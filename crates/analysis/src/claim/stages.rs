@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::effect::{CellId, confidence};
 use super::series::id;
+use super::{Claim, Payload, kind};
 use crate::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, Timed};
 use crate::json;
 
@@ -73,7 +74,7 @@ pub struct JournalledSyncs {
 
 /// Time by layer of the traced cell with the greatest 99th percentile, and of the syncs of the cell with the
 /// longest ones. Each only if its trials suffice for an interval.
-pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<Item = TimeByLayer> {
+pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<Item = Claim> {
     let cells = analysis.cells.iter();
     let traced: Vec<(&CellAnalysis, &CellStages)> = cells
         .filter_map(|cell| Some((cell, cell.stages.as_ref()?)))
@@ -84,6 +85,13 @@ pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<It
     Timed::ALL
         .into_iter()
         .filter_map(move |timed| longest(&traced, timed, run, confidence))
+        .map(|time| {
+            let kind = match time.timed {
+                Timed::Requests => &kind::TIME_BY_LAYER,
+                Timed::Syncs => &kind::SYNCS_BY_LAYER,
+            };
+            Claim::new(kind, vec![time.cell]).with_payload(Payload::TimeByLayer(time))
+        })
 }
 
 /// Time by layer of the traced cell with the longest requests, or syncs.

@@ -1,44 +1,21 @@
 //! Slow requests: the ratio of the 99th percentile of latency to the median.
 
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::time::Duration;
 
 use iolab_plan::suspect::QUANTILE_REQUESTS;
 use iolab_stats::mean_interval;
+use iolab_workload::response::Response;
 
-use super::effect::{CellId, confidence};
+use super::Claim;
+use super::effect::confidence;
+use super::kind;
 use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
-use crate::analysis::{Analysis, CellAnalysis, DoubtKind, Response, TRIALS_MIN};
-use crate::json;
+use super::point::{Point, Quantity, Standing};
+use super::series::id;
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind, TRIALS_MIN};
 
 /// Ratio of p99 to p50 above which a tail is long, by its interval.
 const LONG: f64 = 3.0;
-
-/// The longest tail of a run that is shown to be long.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct LongTail {
-    /// The cell.
-    pub cell: CellId,
-    /// Factors in which other cells differ, with the levels of this cell.
-    #[serde(serialize_with = "json::object")]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub at: Vec<(String, String)>,
-    /// p50 and p99, ns; each the median over the trials.
-    pub quantiles: (f64, f64),
-    /// The ratio of these two.
-    pub ratio: f64,
-    /// Interval of `ratio`, simultaneous over the cells. Covers the geometric mean of the trials' ratios, and
-    /// this ratio.
-    pub interval: (f64, f64),
-    /// Cells whose tail is shown to be long.
-    pub cells: usize,
-    /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with too few
-    /// trials, or with too few requests in each for a 99th percentile.
-    pub unjudged: usize,
-}
 
 /// Reason why slow requests cannot be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,41 +35,47 @@ fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
     trial.has_own_bounds().then_some(TailObstacle::OwnBounds)
 }
 
-impl LongTail {
-    /// Reason why it cannot be explained; `None` if it can.
-    pub(super) fn obstacle(&self, run: &Analysis) -> Option<TailObstacle> {
-        obstacle(run.cell(self.cell.cell)?)
-    }
+/// Reason why a long tail cannot be explained; `None` if it can, and for other claims.
+pub(super) fn unexplainable(claim: &Claim, run: &Analysis) -> Option<TailObstacle> {
+    let cell = claim
+        .cells
+        .first()
+        .filter(|_| claim.kind == &kind::LONG_TAIL)?;
+    obstacle(run.cell(cell.cell)?)
+}
 
-    /// The tail as a difference between two quantiles of its cell; `None` if the cell is missing, or was not
-    /// timed.
-    fn phenomenon(&self, run: &Analysis) -> Option<Phenomenon> {
-        let cell = run.cell(self.cell.cell)?;
-        let trial = cell.cell.trial();
-        let in_flight = trial.in_flight_of_all() as f64;
-        let seconds = |seconds: f64| {
-            let time = Duration::try_from_secs_f64(seconds).ok()?;
-            // The time is a setting and appears on pages: whole milliseconds.
-            Some(Duration::from_millis(time.as_millis() as u64 + 1))
-        };
-        let iops = cell.median(Response::Iops)?;
-        // Even with few requests in flight.
-        let enough = seconds(QUANTILE_REQUESTS * in_flight / iops)?;
-        let took = seconds(cell.median(Response::Elapsed)? / 1e9)?;
-        Some(Phenomenon {
-            base: self.cell,
-            other: self.cell,
-            seen: self.ratio,
-            expected: 1.0,
-            size: self.interval.0.ln(),
-            unclaimed: None,
-            kind: PhenomenonKind::Quantiles(Tail {
-                quantiles: self.quantiles,
-                iops,
-                time: took.max(enough),
-            }),
-        })
-    }
+/// A tail as a difference between two quantiles of its cell; `None` if the cell is missing, or was not
+/// timed.
+fn phenomenon(tail: &Claim, run: &Analysis) -> Option<Phenomenon> {
+    let (id, ratio) = (*tail.cells.first()?, tail.ratio?);
+    let [p50, p99, ..] = tail.points.as_slice() else {
+        return None;
+    };
+    let cell = run.cell(id.cell)?;
+    let trial = cell.cell.trial();
+    let in_flight = trial.in_flight_of_all() as f64;
+    let seconds = |seconds: f64| {
+        let time = Duration::try_from_secs_f64(seconds).ok()?;
+        // The time is a setting and appears on pages: whole milliseconds.
+        Some(Duration::from_millis(time.as_millis() as u64 + 1))
+    };
+    let iops = cell.median(Response::Iops)?;
+    // Even with few requests in flight.
+    let enough = seconds(QUANTILE_REQUESTS * in_flight / iops)?;
+    let took = seconds(cell.median(Response::Elapsed)? / 1e9)?;
+    Some(Phenomenon {
+        base: id,
+        other: id,
+        seen: ratio.ratio,
+        expected: 1.0,
+        size: ratio.interval?.0.ln(),
+        unclaimed: None,
+        kind: PhenomenonKind::Quantiles(Tail {
+            quantiles: (p50.value, p99.value),
+            iops,
+            time: took.max(enough),
+        }),
+    })
 }
 
 /// Whether the tail of a cell is its own. Slow requests of a disturbed cell may have another cause, and response
@@ -113,20 +96,20 @@ pub fn leaves_tails_open(cell: &CellAnalysis) -> bool {
 }
 
 /// The longest tail; `None` if none is shown to be long.
-pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
+pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<Claim> {
     longest(analysis, run, |_| true)
 }
 
 /// The longest tail of a run that can be explained.
 pub(super) fn explainable(run: &Analysis) -> Option<Phenomenon> {
-    longest(run, 0, |cell| obstacle(cell).is_none())?.phenomenon(run)
+    phenomenon(&longest(run, 0, |cell| obstacle(cell).is_none())?, run)
 }
 
 fn longest(
     analysis: &Analysis,
     run: usize,
     counts: impl Fn(&CellAnalysis) -> bool,
-) -> Option<LongTail> {
+) -> Option<Claim> {
     let measured = || analysis.cells.iter().filter(|cell| cell.tail.is_some());
     let count = measured().count();
     // The mean of the logarithms, about which the interval lies.
@@ -145,19 +128,22 @@ fn longest(
         .collect();
     let (cell, (ratio, interval)) = all.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let latency = cell.latency?;
-    let varying = analysis.factors.iter().zip(&cell.cell.levels);
-    Some(LongTail {
-        cell: CellId {
-            run,
-            cell: cell.cell.id,
-        },
-        at: varying
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .collect(),
-        ratio: *ratio,
-        interval: *interval,
-        quantiles: (latency.p50_ns, latency.p99_ns),
-        cells: all.len(),
-        unjudged: analysis.cells.iter().filter(is_unjudged).count(),
-    })
+    let quantile = |of, ns| Point::main(Quantity::Of(of), ns);
+    let quantiles = [
+        quantile(Response::Latency, latency.p50_ns),
+        quantile(Response::P99, latency.p99_ns),
+    ];
+    let count = |standing, cells: usize| (cells > 0).then(|| Point::count(standing, "cell", cells));
+    let unjudged = analysis.cells.iter().filter(is_unjudged).count();
+    let counts = [
+        count(Standing::Alike, all.len() - 1),
+        count(Standing::NotJudged, unjudged),
+    ];
+    let points = quantiles.into_iter().chain(counts.into_iter().flatten());
+    let claim = Claim::new(&kind::LONG_TAIL, vec![id(run, cell)]);
+    Some(
+        claim
+            .with_ratio(*ratio, Some(*interval))
+            .with_points(points),
+    )
 }

@@ -342,11 +342,14 @@ fn reads_slowed_by_leftover_writes_stay_undecided() {
         }
         let run = analyse(&record);
         let all = claims(&[&run]);
-        let found = all.iter().find_map(|claim| match claim {
-            Claim::Comparison(comparison) => comparison.effects.first().cloned(),
-            _ => None,
-        });
-        let effect = found.expect("writes are compared with reads");
+        let mut effects = all
+            .iter()
+            .filter_map(Claim::comparison)
+            .flat_map(|one| &one.effects);
+        let effect = effects
+            .next()
+            .expect("writes are compared with reads")
+            .clone();
         let doubts = effect.doubts.into_iter().map(|doubt| doubt.what);
         (effect.difference, doubts.collect::<Vec<DoubtKind>>())
     };

@@ -1,7 +1,7 @@
 //! Conditions of claims about response times at requested rates.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, Load, Rates, claims};
+use iolab_analysis::claim::{Claim, Standing, claims};
 use iolab_analysis::compare::CellVerdict;
 use iolab_analysis::doubt::{DoubtKind, RatioBound};
 use iolab_record::RunRecord;
@@ -23,24 +23,20 @@ fn at_rates(factors: &[&str], rates: &[(u64, u64)]) -> RunRecord {
     record
 }
 
-fn load(record: &RunRecord) -> Option<Load> {
-    let all = claims(&[&analyse(record)]);
-    let mut loads = all.into_iter().filter_map(|claim| match claim {
-        Claim::Load(load) => Some(load),
-        _ => None,
-    });
-    loads.next()
+fn load(record: &RunRecord) -> Option<Claim> {
+    let all = claims(&[&analyse(record)]).into_iter();
+    all.filter(|claim| claim.kind.name == "load").next()
 }
 
 /// The lowest and the highest rate that was held, and whether all were. The lowest requested rate if none was
 /// held.
 fn held(rates: &[(u64, u64)]) -> (f64, Option<f64>, bool) {
-    match load(&at_rates(&["rate"], rates)).expect("a load").rates {
-        Rates::Held {
-            least, most, all, ..
-        } => (least.rate, most.map(|most| most.rate), all),
-        Rates::NoneHeld { least, .. } => (least, None, false),
-    }
+    let load = load(&at_rates(&["rate"], rates)).expect("a load");
+    let rate = |standing| load.of(standing).find_map(|point| point.rate);
+    let asked = rate(Standing::HighestAsked);
+    let least = rate(Standing::Main).unwrap_or_else(|| load.points[1].value);
+    let most = asked.or_else(|| rate(Standing::HighestHeld));
+    (least, most, asked.is_some())
 }
 
 #[test]

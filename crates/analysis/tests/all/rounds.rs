@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, Rounds, RoundsDoubts, RoundsState, claims};
+use iolab_analysis::claim::{Payload, Rounds, RoundsDoubts, RoundsState, claims};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{
     EndedBy, Event, EventKind, FurtherTarget, PreparationKind, PreparationStep, RunRecord,
@@ -34,8 +34,8 @@ fn run(scenario: &Scenario) -> RunRecord {
 
 fn rounds(record: &RunRecord) -> Rounds {
     let all = claims(&[&analyse(record)]);
-    let mut found = all.into_iter().filter_map(|claim| match claim {
-        Claim::Rounds(rounds) => Some(rounds),
+    let mut found = all.into_iter().filter_map(|claim| match claim.payload {
+        Some(Payload::Rounds(rounds)) => Some(rounds),
         _ => None,
     });
     found.next().expect("rounds")

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    ChangePlace, Claim, Comparison, Role, Standing, choices, claims, headlines,
+    Claim, Comparison, LevelChange, Payload, Role, Standing, choices, claims, headlines,
 };
 
 use crate::computed::CREDITS;
@@ -25,10 +25,15 @@ fn read(folder: &Path, file: &str) -> AnalysedRun {
 }
 
 fn comparisons(all: &[Claim]) -> impl Iterator<Item = &Comparison> {
-    all.iter().filter_map(|claim| match claim {
-        Claim::Comparison(comparison) => Some(comparison),
+    all.iter().filter_map(Claim::comparison)
+}
+
+/// The change between two levels that a claim states.
+fn level_change(claim: &Claim) -> Option<&LevelChange> {
+    match &claim.payload {
+        Some(Payload::LevelChange(change)) => Some(change),
         _ => None,
-    })
+    }
 }
 
 /// The analysed run of a command on a drive whose fast flash takes 14.8 GiB: an eighth of model:qlc-slc-cached,
@@ -57,15 +62,11 @@ fn cache_that_fills_in_warm_up_comes_first() {
     let long = on_small_qlc(folder.path(), &sets);
     let all = claims(&[long.analysis()]);
     let first = headlines(&all);
-    let Some(Claim::Change(change)) = first.first() else {
-        panic!("{first:?}");
-    };
-    assert!(matches!(
-        change.place,
-        ChangePlace::InWarmUp | ChangePlace::WithinTrials { .. }
-    ));
-    assert!(change.factor < 0.1, "{change:?}");
-    let gib = change.after_bytes / f64::from(1 << 30);
+    let change = first.first().and_then(|claim| level_change(claim));
+    let change = change.unwrap_or_else(|| panic!("{first:?}"));
+    assert!(!change.is_of_run, "{change:?}");
+    assert!(change.factor() < 0.1, "{change:?}");
+    let gib = change.since.bytes / f64::from(1 << 30);
     assert!((14.0..15.5).contains(&gib), "{gib} GiB");
 }
 
@@ -76,18 +77,14 @@ fn ways_to_keep_requests_in_flight_are_compared() {
     let four = measured(folder.path(), &words!("in-flight model:sata-ssd"));
     let all = claims(&[four.analysis()]);
     let first = headlines(&all);
-    let [Claim::Best(ways), rest @ ..] = first.as_slice() else {
+    let [first, rest @ ..] = first.as_slice() else {
         panic!("{first:?}");
     };
-    let [ways] = ways.as_slice() else {
-        panic!("{ways:?}");
+    let [ways] = first.best() else {
+        panic!("{first:?}");
     };
     assert!(ways.is_of_ways);
-    assert!(
-        !rest
-            .iter()
-            .any(|claim| matches!(claim, Claim::Comparison(_)))
-    );
+    assert!(!rest.iter().any(|claim| claim.comparison().is_some()));
     let of = |standing| {
         ways.candidates
             .iter()
@@ -127,12 +124,10 @@ fn study_repeats_nothing_and_reports_only_findings() {
     }
     // The simplest choice is close to the best.
     let simplest = choices(&analyses);
-    let close = simplest
-        .iter()
-        .filter_map(|choice| choice.simplest.as_ref());
-    for (_, estimate) in close {
-        let (low, _) = estimate.interval.expect("an interval");
-        assert!(low >= 0.95, "{estimate:?}");
+    for choice in &simplest {
+        let best = choice.of(Standing::Main).next().expect("the best").value;
+        let mut close = choice.of(Standing::Near);
+        assert!(close.all(|one| one.value >= 0.95 * best), "{choice:?}");
     }
     // Each run alone has the same claims as in the study.
     for (place, run) in runs.iter().enumerate() {
@@ -170,15 +165,12 @@ fn exhausted_credits_are_a_change_of_both_directions() {
         let model = [experiment, "model:credits.toml", "--set", sync];
         let run = measured(folder.path(), &[&model[..], &sets].concat());
         let all = claims(&[run.analysis()]);
-        let Some(Claim::Change(change)) = headlines(&all).first().copied().cloned() else {
-            panic!("{all:?}");
-        };
-        assert!(
-            matches!(change.place, ChangePlace::OverRun { .. }),
-            "{change:?}"
-        );
-        assert!((change.factor - 0.1).abs() < 0.01, "{change:?}");
-        let seconds = change.after_ns as f64 / 1e9;
+        let first = headlines(&all).first().copied();
+        let change = first.and_then(level_change);
+        let change = change.unwrap_or_else(|| panic!("{all:?}"));
+        assert!(change.is_of_run, "{change:?}");
+        assert!((change.factor() - 0.1).abs() < 0.01, "{change:?}");
+        let seconds = change.since.ns as f64 / 1e9;
         assert!((19.0..21.0).contains(&seconds), "{experiment}: {seconds} s");
     }
 }

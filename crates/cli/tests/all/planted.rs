@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::claim::{CauseVerdict, Claim, claims};
+use iolab_analysis::claim::{CauseVerdict, Claim, Payload, Suspects, claims};
 
 use crate::support::words::words;
 use crate::support::{folder, run};
@@ -28,13 +28,9 @@ fn claimed(folder: &Path, file: &str) -> Vec<Claim> {
 
 /// The verdict on a suspect.
 fn verdict(all: &[Claim], suspect: &str) -> Option<CauseVerdict> {
-    all.iter().find_map(|claim| match claim {
-        Claim::Suspects(found) => {
-            let is_of_it = found.suspects.iter().any(|one| one.suspect == suspect);
-            is_of_it.then_some(found.verdict)
-        }
-        _ => None,
-    })
+    let is_of_it = |found: &&Suspects| found.suspects.iter().any(|one| one.suspect == suspect);
+    let mut found = all.iter().filter_map(Claim::suspects).filter(is_of_it);
+    found.next().map(|found| found.verdict)
 }
 
 #[test]
@@ -45,14 +41,14 @@ fn full_cache_after_two_seconds_is_a_fall() {
     );
     run(folder.path(), &soak).expect(0);
     let all = claimed(folder.path(), "w.iolab");
-    let change = all.iter().find_map(|claim| match claim {
-        Claim::Change(change) => Some(change),
+    let change = all.iter().find_map(|claim| match &claim.payload {
+        Some(Payload::LevelChange(change)) => Some(change),
         _ => None,
     });
     let change = change.unwrap_or_else(|| panic!("{all:?}"));
     assert!((change.after_mb_s - 50.0).abs() < 0.5, "{change:?}");
-    assert!(change.factor < 0.25, "{change:?}");
-    let gib = change.after_bytes / f64::from(1 << 30);
+    assert!(change.factor() < 0.25, "{change:?}");
+    let gib = change.since.bytes / f64::from(1 << 30);
     assert!((2.0..2.2).contains(&gib), "{gib} GiB");
 }
 

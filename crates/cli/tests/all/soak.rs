@@ -33,7 +33,7 @@ fn the_end_of_the_credits_comes_first() {
     let findings = printed.split("\n1. ").nth(1).expect("findings");
     insta::assert_snapshot!(printed.lines().next().expect("an answer"), @"read-random on model:credits.toml: throughput 12.3 MB/s, after 20.0 s (234 MiB read) 1.23 MB/s,");
     insta::assert_snapshot!(findings.split("\n2. ").next().expect("one"), @"
-    Within a trial throughput fell 10.0×, from 12.3 MB/s to 1.23 MB/s, after 20.0 s (234 MiB read).
+    Within a trial throughput fell 10.0×: 12.3 MB/s, then 1.23 MB/s from 20.0 s (234 MiB read) on.
        Shorter or longer trials would give other results.
     ");
     let rows = series(folder.path());

@@ -118,7 +118,11 @@ fn headlines<'c>(
             names_runs: runs.len() > 1 && !one.compares_targets(),
             names_targets,
             runs,
-            cells: one.cells(),
+            cells: if one.is_of_run {
+                Vec::new()
+            } else {
+                one.cells.clone()
+            },
             text: sentences::finding(one, analyses).text,
         };
         (headline, vec![one])

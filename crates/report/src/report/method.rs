@@ -144,7 +144,7 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Two programs",
         applies: Applies::To(&[
-            "programs-differ", "programs-significance", "programs-equivalent", "preparation",
+            "programs-differ", "programs-significance", "programs-equivalent", "cost-of-page-faults",
         ]),
         text: "Differences of the times are tested by Welch's t test, equivalence by two one-sided tests.",
         formula: "",
@@ -169,7 +169,7 @@ const RULES: &[MethodRule] = &[
     },
     MethodRule {
         name: "Fixed cost and rate",
-        applies: Applies::To(&["fixed-costs"]),
+        applies: Applies::To(&["cost-of-requests"]),
         text: "The time of a request is modelled as a fixed cost and a rate for its bytes.",
         formula: "time = fixed + size / rate",
         sources: &["Hockney, Parallel Computing 20 (1994) 389-398"],

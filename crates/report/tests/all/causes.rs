@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, WhyUntried,
+    Again, CauseVerdict, CellId, Claim, Reproduction, Share, Suspected, Suspects, WhyUntried,
+    of_causes,
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
@@ -109,7 +110,6 @@ impl Found {
     /// Claims as the analysis makes them: one for each cause alone, and one for each other verdict.
     fn claims(&self) -> Vec<Claim> {
         let reproduced = Reproduction {
-            run: 0,
             phenomenon: self.phenomenon.clone(),
             seen: 0.0122,
             expected: 1.0,
@@ -128,15 +128,12 @@ impl Found {
             doubts: doubts(self.doubts),
             is_explained: false,
         };
-        let claim = |verdict, suspects| {
-            Claim::Suspects(Suspects {
-                run: 0,
-                verdict,
-                suspects,
-                blocks: 22,
-            })
+        let claim = |verdict, suspects| Suspects {
+            verdict,
+            suspects,
+            blocks: 22,
         };
-        let mut claims = vec![Claim::Reproduced(reproduced)];
+        let mut claims = Vec::new();
         for verdict in [CauseVerdict::Cause, CauseVerdict::Contributes] {
             let each = self.of(verdict).into_iter();
             claims.extend(each.map(|one| claim(verdict, vec![one])));
@@ -150,7 +147,7 @@ impl Found {
             let all = self.of(verdict);
             claims.extend((!all.is_empty()).then(|| claim(verdict, all)));
         }
-        claims
+        of_causes(reproduced, claims, &[CellId { run: 0, cell: 0 }])
     }
 }
 

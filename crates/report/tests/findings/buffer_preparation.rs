@@ -62,7 +62,9 @@ fn faults_of_untouched_buffers_are_priced() {
 fn the_finding_names_both_sides_and_the_price() {
     let found = all_findings(&analyse(&buffers(20)));
     let of = |findings: &[Finding]| {
-        let mut own = findings.iter().filter(|f| f.rule.name == "preparation");
+        let mut own = findings
+            .iter()
+            .filter(|f| f.rule.name == "cost-of-page-faults");
         own.next().expect("told").text.clone()
     };
     insta::assert_snapshot!(of(&found));
@@ -75,7 +77,10 @@ fn the_finding_names_both_sides_and_the_price() {
 fn faults_precede_their_cost() {
     let all = claims(&[&analyse(&buffers(20))]);
     let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
-    assert_eq!(first.take(2).collect::<Vec<_>>(), ["preparation", "effect"]);
+    assert_eq!(
+        first.take(2).collect::<Vec<_>>(),
+        ["cost-of-page-faults", "effect"]
+    );
 }
 
 /// A difference for another reason is left to the comparison of the levels.
@@ -87,5 +92,5 @@ fn slower_buffers_without_faults_do_not_blame_them() {
     }
     let found = all_findings(&analyse(&record));
     let has = |name: &str| found.iter().any(|finding| finding.rule.name == name);
-    assert!(has("effect") && !has("preparation"), "{found:?}");
+    assert!(has("effect") && !has("cost-of-page-faults"), "{found:?}");
 }

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, claims, headlines, of_runs};
+use iolab_analysis::claim::{claims, headlines, of_runs};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::sentences::finding;
@@ -177,7 +177,7 @@ fn random_accesses_share_one_baseline_of_runs() {
         let mut compared = Vec::new();
         let mut kinds = Vec::new();
         for claim in claims(&runs) {
-            if let Claim::Comparison(comparison) = &claim {
+            if let Some(comparison) = claim.comparison() {
                 compared.extend(comparison.effects.iter().map(|effect| effect.other));
                 kinds.push((claim.kind().0, claim.runs()));
             }
@@ -210,7 +210,7 @@ fn near_sizes_and_candidates_for_best_are_distinguished() {
         cell.spec.trial.read_percent = 0;
     }
     let both = claims(&[&analyse(&sizes), &analyse(&writes)]);
-    let curves = both.iter().find(|claim| matches!(claim, Claim::Best(_)));
+    let curves = both.iter().find(|claim| !claim.best().is_empty());
     let text = finding(
         curves.expect("one of each run"),
         &[&analyse(&sizes), &analyse(&writes)],
@@ -246,7 +246,7 @@ fn lower_sizes_state_the_blocks_that_show_it() {
     let (first, second) = (curve(50.0, 9), curve(50.0, 11));
     let runs = [&first, &second];
     let all = claims(&runs);
-    let both = all.iter().find(|claim| matches!(claim, Claim::Best(_)));
+    let both = all.iter().find(|claim| !claim.best().is_empty());
     let text = finding(both.expect("one of each run"), &runs).text;
     insta::assert_snapshot!(text, @"Highest throughput of sequential reads (read-size): 550 MB/s at bs=1MiB. Lower in each of 9 blocks (11 would show it): 4KiB to 128KiB. Worse: 11.0× lower at 2KiB. Highest throughput of sequential reads (read-size): 550 MB/s at bs=1MiB. Worse: 1.19× lower at 128KiB; and 6 more.");
 }
@@ -334,7 +334,7 @@ fn simpler_setting_is_offered_only_if_near() {
     insta::assert_snapshot!(format!("{}\n{}", said(&near), said(&far)));
     let mut once = size_curve("x", &near);
     once.samples.retain(|sample| sample.block <= 1);
-    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput of reads (cache=direct) on /data: sequential reads, bs=4MiB, 497 MB/s in one trial. No simpler setting is shown to be within 5 % of it.");
+    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput at target=/data, read_percent=100, cache=direct: 497 MB/s with sequential reads, bs=4MiB. Median of: 1 trial.");
     let mut cached = size_curve("x", &near);
     for cell in 0..3 {
         serve(&mut cached, cell, ServedBy::PageCache, "memory");
@@ -354,7 +354,7 @@ fn long_tail_is_reported() {
         let latency = sample.operations.read.latency.as_mut().expect("measured");
         latency.p99_ns = latency.p50_ns * 20;
     }
-    insta::assert_snapshot!(tail(&two), @"The 99th percentile of latency is 20.0× the median (20.0 to 20.0×) at bs=8KiB: 2.05 ms against 102 µs.");
+    insta::assert_snapshot!(tail(&two), @"The 99th percentile of latency is 20.0× the median (20.0 to 20.0×) at bs=8KiB: p99 2.05 ms against 102 µs.");
 }
 
 #[test]
@@ -367,15 +367,15 @@ fn steady_state_needs_an_overwritten_region() {
     };
     // Each trial writes 1000 blocks of 4 KiB.
     let of_rule = |name: &str, writes: &RunRecord| text(&named(name, &analyse(writes)));
-    insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @"The only cell: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only 1.5 % of the region; --precondition overwrites it first.");
+    insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @"Not shown to have settled: 1 of 1 writing cell. The last 5 trials are alike, but before them only 1.5 % of the region at bs=4KiB was overwritten. --precondition overwrites it first.");
     let mut restless = of(4 << 20);
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {
         add_trial(&mut restless, 0, mb_s, false);
     }
-    insta::assert_snapshot!(of_rule("not-steady", &restless), @"The only cell: not settled. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). The cause is scatter, not a shown slope: longer trials may reach it.");
+    insta::assert_snapshot!(of_rule("not-steady", &restless), @"Not settled: 1 of 1 writing cell. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). The cause is scatter, not a shown slope: longer trials may reach it.");
     let mut falling = of(4 << 20);
     for mb_s in [90.0, 75.0, 60.0] {
         add_trial(&mut falling, 0, mb_s, false);
     }
-    insta::assert_snapshot!(of_rule("not-steady", &falling), @"The only cell: not settled. The last 5 trials at bs=4KiB spread over 47 % (20 % allowed) with a slope of 49 % (10 % allowed). More trials, --settle or --precondition may reach it.");
+    insta::assert_snapshot!(of_rule("not-steady", &falling), @"Not settled: 1 of 1 writing cell. The last 5 trials at bs=4KiB spread over 47 % (20 % allowed) with a slope of 49 % (10 % allowed). More trials, --settle or --precondition may reach it.");
 }

@@ -340,7 +340,7 @@ fn explanations_come_first() {
     }
     insta::assert_snapshot!(first.join("\n"), @"
     Only 1.03 of 8 requests were at the device at layout=shared, threads=8. The threads wait for a lock of the file that they share: with layout=private the same threads reach 53711 IOPS.
-    Page faults: 870 µs per fault. Untouched buffers have 2.75× lower throughput than zeroed ones at bs=8MiB: 2998 MB/s against 8249 MB/s, with 2048 page faults a trial against 0. They are slower in 1 of 2 settings.
+    Page faults: untouched buffers have 2.75× lower throughput than zeroed ones at bs=8MiB, 2998 MB/s against 8249 MB/s. A trial, untouched and zeroed: 2048 page faults; 0 page faults. Time per page fault: 870 µs. Slower in: 1 of 2 settings.
     ");
 }
 

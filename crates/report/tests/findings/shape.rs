@@ -77,7 +77,7 @@ fn few_sizes_bear_no_bend() {
     few.samples.retain(|sample| sample.cell < 7);
     let analysis = analyse(&few);
     assert_eq!(Bends::of(&analysis).iter().count(), 0);
-    assert_eq!(named("fixed-costs", &analysis), []);
+    assert_eq!(named("cost-of-requests", &analysis), []);
 }
 
 #[test]
@@ -98,18 +98,18 @@ fn fixed_cost_and_rate_are_separated() {
     let fit = bends::fixed_cost(&analysis, &curves[0]).expect("it describes the curve");
     assert!((fit.t0 / 400.0 - 1.0).abs() < 0.02, "{fit:?}");
     assert!((fit.bandwidth / 10.0 - 1.0).abs() < 0.02, "{fit:?}");
-    let sentence = text(&named("fixed-costs", &analysis));
+    let sentence = text(&named("cost-of-requests", &analysis));
     insta::assert_snapshot!(sentence);
     // A falling curve does not follow this model, and overlapping requests have no such time.
     assert_eq!(
-        named("fixed-costs", &analyse(&curve(|size| 1e6 / size))),
+        named("cost-of-requests", &analyse(&curve(|size| 1e6 / size))),
         []
     );
     let mut deep = curve(model);
     deep.cells
         .iter_mut()
         .for_each(|cell| cell.spec.trial.depth = 8);
-    assert_eq!(named("fixed-costs", &analyse(&deep)), []);
+    assert_eq!(named("cost-of-requests", &analyse(&deep)), []);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Changes of the level of throughput, over the run and within trials: reported if they exist, and only then.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, claims};
+use iolab_analysis::claim::{Standing, claims};
 use iolab_analysis::timeline::{moments, profile};
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::findings::{Finding, conclusions};
@@ -102,15 +102,21 @@ fn a_fall_beside_others_names_them() {
     };
     let disturbed = |record: &RunRecord| {
         let all = claims(&[&analyse(record)]);
-        let changes = all.iter().filter_map(|claim| match claim {
-            Claim::Change(change) => Some(change.disturbed.map(|one| (one.disturbed, one.all))),
-            _ => None,
+        let changes = all
+            .iter()
+            .filter(|claim| claim.kind.name == "level-over-run");
+        let disturbed = changes.map(|claim| {
+            let points = claim.points.iter();
+            let mut own = points.filter(|point| {
+                [Standing::Disturbed, Standing::Suspended].contains(&point.standing)
+            });
+            own.next().map(|point| (point.value, point.of))
         });
-        changes.collect::<Vec<_>>()
+        disturbed.collect::<Vec<_>>()
     };
     assert_eq!(disturbed(&record), [None]);
     beside(&mut record, 7..=12);
-    assert_eq!(disturbed(&record), [Some((6, 6))]);
+    assert_eq!(disturbed(&record), [Some((6.0, Some(6.0)))]);
     insta::assert_snapshot!(only(over_run(&record)));
     // Programs that were there all the time did not make the change.
     beside(&mut record, 1..=6);
@@ -123,7 +129,7 @@ fn a_fall_beside_others_names_them() {
             sample.counters.pressure.suspended_ns = Some(sample.elapsed_ns);
         }
     }
-    assert_eq!(disturbed(&record), [Some((6, 6))]);
+    assert_eq!(disturbed(&record), [Some((6.0, Some(6.0)))]);
     insta::assert_snapshot!(only(over_run(&record)));
 }
 
@@ -200,7 +206,7 @@ fn reading_cells_are_named_rate_cells_left_out() {
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
     reading.cells[0].spec.trial.read_percent = 100;
-    insta::assert_snapshot!(only(over_run(&reading)), @"Throughput fell 10.0×, from 1000 MB/s to 100 MB/s at bs=1MiB, after 10.5 s of the run (0 B read; 10 trials before, 10 after). Medians over the run mix both levels: --precondition or --settle may avoid it.");
+    insta::assert_snapshot!(only(over_run(&reading)), @"Over the run throughput fell 10.0× at bs=1MiB: 1000 MB/s, then 100 MB/s from 10.5 s (0 B read) on. Each seen for: 10 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
@@ -311,8 +317,8 @@ fn falling(reads: u64) -> RunRecord {
 fn only_writes_of_mix_count_until_change() {
     let [writes, mix] =
         [0, 3].map(|reads| only(named("level-within-trials", &analyse(&falling(reads)))));
-    insta::assert_snapshot!(writes, @"Within a trial throughput fell 10.1×, from 1003 MB/s to 99.4 MB/s at bs=1MiB, after 1.20 s (1.11 GiB written). Shorter or longer trials would give other results.");
-    insta::assert_snapshot!(mix, @"Within a trial throughput fell 10.1×, from 4014 MB/s to 397 MB/s at bs=1MiB, after 1.20 s (1.11 GiB written). Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(writes, @"Within a trial throughput fell 10.1× at bs=1MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(mix, @"Within a trial throughput fell 10.1× at bs=1MiB: 4014 MB/s, then 397 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
 }
 
 #[test]
@@ -320,7 +326,7 @@ fn falling_behind_rate_is_change_catching_up_not() {
     let mut record = falling(0);
     record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
     let text = only(named("level-within-trials", &analyse(&record)));
-    insta::assert_snapshot!(text, @"Within a trial throughput fell 10.1×, from 1003 MB/s to 99.4 MB/s at bs=1MiB, after 1.20 s (1.11 GiB written). Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(text, @"Within a trial throughput fell 10.1× at bs=1MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
     let done: Vec<_> = record.series[0]
         .series
         .intervals

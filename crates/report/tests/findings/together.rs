@@ -1,7 +1,7 @@
 //! Groups at once compared with each alone, in made-up records.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, claims, headlines};
+use iolab_analysis::claim::{Comparison, Contrast, Difference, Payload, claims, headlines};
 use iolab_record::{RateReport, RunRecord};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
@@ -32,10 +32,8 @@ fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
 fn limits(record: &RunRecord) -> Vec<Difference> {
     let run = analyse(record);
     let all = claims(&[&run]);
-    let effects = all.iter().flat_map(|claim| match claim {
-        Claim::Comparison(one) if matches!(one.contrast, Contrast::Company { .. }) => {
-            one.effects.as_slice()
-        }
+    let effects = all.iter().flat_map(|claim| match claim.comparison() {
+        Some(one) if matches!(one.contrast, Contrast::Company { .. }) => one.effects.as_slice(),
         _ => &[],
     });
     effects.map(|effect| effect.difference).collect()
@@ -62,7 +60,10 @@ fn shared_and_separate_limits_are_distinguished() {
         let run = analyse(&record);
         let claimed = claims(&[&run]);
         let first = headlines(&claimed).into_iter().next();
-        assert!(matches!(first, Some(Claim::Comparison(_))), "{first:?}");
+        assert!(
+            first.is_some_and(|first| first.comparison().is_some()),
+            "{first:?}"
+        );
         told.push(text(&named("effect", &run)));
     }
     insta::assert_snapshot!(told.join("\n"));
@@ -189,13 +190,15 @@ fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
     let mut levels = Vec::new();
     let mut curves = Vec::new();
     for claim in claims(&[&run]) {
-        match claim {
-            Claim::Comparison(Comparison {
+        match claim.payload {
+            Some(Payload::Comparison(Comparison {
                 contrast: Contrast::Company { .. },
                 ..
-            }) => {}
-            Claim::Comparison(one) => levels.extend(one.effects.into_iter().map(|one| one.levels)),
-            Claim::Best(all) => {
+            })) => {}
+            Some(Payload::Comparison(one)) => {
+                levels.extend(one.effects.into_iter().map(|one| one.levels))
+            }
+            Some(Payload::Best(all)) => {
                 let held = all.into_iter().flat_map(|best| best.held);
                 curves.extend(held.map(|(_, level)| level));
             }

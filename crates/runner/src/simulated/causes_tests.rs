@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::tests::measure;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Claim, PhenomenonKind, Suspected, claims, phenomena, signs,
+    Again, CauseVerdict, CellId, Payload, PhenomenonKind, Suspected, claims, phenomena, signs,
 };
 use iolab_diskmodel::definition::Definition;
 use iolab_diskmodel::definition::parts::{NoiseDefinition, PartDefinition};
@@ -152,13 +152,13 @@ impl Grade {
         let all = claims(&[analysis]);
         let mut suspects: Vec<(CauseVerdict, Suspected)> = Vec::new();
         for claim in all {
-            match claim {
-                Claim::Reproduced(found) => {
+            match claim.payload {
+                Some(Payload::Reproduced(found)) => {
                     self.absent += usize::from(found.again == Again::NotReproduced);
                     let rest = found.unexplained.map_or(0.0, |share| share.share);
                     self.unexplained += usize::from(rest >= 0.5);
                 }
-                Claim::Suspects(found) => {
+                Some(Payload::Suspects(found)) => {
                     let own = found.suspects.into_iter();
                     suspects.extend(own.map(|one| (found.verdict, one)));
                 }

@@ -1,7 +1,7 @@
 //! Rounds that are repeated until they are steady: of all cells, and of writes before the first trial.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, RoundsDoubts, RoundsState, claims};
+use iolab_analysis::claim::{Payload, RoundsDoubts, RoundsState, claims};
 use iolab_record::{PreparationKind, RunRecord, Sample};
 use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
@@ -315,8 +315,8 @@ fn trials_off_the_level_of_writes_are_named() {
     let mut record = bench.record();
     let outside = |record: &RunRecord| {
         let claims = claims(&[&analyse(record)]);
-        let mut found = claims.into_iter().filter_map(|claim| match claim {
-            Claim::Rounds(rounds) => Some(rounds.outside),
+        let mut found = claims.into_iter().filter_map(|claim| match claim.payload {
+            Some(Payload::Rounds(rounds)) => Some(rounds.outside),
             _ => None,
         });
         found.next().expect("rounds")

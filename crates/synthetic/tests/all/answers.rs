@@ -5,7 +5,8 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::fixed_cost;
 use iolab_analysis::claim::{
-    Aspect, CellId, Claim, Contrast, Difference, MARGIN, Programs, choices, claims,
+    Aspect, CellId, Claim, Contrast, Difference, MARGIN, Payload, Programs, Standing, choices,
+    claims, kind,
 };
 use iolab_analysis::curve::by_size;
 use iolab_analysis::equivalence::MARGINS;
@@ -53,7 +54,7 @@ fn programs((record, truth): Made) -> Outcome {
         |pair: &Programs, bytes: u64| time(bytes, &pair.pair.new) / time(bytes, &pair.pair.base);
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| {
-        let Claim::Programs(found) = claim else {
+        let Some(Payload::Programs(found)) = &claim.payload else {
             return Outcome::NotClaimed;
         };
         let points = &found.pair.points;
@@ -168,10 +169,10 @@ fn preparation((mut record, truth): Made) -> Outcome {
     }
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let found = all.iter().filter_map(|claim| match claim {
-        Claim::Preparation(found) => Some(&found.most),
-        _ => None,
-    });
+    let is_told = |claim: &Claim| claim.kind == &kind::FAULT_COST;
+    let most = iolab_analysis::buffer_preparation::preparation(&analysis).into_iter();
+    let most = most.min_by(|a, b| a.ratio.ratio.total_cmp(&b.ratio.ratio));
+    let found = most.filter(|_| all.iter().any(is_told)).into_iter();
     Outcome::of_all(found.map(|most| {
         let of = |init: &str| {
             let mut cells = truth.cells.iter();
@@ -261,10 +262,8 @@ fn limits((record, truth): Made) -> Outcome {
     let [a, b, all] = [0, 1, 2].map(|cell| truth.cells[cell].mb_s);
     let share = all / (a + b);
     let claimed = claims(&[&analysis]);
-    let of_company = claimed.iter().flat_map(|claim| match claim {
-        Claim::Comparison(one) if matches!(one.contrast, Contrast::Company { .. }) => {
-            one.effects.as_slice()
-        }
+    let of_company = claimed.iter().flat_map(|claim| match claim.comparison() {
+        Some(one) if matches!(one.contrast, Contrast::Company { .. }) => one.effects.as_slice(),
         _ => &[],
     });
     Outcome::of_all(of_company.map(|effect| match effect.difference {
@@ -377,12 +376,8 @@ fn the_fastest_way_is_never_ruled_out() {
                     |(record, truth)| {
                         let analysis = analyse(&record);
                         let all = claims(&[&analysis]);
-                        Outcome::of_all(all.iter().map(|claim| match claim {
-                            Claim::Best(ways) => {
-                                Outcome::of_all(ways.iter().map(|ways| of_best(ways, &truth)))
-                            }
-                            _ => Outcome::NotClaimed,
-                        }))
+                        let ways = all.iter().flat_map(Claim::best);
+                        Outcome::of_all(ways.map(|ways| of_best(ways, &truth)))
                     },
                 );
             }
@@ -394,11 +389,15 @@ fn the_fastest_way_is_never_ruled_out() {
 fn chosen((record, truth): Made) -> Outcome {
     let analysis = analyse(&record);
     let all = choices(&[&analysis]);
-    Outcome::of_all(all.iter().map(|choice| match &choice.simplest {
-        Some((simplest, _)) => outcome(
-            level(&truth, *simplest) >= (1.0 - MARGIN) * level(&truth, choice.best) * (1.0 - 1e-9),
-        ),
-        None => Outcome::NotClaimed,
+    let of = |claim: &Claim, standing| {
+        let mut points = claim.of(standing).filter_map(|point| point.cell);
+        points.next().map(|cell| level(&truth, cell))
+    };
+    Outcome::of_all(all.iter().map(|claim| {
+        match of(claim, Standing::Main).zip(of(claim, Standing::Near)) {
+            Some((best, simplest)) => outcome(simplest >= (1.0 - MARGIN) * best * (1.0 - 1e-9)),
+            None => Outcome::NotClaimed,
+        }
     }))
 }
 

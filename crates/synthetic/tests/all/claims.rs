@@ -16,8 +16,8 @@ use std::ops::RangeInclusive;
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
-    Best, CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Standing, claims,
-    headlines,
+    Best, CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Payload, Standing,
+    claims, headlines,
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{
@@ -166,7 +166,7 @@ pub(crate) fn of_best(best: &Best, truth: &Truth) -> Outcome {
     Outcome::of_all(all.map(|(i, one)| match one.standing {
         Standing::Worse => outcome(level(i) < most),
         Standing::Near => outcome(level(i) >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
-        Standing::Open | Standing::Doubtful | Standing::Unknown => Outcome::NotClaimed,
+        _ => Outcome::NotClaimed,
     }))
 }
 
@@ -191,10 +191,8 @@ fn each_compared<const N: usize>(
         Outcome::of_all(effects.map(|effect| of_effect(effect, of.response, &truth)))
     };
     contrasts.map(|is_asked| {
-        let own = all.iter().filter_map(|claim| match claim {
-            Claim::Comparison(comparison) if is_asked(&comparison.contrast) => Some(comparison),
-            _ => None,
-        });
+        let own = all.iter().filter_map(Claim::comparison);
+        let own = own.filter(|comparison| is_asked(&comparison.contrast));
         Outcome::of_all(own.map(judge))
     })
 }
@@ -210,11 +208,8 @@ pub(crate) fn each_best(
 ) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let curves = all.iter().filter_map(|claim| match claim {
-        Claim::Best(curves) => Some(curves),
-        _ => None,
-    });
-    Outcome::of_all(curves.flatten().map(|best| judge(best, &truth)))
+    let curves = all.iter().flat_map(Claim::best);
+    Outcome::of_all(curves.map(|best| judge(best, &truth)))
 }
 
 /// Grades a kind, prints its row, and checks it against the limits.
@@ -432,12 +427,8 @@ fn sizes_far_from_the_best_are_worse() {
 fn least_size_is_worse((record, _): (RunRecord, Truth)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let is_worse = all.iter().any(|claim| match claim {
-        Claim::Best(curves) => curves
-            .iter()
-            .any(|best| best.candidates[0].standing == Standing::Worse),
-        _ => false,
-    });
+    let mut curves = all.iter().flat_map(Claim::best);
+    let is_worse = curves.any(|best| best.candidates[0].standing == Standing::Worse);
     match is_worse {
         true => Outcome::True,
         false => Outcome::NotClaimed,
@@ -494,18 +485,22 @@ fn a_study_rarely_begins_with_anything_false() {
             let analyses: Vec<_> = analyses.iter().collect();
             let all = claims(&analyses);
             let level = |id: CellId| truths[id.run].cells[place(id, &truths[id.run])].mb_s;
-            Outcome::of_all(headlines(&all).into_iter().map(|claim| match claim {
-                Claim::Comparison(comparison) => {
-                    Outcome::of_all(comparison.effects.iter().map(|effect| {
-                        judged(effect.difference, level(effect.other) / level(effect.base))
-                    }))
-                }
-                Claim::Best(curves) => Outcome::of_all(curves.iter().map(|best| {
-                    let run = best.candidates[0].cell.run;
-                    of_best(best, &truths[run])
-                })),
-                _ => Outcome::NotClaimed,
-            }))
+            Outcome::of_all(
+                headlines(&all)
+                    .into_iter()
+                    .map(|claim| match &claim.payload {
+                        Some(Payload::Comparison(comparison)) => {
+                            Outcome::of_all(comparison.effects.iter().map(|effect| {
+                                judged(effect.difference, level(effect.other) / level(effect.base))
+                            }))
+                        }
+                        Some(Payload::Best(curves)) => Outcome::of_all(curves.iter().map(|best| {
+                            let run = best.candidates[0].cell.run;
+                            of_best(best, &truths[run])
+                        })),
+                        _ => Outcome::NotClaimed,
+                    }),
+            )
         };
         let kind = (["study, any headline"], &*format!("{name}, n = 8"));
         hold_each(kind, (runs(), 2.0 * FALSE_MAX), made, |run| [any(run)]);
@@ -517,8 +512,8 @@ fn said(record: &RunRecord) -> Vec<String> {
     let analysis = analyse(record);
     let mut all: Vec<String> = claims(&[&analysis])
         .iter()
-        .flat_map(|claim| match claim {
-            Claim::Comparison(comparison) => {
+        .flat_map(|claim| match &claim.payload {
+            Some(Payload::Comparison(comparison)) => {
                 let effects = comparison.effects.iter();
                 effects
                     .map(|one| {
@@ -530,7 +525,7 @@ fn said(record: &RunRecord) -> Vec<String> {
                     })
                     .collect()
             }
-            Claim::Best(curves) => {
+            Some(Payload::Best(curves)) => {
                 let all = curves.iter().flat_map(|best| &best.candidates);
                 all.map(|one| format!("{} {:?}", one.bs, one.standing))
                     .collect()
@@ -560,9 +555,9 @@ fn what_two_runs_contradict_is_claimed_of_neither() {
                 let analyses: Vec<_> = records.iter().map(|record| analyse(record)).collect();
                 let all: Vec<_> = analyses.iter().collect();
                 let all = claims(&all);
-                let effects = all.iter().map(|claim| match claim {
-                    Claim::Comparison(comparison) => comparison.shown().count(),
-                    Claim::Best(curves) => {
+                let effects = all.iter().map(|claim| match &claim.payload {
+                    Some(Payload::Comparison(comparison)) => comparison.shown().count(),
+                    Some(Payload::Best(curves)) => {
                         let sizes = curves.iter().flat_map(|best| &best.candidates);
                         sizes.filter(|one| one.standing == Standing::Worse).count()
                     }

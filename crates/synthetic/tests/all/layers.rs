@@ -1,7 +1,7 @@
 //! Grades of claims on time by layer. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::{Timed, analyse};
-use iolab_analysis::claim::{Claim, Largest, TimeByLayer, claims};
+use iolab_analysis::claim::{Largest, Payload, TimeByLayer, claims};
 use iolab_synthetic::{LAYERS, LayerShares, Layers, Outcome, SYNC_LAYERS, traced};
 use iolab_workload::stages::Stage;
 use rand_core::SeedableRng;
@@ -71,8 +71,8 @@ fn largest_layer_is_rarely_false() {
                 let truth = layers(seed, cells);
                 let analysis = analyse(&traced(seed + 1000, trials, &truth));
                 let said = claims(&[&analysis]).into_iter();
-                let said = said.filter_map(|claim| match claim {
-                    Claim::TimeByLayer(time) => Some(time),
+                let said = said.filter_map(|claim| match claim.payload {
+                    Some(Payload::TimeByLayer(time)) => Some(time),
                     _ => None,
                 });
                 (truth, said.collect::<Vec<TimeByLayer>>())

@@ -3,7 +3,7 @@
 //! table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::{HELD_FROM, analyse};
-use iolab_analysis::claim::{Claim, RateTimes, Rates, claims};
+use iolab_analysis::claim::{Claim, Point, Standing, claims};
 use iolab_record::{LatencySummary, RateReport, RunRecord, Sample};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::trial::Rate;
@@ -123,25 +123,35 @@ fn times(p50_ns: f64) -> LatencySummary {
 fn judged((record, _): Made, capacity: f64) -> [Outcome; 2] {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let held = |one: &RateTimes| {
-        let sustains = HELD_FROM * one.rate <= capacity;
-        let truth = response_ns(one.rate, capacity);
+    let held = |one: &Point| {
+        let rate = one.rate.expect("a load");
+        let sustains = HELD_FROM * rate <= capacity;
+        let truth = response_ns(rate, capacity);
         // Times are whole ns.
         let holds = |low: f64, high: f64| low - 1.0 <= truth && truth <= high + 1.0;
-        outcome(sustains && one.p50.is_none_or(|p50| holds(p50.low, p50.high)))
+        outcome(sustains && one.interval.is_none_or(|(low, high)| holds(low, high)))
     };
-    let rates = all.iter().find_map(|claim| match claim {
-        Claim::Load(load) if load.doubts.is_empty() => Some(&load.rates),
-        _ => None,
-    });
-    match rates {
-        Some(Rates::Held { least, most, .. }) => {
-            [held(least), most.as_ref().map_or(Outcome::NotClaimed, held)]
+    let is_told = |claim: &&Claim| claim.kind.name == "load" && claim.doubts.is_empty();
+    let Some(load) = all.iter().find(is_told) else {
+        return [Outcome::NotClaimed; 2];
+    };
+    let highest = |point: &&Point| {
+        let all = [
+            Standing::HighestAsked,
+            Standing::HighestHeld,
+            Standing::NotTooHigh,
+        ];
+        all.contains(&point.standing)
+    };
+    match load.points.as_slice() {
+        [least, ..] if least.rate.is_some() => {
+            let most = load.points.iter().find(highest);
+            [held(least), most.map_or(Outcome::NotClaimed, held)]
         }
-        Some(Rates::NoneHeld { least, reached }) if *reached < HELD_FROM * least => {
-            [outcome(capacity < *least), Outcome::NotClaimed]
+        [_, least, reached] if reached.value < HELD_FROM * least.value => {
+            [outcome(capacity < least.value), Outcome::NotClaimed]
         }
-        Some(Rates::NoneHeld { .. }) | None => [Outcome::NotClaimed; 2],
+        _ => [Outcome::NotClaimed; 2],
     }
 }
 

@@ -3,7 +3,7 @@
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    CellId, Claim, Comparison, Contrast, Difference, Effect, Standing, claims,
+    CellId, Comparison, Contrast, Difference, Effect, Payload, Standing, claims,
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Curve, Disturbance, Disturber, Scenario};
@@ -127,27 +127,26 @@ fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
     };
     let mut found = Vec::new();
     for claim in claims(&all) {
-        match claim {
-            Claim::Comparison(comparison) => {
+        match &claim.payload {
+            Some(Payload::Comparison(comparison)) => {
                 let effects = comparison.effects.iter();
-                let own = effects.filter_map(|effect| of_effect(&comparison, effect, name));
+                let own = effects.filter_map(|effect| of_effect(comparison, effect, name));
                 found.extend(own);
             }
-            Claim::Best(curves) => {
+            Some(Payload::Best(curves)) => {
                 for one in curves.iter().flat_map(|best| &best.candidates) {
                     let way = match one.standing {
                         Standing::Worse | Standing::Near => format!("{:?}", one.standing),
-                        Standing::Open | Standing::Doubtful | Standing::Unknown => continue,
+                        _ => continue,
                     };
                     let about = vec![name(one.cell)];
                     let of = "size".to_owned();
                     found.push(Decided { of, about, way });
                 }
             }
-            other => {
-                let about = other.cells().into_iter().map(name).collect();
-                let text = format!("{other:?}");
-                let of = text.split('(').next().unwrap_or_default().to_owned();
+            _ => {
+                let about = claim.cells.iter().map(|id| name(*id)).collect();
+                let of = claim.kind.name.to_owned();
                 let way = String::new();
                 found.push(Decided { of, about, way });
             }

@@ -27,12 +27,8 @@ fn scaling(at_4k: f64, at_64k: f64) -> Scenario {
 }
 
 fn comparison(claim: &Claim) -> Option<&Comparison> {
-    match claim {
-        Claim::Comparison(comparison) if matches!(comparison.contrast, Contrast::Levels { .. }) => {
-            Some(comparison)
-        }
-        _ => None,
-    }
+    let is_of_levels = |found: &&Comparison| matches!(found.contrast, Contrast::Levels { .. });
+    claim.comparison().filter(is_of_levels)
 }
 
 #[test]
@@ -84,7 +80,7 @@ fn sizes_that_are_all_alike_begin_no_page() {
     };
     let begins = |scenario: &Scenario| {
         let first = first_claims(scenario);
-        first.iter().any(|claim| matches!(claim, Claim::Best(_)))
+        first.iter().any(|claim| !claim.best().is_empty())
     };
     for noise in [Noise::None, Noise::Lognormal { sigma: 0.005 }] {
         let alike = Scenario {
@@ -142,14 +138,11 @@ fn recommended_setting_is_not_called_lower() {
                 let (record, _) = run(seed);
                 let analysis = analyse(&record);
                 let simplest = choices(&[&analysis]);
-                let simplest = simplest.iter().filter_map(|one| one.simplest.as_ref());
-                let simplest: Vec<_> = simplest.map(|(cell, _)| *cell).collect();
+                let simplest = simplest.iter().flat_map(|one| one.of(Standing::Near));
+                let simplest: Vec<_> = simplest.filter_map(|point| point.cell).collect();
                 let all = claims(&[&analysis]);
-                let curves = all.iter().filter_map(|claim| match claim {
-                    Claim::Best(curves) => Some(curves),
-                    _ => None,
-                });
-                let candidates = curves.flatten().flat_map(|best| &best.candidates);
+                let curves = all.iter().flat_map(Claim::best);
+                let candidates = curves.flat_map(|best| &best.candidates);
                 for one in candidates.filter(|one| simplest.contains(&one.cell)) {
                     named += 1;
                     let of = format!("{curve:?}, {sigma}, seed {seed}");

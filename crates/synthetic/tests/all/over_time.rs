@@ -3,8 +3,9 @@
 
 use iolab_analysis::analysis::{CellAnalysis, analyse};
 use iolab_analysis::bends::{self, Bends};
-use iolab_analysis::claim::{ChangePlace, Claim, State, claims, drifting_cells, groups};
-use iolab_analysis::timeline::Levels;
+use iolab_analysis::claim::{
+    Claim, LevelChange, Payload, Point, Quantity, Standing, claims, drifting_cells, groups,
+};
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{
     At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, OverTime,
@@ -38,24 +39,28 @@ fn writing(changes: &[&str]) -> Scenario {
     }
 }
 
+/// The change between two levels that a claim states, if it is meant.
+fn level_change(claim: &Claim, is_meant: impl Fn(&LevelChange) -> bool) -> Option<&LevelChange> {
+    match &claim.payload {
+        Some(Payload::LevelChange(change)) => Some(change).filter(|change| is_meant(change)),
+        _ => None,
+    }
+}
+
 /// A claimed change is true with the right direction, the right block within two, and the right factor within a
 /// fifth.
 fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
-    let Claim::Change(change) = claim else {
+    let change = level_change(claim, |change| change.is_of_run)?;
+    let seen = claim.of(Standing::Seen).next()?;
+    if seen.quantity != Quantity::Count("trial") {
         return None;
-    };
-    let ChangePlace::OverRun {
-        levels: Levels::Trials { before, .. },
-        ..
-    } = change.place
-    else {
-        return None;
-    };
+    }
+    let before = seen.value as usize;
     let cell = &truth.cells[place(change.cell, truth)];
     let cells = truth.cells.len();
     Some(cell.changes.iter().any(|of| {
         let blocks_before = (of.block as usize - 1) * cells;
-        (change.factor / of.ratio).ln().abs() < 1.2_f64.ln()
+        (change.factor() / of.ratio).ln().abs() < 1.2_f64.ln()
             && before.abs_diff(blocks_before) <= 2 * cells
     }))
 }
@@ -112,14 +117,9 @@ fn a_level_over_the_run_is_found() {
 }
 
 fn change_within(claim: &Claim, truth: &Truth) -> Option<bool> {
-    let Claim::Change(change) = claim else {
-        return None;
-    };
-    let ChangePlace::WithinTrials { .. } = change.place else {
-        return None;
-    };
+    let change = level_change(claim, |_| claim.kind.name == "level-within-trials")?;
     let ratio = truth.cells[place(change.cell, truth)].within_trials;
-    Some((change.factor / ratio).ln().abs() < 1.2_f64.ln())
+    Some((change.factor() / ratio).ln().abs() < 1.2_f64.ln())
 }
 
 #[test]
@@ -146,17 +146,10 @@ fn levels_within_trials_are_found_but_not_invented() {
 /// A change for good inside one of few trials is a change of the run, with the right factor, and not one that
 /// recurs in each trial.
 fn change_inside(claim: &Claim, truth: &Truth) -> Option<bool> {
-    let Claim::Change(change) = claim else {
-        return None;
-    };
+    let change = level_change(claim, |_| true)?;
     let cell = &truth.cells[place(change.cell, truth)];
-    Some(match change.place {
-        ChangePlace::OverRun { .. } => {
-            let alike = |of: &TrueChange| (change.factor / of.ratio).ln().abs() < 1.2_f64.ln();
-            cell.changes.iter().any(alike)
-        }
-        ChangePlace::WithinTrials { .. } | ChangePlace::InWarmUp => false,
-    })
+    let alike = |of: &TrueChange| (change.factor() / of.ratio).ln().abs() < 1.2_f64.ln();
+    Some(change.is_of_run && cell.changes.iter().any(alike))
 }
 
 /// Ratio of a change that four of five runs show when a tenth of the trials stalls to 0.4: a stall is nearer to
@@ -205,10 +198,7 @@ fn change_inside_one_trial_belongs_to_the_run() {
 
 /// Writes are called unsteady where the level trends or changes.
 fn unsteady(claim: &Claim, is_unsteady: bool) -> Option<bool> {
-    let Claim::Steady(steady) = claim else {
-        return None;
-    };
-    matches!(steady.state, State::NotReached { .. }).then_some(is_unsteady)
+    (claim.kind.name == "not-steady").then_some(is_unsteady)
 }
 
 #[test]
@@ -247,11 +237,9 @@ fn unsteady_writes_are_said_where_there_are_any() {
 
 /// Truth of a long tail: the ratio is long, and within the interval.
 fn tail(claim: &Claim, truth: &Truth) -> Option<bool> {
-    let Claim::LongTail(tail) = claim else {
-        return None;
-    };
-    let ratio = truth.cells[place(tail.cell, truth)].p99_over_p50;
-    let (low, high) = tail.interval;
+    let tail = claim.ratio.filter(|_| claim.kind.name == "long-tail")?;
+    let ratio = truth.cells[place(claim.cells[0], truth)].p99_over_p50;
+    let (low, high) = tail.interval?;
     Some(ratio > 3.0 && (low..=high).contains(&ratio))
 }
 
@@ -288,12 +276,10 @@ fn disturbance_alone_is_neither_tail_nor_unsteadiness() {
     };
     let kind = "long tail, disturbed";
     hold_runs(kind, &disturbed, "traffic", all_runs(), |run| {
-        judged(run, |claim, _| match claim {
-            Claim::LongTail(_) => Some(false),
-            Claim::Steady(steady) => {
-                matches!(steady.state, State::NotReached { .. }).then_some(false)
-            }
-            _ => None,
+        judged(run, |claim, _| {
+            ["long-tail", "not-steady"]
+                .contains(&claim.kind.name)
+                .then_some(false)
         })
     });
 }
@@ -455,17 +441,15 @@ fn soak_for(time: &str, sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Ve
 /// Whether a change claimed to be detectable is found in the same trial with it, anywhere in its middle half.
 fn found_with_it(sigma: f64, seed: u64) -> Outcome {
     let without = soak(sigma, (0.5, 1.0), seed);
-    let said = without.iter().find_map(|claim| match claim {
-        Claim::NoChange(kept) => kept.factor,
-        _ => None,
-    });
-    let Some(factor) = said else {
+    let mut said = without.iter().flat_map(|claim| claim.of(Standing::Step));
+    let Some(Point { value: factor, .. }) = said.next().copied() else {
         return Outcome::NotClaimed;
     };
     let after = 0.25 + 0.5 * (seed % 97) as f64 / 96.0;
     let is_found = |ratio: f64| {
         let with = soak(sigma, (after, ratio), seed);
-        let is_one = |claim: &Claim| matches!(claim, Claim::Change(_) | Claim::Gradual(_));
+        let kinds = ["level-within-trials", "gradual-change"];
+        let is_one = |claim: &Claim| kinds.contains(&claim.kind.name);
         with.iter().any(is_one)
     };
     outcome(is_found(factor) && is_found(1.0 / factor))
@@ -478,12 +462,11 @@ fn short_level_of_a_soak_is_found() {
         for ratio in [0.2, 5.0] {
             let make = |seed| soak_for("time=20s", 0.1, (after, ratio), seed);
             let judge = |claims: Vec<Claim>| {
-                let found = claims.iter().find_map(|claim| match claim {
-                    Claim::Change(change) => Some(change.factor),
-                    _ => None,
-                });
-                found.map_or(Outcome::NotClaimed, |factor| {
-                    outcome((factor / ratio).ln().abs() < 1.2_f64.ln())
+                let mut found = claims
+                    .iter()
+                    .filter_map(|claim| level_change(claim, |_| true));
+                found.next().map_or(Outcome::NotClaimed, |change| {
+                    outcome((change.factor() / ratio).ln().abs() < 1.2_f64.ln())
                 })
             };
             let name = format!("{ratio} times after {:.0} % of a soak", 100.0 * after);

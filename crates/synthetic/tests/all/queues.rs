@@ -2,10 +2,9 @@
 //! what they waited for. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Cause, Claim, claims};
+use iolab_analysis::claim::{Cause, Payload, claims};
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{At, Curve, Noise, Outcome, Scenario, Truth};
-use iolab_workload::response::Response;
 
 use super::claims::{SAID_MIN, drifting, hold, hold_made, outcome, runs, shapes};
 
@@ -35,13 +34,13 @@ fn limited((record, _): (RunRecord, Truth), gain: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| {
-        let Claim::Limit(limit) = claim else {
+        let [_, from, to] = claim.points.as_slice() else {
             return Outcome::NotClaimed;
         };
-        let (from, to) = limit.sizes;
-        let is_right = match limit.of {
-            Response::Iops => to <= 65536,
-            _ => from >= 65536,
+        let is_right = match claim.kind.name {
+            "request-limit" => to.value <= 65536.0,
+            "throughput-limit" => from.value >= 65536.0,
+            _ => return Outcome::NotClaimed,
         };
         outcome(gain == 1.0 && is_right)
     }))
@@ -103,9 +102,9 @@ fn at_device(noise: Noise, trials: u32, share: f64) -> impl Fn(u64) -> (RunRecor
 fn missing((record, _): (RunRecord, Truth), share: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    Outcome::of_all(all.iter().map(|claim| match claim {
+    Outcome::of_all(all.iter().map(|claim| match &claim.payload {
         // Both backends are equally fast: neither shows what the other waits for.
-        Claim::TooFew(few) => outcome(share < GAIN && !matches!(few.cause, Cause::Shared(_))),
+        Some(Payload::TooFew(cause)) => outcome(share < GAIN && !matches!(cause, Cause::Shared(_))),
         _ => Outcome::NotClaimed,
     }))
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, RoundsState, claims};
+use iolab_analysis::claim::{Payload, RoundsState, claims};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{PreparationKind, PreparationStep, RunRecord};
 use iolab_stats::{SteadyLimits, steady_state};
@@ -72,8 +72,8 @@ fn is_steady(levels: &[f64], multiple: f64) -> bool {
 fn judged((record, levels): (RunRecord, Vec<f64>)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    Outcome::of_all(all.iter().map(|claim| match claim {
-        Claim::Rounds(found) => match found.state {
+    Outcome::of_all(all.iter().map(|claim| match &claim.payload {
+        Some(Payload::Rounds(found)) => match found.state {
             RoundsState::Steady => outcome(is_steady(&levels, NEAR)),
             RoundsState::NotSteady => outcome(!is_steady(&levels, 1.0 / NEAR)),
             RoundsState::Alike(_)

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    CellId, Claim, HEADLINES_MAX, MARGIN, Standing, State, claims, headlines,
+    CellId, Claim, HEADLINES_MAX, MARGIN, Payload, Standing, claims, headlines,
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Common, Curve, Noise, Outcome, Scenario, TrueCell, Truth};
@@ -69,32 +69,32 @@ fn truth(truths: &[&Truth], id: CellId) -> TrueCell {
 /// Whether everything that a statement claims of these runs is true.
 fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
     let level = |id| truth(truths, id).mb_s;
-    match claim {
-        Claim::Comparison(comparison) => Outcome::of_all(
+    match &claim.payload {
+        Some(Payload::Comparison(comparison)) => Outcome::of_all(
             comparison
                 .effects
                 .iter()
                 .map(|effect| judged(effect.difference, level(effect.other) / level(effect.base))),
         ),
-        Claim::Best(curves) => Outcome::of_all(curves.iter().flat_map(|best| {
+        Some(Payload::Best(curves)) => Outcome::of_all(curves.iter().flat_map(|best| {
             let levels: Vec<f64> = best.candidates.iter().map(|one| level(one.cell)).collect();
             let most = levels.iter().copied().fold(0.0, f64::max);
             let all = best.candidates.iter().zip(levels);
             all.map(move |(one, own)| match one.standing {
                 Standing::Worse => outcome(own < most),
                 Standing::Near => outcome(own >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
-                Standing::Open | Standing::Doubtful | Standing::Unknown => Outcome::NotClaimed,
+                _ => Outcome::NotClaimed,
             })
         })),
-        Claim::LongTail(tail) => outcome(truth(truths, tail.cell).p99_over_p50 > 3.0),
         // No level changes in these runs.
-        Claim::Change(_) => Outcome::False,
-        Claim::Steady(steady) => match steady.state {
-            State::NotWrittenOver { .. } => Outcome::True,
+        Some(Payload::LevelChange(_)) => Outcome::False,
+        _ => match claim.kind.name {
+            "long-tail" => outcome(truth(truths, claim.cells[0]).p99_over_p50 > 3.0),
+            "not-written-over" => Outcome::True,
             // Of the trials that were made: they may scatter as far as blocks do.
-            State::NotReached { .. } => Outcome::NotClaimed,
+            "not-steady" => Outcome::NotClaimed,
+            other => panic!("{other} is not about such runs"),
         },
-        other => panic!("{other:?} is not about such runs"),
     }
 }
 

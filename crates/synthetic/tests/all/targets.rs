@@ -2,7 +2,7 @@
 //! differences are reported. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, claims};
+use iolab_analysis::claim::claims;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 
@@ -45,10 +45,7 @@ fn said(made: Vec<Made>) -> Outcome {
         truth.cells[place(id, truth)].mb_s
     };
     let across = all.iter().filter(|claim| claim.compares_targets());
-    let effects = across.flat_map(|claim| match claim {
-        Claim::Comparison(comparison) => comparison.effects.as_slice(),
-        _ => &[],
-    });
+    let effects = across.flat_map(|claim| claim.comparison().map_or(&[][..], |one| &one.effects));
     Outcome::of_all(effects.map(|one| judged(one.difference, level(one.other) / level(one.base))))
 }
 

@@ -101,7 +101,7 @@ fn of_best(best: &Best, truth: &Truth) -> Outcome {
     Outcome::of_all(all.map(|(i, one)| match one.standing {
         Standing::Worse => outcome(time(i) > least),
         Standing::Near => outcome(time(i) <= (1.0 + MARGIN) * least * (1.0 + 1e-9)),
-        Standing::Open | Standing::Doubtful | Standing::Unknown => Outcome::NotClaimed,
+        _ => Outcome::NotClaimed,
     }))
 }
 

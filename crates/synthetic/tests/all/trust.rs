@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, State, claims, headlines};
+use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines, kind};
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::trust::{Shown, Trust, TrustLevel};
 use iolab_synthetic::{At, Change, Common, Curve, Disturbance, Disturber, Noise, Scenario};
@@ -66,21 +66,6 @@ fn trust(runs: &[AnalysedRun], claims: &[&Claim], numbers: &[CellId]) -> Trust {
     })
 }
 
-/// Cells that a claim names; for a claim about a whole run, all of its cells.
-fn named(claim: &Claim, runs: &[AnalysedRun]) -> BTreeSet<CellId> {
-    let of_run = |run: usize| {
-        let cells = runs[run].analysis().cells.iter();
-        cells.map(move |cell| CellId {
-            run,
-            cell: cell.cell.id,
-        })
-    };
-    match claim.cells() {
-        none if none.is_empty() => claim.runs().into_iter().flat_map(of_run).collect(),
-        cells => cells.into_iter().collect(),
-    }
-}
-
 /// Worst reason that a disturbance must at least give.
 fn least(by: Disturber) -> DoubtKind {
     match by {
@@ -109,7 +94,8 @@ fn only_a_claims_own_cells_lower_its_trust() {
                 for claim in &claims(&analyses(&quiet)) {
                     let before = trust(&quiet, &[claim], &[]);
                     let after = trust(&runs, &[claim], &[]);
-                    if named(claim, &quiet).is_disjoint(&disturbed) {
+                    let own: BTreeSet<CellId> = claim.cells.iter().copied().collect();
+                    if own.is_disjoint(&disturbed) {
                         assert_eq!(before, after, "{by:?} {at} {seed} {claim:?}");
                         kept += 1;
                     } else {
@@ -202,9 +188,7 @@ fn contradicted_claim_is_not_fully_trusted() {
         let records = [grid(1.5).run(1).0, grid(again).later().run(2).0];
         let runs = records.map(AnalysedRun::of);
         let all = claims(&analyses(&runs));
-        let compared = all
-            .iter()
-            .filter(|claim| matches!(claim, Claim::Comparison(_)));
+        let compared = all.iter().filter(|claim| claim.comparison().is_some());
         let trust = trust(&runs, &compared.collect::<Vec<_>>(), &[]);
         (trust.level, trust.doubt, trust.undecided > 0)
     };
@@ -282,17 +266,10 @@ fn scattered_trials_are_not_a_level_change() {
     for seed in 0..40 {
         let runs = [AnalysedRun::of(scattered.run(seed).0)];
         let all = claims(&analyses(&runs));
-        let unsettled = all.iter().find_map(|claim| match claim {
-            Claim::Steady(steady) => match steady.state {
-                State::NotReached { slopes, .. } => Some((claim, slopes)),
-                State::NotWrittenOver { .. } => None,
-            },
-            _ => None,
-        });
-        let Some((claim, slopes)) = unsettled else {
+        let Some(claim) = all.iter().find(|claim| claim.kind.name == "not-steady") else {
             continue;
         };
-        sloped += usize::from(slopes);
+        sloped += usize::from(claim.kind == &kind::NOT_STEADY);
         let trust = trust(&runs, &[claim], &[]);
         told += usize::from(trust.doubt == Some(DoubtKind::NotSettled));
         assert_eq!(trust.level, TrustLevel::Limited, "{seed}");

@@ -75,14 +75,13 @@ pub(super) fn weigh(
         // A doubt may have caused the reversal too.
         one.is_reversed = false;
     }
-    let (run, blocks) = (again.run, again.blocks);
+    let blocks = again.blocks;
     match found
         .iter_mut()
         .find(|group| group.verdict == CauseVerdict::CannotTell)
     {
         Some(group) => group.suspects.extend(open),
         None => found.push(Suspects {
-            run,
             verdict: CauseVerdict::CannotTell,
             suspects: open,
             blocks,

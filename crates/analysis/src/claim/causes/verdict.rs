@@ -31,7 +31,6 @@ pub(super) fn judge(
     inquiry: &Inquiry,
     deviations: &[Deviations],
     unchecked: &BTreeMap<String, WhyUntried>,
-    run: usize,
 ) -> (Reproduction, Vec<Suspects>) {
     let variants = Variants::new(inquiry, deviations);
     let blocks = variants.of::<&str>(&[]).len();
@@ -55,7 +54,6 @@ pub(super) fn judge(
         .then(|| variants.share(&variants.of(&all), &variants.of::<&str>(&[])))
         .flatten();
     let mut reproduction = Reproduction {
-        run,
         phenomenon: inquiry.phenomenon.clone(),
         seen: inquiry.seen,
         expected: inquiry.expected,
@@ -116,7 +114,7 @@ pub(super) fn judge(
         reproduction.unexplained = Some(rest);
         reproduction.unexplained_without = Some(without);
     }
-    (reproduction, grouped(found, run, blocks))
+    (reproduction, grouped(found, blocks))
 }
 
 /// Withholds the verdict on suspects whose removal is not shown.
@@ -139,13 +137,12 @@ fn withhold(found: &mut [(CauseVerdict, Suspected)], unchecked: &BTreeMap<String
 
 /// Groups suspects for claims: causes one by one, the greatest share first, and all suspects of each other
 /// verdict together.
-fn grouped(found: Vec<(CauseVerdict, Suspected)>, run: usize, blocks: usize) -> Vec<Suspects> {
+fn grouped(found: Vec<(CauseVerdict, Suspected)>, blocks: usize) -> Vec<Suspects> {
     let mut by_verdict: BTreeMap<CauseVerdict, Vec<Suspected>> = BTreeMap::new();
     for (verdict, suspected) in found {
         by_verdict.entry(verdict).or_default().push(suspected);
     }
     let of = |verdict, suspects| Suspects {
-        run,
         verdict,
         suspects,
         blocks,

@@ -1,21 +1,18 @@
 //! Best sizes and ways, and settings to choose, in words.
 
-use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::claim::{Best, Candidate, Choice, Standing};
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{Best, Candidate, CellId, Standing};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
 use super::sentence::{List, sentence};
 use super::{at, cell, doubts, has_several_targets, in_cell, margin, quantity};
-use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
-use crate::ratio::{self, RatioShown};
+use crate::findings::{capitalised, origin};
+use crate::ratio::RatioShown;
 
 /// Most sizes, or ranges of them, that are named for each standing.
 const NAMED_MAX: usize = 3;
-/// Basis of a choice.
-const CHOICE: &str = "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access";
-
 /// The best of the curves of a run, and the comparison of the others with its best size; for several runs, each
 /// of them.
 pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
@@ -210,54 +207,10 @@ fn ranges(best: &Best, sizes: &[&Candidate]) -> Vec<String> {
     words.collect()
 }
 
-/// The setting to choose for a kind of access.
-pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
-    let best = cell(runs, choice.best)?;
-    let access = &choice.access;
-    let what = match access.read_percent {
-        100 => format!("reads (cache={})", access.cache),
-        0 => format!("writes (sync={}, cache={})", access.sync, access.cache),
-        share => format!(
-            "accesses ({share} % reads, sync={}, cache={})",
-            access.sync, access.cache
-        ),
-    };
-    // If either has several requests in flight, both say so.
-    let simplest = choice.simplest.as_ref().and_then(|(id, _)| cell(runs, *id));
-    let is_parallel = [Some(best), simplest]
-        .into_iter()
-        .flatten()
-        .any(|cell| cell.cell.trial().in_flight_of_all() > 1);
-    let of_one_trial = match best.values.len() {
-        1 => " in one trial",
-        _ => "",
-    };
-    let mut text = format!(
-        "Highest throughput of {what} on {}: {}, {}{of_one_trial}.",
-        access.target,
-        setting(best.cell.spec.only_trial()?, is_parallel),
-        Response::Throughput.format(choice.throughput_mb_s),
-    );
-    match &choice.simplest {
-        Some((id, estimate)) => text.push_str(&format!(
-            " Simplest setting within {} of it: {}, {}.",
-            margin(),
-            setting(cell(runs, *id)?.cell.spec.only_trial()?, is_parallel),
-            ratio::of(estimate).in_words(),
-        )),
-        None => text.push_str(&format!(
-            " No simpler setting is shown to be within {} of it.",
-            margin()
-        )),
-    }
-    Some(Finding {
-        rule: Rule {
-            name: "choice",
-            kind: FindingKind::Result,
-            basis: CHOICE,
-        },
-        text,
-    })
+/// `sequential reads, bs=4KiB`: the setting of a cell, with its requests in flight if there are several.
+pub(super) fn setting_of(id: CellId, runs: &[&Analysis]) -> Option<String> {
+    let trial = cell(runs, id)?.cell.spec.only_trial()?;
+    Some(setting(trial, trial.in_flight_of_all() > 1))
 }
 
 /// `random reads, bs=4KiB, threads=2`.

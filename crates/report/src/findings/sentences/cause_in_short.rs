@@ -21,17 +21,8 @@ pub(super) fn names_of_causes(claims: &[Claim]) -> Option<String> {
 }
 
 fn of_claims(claims: &[Claim], has_shares: bool) -> Option<String> {
-    let found = claims.iter().find_map(|claim| match claim {
-        Claim::Reproduced(found) => Some(found),
-        _ => None,
-    })?;
-    let suspects: Vec<&Suspects> = claims
-        .iter()
-        .filter_map(|claim| match claim {
-            Claim::Suspects(suspects) => Some(suspects),
-            _ => None,
-        })
-        .collect();
+    let found = claims.iter().find_map(Claim::reproduction)?;
+    let suspects: Vec<&Suspects> = claims.iter().filter_map(Claim::suspects).collect();
     Some(match found.again {
         Again::Reproduced => answer(found, &suspects, (has_shares, is_answered(claims))),
         // The numbers are in the next sentence.

@@ -213,9 +213,9 @@ fn against(all: &[Doubt]) -> String {
 
 /// The difference that suspects belong to, if the runs explain several: ` The difference: throughput at bs=64KiB
 /// is 0.5 times that at bs=4KiB.`
-pub(super) fn difference(found: &Suspects, runs: &[&Analysis]) -> String {
+pub(super) fn difference(first: &Analysis, runs: &[&Analysis]) -> String {
     let explained = |run: &&Analysis| run.inquiry.as_ref().map(|own| own.phenomenon.clone());
-    let own = runs.get(found.run).and_then(explained);
+    let own = explained(&first);
     let is_other =
         |run: &&Analysis| explained(run).is_some_and(|other| Some(&other) != own.as_ref());
     match &own {
@@ -334,7 +334,6 @@ mod tests {
     fn text(verdict: CauseVerdict, share: f64, interval: (f64, f64)) -> String {
         of_suspects(
             &Suspects {
-                run: 0,
                 verdict,
                 suspects: vec![suspected(share, interval)],
                 blocks: 30,
@@ -353,7 +352,6 @@ mod tests {
         let of = |verdict, one: &Suspected| {
             of_suspects(
                 &Suspects {
-                    run: 0,
                     verdict,
                     suspects: vec![one.clone(), one.clone()],
                     blocks: 30,
@@ -387,7 +385,6 @@ mod tests {
         };
         let text = of_suspects(
             &Suspects {
-                run: 0,
                 verdict: CauseVerdict::CannotTell,
                 suspects: vec![one],
                 blocks: 30,
@@ -401,7 +398,6 @@ mod tests {
     #[test]
     fn short_idle_time_is_named_if_not_reproduced() {
         let found = |idle_ns, again| Reproduction {
-            run: 0,
             phenomenon: "throughput falls to 50 %".to_owned(),
             seen: 0.75,
             expected: 1.0,
@@ -427,7 +423,6 @@ mod tests {
     #[test]
     fn reproduced_part_is_named() {
         let found = |ratio: f64, again| Reproduction {
-            run: 0,
             phenomenon: "IOPS of reads is 1/40.0 of that of writes".to_owned(),
             seen: 0.025,
             expected: 1.0,

@@ -4,7 +4,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Claim, ordered};
 
 use super::cause_in_short::names_of_causes;
-use super::causes::{of_reproduction, of_suspects, shortened};
+use super::causes::{of_suspects, shortened};
 use super::finding;
 
 /// Most characters of the name of a target.
@@ -17,10 +17,9 @@ pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) ->
     let answer = names_of_causes(claims);
     let answer = answer.map(|answer| format!("{} on {target}: {answer}", run.experiment));
     let (shown, _) = ordered(claims);
-    let sentences = shown.into_iter().map(|claim| match claim {
-        Claim::Reproduced(found) => of_reproduction(found),
-        Claim::Suspects(found) => of_suspects(found, named),
-        other => finding(other, &[run]).text,
+    let sentences = shown.into_iter().map(|claim| match claim.suspects() {
+        Some(found) => of_suspects(found, named),
+        None => finding(claim, &[run]).text,
     });
     answer.into_iter().chain(sentences).collect()
 }

@@ -1,34 +1,12 @@
 //! Requests that were asked to be served at once, and were not, in words.
 
-use iolab_analysis::analysis::{Analysis, FasterCell, Response, Shortfall};
-use iolab_analysis::claim::{Cause, Limit, TooFew};
+use iolab_analysis::analysis::FasterCell;
+use iolab_analysis::claim::Cause;
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::CountedBound;
-use iolab_workload::units::format_size;
 
-use super::{at, at_cell};
-use crate::findings::within;
-
-/// Fewer requests at once than asked for, and why.
-pub(super) fn of_too_few(few: &TooFew, run: &Analysis) -> String {
-    let place = match few.shortfall {
-        Shortfall::Issued => "in flight",
-        Shortfall::ReachedDevice => "at the device",
-    };
-    let others = match few.cells.len() {
-        0 | 1 => String::new(),
-        cells => format!(", the fewest in {}", within(cells, run)),
-    };
-    format!(
-        "Only {} of {} requests were {place}{}{others}. {}",
-        significant(few.seen),
-        few.asked,
-        at_cell(run, few.worst),
-        cause(&few.cause),
-    )
-}
-
-fn cause(cause: &Cause) -> String {
+/// Why requests were missing, and what helps.
+pub(super) fn cause(cause: &Cause) -> String {
     match cause {
         Cause::Region { requests } => format!(
             "The region holds {} of this size: a larger region (--size) or fewer threads times depth.",
@@ -77,19 +55,4 @@ fn setting(by: Option<CountedBound>) -> &'static str {
         Some(CountedBound::Bytes) => "--set bytes",
         Some(CountedBound::Region) => "the region (--size)",
     }
-}
-
-/// A limit that more requests in flight do not raise.
-pub(super) fn of_limit(limit: &Limit) -> String {
-    let (from, to) = limit.sizes;
-    format!(
-        "Limited at {} from {} to {}{}: more requests in flight give no more.",
-        match limit.of {
-            Response::Iops => format!("{} requests/s", significant(limit.value)),
-            of => of.format(limit.value),
-        },
-        format_size(from),
-        format_size(to),
-        at(&limit.held),
-    )
 }

@@ -13,16 +13,6 @@ use crate::ratio::{self, RatioShown};
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
 
-pub(super) fn basis(aspect: Aspect) -> &'static str {
-    match aspect {
-        Aspect::Ratio => {
-            "ratios of times within the blocks that both programs share, with simultaneous 95 % intervals"
-        }
-        Aspect::Significance => "Welch's t test at each size",
-        Aspect::Equivalence(_) => "two one-sided t tests on the logarithms at each size",
-    }
-}
-
 /// The difference at both ends, whether there is one, or from where on it does not matter. Where a run compares more than two programs,
 /// each sentence names its own.
 pub(super) fn of_programs(programs: &Programs) -> String {

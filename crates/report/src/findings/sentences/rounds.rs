@@ -11,9 +11,6 @@ use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
 use super::at_cell;
 use super::limit::beside_limit;
 
-/// Basis of the sentence about steady rounds.
-pub(super) const BASIS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
-
 /// Whether rounds came to a steady state.
 pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
     let outside = found.outside.as_ref();

@@ -1,13 +1,11 @@
 //! The order and the shape of trials, in words.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{CellId, State, Steady, drifts, two_groups};
-use iolab_stats::SteadyLimits;
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_analysis::claim::{CellId, drifts, two_groups};
+use iolab_workload::quantity::format_percent;
 
 use super::at_cell;
-use super::limit::beside_limit;
-use crate::findings::{Finding, Rule, cells_of, within};
+use crate::findings::{Finding, Rule, within};
 
 const TWO_GROUPS: Rule = Rule::doubt(
     "two-groups",
@@ -63,57 +61,5 @@ pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
     match (0.4..=0.6).contains(&low_share) {
         true => "describes neither group",
         false => "describes the larger group",
-    }
-}
-
-/// Whether the last trials of cells that write are alike.
-pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
-    let n = steady.cells.len();
-    let cells = match (n == steady.judged, steady.judged == run.cells.len()) {
-        (true, true) => cells_of(n, run),
-        (true, false) => match n {
-            1 => "The only cell that writes".to_owned(),
-            2 => "Both cells that write".to_owned(),
-            n => format!("All {n} cells that write"),
-        },
-        (false, _) => format!("{n} of {} that write", counted(steady.judged, "cell")),
-    };
-    match &steady.state {
-        State::NotWrittenOver { least } => format!(
-            "{cells}: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only {} of the region{}; --precondition overwrites it first.",
-            format_percent(*least),
-            match n {
-                1 => "",
-                _ => " in the cell with the least",
-            }
-        ),
-        State::NotReached {
-            worst,
-            range,
-            slope,
-            slopes,
-        } => {
-            let (range, most) = beside_limit(*range, SteadyLimits::SNIA.range);
-            let (slope, steepest) = beside_limit(*slope, SteadyLimits::SNIA.slope);
-            let remedy = match slopes {
-                true => "More trials, --settle or --precondition may reach it.",
-                // Neither takes scatter away.
-                false => "The cause is scatter, not a shown slope: longer trials may reach it.",
-            };
-            format!(
-                "{cells}: not settled. The last 5 trials{} spread over {range} ({most} allowed) with a slope of {slope} ({steepest} allowed). {remedy}",
-                at_cell(run, *worst),
-            )
-        }
-    }
-}
-
-/// Basis of a claim about the last trials.
-pub(super) fn steady_basis(state: &State) -> &'static str {
-    match state {
-        State::NotReached { .. } => "the last 5 trials of each cell that writes",
-        State::NotWrittenOver { .. } => {
-            "the bytes that the run wrote before the last 5 trials of a cell, over its region"
-        }
     }
 }

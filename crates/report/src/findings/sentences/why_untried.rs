@@ -161,7 +161,6 @@ mod tests {
         ];
         let text = of_suspects(
             &Suspects {
-                run: 0,
                 verdict: CauseVerdict::NotTried,
                 suspects: reasons.map(because).to_vec(),
                 blocks: 30,

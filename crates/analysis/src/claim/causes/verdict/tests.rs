@@ -68,7 +68,7 @@ fn world(
 }
 
 fn judged(inquiry: &Inquiry, deviations: &[Deviations]) -> (Reproduction, Vec<Suspects>) {
-    judge(inquiry, deviations, &BTreeMap::new(), 0)
+    judge(inquiry, deviations, &BTreeMap::new())
 }
 
 fn verdicts(found: &[Suspects]) -> BTreeMap<String, CauseVerdict> {
@@ -112,7 +112,7 @@ fn suspect_that_was_not_removed_is_no_cause() {
         asked: 16,
     };
     let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
-    let found = judge(&inquiry, &deviations, &unchecked, 0).1;
+    let found = judge(&inquiry, &deviations, &unchecked).1;
     assert_eq!(of(&found, "waiting"), CauseVerdict::NotTried);
     let all = found.iter().flat_map(|group| &group.suspects);
     let reasons: Vec<&WhyUntried> = all.filter_map(|one| one.untried.as_ref()).collect();

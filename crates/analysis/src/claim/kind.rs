@@ -1,0 +1,381 @@
+//! Kinds of claims, one row each.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::point::Standing;
+use crate::analysis::DoubtKind;
+
+/// Meaning of a claim for the reader, in the order in which claims are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Answers the question of an experiment.
+    Answer,
+    /// Explains a number.
+    Explanation,
+    /// A difference, or the best size of an access: decides what to choose.
+    Effect,
+    /// The best size in each of several settings, where the experiment asks something else.
+    BestInSettings,
+    /// A change over time: a median would mix two levels.
+    Change,
+    /// No steady state: longer runs would give other results.
+    Unsteady,
+    /// A limit that changes a decision.
+    Limit,
+    /// Levels that are equivalent.
+    Equivalence,
+    /// Adds detail to other claims.
+    Detail,
+    /// Weakens the numbers without changing a decision.
+    Weakness,
+    /// Nothing was found, or the data does not suffice.
+    Nothing,
+}
+
+/// Properties that all claims of one kind share.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Name for programs.
+    pub name: &'static str,
+    /// Meaning for the reader, if the claim shows something.
+    pub role: Role,
+    /// Whether it weakens the numbers of its cells.
+    pub is_doubt: bool,
+    /// What it says against the level of measured trials.
+    pub(crate) unsettled: Option<DoubtKind>,
+    /// Estimator and intervals, in words.
+    pub basis: &'static str,
+    /// First sentence. `{0}` stands for the first point, `{cell}` for the settings of the first cell, `{at}` for those that all cells hold; the
+    /// other names are those of `iolab-report`.
+    pub head: &'static str,
+    /// Standings that are listed after it, with their labels.
+    pub labels: &'static [(Standing, &'static str)],
+    /// Last sentence: what to do.
+    pub advice: &'static str,
+}
+
+impl Kind {
+    const fn new(name: &'static str, role: Role, basis: &'static str) -> Self {
+        Self {
+            name,
+            role,
+            is_doubt: false,
+            unsettled: None,
+            basis,
+            head: "",
+            labels: &[],
+            advice: "",
+        }
+    }
+
+    const fn doubt(mut self, unsettled: Option<DoubtKind>) -> Self {
+        self.is_doubt = true;
+        self.unsettled = unsettled;
+        self
+    }
+
+    const fn says(
+        mut self,
+        head: &'static str,
+        labels: &'static [(Standing, &'static str)],
+    ) -> Self {
+        self.head = head;
+        self.labels = labels;
+        self
+    }
+
+    const fn advises(mut self, advice: &'static str) -> Self {
+        self.advice = advice;
+        self
+    }
+}
+
+const IN_BLOCKS: &str = "ratios within the blocks that both cells share (of medians where they share none), with simultaneous 95 % intervals";
+const SHARED_BLOCKS: &str =
+    "ratios within the blocks that both cells share, with simultaneous 95 % intervals";
+const OVER_RUN_TRIALS: &str = "changepoints (PELT) in the logarithms of the trials, or in the intervals of consecutive trials, each confirmed by Welch's test for dependent values";
+const IN_TRIALS: &str =
+    "changepoints (PELT) in the median over the trials of each interval, confirmed likewise";
+const TENTHS: &str = "medians of the tenths of the trial: test of Mann and Kendall, and their distance in standard deviations within the tenths";
+const ADDED: &str =
+    "the same search in the intervals of each trial, and in the trial with a change added to it";
+const FLIGHT: &str =
+    "the requests in flight, by Little's law, and those at the device, by its counters";
+const AT_LIMIT: &str = "ratios of IOPS within the blocks that cells share, of sizes and of requests in flight, all shown to be within 5 % by simultaneous 95 % intervals";
+const LAST_TRIALS: &str =
+    "the last 5 trials of each cell that writes, and the bytes written before them";
+const ROUNDS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
+const SUSPECTS: &str = "the difference without each suspect, and without all others, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
+const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; simultaneous 95 % intervals of the median share over the trials";
+
+/// Standings of a change of level.
+const LEVELS: &[(Standing, &str)] = &[
+    (Standing::Level, "All levels"),
+    (Standing::Seen, "Each seen for"),
+    (Standing::MedianOf, "Medians of"),
+    (Standing::First, "First tenth"),
+    (Standing::Last, "Last tenth"),
+    (Standing::Lowest, "Lowest tenth"),
+    (Standing::Highest, "Highest tenth"),
+    (Standing::Alike, "Changed too"),
+    (
+        Standing::Disturbed,
+        "Disturbed from outside at the lower level, which may have made the change",
+    ),
+    (
+        Standing::Suspended,
+        "Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change",
+    ),
+];
+const LENGTH_MATTERS: &str = "Shorter or longer trials would give other results.";
+
+/// Data that was read back is correct.
+pub static VERIFIED: Kind = Kind::new(
+    "verified",
+    Role::Answer,
+    "every block that a trial wrote, read back after it",
+);
+/// Data that was read back is wrong.
+pub static VERIFY_FAILED: Kind =
+    Kind::new("verify-failed", Role::Answer, VERIFIED.basis).doubt(None);
+/// Ratio of the times of two programs.
+pub static PROGRAMS_DIFFER: Kind = Kind::new(
+    "programs-differ",
+    Role::Answer,
+    "ratios of times within the blocks that both programs share, with simultaneous 95 % intervals",
+);
+/// Sizes at which a test finds a difference between two programs.
+pub static PROGRAMS_SIGNIFICANCE: Kind = Kind::new(
+    "programs-significance",
+    Role::Detail,
+    "Welch's t test at each size",
+);
+/// Size from which two programs are equivalent.
+pub static PROGRAMS_EQUIVALENT: Kind = Kind::new(
+    "programs-equivalent",
+    Role::Answer,
+    "two one-sided t tests on the logarithms at each size",
+);
+/// Response time as a function of the given load.
+pub static LOAD: Kind = Kind::new(
+    "load",
+    Role::Answer,
+    "medians over the trials of their response times' quantiles, with exact 95 % intervals",
+)
+.says(
+    "{time}: {0}, {1}",
+    &[
+        (Standing::HighestAsked, "At the highest rate asked for"),
+        (Standing::HighestHeld, "At the highest rate that was held"),
+        (
+            Standing::NotTooHigh,
+            "At the highest rate that is not shown to be too high",
+        ),
+        (
+            Standing::Hidden,
+            "Overload that does not show in such trials, at most, and their length (increase --time)",
+        ),
+        (
+            Standing::Stored,
+            "Share of a trial's time that the storage needed after it for writes in its cache (a load that outlasts the cache may not hold this rate)",
+        ),
+    ],
+);
+/// Rates of which none was reached.
+pub static LOAD_NOT_HELD: Kind = Kind::new("load", Role::Answer, LOAD.basis)
+    .says(
+        "No rate was held (at least {0} of its requests issued in time): at {1}, the lowest, the median trial reached {2}",
+        &[],
+    )
+    .advises("Response times at such rates grow with the length of a trial.");
+/// Fewer requests in flight than asked for.
+pub static FEW_IN_FLIGHT: Kind = Kind::new("serialised", Role::Explanation, FLIGHT).says(
+    "Only {0} were in flight{cell}",
+    &[(Standing::Alike, "Fewest in")],
+);
+/// Fewer requests at the device than asked for.
+pub static FEW_AT_DEVICE: Kind = Kind::new("serialised", Role::Explanation, FLIGHT).says(
+    "Only {0} were at the device{cell}",
+    &[(Standing::Alike, "Fewest in")],
+);
+/// Cost of page faults in untouched buffers.
+pub static FAULT_COST: Kind = Kind::new(
+    "cost-of-page-faults",
+    Role::Explanation,
+    "ratios within the blocks that both cells share, with simultaneous 95 % intervals, Welch's test, and the page faults of each trial",
+)
+.says(
+    "Page faults: untouched buffers have {factor} throughput than zeroed ones{at}, {1} against {0}",
+    &[
+        (Standing::Faults, "A trial, untouched and zeroed"),
+        (Standing::Cost, "Time per page fault"),
+        (Standing::Alike, "Slower in"),
+    ],
+);
+/// Fixed cost of a request, and a bandwidth for its bytes.
+pub static REQUEST_COST: Kind = Kind::new(
+    "cost-of-requests",
+    Role::Detail,
+    "the median time of a request at each size, fitted as a fixed cost and a rate",
+)
+.says(
+    "Time per request{at} is {0} + size / {1}, to within {2}",
+    &[(Standing::Half, "Half of that rate is reached at")],
+);
+/// Comparison of two levels of a factor.
+pub static EFFECT: Kind = Kind::new("effect", Role::Effect, IN_BLOCKS);
+/// Comparison of targets, or of groups at once with each alone: what a user measures them for.
+pub static ASKED_EFFECT: Kind = Kind::new("effect", Role::Answer, IN_BLOCKS);
+/// Best I/O sizes.
+pub static BEST_SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
+/// Best of the ways that an experiment names.
+pub static FASTEST_WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
+/// Best setting for an access, of all runs.
+pub static BEST_SETTING: Kind = Kind::new(
+    "choice",
+    Role::Detail,
+    "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access",
+)
+.says(
+    "Highest throughput{at}: {0}",
+    &[
+        (Standing::MedianOf, "Median of"),
+        (Standing::Near, "Simplest setting shown to be within 5 % of it"),
+    ],
+);
+/// Change of the level over a run.
+pub static LEVEL_OVER_RUN: Kind = Kind::new("level-over-run", Role::Change, OVER_RUN_TRIALS)
+    .doubt(Some(DoubtKind::LevelChanged))
+    .says(
+        "Over the run throughput{accesses} {moved}{cell}: {0}, then {1}",
+        LEVELS,
+    )
+    .advises("Medians over the run mix both levels: --precondition or --settle may avoid it.");
+/// Change of the level within each trial.
+pub static LEVEL_WITHIN_TRIALS: Kind = Kind::new("level-within-trials", Role::Change, IN_TRIALS)
+    .doubt(Some(DoubtKind::LevelChanged))
+    .says(
+        "Within a trial throughput{groups} {moved}{cell}: {0}, then {1}",
+        LEVELS,
+    )
+    .advises(LENGTH_MATTERS);
+/// Change of the level within trials that a run measures from their beginning.
+pub static LEVEL_OF_SOAK: Kind = Kind::new("level-within-trials", Role::Answer, IN_TRIALS)
+    .says(LEVEL_WITHIN_TRIALS.head, LEVELS)
+    .advises(LENGTH_MATTERS);
+/// Change of the level in the warm-up.
+pub static LEVEL_IN_WARM_UP: Kind = Kind::new("level-in-warm-up", Role::Change, IN_TRIALS)
+    .doubt(None)
+    .says(
+        "During the warm-up, which the numbers exclude, throughput {moved}{cell}: {0}, then {1}",
+        LEVELS,
+    )
+    .advises("The measured trials show the later level.");
+/// Trial that falls or rises without a step.
+pub static GRADUAL_CHANGE: Kind = Kind::new("gradual-change", Role::Answer, TENTHS)
+    .says("Within a trial throughput gradually {moved}{cell}", LEVELS)
+    .advises(LENGTH_MATTERS);
+/// Trial that varies without a step or a trend.
+pub static UNEVEN: Kind = Kind::new("gradual-change", Role::Answer, TENTHS)
+    .says("Within a trial throughput varied{cell}", LEVELS)
+    .advises(LENGTH_MATTERS);
+/// Trials from their beginning without a change.
+pub static NO_LEVEL_CHANGE: Kind = Kind::new("no-level-change", Role::Answer, ADDED).says(
+    "No lasting change of throughput was found within a trial{cell}",
+    &[
+        (
+            Standing::Step,
+            "Least step for a quarter of a trial that would have been found",
+        ),
+        (
+            Standing::Drift,
+            "Least steady drift over a trial that would have been found",
+        ),
+        (Standing::Alike, "Not found too in"),
+    ],
+);
+/// Trials too short or too uneven to show a change.
+pub static UNKNOWN_CHANGE: Kind = Kind::new("no-level-change", Role::Nothing, ADDED)
+    .says(
+        "Cannot tell whether throughput changes within a trial{cell}: too short or too uneven",
+        &[],
+    )
+    .advises("A longer trial (--soak) may show it.");
+/// Slow requests, far above the median latency.
+pub static LONG_TAIL: Kind = Kind::new(
+    "long-tail",
+    Role::Limit,
+    "the 99th percentile over the median of each trial, with simultaneous 95 % intervals",
+)
+.says(
+    "The 99th percentile of {latency} is {times} the median{range}{cell}: {1} against {0}",
+    &[
+        (Standing::Alike, "Shorter tails above 3× in"),
+        (
+            Standing::NotJudged,
+            "Not judged (disturbed, several operations, behind the rate, fewer than 6 trials, or too few requests for a p99)",
+        ),
+    ],
+);
+/// Layers that take most of the time of requests.
+pub static TIME_BY_LAYER: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
+/// Layers that take most of the time of syncs.
+pub static SYNCS_BY_LAYER: Kind = Kind::new("syncs-by-layer", Role::Explanation, LAYERS);
+/// Last trials that are alike before the region was overwritten.
+pub static NOT_WRITTEN_OVER: Kind = Kind::new("not-written-over", Role::Unsteady, LAST_TRIALS)
+    .doubt(None)
+    .says(
+        "Not shown to have settled: {0}. The last 5 trials are alike, but before them only {1} of the region{cell} was overwritten",
+        &[],
+    )
+    .advises("--precondition overwrites it first.");
+/// Last trials that slope.
+pub static NOT_STEADY: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIALS)
+    .doubt(Some(DoubtKind::NotSettled))
+    .says(
+        "Not settled: {0}. The last 5 trials{cell} spread over {1} with a slope of {2}",
+        &[],
+    )
+    .advises("More trials, --settle or --precondition may reach it.");
+/// Last trials that scatter, without a slope.
+pub static SCATTERED: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIALS)
+    .doubt(Some(DoubtKind::NotSettled))
+    .says(NOT_STEADY.head, &[])
+    // Neither more trials nor a precondition takes scatter away.
+    .advises("The cause is scatter, not a shown slope: longer trials may reach it.");
+/// Rounds that came to a steady state.
+pub static STEADY_ROUNDS: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
+/// Rounds that are alike, with doubts about a steady state.
+pub static ROUNDS_ALIKE: Kind = Kind::new("rounds-alike", Role::Unsteady, ROUNDS);
+/// Rounds that are not steady.
+pub static ROUNDS_NOT_STEADY: Kind = Kind::new("rounds-not-steady", Role::Unsteady, ROUNDS);
+/// Rounds that cannot be judged.
+pub static ROUNDS_NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
+/// Limit of requests that more requests in flight do not raise.
+pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
+    "Limited at {0} from {1} to {2}{at}: more requests in flight give no more",
+    &[],
+);
+/// Limit of bytes that more requests in flight do not raise.
+pub static THROUGHPUT_LIMIT: Kind =
+    Kind::new("throughput-limit", Role::Limit, AT_LIMIT).says(REQUEST_LIMIT.head, &[]);
+/// Phenomenon of another run, measured again.
+pub static PHENOMENON: Kind = Kind::new(
+    "phenomenon",
+    Role::Answer,
+    "the ratio of both sides within each block, by signed ranks, on its logarithm",
+);
+/// Suspect without which half of a phenomenon or more is gone.
+pub static CAUSE: Kind = Kind::new("cause", Role::Explanation, SUSPECTS);
+/// Suspects of which each suffices.
+pub static JOINT_CAUSE: Kind = Kind::new("joint-cause", Role::Explanation, SUSPECTS);
+/// Suspect without which a part is gone.
+pub static CONTRIBUTES: Kind = Kind::new("contributes", Role::Explanation, SUSPECTS);
+/// Suspects without which the phenomenon is the same.
+pub static CLEARED: Kind = Kind::new("cleared", Role::Detail, SUSPECTS);
+/// Suspects without a verdict.
+pub static SUSPECTS_OPEN: Kind = Kind::new("suspects-open", Role::Detail, SUSPECTS);
+/// Suspects that were not removed.
+pub static SUSPECTS_NOT_TRIED: Kind = Kind::new("suspects-not-tried", Role::Detail, SUSPECTS);
