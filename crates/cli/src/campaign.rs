@@ -64,7 +64,7 @@ pub(crate) fn sites(
     given: &GivenTargets,
     named: &[String],
     watch: Option<Watch>,
-    terms: &Terms,
+    terms: Terms,
 ) -> Result<Vec<Site>> {
     let mut all = campaign::sites(given, watch, terms);
     let targets: Vec<Vec<PathBuf>> = all.iter().map(|site| site.targets.clone()).collect();

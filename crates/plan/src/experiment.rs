@@ -14,6 +14,7 @@ mod rate_search;
 mod serialize;
 mod tracked_cells;
 mod trial_time;
+mod write_budget;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -35,7 +36,7 @@ pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use missing_levels::{REFINE_MAX, Refined};
-pub use trial_time::writes_at_most;
+pub use write_budget::writes_at_most;
 
 use document::{Definition, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;

@@ -57,8 +57,6 @@ pub struct Column<T: 'static> {
     pub words: &'static [&'static str],
     /// When it may be NULL.
     pub null: Null,
-    /// The part of a row that it belongs to, if that part may be missing, so that all columns of the part are NULL; else empty.
-    pub account: &'static str,
     /// Whether the file has it; some columns of exports are computed.
     pub stored: bool,
     /// Whether exports include it.
@@ -78,7 +76,6 @@ impl<T> Column<T> {
             range: (f64::MIN, f64::MAX),
             words: &[],
             null: Null::Never,
-            account: "",
             stored: true,
             exported: true,
             key: false,
@@ -170,12 +167,6 @@ impl<T> Column<T> {
     /// Sets when it may be NULL.
     pub const fn null(mut self, null: Null) -> Self {
         self.null = null;
-        self
-    }
-
-    /// Sets the part of a row that it belongs to.
-    pub const fn account(mut self, part: &'static str) -> Self {
-        self.account = part;
         self
     }
 

@@ -10,8 +10,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::table;
 
-use crate::data_column::{DataColumn, row_schema};
-use crate::export::cells::quantiles;
+use crate::data_column::{DataColumn, quantiles, row_schema};
 use crate::layout::{Column, none};
 
 /// Explains the columns.

@@ -3,9 +3,11 @@
 
 use std::io::{self, Write};
 
+use iolab_analysis::analysis::Latency;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Setting, ValueKind};
+use iolab_workload::table;
 use serde_json::{Map, Value, json};
 
 use crate::rows::{Field, Format, RowWriter, columns_of, in_columns};
@@ -304,4 +306,23 @@ pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
         Access::Setting(setting, get, _) => setting.value(get(row)).into(),
         Access::Bytes(..) => Value::Null,
     }
+}
+
+/// Columns of the quantiles of times.
+pub(crate) fn quantiles<'a, R: 'a>(
+    name: &str,
+    what: &str,
+    of: fn(&R) -> Option<Latency>,
+) -> [DataColumn<'a, R>; 4] {
+    type Quantile = (&'static str, &'static str, fn(Latency) -> f64);
+    const QUANTILES: [Quantile; 4] = table! {
+        ("p50_ns_median", "median over the trials of the 50th percentile", |l| l.p50_ns);
+        ("p99_ns_median", "median over the trials of the 99th percentile", |l| l.p99_ns);
+        ("p999_ns_median", "median over the trials of the 99.9th percentile", |l| l.p999_ns);
+        ("max_ns", "greatest value in any trial", |l| l.max_ns);
+    };
+    QUANTILES.map(|(part, doc, value)| {
+        let (name, doc) = (format!("{name}_{part}"), format!("{doc} of the {what}, ns"));
+        DataColumn::number(&name, &doc, move |row: &R| of(row).map(value))
+    })
 }

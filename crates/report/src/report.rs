@@ -16,6 +16,7 @@ mod run_sequence;
 mod section;
 mod sparkline;
 mod standard_tables;
+mod study;
 pub(crate) mod summary;
 mod visits;
 

@@ -1,7 +1,11 @@
 //! Opens a run file of unknown origin: checks its kind before reading from it.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Builder};
 
 use iolab_plan::read_user_file;
 use iolab_record::SCHEMA_VERSION;
@@ -10,13 +14,81 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
 use super::side_files::{check_side_files, has_wal};
+use super::system::identity;
 use super::{logged, schema, sqlite_protection};
+
+/// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
+/// have opened them.
+pub(super) const CHECKED_BESIDE: u64 = 8 << 20;
+/// Instructions of SQLite after which a reading connection checks whether its file has turned out to be damaged.
+const INSTRUCTIONS: i32 = 100_000;
 
 /// Opens the file.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection> {
-    let connection = opened(path)?;
+    let (connection, _) = opened(path)?;
     check_identity(&connection, path)?;
     Ok(connection)
+}
+
+/// Opens the file for `read`, and returns its result.
+///
+/// The pages of a large file are checked at the same time. Damage to them ends the reading: a page that is referred to more
+/// than once could lead through more rows than a file of this size has.
+pub(super) fn read_checked<T>(
+    path: &Path,
+    read: impl FnOnce(&Connection, Option<FileIdentity>) -> Result<T>,
+) -> Result<T> {
+    let (mut connection, file) = opened(path)?;
+    check_kind(&connection, path)?;
+    let is_damaged = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_damaged);
+    connection
+        .progress_handler(INSTRUCTIONS, Some(move || ends.load(Ordering::Relaxed)))
+        .map_err(|error| fault(path, &error))?;
+    // Held before the other thread opens the file: SQLite gives the lock again to a process that reads a file, even while
+    // another one waits to write it.
+    let _snapshot = snapshot(&connection, path)?;
+    let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+    let other = file
+        .filter(|_| bytes >= CHECKED_BESIDE)
+        .and_then(|file| file.opened_again(path));
+    thread::scope(|scope| {
+        let is_damaged = &is_damaged;
+        let check = |other: Connection| {
+            let check = move || {
+                let checked = check_pages(&other, path);
+                is_damaged.store(checked.is_err(), Ordering::Relaxed);
+                checked
+            };
+            Builder::new().spawn_scoped(scope, check).ok()
+        };
+        let Some(check) = other.and_then(check) else {
+            check_pages(&connection, path)?;
+            return read(&connection, file);
+        };
+        let content = read(&connection, file);
+        // Damage is the reason for whatever else is wrong.
+        check.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        content
+    })
+}
+
+/// Identity of an opened file, whatever has its name by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileIdentity((u64, u64));
+
+impl FileIdentity {
+    /// The identity of a file that is about to be opened; `None` if the system does not report it.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        identity(&metadata).map(Self)
+    }
+
+    /// A further connection to it; `None` if none is possible, or if the path leads to another file by now.
+    pub(super) fn opened_again(self, path: &Path) -> Option<Connection> {
+        let (connection, file) = opened(path).ok()?;
+        (file == Some(self)).then_some(connection)
+    }
 }
 
 /// A consistent state of the file, of a run that goes on too, and one lock for all queries until it is dropped.
@@ -35,22 +107,23 @@ pub(super) fn snapshot<'a>(connection: &'a Connection, path: &Path) -> Result<Tr
 /// A query that reads a little of any file.
 const SCHEMA_SIZE: &str = "SELECT count(*) FROM sqlite_schema";
 
-/// Opens the file, which may be anything.
-fn opened(path: &Path) -> Result<Connection> {
+/// Opens the file, which may be anything; also returns the identity of the file that other connections can open.
+fn opened(path: &Path) -> Result<(Connection, Option<FileIdentity>)> {
     check_regular(path)?;
     check_side_files(path)?;
-    let mut connection = match logged::has_log(path) {
-        true => in_memory(path)?,
+    let file = FileIdentity::of(path);
+    let (mut connection, file) = match logged::has_log(path) {
+        true => (in_memory(path)?, None),
         false => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let opened = Connection::open_with_flags(path, flags);
-            opened.map_err(|error| fault(path, &error))?
+            (opened.map_err(|error| fault(path, &error))?, file)
         }
     };
     sqlite_protection::restrain(&connection).map_err(|error| fault(path, &error))?;
     // SQLite opens files lazily: only this reads the first page.
     sqlite_protection::distrust(&mut connection, path)?;
-    Ok(connection)
+    Ok((connection, file))
 }
 
 /// The state of a file with a log, after the last transaction.
@@ -79,13 +152,12 @@ pub(super) fn check_regular(path: &Path) -> Result<()> {
 
 /// Checks that the file is a complete run file of this schema version.
 pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
-    let pages = check_kind(connection, path)?;
-    check_pages(connection, path, pages)
+    check_kind(connection, path)?;
+    check_pages(connection, path)
 }
 
-/// Checks that the file is a run file of this schema version, as long as it should be, and with nothing that would run. Returns the
-/// number of its pages.
-fn check_kind(connection: &Connection, path: &Path) -> Result<i64> {
+/// Checks that the file is a run file of this schema version, as long as it should be, and with nothing that would run.
+fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
     let pragma = |name: &str| -> Result<i64> {
         connection
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
@@ -99,29 +171,26 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<i64> {
         return Err(of_another_version(path, version));
     }
     // SQLite would read the missing part of a last page as zeros.
-    let pages = pragma("page_count")?;
-    let stated = pages.saturating_mul(pragma("page_size")?);
+    let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);
     let found = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
     if !has_wal(path) && i64::try_from(found.len()).is_ok_and(|length| length < stated) {
         let what = format!("it has {} bytes and should have {stated}", found.len());
         return Err(damaged(path, what));
     }
-    sqlite_protection::check_plain(connection, path)?;
-    Ok(pages)
+    sqlite_protection::check_plain(connection, path)
 }
 
-/// Checks that each page belongs to one place of one table: a page that is referred to more than once could lead through more
-/// rows than a file of this size has. Each value is checked when it is read.
-fn check_pages(connection: &Connection, path: &Path, pages: i64) -> Result<()> {
-    let sql = "SELECT count(*), count(DISTINCT pageno) FROM (SELECT pageno FROM dbstat LIMIT ?)";
-    let counts = connection.query_row(sql, [pages.saturating_add(1)], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    });
-    let (found, distinct): (i64, i64) = counts.map_err(|error| fault(path, &error))?;
-    match found == distinct {
-        true => Ok(()),
-        false => Err(damaged(path, "a page in it is referred to more than once")),
+/// Checks that all pages and rows are as SQLite writes them. The constraints of the tables are not checked: each value is
+/// checked when it is read, and tables of a foreign file can have any constraints.
+fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
+    let ignore = |on| connection.pragma_update(None, "ignore_check_constraints", on);
+    let verdict: String = ignore(true)
+        .and_then(|()| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))
+        .map_err(|error| fault(path, &error))?;
+    if verdict != "ok" {
+        return Err(damaged(path, verdict));
     }
+    ignore(false).map_err(|error| fault(path, &error))
 }
 
 /// Longest path that SQLite opens, bytes: 512 (`MAX_PATHNAME` of its `os_unix.c`) less the longest ending that it adds.

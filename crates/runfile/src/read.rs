@@ -1,12 +1,13 @@
 //! Converts rows to plain values. The file may come from elsewhere: every value is checked.
 
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
-use super::opening::{open_to_read, snapshot};
+use super::opening::{FileIdentity, read_checked, snapshot};
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
 use super::{question, series, trials, witness};
@@ -41,7 +42,9 @@ pub enum Content {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read_content(path: &Path) -> Result<Content> {
-    content(&open_to_read(path)?, path)
+    read_checked(path, |connection, file| {
+        content_of_snapshot(connection, path, file)
+    })
 }
 
 /// Reads a run file that holds trials, as [`read_content`] does.
@@ -59,7 +62,21 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 /// Reads all tables except the latencies.
 pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
     let _snapshot = snapshot(connection, path)?;
-    let tables = Tables::of(connection, path);
+    content_of_snapshot(connection, path, None)
+}
+
+/// As [`content`], with a snapshot held; `file` is the file that further threads may open.
+fn content_of_snapshot(
+    connection: &Connection,
+    path: &Path,
+    file: Option<FileIdentity>,
+) -> Result<Content> {
+    let tables = Tables {
+        connection,
+        path,
+        file,
+        text: &AtomicU64::new(0),
+    };
     if let Some(witnessed) = witness::read(&tables)? {
         return Ok(Content::Witness(Box::new(witnessed)));
     }
@@ -68,7 +85,12 @@ pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
 
 /// The run in a file.
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
-    let (connection, path) = (tables.connection, tables.path);
+    let Tables {
+        connection,
+        path,
+        file: _,
+        text: _,
+    } = *tables;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
     experiment.asked = question::of_rows(
         path,

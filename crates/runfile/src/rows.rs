@@ -1,7 +1,7 @@
 //! Writes and reads rows of a table by its columns. The file may come from elsewhere: every value is checked.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 
 use iolab_workload::{Error, Result};
@@ -100,51 +100,40 @@ impl<'a, T> Reader<'a, T> {
     ) -> Result<Self> {
         let names = statement.column_names();
         let places_by_name: HashMap<&str, usize> = names.into_iter().zip(0..).collect();
-        let mut texts: BTreeSet<usize> = (0..statement.column_count()).collect();
+        let mut is_text = vec![true; statement.column_count()];
         let mut places = Vec::new();
         for column in table.stored() {
-            let Some(&index) = places_by_name.get(column.name) else {
-                let (table, column) = (table.name, column.name);
-                let what = format!("table {table} has no column {column} of this schema");
-                return Err(damaged(path, what));
-            };
-            if !is_text(column) {
-                texts.remove(&index);
+            match places_by_name.get(column.name) {
+                Some(&index) => {
+                    is_text[index] = match column.access {
+                        Access::Text(..) | Access::Bytes(..) | Access::Setting(..) => true,
+                        Access::Number(..) | Access::Real(..) | Access::Flag(..) => false,
+                    };
+                    places.push((index, column));
+                }
+                None => {
+                    return Err(damaged(
+                        path,
+                        format!(
+                            "table {} has no column {} of this schema",
+                            table.name, column.name
+                        ),
+                    ));
+                }
             }
-            places.push((index, column));
         }
+        let texts = (0..).zip(is_text).filter(|(_, is_text)| *is_text);
         Ok(Self {
             table,
-            texts: texts.into_iter().collect(),
+            texts: texts.map(|(index, _)| index).collect(),
             places,
             path,
         })
     }
 
-    /// A reader for the rows of a query of these columns, in this order.
-    pub(super) fn of_columns(
-        table: &'a Table<T>,
-        columns: &[&'a Column<T>],
-        path: &'a Path,
-    ) -> Self {
-        let places: Vec<(usize, &Column<T>)> = (0..).zip(columns.iter().copied()).collect();
-        let texts = places.iter().filter(|(_, column)| is_text(column));
-        Self {
-            table,
-            texts: texts.map(|(index, _)| *index).collect(),
-            places,
-            path,
-        }
-    }
-
-    /// The columns that have a value in a row.
-    pub(super) fn filled(&self, row: &Row<'_>) -> Vec<&'a Column<T>> {
-        let is_filled = |place: usize| {
-            row.get_ref(place)
-                .is_ok_and(|value| value != ValueRef::Null)
-        };
-        let filled = self.places.iter().filter(|(place, _)| is_filled(*place));
-        filled.map(|(_, column)| *column).collect()
+    /// The name of the table.
+    pub(super) fn name(&self) -> &'static str {
+        self.table.name
     }
 
     /// Reads the values of a row into `into`, which must hold the values for a file without the columns.
@@ -153,7 +142,7 @@ impl<'a, T> Reader<'a, T> {
     ///
     /// An invalid value; a group of columns that is NULL in part.
     pub(super) fn read(&self, row: &Row<'_>, into: &mut T) -> Result<()> {
-        let mut missing = Vec::new();
+        let mut missing = Vec::with_capacity(self.places.len());
         for (index, column) in &self.places {
             let value = row
                 .get_ref(*index)
@@ -190,14 +179,6 @@ impl<'a, T> Reader<'a, T> {
         let (name, table) = (column.name, self.table.name);
         invalid(self.path, format!("{name} in table {table} is {value}"))
     }
-}
-
-/// Whether a column can hold text or bytes.
-fn is_text<T>(column: &Column<T>) -> bool {
-    matches!(
-        column.access,
-        Access::Text(..) | Access::Bytes(..) | Access::Setting(..)
-    )
 }
 
 /// Stores a value that is not NULL; false for an invalid one.

@@ -38,12 +38,11 @@ pub(super) fn restrain(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Pragmas that this crate uses.
-const PRAGMAS: [&str; 10] = [
-    "application_id", "cell_size_check", "foreign_keys", "journal_mode", "page_count", "page_size",
-    "synchronous", "table_xinfo", "user_version", "wal_checkpoint",
+const PRAGMAS: [&str; 12] = [
+    "application_id", "cell_size_check", "foreign_keys", "ignore_check_constraints",
+    "journal_mode", "page_count", "page_size", "quick_check", "synchronous", "table_xinfo",
+    "user_version", "wal_checkpoint",
 ];
-/// Tables of SQLite that its statements read: the definitions, and the pages.
-const TABLES: [&str; 3] = ["sqlite_schema", "sqlite_master", "dbstat"];
 
 /// Functions that its statements call; `like` is the operator LIKE.
 const FUNCTIONS: [&str; 2] = ["count", "like"];
@@ -89,13 +88,8 @@ fn is_needed(step: &AuthContext<'_>) -> bool {
     match step.action {
         AuthAction::Select | AuthAction::Transaction { .. } => true,
         AuthAction::Read { table_name, .. } => {
-            schema::is_ours(table_name) || TABLES.contains(&table_name)
+            schema::is_ours(table_name) || ["sqlite_schema", "sqlite_master"].contains(&table_name)
         }
-        // SQLite declares the columns of `dbstat` so; in a statement the defensive mode refuses it.
-        AuthAction::Update {
-            table_name: "sqlite_master",
-            ..
-        } => true,
         AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }
         | AuthAction::Delete { table_name } => schema::is_ours(table_name),

@@ -1,14 +1,15 @@
 //! Reads the rows of tables into plain values. The file may come from elsewhere: rows and text are limited.
 
-use std::cell::Cell;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolab_record::column::Table;
 use iolab_workload::Result;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Rows};
 
 use super::error::{damaged, fault, too_large};
+use super::opening::FileIdentity;
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 
@@ -23,19 +24,13 @@ const TEXT_MAX: u64 = 256 << 20;
 pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
-    /// Bytes of text read so far.
-    text: Cell<u64>,
+    /// The file that further threads may open to read it too; `None` if only this thread reads.
+    pub(super) file: Option<FileIdentity>,
+    /// Bytes of text read so far, by all threads.
+    pub(super) text: &'a AtomicU64,
 }
 
-impl<'a> Tables<'a> {
-    pub(super) fn of(connection: &'a Connection, path: &'a Path) -> Self {
-        Self {
-            connection,
-            path,
-            text: Cell::new(0),
-        }
-    }
-
+impl Tables<'_> {
     /// Calls a function for each row of a table.
     pub(super) fn each<T>(
         &self,
@@ -47,20 +42,31 @@ impl<'a> Tables<'a> {
         let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
         let reader = Reader::new(table, &statement, self.path)?;
-        let mut rows = statement.query([]).map_err(wrong)?;
+        let rows = statement.query([]).map_err(wrong)?;
         let most = match table.name {
             "cell" => CELLS_MAX,
             "target" => TARGETS_MAX,
             _ => ROWS_MAX,
         };
+        self.each_row(&reader, rows, most, |row| take(&reader, row))
+    }
+
+    /// Calls a function for each of these rows; more than `most` rows are an error.
+    pub(super) fn each_row<T>(
+        &self,
+        reader: &Reader<'_, T>,
+        mut rows: Rows<'_>,
+        most: usize,
+        mut take: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut count = 0;
-        while let Some(row) = rows.next().map_err(wrong)? {
-            self.weigh(&reader, row)?;
+        while let Some(row) = rows.next().map_err(|error| fault(self.path, &error))? {
+            self.weigh(reader, row)?;
             if count == most {
-                let what = format!("table {} has more than {most} rows", table.name);
+                let what = format!("table {} has more than {most} rows", reader.name());
                 return Err(too_large(self.path, what));
             }
-            take(&reader, row)?;
+            take(row)?;
             count += 1;
         }
         Ok(())
@@ -91,7 +97,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Counts the text of a row before storing any of it.
-    pub(super) fn weigh<T>(&self, reader: &Reader<'_, T>, row: &Row<'_>) -> Result<()> {
+    fn weigh<T>(&self, reader: &Reader<'_, T>, row: &Row<'_>) -> Result<()> {
         let columns = reader
             .texts
             .iter()
@@ -100,8 +106,8 @@ impl<'a> Tables<'a> {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
             _ => 0,
         });
-        self.text.set(self.text.get() + bytes.sum::<u64>());
-        if self.text.get() > TEXT_MAX {
+        let bytes = bytes.sum::<u64>();
+        if self.text.fetch_add(bytes, Ordering::Relaxed) + bytes > TEXT_MAX {
             let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
             return Err(too_large(self.path, what));
         }

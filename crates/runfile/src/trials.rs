@@ -1,86 +1,43 @@
-//! Reads the trials of a run, of which a file may have many: only the columns that hold values.
+//! Reads the trials of a run: of many in several threads, because nearly all of a large file is in their table.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Builder, Scope};
 
 use iolab_record::Sample;
-use iolab_record::column::{Column, Null};
 use iolab_record::tables::SAMPLE;
 use iolab_workload::Result;
-use rusqlite::Row;
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::error::{damaged, fault, too_large};
+use super::error::{damaged, fault};
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
 
+/// Numbers of trials that a thread reads before it hands them on.
+const PART: i64 = 500;
+/// Fewer numbers are read by one thread, before others would have opened the file.
+const SHARED_MIN: i64 = 8 * PART;
+/// Most threads: collecting takes a tenth of the time of reading.
+const THREADS_MAX: usize = 8;
+/// Parts that a thread may be ahead of the collecting one.
+const AHEAD: usize = 2;
+
+/// The samples that a thread has read of one part.
+type Part = Result<Vec<Sample>>;
+
 /// All trials, in the order of their numbers; each must belong to one of `cells` cells.
-///
-/// Most columns are NULL in a whole file. A trial with a value in a column that no earlier trial filled is read by all
-/// columns, its followers by the columns that have been filled.
 pub(super) fn read(tables: &Tables<'_>, cells: usize) -> Result<Vec<Sample>> {
-    let wrong = |error| fault(tables.path, &error);
-    let mut samples: Vec<Sample> = Vec::new();
-    let mut filled: Vec<&Column<Sample>> = Vec::new();
-    loop {
-        let after = samples.last().map_or(i64::MIN, |last| last.id);
-        let sql = "SELECT * FROM sample WHERE id > ? ORDER BY id LIMIT 1";
-        let mut whole = tables.connection.prepare(sql).map_err(wrong)?;
-        let reader = Reader::new(&SAMPLE, &whole, tables.path)?;
-        let mut rows = whole.query([after]).map_err(wrong)?;
-        let Some(row) = rows.next().map_err(wrong)? else {
-            return Ok(samples);
-        };
-        read_into(tables, &reader, row, cells, &mut samples)?;
-        let of_row = reader.filled(row);
-        let is_filled = |column: &&Column<Sample>| named(&filled, column) || named(&of_row, column);
-        filled = SAMPLE.stored().filter(is_filled).collect();
-        read_filled(tables, &filled, cells, &mut samples)?;
+    if let Some(numbers) = numbers_to_share(tables)?
+        && let Some(samples) = read_shared(tables, cells, numbers)
+    {
+        return samples;
     }
-}
-
-fn named(columns: &[&Column<Sample>], column: &Column<Sample>) -> bool {
-    columns.iter().any(|one| one.name == column.name)
-}
-
-/// Adds the trials after the last one, by these columns, up to the first with a value in another one.
-fn read_filled(
-    tables: &Tables<'_>,
-    filled: &[&Column<Sample>],
-    cells: usize,
-    samples: &mut Vec<Sample>,
-) -> Result<()> {
-    let wrong = |error| fault(tables.path, &error);
-    let names: Vec<&str> = filled.iter().map(|column| column.name).collect();
-    let sql = format!(
-        "SELECT {}, {} FROM sample WHERE id > ? ORDER BY id",
-        names.join(", "),
-        has_more(filled)
-    );
-    let mut statement = tables.connection.prepare(&sql).map_err(wrong)?;
-    let reader = Reader::of_columns(&SAMPLE, filled, tables.path);
-    let after = samples.last().map_or(i64::MIN, |last| last.id);
-    let mut rows = statement.query([after]).map_err(wrong)?;
-    while let Some(row) = rows.next().map_err(wrong)? {
-        if row.get(filled.len()).map_err(wrong)? {
-            break;
-        }
-        read_into(tables, &reader, row, cells, samples)?;
-    }
-    Ok(())
-}
-
-/// Whether a row has a value in a column that is not `filled`, in SQL. The columns of a part that no trial has are NULL together,
-/// so that one of them stands for all.
-fn has_more(filled: &[&Column<Sample>]) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    let mut more = vec!["0".to_owned()];
-    for column in SAMPLE.stored().filter(|column| !named(filled, column)) {
-        let part = column.account;
-        let is_of_known = filled.iter().any(|one| one.account == part);
-        if is_of_known || (column.null == Null::Account && !parts.contains(&part)) {
-            parts.push(part);
-            more.push(format!("{} IS NOT NULL", column.name));
-        }
-    }
-    more.join(" OR ")
+    let mut samples = Vec::new();
+    tables.each(&SAMPLE, "id", |reader, row| {
+        read_into(tables, reader, row, cells, &mut samples)
+    })?;
+    Ok(samples)
 }
 
 /// Adds one trial.
@@ -91,21 +48,10 @@ fn read_into(
     cells: usize,
     samples: &mut Vec<Sample>,
 ) -> Result<()> {
-    let path = tables.path;
-    tables.weigh(reader, row)?;
-    if samples.len() == ROWS_MAX {
-        let what = format!("table sample has more than {ROWS_MAX} rows");
-        return Err(too_large(path, what));
-    }
-    let last = samples.last().map(|last| last.id);
     // Read where it stays: a sample is large, and there may be many.
     let sample = samples.push_mut(Sample::default());
     reader.read(row, sample)?;
-    let id = sample.id;
-    if last.is_some_and(|last| last >= id) {
-        let what = format!("sample {id} is not in the order of the samples");
-        return Err(damaged(path, what));
-    }
+    let (id, path) = (sample.id, tables.path);
     let place = usize::try_from(sample.cell).ok();
     if place.is_none_or(|place| place >= cells) {
         let cell = sample.cell;
@@ -120,6 +66,105 @@ fn read_into(
     {
         let what = format!("sample {id} has more faulty blocks than were read back");
         return Err(damaged(path, what));
+    }
+    Ok(())
+}
+
+/// The least and the greatest number of a trial if several threads are to read them: many, close to each other, in an
+/// unchanging file. With the lock of a reader, which is held here, nothing is written to it.
+fn numbers_to_share(tables: &Tables<'_>) -> Result<Option<(i64, i64)>> {
+    let query = |sql: &str| {
+        let row = tables.connection.query_row(sql, [], |row| row.get(0));
+        row.optional().map_err(|error| fault(tables.path, &error))
+    };
+    let least: Option<i64> = query("SELECT id FROM sample ORDER BY id LIMIT 1")?;
+    let greatest: Option<i64> = query("SELECT id FROM sample ORDER BY id DESC LIMIT 1")?;
+    let close = least.zip(greatest).filter(|(least, greatest)| {
+        let span = greatest.checked_sub(*least);
+        span.is_some_and(|span| (SHARED_MIN..ROWS_MAX as i64).contains(&span))
+    });
+    Ok(close)
+}
+
+/// Reads the trials with these numbers in several threads; `None` if there cannot be several.
+fn read_shared(
+    tables: &Tables<'_>,
+    cells: usize,
+    (least, greatest): (i64, i64),
+) -> Option<Result<Vec<Sample>>> {
+    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX));
+    let file = tables.file?;
+    let connections = (0..threads).map(|_| file.opened_again(tables.path));
+    let connections: Vec<Connection> = connections.collect::<Option<_>>()?;
+    if connections.len() < 2 {
+        return None;
+    }
+    let parts = || (least..=greatest).step_by(PART as usize);
+    thread::scope(|scope| {
+        let starts = (0..).zip(connections);
+        let received = starts.map(|(number, connection)| {
+            let own = parts().skip(number).step_by(threads);
+            start(scope, connection, tables, cells, own)
+        });
+        let received: Vec<Receiver<Part>> = received.collect::<io::Result<_>>().ok()?;
+        let mut samples = Vec::new();
+        for (_, from) in parts().zip(received.iter().cycle()) {
+            // A thread ends early with an error alone, which came first.
+            match from.recv().ok()? {
+                Ok(mut part) => samples.append(&mut part),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(Ok(samples))
+    })
+}
+
+/// Starts a thread that reads the parts that begin with these numbers.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    connection: Connection,
+    tables: &'scope Tables<'_>,
+    cells: usize,
+    parts: impl Iterator<Item = i64> + Send + 'scope,
+) -> io::Result<Receiver<Part>> {
+    let (sent, received) = sync_channel(AHEAD);
+    let (path, text) = (tables.path, tables.text);
+    let work = move || {
+        let own = Tables {
+            connection: &connection,
+            path,
+            file: None,
+            text,
+        };
+        if let Err(error) = send_parts(&own, cells, parts, &sent) {
+            // A receiver that is gone has another error already.
+            let _ = sent.send(Err(error));
+        }
+    };
+    Builder::new().spawn_scoped(scope, work)?;
+    Ok(received)
+}
+
+/// Sends the samples of each part, as long as they are received.
+fn send_parts(
+    tables: &Tables<'_>,
+    cells: usize,
+    parts: impl Iterator<Item = i64>,
+    to: &SyncSender<Part>,
+) -> Result<()> {
+    let wrong = |error| fault(tables.path, &error);
+    let sql = "SELECT * FROM sample WHERE id >= ?1 AND id < ?2 ORDER BY id";
+    let mut statement = tables.connection.prepare(sql).map_err(wrong)?;
+    let reader = Reader::new(&SAMPLE, &statement, tables.path)?;
+    for first in parts {
+        let rows = statement.query([first, first.saturating_add(PART)]);
+        let mut samples = Vec::with_capacity(PART as usize);
+        tables.each_row(&reader, rows.map_err(wrong)?, PART as usize, |row| {
+            read_into(tables, &reader, row, cells, &mut samples)
+        })?;
+        if to.send(Ok(samples)).is_err() {
+            break;
+        }
     }
     Ok(())
 }

@@ -241,8 +241,8 @@ pub struct Site {
 }
 
 /// The sites of all targets: one site for all files and devices, in the same blocks, with the watch over them, then one for
-/// each model.
-pub fn sites(given: &GivenTargets, watch: Option<Watch>, terms: &Terms) -> Vec<Site> {
+/// each model. Takes the terms, since a signal ends the process only once nothing holds its flags any more.
+pub fn sites(given: &GivenTargets, watch: Option<Watch>, terms: Terms) -> Vec<Site> {
     let mut all = Vec::new();
     if !given.real.is_empty() {
         all.push(Site::of(given.real.clone(), None, watch, terms.clone()));

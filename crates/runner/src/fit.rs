@@ -16,7 +16,7 @@ use iolab_workload::trial::{Batch, BufferInit, TrialSpec};
 use iolab_workload::{Error, Result, usage_errors};
 
 use super::SystemUnderTest;
-use super::targets::number_of;
+use super::targets::{REGION_UNIT, number_of};
 
 /// Plans that are fitted to their targets.
 #[derive(Debug)]
@@ -165,9 +165,6 @@ pub fn adapt_to_system(
     }
     Ok(notes)
 }
-
-/// A region is cut to whole multiples of this.
-pub(super) const REGION_UNIT: u64 = 4096;
 
 /// Cuts a cell's region to the size of the run's targets, and checks the cell against its own target and against the
 /// present memory. Without groups no cell goes beyond the smallest target: cells that differ in the target must differ in

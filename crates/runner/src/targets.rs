@@ -14,7 +14,9 @@ use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::Disk;
-use super::fit::REGION_UNIT;
+
+/// A region is cut to whole multiples of this, bytes.
+pub(super) const REGION_UNIT: u64 = 4096;
 use crate::ranks::Ranks;
 pub use assign::{join_targets, settle_targets};
 

@@ -44,6 +44,10 @@ impl Loop {
         if !needs::root() {
             return None;
         }
+        if let Some(other) = needs::lost_backing_file() {
+            needs::skip(needs::Need::Loop, other);
+            return None;
+        }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("backing");

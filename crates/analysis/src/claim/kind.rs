@@ -239,7 +239,7 @@ pub static BEST_SETTING: Kind = Kind::new(
     "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access",
 )
 .says(
-    "Highest throughput{at}: {0}",
+    "Highest throughput of {accesses_on}: {0}",
     &[
         (Standing::MedianOf, "Median of"),
         (Standing::Near, "Simplest setting shown to be within 5 % of it"),

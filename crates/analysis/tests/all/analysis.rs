@@ -43,7 +43,7 @@ fn a_failure_during_the_warm_up_is_flagged() {
     add_trial(&mut record, 0, 5.0, true).ok = false;
     let cell = only_cell(&record);
     assert_eq!((cell.n, cell.failed), (0, 1));
-    assert_eq!(cell.flags, [DoubtKind::FewTrials, DoubtKind::Errors]);
+    assert_eq!(cell.flags, [DoubtKind::Errors, DoubtKind::FewTrials]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             .into());
     }
     let at = if given.is_empty() { &nowhere } else { &targets };
-    let sites = sites(at, &options.names, watch, &terms)?;
+    let sites = sites(at, &options.names, watch, terms)?;
     let mut told = Vec::new();
     let planned = sites.into_iter().map(|mut site| {
         let plan = plan(

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use iolab_host::device::Device;
@@ -59,7 +60,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
     };
     let watch = PROGRAM.watch(named);
     let given = GivenTargets::of(named)?;
-    let mut sites = sites(&given, &options.names, watch, &terms)?;
+    // Kept if the study is followed by more measurements: a signal ends the process once all holders have dropped them.
+    let explains = explains.map(|explains| (explains, Rc::clone(&terms.signals)));
+    let mut sites = sites(&given, &options.names, watch, terms)?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
     if options.targets.is_empty() {
@@ -75,10 +78,12 @@ pub(crate) fn study(options: &Study) -> Outcome {
         planned.push(plan(suite.clone(), definition, &asked, site, &mut told)?);
     }
     if options.changes.dry_run {
-        return dry_run(&sites, &planned, explains.as_ref());
+        return dry_run(
+            &sites,
+            &planned,
+            explains.as_ref().map(|(explains, _)| explains),
+        );
     }
-    // Kept if the study is followed by more measurements: a signal ends the process once all holders have dropped them.
-    let explains = explains.map(|explains| (explains, terms.signals));
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     let folder = Folder::make(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {

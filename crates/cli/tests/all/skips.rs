@@ -55,11 +55,14 @@ fn every_need_is_that_of_some_test() {
     let sources = sources();
     // Needs that are programs are skipped, since commands contain their names.
     for need in Need::ALL.iter().filter(|need| need.programs().is_empty()) {
-        let name = format!("Need::{need:?}");
+        // In a call, and in a row of scripts.
+        let names = [format!("Need::{need:?}"), format!(", {need:?}")];
         let is_used = sources.iter().any(|(_, text)| {
-            text.match_indices(&name).any(|(at, _)| {
-                let next = text[at + name.len()..].chars().next();
-                !next.is_some_and(char::is_alphanumeric)
+            names.iter().any(|name| {
+                text.match_indices(name).any(|(at, _)| {
+                    let next = text[at + name.len()..].chars().next();
+                    !next.is_some_and(char::is_alphanumeric)
+                })
             })
         });
         assert!(is_used, "no test needs {need}");

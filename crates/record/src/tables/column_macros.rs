@@ -11,7 +11,6 @@ macro_rules! column {
             |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = value,
         )
         .null(null!($(? $(.$in)+)*))
-        .account(account!($($at).+ $(? $(.$in)+)*))
     };
     ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?) => {
         $crate::column::Column::$make(
@@ -20,7 +19,6 @@ macro_rules! column {
             |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = Some(value),
         )
         .null($crate::column::Null::Free)
-        .account(account!($($at).+ $(? $(.$in)+)*))
     };
 }
 
@@ -31,16 +29,6 @@ macro_rules! null {
     };
     ($($part:tt)+) => {
         $crate::column::Null::Account
-    };
-}
-
-/// The outermost part of a path that may be missing; none if all parts are there.
-macro_rules! account {
-    ($($at:ident).+) => {
-        ""
-    };
-    ($($at:ident).+ $(? $(.$in:tt)+)+) => {
-        stringify!($($at).+)
     };
 }
 
@@ -71,7 +59,6 @@ macro_rules! text {
             },
         )
         .null(null!($(? $(.$in)+)*))
-        .account(account!($($at).+ $(? $(.$in)+)*))
     };
     ($name:expr, $type:ty, $($at:ident).+ ?) => {
         $crate::column::Column::text(
@@ -99,7 +86,6 @@ macro_rules! word {
         )
         .one_of(<$words>::NAMES)
         .null(null!($(? $(.$in)+)*))
-        .account(account!($($at).+ $(? $(.$in)+)*))
     };
     ($name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?, $words:ty) => {
         $crate::column::Column::text(
@@ -112,7 +98,6 @@ macro_rules! word {
         )
         .one_of(<$words>::NAMES)
         .null($crate::column::Null::Free)
-        .account(account!($($at).+ $(? $(.$in)+)*))
     };
 }
 

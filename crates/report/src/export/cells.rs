@@ -5,7 +5,7 @@ mod quantities;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
+    Analysis, CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency,
 };
 use iolab_analysis::runs::RunName;
 use iolab_figure::result_names;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::place::{self, Place};
 use crate::clients;
-use crate::data_column::{DataColumn, DataRows, RunRows};
+use crate::data_column::{DataColumn, DataRows, RunRows, quantiles};
 use quantities::PARTS;
 
 /// A run with the name of its file.
@@ -216,25 +216,6 @@ fn load<'a>() -> Columns<'a> {
         |row: &ExportedCell<'_>| row.cell.sync,
     ));
     columns
-}
-
-/// Columns of the quantiles of times.
-pub(crate) fn quantiles<'a, R: 'a>(
-    name: &str,
-    what: &str,
-    of: fn(&R) -> Option<Latency>,
-) -> [DataColumn<'a, R>; 4] {
-    type Quantile = (&'static str, &'static str, fn(Latency) -> f64);
-    const QUANTILES: [Quantile; 4] = table! {
-        ("p50_ns_median", "median over the trials of the 50th percentile", |l| l.p50_ns);
-        ("p99_ns_median", "median over the trials of the 99th percentile", |l| l.p99_ns);
-        ("p999_ns_median", "median over the trials of the 99.9th percentile", |l| l.p999_ns);
-        ("max_ns", "greatest value in any trial", |l| l.max_ns);
-    };
-    QUANTILES.map(|(part, doc, value)| {
-        let (name, doc) = (format!("{name}_{part}"), format!("{doc} of the {what}, ns"));
-        DataColumn::number(&name, &doc, move |row: &R| of(row).map(value))
-    })
 }
 
 /// Columns on how far the numbers can be trusted.

@@ -1,8 +1,8 @@
 //! The blocks behind the numbers: method, evidence, settings, environment, and commands that repeat the study.
 
-use super::blocks::Study;
 use super::file_names::stem;
 use super::own_model::{self, OwnModel};
+use super::study::Study;
 use super::{Input, clean, commands, environment, evidence, method, section};
 use crate::block::{Block, Item, Lines, List, Table};
 

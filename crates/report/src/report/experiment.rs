@@ -3,9 +3,9 @@
 use iolab_figure::Figure;
 use iolab_workload::quantity::counted;
 
-use super::blocks::Study;
 use super::file_names::{id, stem};
 use super::run_sequence::RunSequence;
+use super::study::Study;
 use super::{Input, clean, picture, section, standard_tables};
 use crate::block::{Block, Look, Picture, Table};
 

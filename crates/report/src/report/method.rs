@@ -144,7 +144,8 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Two programs",
         applies: Applies::To(&[
-            "programs-differ", "programs-significance", "programs-equivalent", "cost-of-page-faults",
+            "programs-differ", "programs-significance", "programs-equivalent",
+            "cost-of-page-faults",
         ]),
         text: "Differences of the times are tested by Welch's t test, equivalence by two one-sided tests.",
         formula: "",

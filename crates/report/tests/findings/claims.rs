@@ -334,7 +334,7 @@ fn simpler_setting_is_offered_only_if_near() {
     insta::assert_snapshot!(format!("{}\n{}", said(&near), said(&far)));
     let mut once = size_curve("x", &near);
     once.samples.retain(|sample| sample.block <= 1);
-    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput at target=/data, read_percent=100, cache=direct: 497 MB/s with sequential reads, bs=4MiB. Median of: 1 trial.");
+    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput of reads on /data (cache=direct): 497 MB/s with sequential reads, bs=4MiB. Median of: 1 trial.");
     let mut cached = size_curve("x", &near);
     for cell in 0..3 {
         serve(&mut cached, cell, ServedBy::PageCache, "memory");

@@ -168,7 +168,7 @@ fn run_without_measured_trial_has_a_line() {
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;
-    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish, no trial in 1 of 2 cells, errors in 1 of 2 cells");
 }
 
 #[test]

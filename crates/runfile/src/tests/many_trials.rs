@@ -1,6 +1,7 @@
-//! A file with many trials.
+//! A file so large that several threads read it, and one checks it meanwhile.
 
 use super::*;
+use crate::opening::{CHECKED_BESIDE, FileIdentity};
 
 /// A finished file with 4,500 samples of each cell.
 fn large(bench: &Fixture, name: &str) -> PathBuf {
@@ -24,29 +25,42 @@ fn large(bench: &Fixture, name: &str) -> PathBuf {
         columns.join(", ")
     );
     connection.execute(&copies, []).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() > CHECKED_BESIDE);
     path
 }
 
 #[test]
-fn a_column_filled_late_is_read() {
+fn several_threads_read_the_same_as_one() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
-    alter(
-        &path,
-        "UPDATE sample SET failure = CASE id WHEN 4000 THEN 'late' END,
-             paused_ns = CASE WHEN id > 8000 THEN 7 END",
-    );
-    let read = read(&path).unwrap().samples;
-    let places = read.iter().map(|sample| (sample.id, sample.block));
+    let shared = read(&path).unwrap();
+    let places = shared
+        .samples
+        .iter()
+        .map(|sample| (sample.id, sample.block));
     assert!(places.eq((0..9000).map(|n| (n + 1, n as u32 / 2))));
-    let failed = read.iter().filter(|sample| sample.failure.is_some());
-    assert_eq!(failed.map(|sample| sample.id).collect::<Vec<_>>(), [4000]);
-    let paused = read.iter().filter(|sample| sample.paused_ns > 0);
-    assert_eq!(paused.count(), 1000);
+    // The log of a run that goes on keeps it to one thread.
+    let log = Connection::open(&path).unwrap();
+    log.execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; UPDATE run SET seed = seed;")
+        .unwrap();
+    assert_eq!(read(&path).unwrap(), shared);
+}
+
+/// Replacing a file while it is read does not mix two runs.
+#[test]
+fn no_thread_opens_a_replaced_file() {
+    let bench = Fixture::new();
+    let path = bench.finished("a");
+    let Some(file) = FileIdentity::of(&path) else {
+        return;
+    };
+    assert!(file.opened_again(&path).is_some());
+    std::fs::rename(bench.finished("b"), &path).unwrap();
+    assert!(file.opened_again(&path).is_none());
 }
 
 #[test]
-fn the_first_bad_value_of_many_is_named() {
+fn any_thread_names_the_first_bad_value() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
     alter(&path, "UPDATE sample SET cell_id = id WHERE id >= 4700");

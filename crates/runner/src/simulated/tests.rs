@@ -200,8 +200,8 @@ fn host_settings_are_left_out_or_refused() {
         let error = adapt(&mut experiment(name, sets), &|_| false).expect_err(name);
         error.message().to_owned()
     });
-    insta::assert_snapshot!(refused.join("\n"), @r"
-    buffer-size does not apply to a model: cache=hot: a model has no page cache
+    insta::assert_snapshot!(refused.join("\n"), @"
+    buffer-size does not apply to a model: backend=sync: system calls take no time on a model
     linkage does not apply to a model: linkage=static,dynamic: a model is one disk without files
     read-size does not apply to a model: cache=cold: a model has no page cache
     read-size does not apply to a model: buffer_init=huge: no data is copied on a model

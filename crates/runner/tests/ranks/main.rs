@@ -359,7 +359,11 @@ fn breaking(link: ThreadLink) -> impl Link {
         move |link: &mut ThreadLink, from, timeout: Duration| {
             let message = link.receive(from, timeout.min(Duration::from_secs(5)))?;
             // A message that goes down the tree, with an order for a trial.
-            orders += u32::from(message.starts_with(&[0, 2]));
+            orders += u32::from(
+                message
+                    .get(1..)
+                    .is_some_and(|order| order.starts_with(b"{\"Trial\"")),
+            );
             match orders {
                 ..2 => Ok(message),
                 _ => Err(LostRank {

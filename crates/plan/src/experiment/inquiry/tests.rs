@@ -249,7 +249,13 @@ fn an_inquiry_from_elsewhere_is_checked() {
     let steering = text.replace("keeps-state", "\\u001b[2J");
     assert_ne!(steering, text);
     let error = Experiment::from_toml(&steering, "x").expect_err("a control character");
-    insta::assert_snapshot!(error.message(), @"x: the text has a line break, a control character or a mark of the direction of writing");
+    insta::assert_snapshot!(error.message(), @r#"
+    x: TOML parse error at line 30, column 7
+       |
+    30 | why = "\u001b[2J"
+       |       ^^^^^^^^^^^
+    unknown variant `[2J`, expected one of `is-the-difference`, `keeps-state`, `needs-change-system`, `needs-root`, `no-time`, `not-asked-for`, `conflict`
+    "#);
 }
 
 #[test]

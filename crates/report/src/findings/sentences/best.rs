@@ -1,8 +1,7 @@
 //! Best sizes and ways, and settings to choose, in words.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Best, Candidate, CellId, Standing};
-use iolab_workload::trial::TrialSpec;
+use iolab_analysis::claim::{Best, Candidate, Standing};
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
@@ -205,34 +204,4 @@ fn ranges(best: &Best, sizes: &[&Candidate]) -> Vec<String> {
         false => format!("{} to {}", size(*from), size(*to)),
     });
     words.collect()
-}
-
-/// `sequential reads, bs=4KiB`: the setting of a cell, with its requests in flight if there are several.
-pub(super) fn setting_of(id: CellId, runs: &[&Analysis]) -> Option<String> {
-    let trial = cell(runs, id)?.cell.spec.only_trial()?;
-    Some(setting(trial, trial.in_flight_of_all() > 1))
-}
-
-/// `random reads, bs=4KiB, threads=2`.
-fn setting(trial: &TrialSpec, is_parallel: bool) -> String {
-    let size = match &trial.bs_mix {
-        None => format!("bs={}", format_size(trial.bs)),
-        Some(mix) => format!("bs_mix={mix}"),
-    };
-    let mut text = format!("{}, {size}", trial_description::in_words(trial));
-    let ranks = trial.workers() / trial.threads.max(1);
-    let parallel = [
-        ("ranks", ranks),
-        ("threads", trial.threads),
-        ("depth", trial.depth),
-    ];
-    for (name, value) in parallel {
-        if is_parallel && (name != "ranks" || ranks > 1) {
-            text.push_str(&format!(", {name}={value}"));
-        }
-    }
-    if trial.skip > 0 {
-        text.push_str(&format!(", skip={}", format_size(trial.skip)));
-    }
-    text
 }

@@ -391,7 +391,7 @@ mod tests {
             },
             usize::MAX,
         );
-        insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; and 1 more).");
+        insta::assert_snapshot!(text, @"Cannot tell: a write cache (but tasks waited for memory (61 % with it, 2.0 % without it); and 1 more).");
     }
 
     /// A difference that does not occur again has fewer explanations where storage may not recover between trials.

@@ -1,14 +1,16 @@
 //! The sentence of a claim: a head, then labelled lists.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Claim, Point, Quantity};
+use iolab_analysis::claim::{CellId, Claim, Point, Quantity};
 use iolab_analysis::timeline::Access;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::response::Response;
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::trial_description;
+use iolab_workload::units::format_size;
 
-use super::best::setting_of;
 use super::limit::beside_limit;
-use super::{at, at_cell, doubts};
+use super::{at, at_cell, cell, doubts, levels_label};
 use crate::ratio::RatioShown;
 
 /// Most points of a list.
@@ -76,6 +78,24 @@ fn head(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     text
 }
 
+/// `reads on /data (cache=direct)`: the accesses of a choice, and their target.
+fn accesses_on(held: &[(String, String)]) -> String {
+    let (mut accesses, mut target, mut others) = (String::new(), String::new(), Vec::new());
+    for (name, level) in held {
+        match (name.as_str(), level.as_str()) {
+            ("read_percent", "100") => accesses = "reads".to_owned(),
+            ("read_percent", "0") => accesses = "writes".to_owned(),
+            ("read_percent", share) => accesses = format!("accesses with {share} % reads"),
+            ("target", name) => target = format!(" on {name}"),
+            _ => others.push((name.clone(), level.clone())),
+        }
+    }
+    match others.is_empty() {
+        true => format!("{accesses}{target}"),
+        false => format!("{accesses}{target} ({})", levels_label(&others)),
+    }
+}
+
 fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     let first = claim.cells.first().copied();
     let spec = first
@@ -84,6 +104,7 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
     let ratio = claim.ratio.as_ref();
     match name {
         "at" => at(&claim.held),
+        "accesses_on" => accesses_on(&claim.held),
         "cell" => first.map_or_else(String::new, |id| at_cell(run, id)),
         "groups" if spec.is_some_and(|spec| spec.has_groups()) => " of all groups".to_owned(),
         "accesses" if run.cells.len() > 1 => {
@@ -200,4 +221,34 @@ pub(in crate::findings) fn done(of: Access) -> &'static str {
         Access::Writes => "written",
         Access::Reads => "read",
     }
+}
+
+/// `sequential reads, bs=4KiB`: the setting of a cell, with its requests in flight if there are several.
+pub(super) fn setting_of(id: CellId, runs: &[&Analysis]) -> Option<String> {
+    let trial = cell(runs, id)?.cell.spec.only_trial()?;
+    Some(setting(trial, trial.in_flight_of_all() > 1))
+}
+
+/// `random reads, bs=4KiB, threads=2`.
+fn setting(trial: &TrialSpec, is_parallel: bool) -> String {
+    let size = match &trial.bs_mix {
+        None => format!("bs={}", format_size(trial.bs)),
+        Some(mix) => format!("bs_mix={mix}"),
+    };
+    let mut text = format!("{}, {size}", trial_description::in_words(trial));
+    let ranks = trial.workers() / trial.threads.max(1);
+    let parallel = [
+        ("ranks", ranks),
+        ("threads", trial.threads),
+        ("depth", trial.depth),
+    ];
+    for (name, value) in parallel {
+        if is_parallel && (name != "ranks" || ranks > 1) {
+            text.push_str(&format!(", {name}={value}"));
+        }
+    }
+    if trial.skip > 0 {
+        text.push_str(&format!(", skip={}", format_size(trial.skip)));
+    }
+    text
 }
