@@ -34,13 +34,16 @@ pub use workspace::{AskedPeaks, FillLimit, Opened, Prepared, Workspace};
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub type Made = (u64, Duration);
 
+/// Hears of the bytes filled so far.
+pub type Filling = Box<dyn FnMut(u64)>;
+
 /// The program around a campaign: what the user sees, and what differs between processes.
 #[derive(Clone, Copy)]
 pub struct Program {
     /// Shows a note.
     pub note: fn(&str),
     /// Begins to show how much of so many bytes is filled, and returns what hears of the bytes filled so far.
-    pub filling: fn(&str, u64) -> Box<dyn FnMut(u64)>,
+    pub filling: fn(&str, u64) -> Filling,
     /// Shows the writes of a campaign, before anything is written.
     pub announce: fn(&Writes),
     /// Catches signals; with `true`, the first Ctrl-C lets the trial in flight end.

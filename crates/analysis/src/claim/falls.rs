@@ -25,7 +25,7 @@ pub enum Unpaired {
     /// Trials in two groups, not caused by a change over the run.
     TwoGroups(Groups),
     /// Slow requests.
-    LongTail(Claim, TailObstacle),
+    LongTail(Box<Claim>, TailObstacle),
 }
 
 /// Reason why a change of level has no two sides.
@@ -130,7 +130,7 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
     });
     let tails = all.iter().filter_map(|claim| {
         let why = unexplainable(claim, run)?;
-        Some(Unpaired::LongTail(claim.clone(), why))
+        Some(Unpaired::LongTail(Box::new(claim.clone()), why))
     });
     let groups = two_groups(run, 0, |cell| is_steady(run, cell));
     changed

@@ -61,7 +61,7 @@ impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Of(response) => to.collect_str(response),
-            Self::Count(one) => to.collect_str(&format_args!("{one}s")),
+            Self::Count(one) => to.serialize_str(&[one, "s"].concat()),
             Self::Bytes => to.serialize_str("bytes"),
             Self::Rate => to.serialize_str("requests/s"),
             Self::Times => to.serialize_str("times"),

@@ -24,8 +24,8 @@ fn at_rates(factors: &[&str], rates: &[(u64, u64)]) -> RunRecord {
 }
 
 fn load(record: &RunRecord) -> Option<Claim> {
-    let all = claims(&[&analyse(record)]).into_iter();
-    all.filter(|claim| claim.kind.name == "load").next()
+    let mut all = claims(&[&analyse(record)]).into_iter();
+    all.find(|claim| claim.kind.name == "load")
 }
 
 /// The lowest and the highest rate that was held, and whether all were. The lowest requested rate if none was

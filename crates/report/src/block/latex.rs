@@ -21,12 +21,15 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \sloppy
 ";
 
+/// Figures with their file names.
+type Figures = Vec<(String, Vec<u8>)>;
+
 /// The document, with its figures as PDF whose names begin with `prefix`. What precedes the first part is its
 /// abstract.
 ///
 /// # Errors
 /// When a figure cannot be written.
-pub(crate) fn article(blocks: &[Block], prefix: &str) -> Result<(String, Vec<(String, Vec<u8>)>)> {
+pub(crate) fn article(blocks: &[Block], prefix: &str) -> Result<(String, Figures)> {
     let is_part = |block: &Block| matches!(block, Block::Heading(heading) if heading.level > 1);
     let (head, parts) = blocks.split_at(blocks.iter().position(is_part).unwrap_or(blocks.len()));
     let mut text = PREAMBLE.to_owned();
