@@ -32,6 +32,8 @@ pub struct Conclusion {
     /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells
     /// disturbed`.
     pub text: String,
+    /// What a reader of its numbers must know, as in the line: `1 of 12 cells disturbed`; empty if nothing.
+    pub doubts: String,
 }
 
 /// A line per target of a run that has the factor `target`, else one for all cells; with the comparisons of iolab with `peers`, also
@@ -41,6 +43,7 @@ pub fn conclusions(analysis: &Analysis, peers: &[Comparison]) -> Vec<Conclusion>
     let conclusion = |subject: &Subject<'_>| Conclusion {
         target: subject.target.to_owned(),
         text: subject.text(peers),
+        doubts: subject.doubts(),
     };
     subjects.iter().map(conclusion).collect()
 }
@@ -96,8 +99,11 @@ impl<'a> Subject<'a> {
                 (String::new(), found + &of_trials)
             }
         };
-        let doubts = self.doubts();
-        format!("{} on {target}{what}: {found}{doubts}", analysis.experiment)
+        let line = format!("{} on {target}{what}: {found}", analysis.experiment);
+        match self.doubts() {
+            none if none.is_empty() => line,
+            doubts => format!("{line}; {doubts}"),
+        }
     }
 
     /// `throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device`; `None` where no cell has a value.
@@ -306,10 +312,7 @@ impl<'a> Subject<'a> {
             };
             words.insert(0, how.to_owned());
         }
-        match words.is_empty() {
-            true => String::new(),
-            false => format!("; {}", words.join(", ")),
-        }
+        words.join(", ")
     }
 }
 

@@ -16,7 +16,7 @@ use iolab_workload::quantity::{exact_size, format_bytes, format_percent};
 use super::main_numbers::number;
 use super::{Overview, description};
 use crate::chart::Style;
-use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, paragraph};
+use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, capitalised, none, paragraph};
 use crate::notation::on_page;
 use crate::trust::LEAST_SHOWN;
 use crate::{compare, table, trust};
@@ -71,10 +71,9 @@ impl Overview<'_> {
             ([only], Table::Curves) => {
                 let run = only.run.analysis();
                 let what = format!("{}: {}   ", run.experiment, run.response_name());
-                self.places()
-                    .iter()
-                    .map(|place| format!("{what}{place}"))
-                    .collect()
+                let places = self.places();
+                let places = places.iter().map(|place| format!("{what}{place}"));
+                places.chain(self.doubts()).collect()
             }
             ([_], Table::Cells | Table::Peers) => self.lines(),
             _ => self.places(),
@@ -87,6 +86,14 @@ impl Overview<'_> {
             TrustLevel::Poor => vec![trust::sentence(trust)],
             TrustLevel::Good | TrustLevel::Limited => subject,
         }
+    }
+
+    /// What a reader of the only run's numbers must know, where the table has no line about them.
+    fn doubts(&self) -> impl Iterator<Item = String> {
+        let inputs = self.inputs.iter();
+        let conclusions = inputs.flat_map(|input| &input.interpretation.conclusions);
+        let doubts = conclusions.filter(|conclusion| !conclusion.doubts.is_empty());
+        doubts.map(|conclusion| capitalised(&conclusion.doubts) + ".")
     }
 
     /// `/mnt/disk   Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`: a line for each target, or one with the names of
