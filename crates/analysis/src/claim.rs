@@ -101,7 +101,7 @@ pub struct Claim {
     pub points: Vec<Point>,
     /// The ratio that it states, with the interval that decides; `null` for most kinds.
     pub ratio: Option<Estimate>,
-    /// Doubts about its numbers as those of the storage.
+    /// Doubts whether its numbers are the storage's own.
     pub doubts: Vec<Doubt>,
     /// Evidence of its kind.
     #[serde(flatten)]

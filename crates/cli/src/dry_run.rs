@@ -28,7 +28,7 @@ use iolab_workload::{Error, Result};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
 
-/// What a dry run describes besides plans.
+/// Description of a dry run, apart from plans.
 #[derive(Default)]
 pub(crate) struct Part<'a> {
     /// Trials that an earlier session made of each plan, and what these took of its budget.

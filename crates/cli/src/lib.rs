@@ -1,7 +1,7 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
 //! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command. `campaign.rs` is
-//! what the commands that measure have in common, beside the campaign of the runner.
+//! the shared parts of commands that measure, apart from the campaign of the runner.
 
 #[cfg(all(feature = "measure", not(target_os = "linux")))]
 compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");

@@ -27,7 +27,7 @@ pub(crate) mod tag {
 /// A value to which every rank contributes, joined on the way to the root.
 pub trait Gathered: Serialize + DeserializeOwned {
     /// The value with its moments on the clock of the parent rank, which compared this rank's clock with its
-    /// own; by default that of a value without moments.
+    /// own; by default unchanged, for a value without moments.
     ///
     /// # Errors
     /// The clock jumped.

@@ -189,7 +189,7 @@ fn panels_of_runs<'a>(
     Ok(panels.collect())
 }
 
-/// Origin of a mark of a cell, whose words end with that of its bytes.
+/// Origin of a mark of a cell, whose words end with the origin of its bytes.
 fn origin(cell: &CellAnalysis, n: Option<usize>, x: impl Into<String>, text: &str) -> Origin {
     let verdict = verdict(cell);
     Origin {

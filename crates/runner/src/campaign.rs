@@ -1,4 +1,4 @@
-//! What run, study, fit, resume and why have in common. The steps follow each other: a [`Site`] makes plans, and opens its
+//! The steps that run, study, fit, resume and why share: a [`Site`] makes plans, and opens its
 //! targets, to which the plans are fitted. [`Opened`] fills scratch files. A [`Workspace`] is where plans are carried out.
 
 mod workspace;
@@ -34,7 +34,7 @@ pub use workspace::{AskedPeaks, FillLimit, Opened, Prepared, Workspace};
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub type Made = (u64, Duration);
 
-/// Hears of the bytes filled so far.
+/// Takes the bytes filled so far, to show them.
 pub type Filling = Box<dyn FnMut(u64)>;
 
 /// The program around a campaign: what the user sees, and what differs between processes.
@@ -42,7 +42,7 @@ pub type Filling = Box<dyn FnMut(u64)>;
 pub struct Program {
     /// Shows a note.
     pub note: fn(&str),
-    /// Begins to show how much of so many bytes is filled, and returns what hears of the bytes filled so far.
+    /// Begins to show the share of these bytes that is filled; the returned function takes the bytes filled so far.
     pub filling: fn(&str, u64) -> Filling,
     /// Shows the writes of a campaign, before anything is written.
     pub announce: fn(&Writes),
@@ -78,7 +78,7 @@ impl Program {
     }
 }
 
-/// What a campaign writes, as far as iolab knows.
+/// Writes of a campaign, as far as iolab knows.
 #[derive(Debug)]
 pub struct Writes {
     /// The forecast of each plan, or of the rest of it.
@@ -175,7 +175,7 @@ impl Region {
     }
 }
 
-/// What a user permits to a campaign, and how it measures.
+/// Permissions that a user gives to a campaign, and how it measures.
 #[derive(Clone)]
 pub struct Terms {
     /// The permission to destroy data on the targets.
@@ -239,7 +239,7 @@ pub struct Site {
     /// The watch over targets that do not answer, which ends the process; started before any target is looked up. `None`
     /// for a model.
     pub watch: Option<Watch>,
-    /// What the user permits here.
+    /// Permissions of the user.
     pub terms: Terms,
 }
 
@@ -471,7 +471,7 @@ impl Site {
         Ok(needs)
     }
 
-    /// What would be refused before a target is opened, and otherwise the needs of plans for each target, with remarks about
+    /// Refuses what needs no open target for its refusal; otherwise returns the needs of plans for each target, with remarks about
     /// their trials.
     ///
     /// # Errors

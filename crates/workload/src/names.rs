@@ -1,4 +1,4 @@
-//! Names: errors for unknown ones with suggestions, and checks of names that become file names; those of groups and targets.
+//! Names: errors for unknown ones with suggestions, and checks of names that become file names; names of groups and targets.
 
 use std::fmt;
 use std::str::FromStr;

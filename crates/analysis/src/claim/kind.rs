@@ -43,12 +43,12 @@ pub struct Kind {
     pub role: Role,
     /// Whether it weakens the numbers of its cells.
     pub is_doubt: bool,
-    /// What it says against the level of measured trials.
+    /// Doubt that the claim casts on the level of measured trials.
     pub(crate) unsettled: Option<DoubtKind>,
     /// Estimator and intervals, in words.
     pub basis: &'static str,
-    /// First sentence. `{0}` stands for the first point, `{cell}` for the settings of the first cell, `{at}` for those that all cells hold; the
-    /// other names are those of `iolab-report`.
+    /// First sentence. `{0}` stands for the first point, `{cell}` for the settings of the first cell, `{at}` for settings that all cells hold;
+    /// `iolab-report` defines the other names.
     pub head: &'static str,
     /// Standings that are listed after it, with their labels.
     pub labels: &'static [(Standing, &'static str)],
@@ -313,10 +313,7 @@ pub static LONG_TAIL: Kind = Kind::new(
     "The 99th percentile of {latency} is {times} the median{range}{cell}: {1} against {0}",
     &[
         (Standing::Alike, "Shorter tails above 3× in"),
-        (
-            Standing::NotJudged,
-            "Not judged (disturbed, several operations, behind the rate, fewer than 6 trials, or too few requests for a p99)",
-        ),
+        (Standing::NotJudged, "Not judged"),
     ],
 );
 /// Layers that take most of the time of requests.

@@ -74,7 +74,7 @@ impl Serialize for Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// What the claim states.
+    /// Statement of the claim.
     Main,
     /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, even if shown to be worse.
     Near,

@@ -1,4 +1,4 @@
-//! Counts of a run that point to mechanisms behind one of its differences.
+//! Counts of a run that point to mechanisms that explain a difference.
 
 use iolab_plan::suspect::{Compared, Sign, Signs};
 use iolab_workload::stages::PerStage;

@@ -1,4 +1,4 @@
-//! Counts of a run that point to the mechanism behind one of its differences.
+//! Counts of a run that point to the mechanism of a difference.
 
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellStages, Response, StageNumbers, analyse,

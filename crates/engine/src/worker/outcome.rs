@@ -16,7 +16,7 @@ use iolab_workload::trial::TrialSpec;
 /// The results of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerOutcome {
-    /// What it did, without its counters and its series.
+    /// Account of the worker, without its counters and its series.
     pub(crate) account: Outcome,
     /// Clock stamps: first submission, after the last completion and the final fsync.
     pub(crate) start: u64,

@@ -27,7 +27,7 @@ fn spec() -> TrialSpec {
     }
 }
 
-/// Real pauses: those of the simulation are computed.
+/// Real pauses; the simulation computes its own.
 #[test]
 fn threads_pause_as_often_as_asked() {
     let (_folder, target) = scratch(REGION);

@@ -329,7 +329,7 @@ mod tests {
     fn every_setting_taken_has_a_fio_option() {
         // iolab does them around the program, or refuses where a run is planned what has no option.
         const AROUND: &str = "allocate hardware_counters arrivals rate_slack ranks hosts shift descriptors latency_over_time";
-        // A bound of its own, beside the time; and its options depend on the reserved pages of the machine.
+        // `bytes` is a bound like `time`; options for memory depend on the reserved pages of the machine.
         const OTHERWISE: [&str; 2] = ["bytes", "buffer_memory"];
         let source = include_str!("../../../fio/src/unsupported.rs");
         let list = source.split("takes: \"").nth(1).expect("its settings");

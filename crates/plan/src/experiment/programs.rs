@@ -1,4 +1,4 @@
-//! Settings that exclude others: a program those of requests, a workload code pattern and direction.
+//! Settings that exclude others: a program excludes settings of requests, a workload code excludes pattern and direction.
 
 use iolab_workload::settings::Setting;
 use iolab_workload::{Error, Result, usage_errors};

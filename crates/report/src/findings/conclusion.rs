@@ -29,10 +29,10 @@ const TARGET: &str = "target";
 pub struct Conclusion {
     /// The target, as the cells name it.
     pub target: String,
-    /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells
-    /// disturbed`.
+    /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; other traffic in
+    /// 1 of 12 cells`.
     pub text: String,
-    /// What a reader of its numbers must know, as in the line: `1 of 12 cells disturbed`; empty if nothing.
+    /// Doubts about its numbers, as in the line: `other traffic in 1 of 12 cells`; empty without any.
     pub doubts: String,
 }
 

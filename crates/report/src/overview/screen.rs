@@ -88,7 +88,7 @@ impl Overview<'_> {
         }
     }
 
-    /// What a reader of the only run's numbers must know, where the table has no line about them.
+    /// Doubts about the only run's numbers, for a table without a column for them.
     fn doubts(&self) -> impl Iterator<Item = String> {
         let inputs = self.inputs.iter();
         let conclusions = inputs.flat_map(|input| &input.interpretation.conclusions);

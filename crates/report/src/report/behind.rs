@@ -1,4 +1,4 @@
-//! The blocks behind the numbers: method, evidence, settings, environment, and commands that repeat the study.
+//! The blocks that support the numbers: method, evidence, settings, environment, and commands that repeat the study.
 
 use super::file_names::stem;
 use super::own_model::{self, OwnModel};

@@ -176,7 +176,7 @@ fn requests_that_free_slots_absorb_are_not_held() {
         .map(|rate| rate.rate_achieved.round() as u64)
         .collect();
     assert_eq!(achieved, [20, 40, 50, 50]);
-    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms) at 20.0/s, p99 4.72 ms at 20.0/s. At the highest rate that was held: 1.57 ms (1.56 ms to 1.59 ms) at 40.0/s; p99 4.72 ms at 40.0/s.");
+    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms) at 20.0/s, p99 4.72 ms. At the highest rate that was held: 1.57 ms (1.56 ms to 1.59 ms) at 40.0/s; p99 4.72 ms.");
     insta::assert_snapshot!(named("rate-not-held", &analysis)[0].text, @"2 of 4 cells: requests fell behind the requested rate, so that response times grow with the length of a trial (50.0 of 200 per second in the median trial; missed in 8 of 8 trials). Lower the rate (--rate) until it is held.");
 }
 
@@ -185,5 +185,5 @@ fn trial_too_short_for_overload_holds_nothing() {
     // 32 requests in 500 ms: chance may double their number.
     let analysis = absorbed(&[20, 64], Arrivals::Poisson);
     assert_eq!(flagged(&analysis), [false, false]);
-    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms) at 20.0/s, p99 4.72 ms at 20.0/s. At the highest rate that is not shown to be too high: 1.57 ms (1.56 ms to 1.59 ms) at 64.0/s; p99 4.72 ms at 64.0/s. Overload that does not show in such trials, at most, and their length (increase --time): 28 %; 500 ms.");
+    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms) at 20.0/s, p99 4.72 ms. At the highest rate that is not shown to be too high: 1.57 ms (1.56 ms to 1.59 ms) at 64.0/s; p99 4.72 ms. Overload that does not show in such trials, at most, and their length (increase --time): 28 %; 500 ms.");
 }

@@ -492,7 +492,7 @@ impl Workspace {
         self.stop.now.load(Ordering::Relaxed)
     }
 
-    /// What trials here need.
+    /// Needs of the trials here.
     pub fn setup(&self) -> Setup<'_> {
         self.stop.makes_trials.store(true, Ordering::Relaxed);
         Setup {

@@ -146,9 +146,9 @@ fn check_groups(experiment: &Experiment) -> Result<()> {
 /// The levels of a setting.
 #[derive(Default)]
 struct Parted {
-    /// Those with a meaning.
+    /// Levels with a meaning.
     kept: Vec<String>,
-    /// Those without one.
+    /// Levels without one.
     without: Vec<String>,
     /// Why they have none.
     why: &'static str,

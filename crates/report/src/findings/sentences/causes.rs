@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn reproduced_part_is_named() {
         let found = |ratio: f64, again| Reproduction {
-            phenomenon: "IOPS of reads is 1/40.0 of that of writes".to_owned(),
+            phenomenon: "IOPS of reads is 40.0× lower than IOPS of writes".to_owned(),
             seen: 0.025,
             expected: 1.0,
             ratio: Some(ratio),
@@ -439,11 +439,11 @@ mod tests {
             is_explained: true,
         };
         let text = |ratio, again| of_reproduction(&found(ratio, again));
-        insta::assert_snapshot!(text(0.5, Again::NotReproduced), @"Not reproduced: IOPS of reads is 1/40.0 of that of writes; here 2.00× lower in 30 blocks, 19 % of the difference on a log scale. The same settings alone do not make all of it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(0.99, Again::NotReproduced), @"Not reproduced: IOPS of reads is 1/40.0 of that of writes; here 1.01× lower in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(2.0, Again::NotReproduced), @"Not reproduced: IOPS of reads is 1/40.0 of that of writes; here 2.00× higher in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(0.1, Again::Reproduced), @"Reproduced: IOPS of reads is 1/40.0 of that of writes; here 10.0× lower in 30 blocks.");
-        insta::assert_snapshot!(text(0.026, Again::Reproduced), @"Reproduced: IOPS of reads is 1/40.0 of that of writes; here 38.5× lower in 30 blocks.");
+        insta::assert_snapshot!(text(0.5, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× lower in 30 blocks, 19 % of the difference on a log scale. The same settings alone do not make all of it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(0.99, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 1.01× lower in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(2.0, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× higher in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(0.1, Again::Reproduced), @"Reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 10.0× lower in 30 blocks.");
+        insta::assert_snapshot!(text(0.026, Again::Reproduced), @"Reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 38.5× lower in 30 blocks.");
     }
 
     #[test]

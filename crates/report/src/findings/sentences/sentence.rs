@@ -126,8 +126,10 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
         "moved" => ratio.map_or_else(String::new, |ratio| moved(ratio.ratio)),
         "times" => ratio.map_or_else(String::new, |ratio| times(ratio.ratio)),
         "range" => ratio
-            .and_then(|ratio| ratio.interval)
-            .map_or_else(String::new, |(low, high)| {
+            .and_then(|ratio| Some((times(ratio.ratio), ratio.interval?)))
+            // Both ends of an interval that is narrower than the digits would repeat the value.
+            .filter(|(text, (low, high))| [low, high].iter().any(|end| times(**end) != *text))
+            .map_or_else(String::new, |(_, (low, high))| {
                 format!(" ({} to {})", significant(low), times(high))
             }),
         "factor" => {
@@ -201,8 +203,11 @@ fn item(point: &Point, runs: &[&Analysis]) -> String {
     let setting = point.cell.and_then(|id| setting_of(id, runs));
     let text = setting.map_or(text.clone(), |setting| format!("{text} with {setting}"));
     let text = match point.rate {
-        Some(rate) => format!("{text} at {}/s", significant(rate)),
-        None => text,
+        // A p99 follows the median at its rate.
+        Some(rate) if point.quantity != Quantity::Of(Response::P99) => {
+            format!("{text} at {}/s", significant(rate))
+        }
+        _ => text,
     };
     match point.since {
         None => text,
