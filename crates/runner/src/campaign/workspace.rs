@@ -19,8 +19,9 @@ use iolab_record::peaks::Peaks;
 use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::{Error, Kind, Result, launchers};
+use iolab_workload::{Error, Result, launchers};
 
+use super::fill_limit::{FillLimit, given_up};
 use super::{Made, Program, Site, StopFlags, Writes};
 use crate::ranks::Ranks;
 use crate::{Disk, Programs, Setup, SystemUnderTest, Targets, Watch, peak_probe};
@@ -138,46 +139,6 @@ pub enum Prepared {
     Ready(Box<Workspace>),
     /// Filling was given up: it would take this time.
     FillTakes(Duration),
-}
-
-/// The part of the limit after which the rate is known well enough.
-const SEEN: u32 = 4;
-
-/// The limit of a command whose budget includes filling.
-#[derive(Debug, Clone, Copy)]
-pub struct FillLimit(pub Duration);
-
-impl FillLimit {
-    /// The time of filling in all, if it exceeds the limit. Estimated from the first `done` of `total` bytes, which took
-    /// `took`.
-    fn exceeded(self, took: Duration, done: u64, total: u64) -> Option<Duration> {
-        let Self(limit) = self;
-        if took < limit / SEEN || done == 0 {
-            return None;
-        }
-        let all = took.mul_f64(total.max(done) as f64 / done as f64);
-        (all > limit).then_some(all)
-    }
-}
-
-/// The time of filling, if it was given up for that; `None` if all is filled. `is_stopped` says that the user has ended it,
-/// which ends filling in the same way.
-///
-/// # Errors
-/// A write or the last sync failed, or the user interrupts: that takes precedence.
-fn given_up(
-    filled: Result<()>,
-    too_slow: Option<Duration>,
-    is_stopped: bool,
-) -> Result<Option<Duration>> {
-    match (filled, too_slow) {
-        (Err(error), Some(time)) if error.kind() == Kind::Interrupted && !is_stopped => {
-            Ok(Some(time))
-        }
-        (Err(error), _) => Err(error),
-        (Ok(()), Some(_)) if is_stopped => Err(Error::interrupted()),
-        (Ok(()), too_slow) => Ok(too_slow),
-    }
 }
 
 /// The system under test, opened.
@@ -588,45 +549,5 @@ impl Workspace {
             filled,
             runs_programs: matches!(self.place, OpenedSystem::Programs(_)),
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn filling_is_given_up_for_its_rate() {
-        let limit = FillLimit(Duration::from_secs(30));
-        let seconds = Duration::from_secs;
-        // Too early to know.
-        assert_eq!(limit.exceeded(seconds(5), 4, 256), None);
-        assert_eq!(limit.exceeded(seconds(10), 64, 256), Some(seconds(40)));
-        assert_eq!(limit.exceeded(seconds(10), 128, 256), None);
-        // All is written, and the sync took too long.
-        assert_eq!(limit.exceeded(seconds(31), 256, 256), Some(seconds(31)));
-    }
-
-    #[test]
-    fn errors_and_interrupts_are_not_taken_for_slowness() {
-        let slow = Some(Duration::from_secs(40));
-        let ended = || Err(Error::interrupted());
-        let failed = || Err(Error::failed("fsync: EIO"));
-        assert_eq!(given_up(Ok(()), None, false), Ok(None));
-        assert_eq!(given_up(Ok(()), slow, false), Ok(slow));
-        assert_eq!(given_up(ended(), slow, false), Ok(slow));
-        // All is written: the run hears the interrupt.
-        assert_eq!(given_up(Ok(()), None, true), Ok(None));
-        for (filled, too_slow, is_stopped, kind) in [
-            (failed(), slow, false, Kind::Failed),
-            (failed(), slow, true, Kind::Failed),
-            (failed(), None, false, Kind::Failed),
-            (ended(), slow, true, Kind::Interrupted),
-            (ended(), None, true, Kind::Interrupted),
-            (Ok(()), slow, true, Kind::Interrupted),
-        ] {
-            let error = given_up(filled, too_slow, is_stopped).expect_err("it takes precedence");
-            assert_eq!(error.kind(), kind);
-        }
     }
 }
