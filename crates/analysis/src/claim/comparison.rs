@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use iolab_workload::response::Response;
-use iolab_workload::settings::{SETTINGS, Topic};
+use iolab_workload::settings::{SETTINGS, Setting, Topic};
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
 use super::effect::{
@@ -497,19 +497,34 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
         Contrast::Levels { .. } => run.target_of(cell.cell.spec.target.as_ref()).to_owned(),
         _ => pattern.to_owned(),
     };
-    // What tells the pairs apart, in the order of the settings.
     let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();
-    let varying: Vec<_> = SETTINGS
-        .iter()
-        .filter(|setting| {
-            let mut values = pairs.iter().map(|pair| setting.get(&spec(pair)));
-            let first = values.next();
-            // Where its trials end follows from what a cell does.
-            let is_bound = setting.topic == Topic::Bounds;
-            let is_compared = compared.contains(&setting.name);
-            !is_bound && !is_compared && values.any(|value| Some(value) != first)
-        })
-        .collect();
+    let varying = SETTINGS.iter().filter(|setting| {
+        let mut values = pairs.iter().map(|pair| setting.get(&spec(pair)));
+        let first = values.next();
+        // Where its trials end follows from what a cell does.
+        let is_bound = setting.topic == Topic::Bounds;
+        let is_compared = compared.contains(&setting.name);
+        !is_bound && !is_compared && values.any(|value| Some(value) != first)
+    });
+    let is_factor = |setting: &&Setting| {
+        let mut runs = pairs.iter().map(|pair| pair.1.1);
+        runs.any(|run| run.factors.iter().any(|factor| factor == setting.name))
+    };
+    let (factors, others): (Vec<&Setting>, Vec<&Setting>) = varying.partition(is_factor);
+    // Settings that distinguish the pairs: factors first, and none that follows from those before it.
+    let mut distinct: Vec<Vec<String>> = vec![Vec::new(); pairs.len()];
+    let mut varying: Vec<&Setting> = Vec::new();
+    for setting in factors.into_iter().chain(others) {
+        let mut finer = distinct.clone();
+        for (values, pair) in finer.iter_mut().zip(pairs) {
+            values.push(setting.get(&spec(pair)));
+        }
+        let count = |all: &[Vec<String>]| all.iter().collect::<BTreeSet<_>>().len();
+        if count(&finer) > count(&distinct) {
+            distinct = finer;
+            varying.push(setting);
+        }
+    }
     let effects = pairs.iter().filter_map(|pair| {
         let ((base_run, _, base), (run, _, other)) = pair;
         let estimate = across_runs(base, other, confidence)?;

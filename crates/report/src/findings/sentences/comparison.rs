@@ -12,6 +12,8 @@ use crate::ratio::RatioShown;
 
 /// Most places that are named with one standing.
 const NAMED_MAX: usize = 3;
+/// Factors that [`accesses_of`] names.
+const ACCESSES: [&str; 3] = ["read_percent", "pattern", "workload"];
 
 /// Name of requests with this share of reads, %.
 fn accesses(read_percent: u8) -> String {
@@ -60,13 +62,12 @@ pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) ->
 
 /// The settings in which an effect was measured, apart from its two sides.
 fn place(contrast: &Contrast, effect: &Effect) -> String {
-    let is_said = |factor: &str| match contrast {
-        Contrast::Levels { .. } | Contrast::Company { .. } => false,
-        Contrast::Pattern | Contrast::Direction => {
-            matches!(factor, "read_percent" | "pattern" | "workload")
-        }
+    let are_said = match contrast {
+        Contrast::Pattern | Contrast::Direction => true,
+        Contrast::Levels { .. } | Contrast::Company { .. } => compares_targets(contrast),
     };
-    let held = effect.held.iter().filter(|(factor, _)| !is_said(factor));
+    let held = effect.held.iter();
+    let held = held.filter(|(factor, _)| !(are_said && ACCESSES.contains(&factor.as_str())));
     levels_label(&held.cloned().collect::<Vec<_>>())
 }
 
@@ -152,7 +153,16 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
             (Contrast::Company { .. }, _) => String::new(),
             _ => sides(&comparison.contrast, effect, runs).1,
         };
-        let parts = [level, place(&comparison.contrast, effect)];
+        let has_accesses = || {
+            effect
+                .held
+                .iter()
+                .any(|(factor, _)| ACCESSES.contains(&factor.as_str()))
+        };
+        let accesses = cell(runs, effect.other)
+            .filter(|_| compares_targets(&comparison.contrast) && has_accesses())
+            .map_or_else(String::new, accesses_of);
+        let parts = [level, accesses, place(&comparison.contrast, effect)];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join(", ")
     };
