@@ -364,9 +364,10 @@ mod tests {
             let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
             if outcome.counters.process_io.is_some() {
+                // No upper bound: an account that is found among collected children includes ended threads of other tests.
                 let read = outcome.operations.read.bytes;
                 let size = cell.spec.trial.region;
-                assert!((size..size + 65_536).contains(&read), "{read} of {size}");
+                assert!(read >= size, "{read} of {size}");
             }
         }
         let environment = programs.environment();
