@@ -240,14 +240,6 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_starts_on_a_huge_page() {
-        let spec = direct(64 << 10, 4, 9);
-        let arena = Arena::new(&spec, spec.threads).expect("memory");
-        assert_eq!(arena.at(0).addr().get() % huge_page(), 0);
-        let _ = arena.at(9 * 4 * (64 << 10));
-    }
-
-    #[test]
     fn pieces_are_counted_if_the_kernel_shows_them() {
         let memory = vec![1u8; 1 << 20];
         let start = memory.as_ptr().addr();

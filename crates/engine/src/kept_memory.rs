@@ -251,58 +251,37 @@ mod tests {
     }
 
     #[test]
-    fn equal_needs_reuse_memory_of_the_last_trial() {
+    fn only_equal_needs_reuse_unmeasured_memory() {
         if placement::has_several_nodes() {
             return needs::skip(needs::Need::OneNode, "there are several");
         }
-        assert!(is_kept(&[&spec(1)], &[&spec(2)]));
-        let direct = TrialSpec {
-            buffer_memory: BufferMemory::Contiguous,
-            ..spec(3)
+        let with = |change: fn(&mut TrialSpec)| {
+            let mut spec = spec(1);
+            change(&mut spec);
+            spec
         };
-        assert!(is_kept(&[&direct], &[&direct]));
-        assert!(is_kept(&[&spec(1), &direct], &[&spec(4), &direct]));
-        assert!(!is_kept(&[&spec(1), &direct], &[&direct, &spec(4)]));
-        let other = [
-            TrialSpec {
-                threads: 32,
-                depth: 128,
-                ..spec(1)
-            },
-            TrialSpec {
-                depth: 128,
-                ..spec(1)
-            },
-            direct,
-        ];
-        for other in &other {
-            assert!(!is_kept(&[&spec(1)], &[other]), "{other:?}");
+        let one = spec(1);
+        let direct = with(|spec| spec.buffer_memory = BufferMemory::Contiguous);
+        assert!(is_kept(&[&one], &[&spec(2)]));
+        assert!(is_kept(&[&one, &direct], &[&spec(4), &direct]));
+        assert!(!is_kept(&[&one, &direct], &[&direct, &spec(4)]));
+        let halved = with(|spec| (spec.threads, spec.depth) = (32, 128));
+        for other in [halved, with(|spec| spec.depth = 128), direct] {
+            assert!(!is_kept(&[&one], &[&other]), "{other:?}");
         }
-    }
-
-    #[test]
-    fn memory_that_is_measured_is_always_fresh() {
-        for init in BufferInit::NAMES.iter().filter(|name| **name != "random") {
-            let prepared = TrialSpec {
+        let inits = BufferInit::NAMES.iter().filter(|name| **name != "random");
+        let mut fresh: Vec<TrialSpec> = inits
+            .map(|init| TrialSpec {
                 buffer_init: init.parse().expect("a name of the list"),
                 ..spec(1)
-            };
-            assert!(!is_kept(&[&prepared], &[&prepared]), "{init}");
-            assert!(!is_kept(&[&spec(1)], &[&prepared]), "{init}");
-        }
+            })
+            .collect();
         // Requests that may lie in several pieces, and a few buffers.
-        let fresh = [
-            TrialSpec {
-                bs: 2 * page_size() as u64,
-                ..spec(1)
-            },
-            TrialSpec {
-                depth: 1,
-                ..spec(1)
-            },
-        ];
+        fresh.push(with(|spec| spec.bs *= 2));
+        fresh.push(with(|spec| spec.depth = 1));
         for fresh in &fresh {
             assert!(!is_kept(&[fresh], &[fresh]), "{fresh:?}");
+            assert!(!is_kept(&[&one], &[fresh]), "{fresh:?}");
         }
     }
 

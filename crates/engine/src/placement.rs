@@ -310,20 +310,4 @@ mod tests {
             insta::assert_snapshot!(error.message(), @"cpus=8191: CPU 8191 does not exist, or this process may not use it");
         }
     }
-
-    #[test]
-    fn a_pinned_thread_is_seen_on_its_cpu() {
-        let cpu = allowed().numbers()[0];
-        let spec = TrialSpec {
-            cpus: Some(Cpus::new([cpu])),
-            ..TrialSpec::default()
-        };
-        let thread = thread::spawn(move || {
-            settle(&spec, 0).expect("allowed");
-            let mut seen = Seen::default();
-            seen.look();
-            seen.cpus()
-        });
-        assert_eq!(thread.join().expect("ends").numbers(), [cpu]);
-    }
 }

@@ -217,24 +217,6 @@ mod tests {
     }
 
     #[test]
-    fn an_overlong_trial_counts_the_same() {
-        let clock = Clock::of_rate(1.0);
-        for count in [1, 30, 5000, 20_000] {
-            let stamps: Vec<u64> = (0..count).map(|i| i * INTERVAL_NS).collect();
-            let whole = recorded(&clock, 0, &stamps).series(&clock);
-            for due_ns in [0, MS, 31 * INTERVAL_NS, u64::MAX] {
-                let own = due(&clock, 0, &stamps, Some(due_ns));
-                assert!(
-                    own.slots.capacity() == INTERVALS_MAX,
-                    "nothing is allocated"
-                );
-                let both = merged([own, recorded(&clock, 0, &[])].into_iter(), &clock);
-                assert_eq!(both, whole, "{count} intervals, {due_ns} ns");
-            }
-        }
-    }
-
-    #[test]
     fn a_short_rest_belongs_to_the_interval_before() {
         let clock = Clock::of_rate(1.0);
         let series = recorded(&clock, 0, &[50 * MS, 150 * MS, 201 * MS]).series(&clock);

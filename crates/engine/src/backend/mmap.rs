@@ -178,13 +178,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapping_of_usual_pages_is_accepted() {
-        let file = tempfile::tempfile().expect("a temporary file");
-        file.set_len(1 << 20).expect("a size");
-        Mmap::new(file, 0..1 << 20, true).expect("mapped");
-    }
-
-    #[test]
     fn a_mapping_of_huge_pages_is_refused() {
         let flags = rustix::fs::MemfdFlags::HUGETLB | rustix::fs::MemfdFlags::CLOEXEC;
         let Ok(file) = rustix::fs::memfd_create("huge", flags).map(File::from) else {

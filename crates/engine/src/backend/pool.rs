@@ -248,32 +248,6 @@ mod tests {
     }
 
     #[test]
-    fn every_request_comes_back_once_with_its_bytes() {
-        let (mut pool, mut buffers) = pool(8);
-        let mut done = Vec::new();
-        for first in (0..64).step_by(8) {
-            let mut blocks = [0; 8];
-            for block in first..first + 8 {
-                let slot = buffers.take().expect("a free buffer");
-                blocks[slot.index() as usize] = block as u8;
-                pool.queue(slot, read(block));
-            }
-            pool.complete(8, &mut done).expect("no system call failed");
-            assert_eq!(done.len(), 8);
-            for mut completion in done.drain(..) {
-                assert_eq!(completion.result, 512);
-                let block = blocks[completion.slot.index() as usize];
-                assert!(
-                    completion.slot.bytes()[..512]
-                        .iter()
-                        .all(|byte| *byte == block)
-                );
-                buffers.put(completion.slot);
-            }
-        }
-    }
-
-    #[test]
     fn dropping_a_pool_awaits_requests_in_flight() {
         let (mut pool, mut buffers) = pool(2);
         let mut done = Vec::new();

@@ -217,6 +217,11 @@ fn response_time_counts_from_the_intended_start() {
     );
     let waits = hard.operations.read.waits.expect("recorded at a rate");
     assert!(waits.response.max() > 4_900 * US && hard.operations.read.latency.max() < 45 * US);
+    // A limit of requests shows the missed rate too: the last one starts when twice as many were due.
+    let limited = carry_out(&at(200_000, requests(1000)), &mut Fixed::new(1, 10 * US, 0));
+    let rate_report = limited.rate_report.expect("at a rate");
+    assert_eq!(limited.ended, Ended::Done);
+    assert!(rate_report.backlog_end >= 900, "{rate_report:?}");
 }
 
 #[test]

@@ -103,12 +103,6 @@ impl Fixture {
         assert_eq!(kinds, [first.kind], "{verified:?}");
         (first.kind, verified.of(first.kind), first)
     }
-
-    fn block(&self, offset: u64) -> Vec<u8> {
-        let mut block = vec![0; BS as usize];
-        self.file.read_exact_at(&mut block, offset).expect("read");
-        block
-    }
 }
 
 fn store(file: &File, offset: u64, bytes: &[u8]) {
@@ -149,143 +143,63 @@ fn only_written_blocks_are_read() {
     assert_eq!((verified.blocks, first), (10, None));
 }
 
-#[test]
-fn a_changed_byte_is_corrupted() {
-    let mut bench = bench(TrialSpec::default());
-    bench.write_all();
-    for at in [5 * BS + 700, 9 * BS, 20 * BS + 511] {
-        let mut byte = [0];
-        bench.file.read_exact_at(&mut byte, at).expect("read");
-        store(&bench.file, at, &[!byte[0]]);
-    }
-    let (kind, found, first) = bench.only();
-    assert_eq!(
-        (kind, found),
-        (FaultKind::Corrupted, faults(3, 5 * BS + 512))
-    );
-    assert_eq!(
-        (first.wanted, first.found),
-        (write(0, 5), FoundInstead::Damaged)
-    );
-}
+/// What storage does with a block in place of storing it.
+type Fault = fn(&File, u64, &[u8]);
 
 #[test]
-fn a_block_in_the_wrong_place_is_misplaced() {
-    let mut bench = bench(TrialSpec::default());
-    bench.write_all();
-    let block = bench.block(9 * BS);
-    store(&bench.file, 3 * BS, &block);
-    let (kind, found, first) = bench.only();
-    assert_eq!((kind, found), (FaultKind::Misplaced, faults(1, 3 * BS)));
-    assert_eq!(first.found, FoundInstead::MadeFor(9 * BS));
-}
-
-#[test]
-fn a_lost_write_of_pass_two_is_stale() {
-    let mut bench = bench(TrialSpec::default());
-    bench.write(0, TRIAL, 2 * BLOCKS, |file, number, offset, block| {
-        if ![BLOCKS + 7, BLOCKS + 8].contains(&number) {
-            store(file, offset, block);
-        }
-    });
-    let (kind, found, first) = bench.only();
-    assert_eq!((kind, found), (FaultKind::Stale, faults(2, 7 * BS)));
-    assert_eq!(first.wanted, write(0, BLOCKS + 7));
-    assert_eq!(first.found, FoundInstead::Written(write(0, 7)));
-}
-
-#[test]
-fn data_of_an_earlier_trial_is_stale() {
-    let mut bench = bench(TrialSpec::default());
-    bench.write(0, TRIAL - 1, BLOCKS, |file, _, offset, block| {
-        store(file, offset, block)
-    });
-    bench.signed.clear();
-    bench.write(0, TRIAL, BLOCKS, |file, number, offset, block| {
-        if number != 30 {
-            store(file, offset, block);
-        }
-    });
-    let (kind, found, first) = bench.only();
-    assert_eq!((kind, found), (FaultKind::Stale, faults(1, 30 * BS)));
-    assert_eq!(first.found, FoundInstead::Earlier);
-}
-
-#[test]
-fn half_a_write_is_torn_whatever_was_there() {
-    let half = |file: &File, number: u64, offset: u64, block: &[u8], torn: u64| {
-        let length = if number == torn { 2048 } else { block.len() };
-        store(file, offset, &block[..length]);
+fn each_fault_is_reported_by_kind_and_place() {
+    use FaultKind::{Corrupted, Lost, Misplaced, Stale, Torn};
+    use FoundInstead::{Damaged, Earlier, MadeFor, Unknown, Written, Zeros};
+    const FAULTY: u64 = 11;
+    let drop: Fault = |_, _, _| {};
+    let halve: Fault = |file, offset, block| store(file, offset, &block[..2048]);
+    let zeros: Fault = |file, offset, _| store(file, offset, &[0; BS as usize]);
+    let flip: Fault = |file, offset, block| {
+        store(file, offset, block);
+        store(file, offset + 700, &[!block[700]]);
     };
-    // Over what an earlier trial wrote, over an earlier pass, over the fill of the scratch file.
-    let mut over_trial = bench(TrialSpec::default());
-    over_trial.write(0, TRIAL - 1, BLOCKS, |file, _, offset, block| {
-        store(file, offset, block)
-    });
-    over_trial.signed.clear();
-    let mut over_fill = bench(TrialSpec::default());
-    for (bench, found) in [
-        (&mut over_trial, FoundInstead::Earlier),
-        (&mut over_fill, FoundInstead::Unknown),
-    ] {
-        bench.write(0, TRIAL, BLOCKS, |file, number, offset, block| {
-            half(file, number, offset, block, 11);
-        });
-        let (kind, torn, first) = bench.only();
-        assert_eq!((kind, torn), (FaultKind::Torn, faults(1, 11 * BS + 2048)));
-        assert_eq!((first.wanted, first.found), (write(0, 11), found));
-    }
-    let mut over_pass = bench(TrialSpec::default());
-    over_pass.write(0, TRIAL, 2 * BLOCKS, |file, number, offset, block| {
-        half(file, number, offset, block, BLOCKS + 11);
-    });
-    let (kind, torn, first) = over_pass.only();
-    assert_eq!((kind, torn), (FaultKind::Torn, faults(1, 11 * BS + 2048)));
-    assert_eq!(first.wanted, write(0, BLOCKS + 11));
-    assert_eq!(first.found, FoundInstead::Written(write(0, 11)));
-}
-
-#[test]
-fn a_write_that_never_arrived_is_lost() {
-    for (fill, found) in [
-        (None, FoundInstead::Unknown),
-        (Some([0; BS as usize]), FoundInstead::Zeros),
+    let shift: Fault = |file, offset, block| {
+        store(file, offset, block);
+        store(file, offset - BS, block);
+    };
+    let earlier = write(0, FAULTY);
+    // Over the fill of the scratch file, over what an earlier trial wrote, over an earlier pass of this one.
+    for (over, fault, kind, at, found) in [
+        ("fill", drop, Lost, 0, Unknown),
+        ("fill", zeros, Lost, 0, Zeros),
+        ("fill", halve, Torn, 2048, Unknown),
+        ("fill", flip, Corrupted, 512, Damaged),
+        ("trial", drop, Stale, 0, Earlier),
+        ("trial", halve, Torn, 2048, Earlier),
+        ("pass", drop, Stale, 0, Written(earlier)),
+        ("pass", halve, Torn, 2048, Written(earlier)),
+        ("pass", shift, Misplaced, 0, MadeFor(FAULTY * BS)),
     ] {
         let mut bench = bench(TrialSpec::default());
-        bench.write(0, TRIAL, BLOCKS, |file, number, offset, block| {
-            match (number, fill) {
-                (12, Some(zeros)) => store(file, offset, &zeros),
-                (12, None) => {}
-                _ => store(file, offset, block),
+        if over == "trial" {
+            bench.write(0, TRIAL - 1, BLOCKS, |file, _, offset, block| {
+                store(file, offset, block)
+            });
+            bench.signed.clear();
+        }
+        let passes = if over == "pass" { 2 } else { 1 };
+        let wrong = (passes - 1) * BLOCKS + FAULTY;
+        bench.write(0, TRIAL, passes * BLOCKS, |file, number, offset, block| {
+            if number == wrong {
+                fault(file, offset, block);
+            } else {
+                store(file, offset, block);
             }
         });
-        let (kind, lost, first) = bench.only();
-        assert_eq!((kind, lost), (FaultKind::Lost, faults(1, 12 * BS)));
-        assert_eq!((first.wanted, first.found), (write(0, 12), found));
+        let (verified, first) = bench.look();
+        // What was shifted lies over the block before it.
+        let number = wrong - u64::from(kind == Misplaced);
+        let place = number % BLOCKS * BS + at;
+        assert_eq!(verified.of(kind), faults(1, place), "{over} {kind:?}");
+        assert_eq!(verified.faulty_blocks(), 1, "{over} {kind:?}");
+        let first = first.expect("a fault");
+        assert_eq!((first.wanted, first.found), (write(0, number), found));
     }
-}
-
-#[test]
-fn all_kinds_are_counted_apart() {
-    let mut bench = bench(TrialSpec::default());
-    bench.write(
-        0,
-        TRIAL,
-        2 * BLOCKS,
-        |file, number, offset, block| match number.checked_sub(BLOCKS) {
-            Some(1) => {}
-            Some(2) => store(file, offset, &block[..1024]),
-            Some(3) => store(file, offset - BS, block),
-            Some(4) => store(file, offset, &[0; BS as usize]),
-            Some(5) => store(file, offset, &[&block[..4000], &[0; 96]].concat()),
-            _ => store(file, offset, block),
-        },
-    );
-    let (verified, first) = bench.look();
-    let counts = FaultKind::ALL.map(|kind| verified.of(kind).blocks);
-    // The fourth write went over the torn one, and left what was there before in its own place.
-    assert_eq!(counts, [1, 1, 2, 0, 1]);
-    assert_eq!(first.map(|first| first.offset), Some(BS));
 }
 
 #[test]

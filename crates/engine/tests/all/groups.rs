@@ -59,57 +59,6 @@ fn run(cell: &CellSpec, target: &Target) -> Outcome {
 }
 
 #[test]
-fn groups_are_counted_apart_and_together() {
-    let (_folder, target) = scratch(SIZE);
-    let reader = TrialSpec {
-        pattern: Pattern::Rand,
-        threads: 2,
-        limit: requests(300),
-        ..spec(100)
-    };
-    let writer = TrialSpec {
-        bs: 64 << 10,
-        limit: requests(20 * 16),
-        rate: Some(Rate::Bytes(500_000_000)),
-        ..spec(0)
-    };
-    let outcome = run(&cell(vec![reader, writer]), &target);
-    let [reads, writes] = outcome.groups.as_slice() else {
-        panic!("two groups");
-    };
-    assert_eq!((reads.group, writes.group), (1, 2));
-    assert_eq!(reads.outcome.operations.read.requests, 300);
-    assert_eq!(reads.outcome.operations.write.requests, 0);
-    assert_eq!(writes.outcome.operations.write.bytes, 20 * (64 << 10));
-    assert_eq!(outcome.operations.read.requests, 300);
-    assert_eq!(
-        outcome.operations.write.bytes,
-        writes.outcome.operations.write.bytes
-    );
-    assert_eq!(
-        outcome.bytes(),
-        reads.outcome.bytes() + writes.outcome.bytes()
-    );
-    assert_eq!(reads.outcome.operations.read.latency.len(), 300);
-    assert!(reads.outcome.rate_report.is_none() && writes.outcome.rate_report.is_some());
-    // The rate of one group is not a rate of the whole trial.
-    assert!(outcome.rate_report.is_none());
-    assert!(outcome.elapsed_ns >= reads.outcome.elapsed_ns.max(writes.outcome.elapsed_ns));
-    let series: u64 = outcome
-        .series
-        .intervals
-        .iter()
-        .map(|i| i.done.write.bytes)
-        .sum();
-    assert_eq!(series, outcome.operations.write.bytes);
-    // The account of a thread is its own: the reader's has none of the writer's bytes.
-    if let Some(io) = reads.outcome.counters.process_io {
-        assert!(io.wchar < BS, "{io:?}");
-        assert!(io.rchar >= 300 * BS, "{io:?}");
-    }
-}
-
-#[test]
 fn waits_of_one_group_are_left_out_overall() {
     let (_folder, target) = scratch(SIZE);
     if let Err(error) = trial::check_trims(&target) {

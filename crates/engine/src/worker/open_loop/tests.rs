@@ -10,7 +10,7 @@ use crate::worker::pauses::pause;
 use crate::worker::tests::run_first;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
-use iolab_workload::trial::{Rate, SyncPolicy, TrialLimit};
+use iolab_workload::trial::{Rate, TrialLimit};
 
 const MS: u64 = 1_000_000;
 
@@ -46,51 +46,6 @@ impl Backend for Stalling {
         }
         self.until_stall = self.until_stall.wrapping_sub(1);
         done.extend(self.queued.take());
-        Ok(())
-    }
-
-    fn syscall(&self, _action: Action) -> &'static str {
-        "none"
-    }
-}
-
-/// Every request takes the same time, all of them at once.
-struct Slow {
-    took: Duration,
-    on_their_way: Vec<(Instant, Completion)>,
-}
-
-impl Slow {
-    fn new(took_ms: u64) -> Self {
-        Self {
-            took: Duration::from_millis(took_ms),
-            on_their_way: Vec::new(),
-        }
-    }
-}
-
-impl Backend for Slow {
-    fn queue(&mut self, slot: Slot, request: Request) {
-        let result = i64::from(request.len);
-        let end = Instant::now() + self.took;
-        self.on_their_way.push((end, Completion { slot, result }));
-    }
-
-    fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
-        self.complete_within(Duration::MAX, done)
-    }
-
-    fn complete_within(
-        &mut self,
-        timeout: Duration,
-        done: &mut Vec<Completion>,
-    ) -> Result<(), SystemFailure> {
-        let first = self.on_their_way.iter().map(|(end, _)| *end).min();
-        let first = first.expect("only called with requests on their way");
-        thread::sleep(first.saturating_duration_since(Instant::now()).min(timeout));
-        let now = Instant::now();
-        let over = self.on_their_way.extract_if(.., |(end, _)| *end <= now);
-        done.extend(over.map(|(_, completion)| completion));
         Ok(())
     }
 
@@ -223,68 +178,6 @@ fn requests_that_may_be_late_are_issued_together() {
 }
 
 #[test]
-fn response_time_counts_from_intended_start_in_slots() {
-    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-        let spec = TrialSpec {
-            depth: 32,
-            arrivals,
-            ..spec(Some(1000), requests(200))
-        };
-        let outcome = run(&spec, Slow::new(5), false);
-        let waits = outcome.account.operations.read.waits.expect("open loop");
-        assert_eq!(outcome.account.operations.read.latency.len(), 200);
-        // The histogram keeps three digits.
-        let service = outcome.account.operations.read.latency.min();
-        assert!(service >= 4_990_000, "{service}");
-        assert!(waits.response.min() >= 4_990_000);
-        assert!(waits.response.mean() >= outcome.account.operations.read.latency.mean() * 0.999);
-        let sum = outcome.account.operations.read.latency.mean() + waits.lateness.mean();
-        assert!((waits.response.mean() / sum - 1.0).abs() < 0.01);
-    }
-}
-
-#[test]
-fn a_rate_beyond_the_storage_leaves_a_backlog() {
-    for (depth, most) in [(1, 12), (4, 48)] {
-        let spec = TrialSpec {
-            depth,
-            ..spec(Some(2000), time(200))
-        };
-        // At most one request in 20 ms and slot, of 400 that are due.
-        let outcome = run(&spec, Slow::new(20), false);
-        assert_eq!(outcome.account.ended, Ended::Time);
-        assert!(
-            outcome.account.operations.read.requests <= most,
-            "{}",
-            outcome.account.operations.read.requests
-        );
-        let rate_report = outcome.account.rate_report.expect("open loop");
-        assert!(
-            rate_report.rate_achieved <= most as f64 * 5.0,
-            "{rate_report:?}"
-        );
-        assert!(rate_report.backlog_end >= 400 - most, "{rate_report:?}");
-        assert!(rate_report.backlog_max >= rate_report.backlog_end);
-    }
-}
-
-#[test]
-fn a_missed_rate_shows_with_a_request_limit() {
-    let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
-    assert_eq!(
-        (
-            outcome.account.ended,
-            outcome.account.operations.read.requests
-        ),
-        (Ended::Done, 20)
-    );
-    let rate_report = outcome.account.rate_report.expect("open loop");
-    // The last of them starts after 190 ms at the earliest, when 190 were due.
-    assert!(rate_report.backlog_end >= 160, "{rate_report:?}");
-    assert!(rate_report.rate_achieved < 110.0, "{rate_report:?}");
-}
-
-#[test]
 fn a_small_backlog_at_the_end_is_completed() {
     // 15 ms before the 990th of 1000 requests.
     let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
@@ -315,30 +208,6 @@ fn far_starts_end_with_the_trial() {
     assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
     let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
     assert_eq!(stopped.account.ended, Ended::Interrupted);
-}
-
-#[test]
-fn writes_have_own_waits_including_their_fsync() {
-    let mixed = TrialSpec {
-        read_percent: 50,
-        sync: SyncPolicy::Each,
-        ..spec(Some(100_000), requests(400))
-    };
-    let outcome = run(&mixed, Stalling::new(9999, 0), false);
-    let (reads, writes) = (
-        outcome.account.operations.read,
-        outcome.account.operations.write,
-    );
-    assert_eq!(reads.requests + writes.requests, 400);
-    assert_eq!(outcome.account.operations.sync.requests, writes.requests);
-    for tally in [reads, writes] {
-        let waits = tally.waits.expect("open loop");
-        assert_eq!(waits.response.len(), tally.requests);
-        assert_eq!(waits.lateness.len(), tally.requests);
-    }
-    let reads = spec(Some(100_000), requests(10));
-    let reads_only = run(&reads, Stalling::new(9999, 0), false);
-    assert!(reads_only.account.operations.write.waits.is_none());
 }
 
 #[test]
