@@ -347,26 +347,6 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_its_own_bottom() {
-        let stack = Fake::new().stack((259, 900));
-        // The folder is gone with the fake, and nothing can be reported.
-        assert_eq!(stack.bottom, None);
-        let fake = Fake::new();
-        let stack = fake.stack((259, 900));
-        assert_eq!((stack.device, stack.bottom), (Some((259, 900)), None));
-        assert_eq!(Stack::of_device(None), Stack::default());
-    }
-
-    #[test]
-    fn a_partition_lies_on_its_disk() {
-        let stack = Fake::new();
-        let stack = stack.stack((259, 901));
-        assert_eq!(stack.bottom, Some(vec![(259, 900)]));
-        assert_eq!(stack.below, [(259, 900)]);
-        assert!(stack.passes_on);
-    }
-
-    #[test]
     fn striping_passes_each_byte_once_mirroring_does_not() {
         let passes_on = |level: &str| {
             let fake = Fake::new();

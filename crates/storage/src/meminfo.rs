@@ -45,9 +45,4 @@ mod tests {
         assert_eq!(value(text, "HugePages_Total"), Some("3"));
         assert_eq!(of("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
     }
-
-    #[test]
-    fn this_machine_has_memory() {
-        assert!(bytes("MemAvailable").is_some_and(|bytes| bytes > 1 << 20));
-    }
 }

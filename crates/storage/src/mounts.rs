@@ -312,15 +312,4 @@ garbage
         let proc = std::fs::File::open("/proc").unwrap();
         assert_ne!(own, identity(proc));
     }
-
-    #[test]
-    fn every_field_may_be_missing() {
-        let line = SAMPLE.split(|byte| *byte == b'\n').nth(1).unwrap();
-        for cut in 0..line.len() {
-            parse(&line[..cut]);
-        }
-        assert_eq!(unescape(b"\\04"), b"\\04");
-        assert_eq!(unescape(b"\\999"), b"\\999");
-        assert_eq!(unescape(b"\\"), b"\\");
-    }
 }

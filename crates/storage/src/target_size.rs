@@ -192,32 +192,4 @@ mod tests {
         insta::assert_snapshot!(error.message(), @"a scratch file of 1 GiB does not fit into d: 100 MiB can be used, the rest stays free for the system");
         insta::assert_snapshot!(error.remedy().unwrap(), @"choose --size 100MiB or less, free some space there, or choose another directory");
     }
-
-    #[test]
-    fn existing_target_never_counts_as_larger() {
-        let path = Path::new("f");
-        let default = Size::AtMost {
-            most: GIB,
-            least: 4096,
-        };
-        assert_eq!(Size::Exactly(10).of_existing(10, path).unwrap(), (10, None));
-        assert_eq!(default.of_existing(5000, path).unwrap().0, 5000);
-        assert!(default.of_existing(5000, path).unwrap().1.is_some());
-        assert_eq!(default.of_existing(2 * GIB, path).unwrap(), (GIB, None));
-        for error in [
-            Size::Exactly(11).of_existing(10, path).unwrap_err(),
-            default.of_existing(4095, path).unwrap_err(),
-            default.of_existing(0, path).unwrap_err(),
-        ] {
-            assert_eq!(error.kind(), Kind::Usage);
-            assert!(error.remedy().is_some());
-        }
-    }
-
-    #[test]
-    fn absurd_wishes_are_refused() {
-        assert!(Size::Exactly(0).check().is_err());
-        assert!(Size::Exactly(u64::MAX).check().is_err());
-        assert!(Size::Exactly(1).check().is_ok());
-    }
 }

@@ -224,12 +224,6 @@ fn a_file_has_one_identity_for_all_users() {
 }
 
 #[test]
-fn what_nothing_tells_from_others_has_no_identity() {
-    assert_eq!(of(&[], (252, 0)), None);
-    assert_eq!(of(&[("serial", "S1")], (7, 7)), None, "not there");
-}
-
-#[test]
 fn partitions_are_told_by_their_places() {
     let named = [("serial", "S1")];
     let of = |files: &[(&str, &str)], minor| of(files, (252, minor)).expect("told");

@@ -133,19 +133,6 @@ impl Fake {
 }
 
 #[test]
-fn only_disk_and_partition_share_bytes() {
-    let fake = Fake::new();
-    assert_eq!(
-        fake.chains(SDQ),
-        ["/dev/sdq <- /dev/sdq1", "/dev/sdq <- /dev/sdq2"]
-    );
-    assert_eq!(
-        fake.chains(SDQ1),
-        ["/dev/sdq1 -> /dev/sdq (bytes 1 MiB to 1.5 MiB)"]
-    );
-}
-
-#[test]
 fn a_mounted_partition_is_named_with_its_chain() {
     let fake = Fake::new();
     fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");

@@ -394,18 +394,3 @@ fn too_large_a_file_is_refused_before_creation() {
     }
     assert!(names(dir.path()).is_empty());
 }
-
-#[test]
-fn a_default_size_is_cut_with_a_note() {
-    let dir = dir();
-    let modest = Need {
-        size: Size::AtMost {
-            most: 1 << 60,
-            least: MIB,
-        },
-        ..need(0)
-    };
-    let target = Target::open(dir.path(), &modest).unwrap();
-    assert!(target.size() < 1 << 60 && target.size().is_multiple_of(MIB));
-    assert!(target.notes().iter().any(|note| note.contains("1 EiB")));
-}
