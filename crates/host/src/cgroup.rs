@@ -345,10 +345,4 @@ mod tests {
         );
         assert_eq!(limits(&tree).memory_left_bytes, Some(200_000));
     }
-
-    #[test]
-    fn nothing_told_is_no_limit() {
-        let tree = Tree::new();
-        assert_eq!(limits(&tree), CgroupLimits::default());
-    }
 }

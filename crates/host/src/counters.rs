@@ -117,19 +117,3 @@ pub fn since_with(
     };
     now.since(earlier)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_process_uses_cpu_and_faults() {
-        let nowhere = [Stack::default()];
-        let before = snapshot(&nowhere);
-        // More than an allocator keeps of freed memory.
-        let fresh = std::hint::black_box(vec![1u8; 40 << 20]);
-        let spent = since(&before, Duration::from_secs(1), &nowhere);
-        assert!(spent.usage.minor_faults > 0, "{} bytes", fresh.len());
-        assert_eq!((spent.device, spent.bottom), (None, None));
-    }
-}

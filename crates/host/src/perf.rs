@@ -339,19 +339,6 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_never_ran_has_no_counts() {
-        let Some(group) = software(&[TASK_CLOCK]) else {
-            return;
-        };
-        assert_eq!(group.counts(), Err(NoHardware::Busy));
-    }
-
-    #[test]
-    fn events_that_nobody_offers_are_a_reason() {
-        assert!(EventGroup::open(&[NO_SUCH_EVENT]).is_err());
-    }
-
-    #[test]
     fn counts_are_scaled_to_the_time_enabled() {
         assert_eq!(parse(&[2, 100, 100, 7, 9]), Some(vec![7, 9]));
         assert_eq!(parse(&[1, 100, 25, 7]), Some(vec![28]));

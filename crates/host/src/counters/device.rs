@@ -198,6 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::fake_sysfs::Tree;
 
     #[test]
     fn the_counters_are_read_as_linux_prints_them() {
@@ -251,43 +252,27 @@ mod tests {
         assert_eq!(none.stat, DeviceStat::default());
     }
 
-    /// Fake sysfs.
-    struct Fake(tempfile::TempDir);
-
     const HEAD: (u32, u32) = (259, 1);
     const PART: (u32, u32) = (259, 2);
     const ZERO: &str = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 
-    impl Fake {
-        fn new() -> Self {
-            let fake = Self(tempfile::tempdir().expect("a folder"));
-            for folder in ["block", "dev/block"] {
-                std::fs::create_dir_all(fake.0.path().join(folder)).expect("created");
-            }
-            fake
-        }
+    fn file(tree: &Tree, name: &str, text: &str) {
+        tree.files("devices", &[(name, text)]);
+    }
 
-        fn file(&self, name: &str, text: &str) {
-            let path = self.0.path().join("devices").join(name);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
-            std::fs::write(path, format!("{text}\n")).expect("written");
-        }
+    fn link(tree: &Tree, link: &str, device: &str) {
+        tree.link(link, &format!("devices/{device}"));
+    }
 
-        fn link(&self, link: &str, device: &str) {
-            let to = self.0.path().join("devices").join(device);
-            std::os::unix::fs::symlink(to, self.0.path().join(link)).expect("linked");
-        }
-
-        fn bytes(&self, number: (u32, u32)) -> Option<(u64, u64)> {
-            let stat = read_device(self.0.path(), number)?;
-            Some((stat.read_bytes / 512, stat.write_bytes / 512))
-        }
+    fn bytes(tree: &Tree, number: (u32, u32)) -> Option<(u64, u64)> {
+        let stat = read_device(tree.path(), number)?;
+        Some((stat.read_bytes / 512, stat.write_bytes / 512))
     }
 
     /// A namespace with two controllers, another namespace and a partition, as Linux 6.1 shows them.
     #[test]
     fn multipath_namespace_is_counted_by_its_paths() {
-        let fake = Fake::new();
+        let fake = &Tree::new();
         for (name, stat) in [
             ("nvme0n1", ZERO),
             ("nvme0n1/nvme0n1p1", ZERO),
@@ -296,48 +281,53 @@ mod tests {
             ("nvme0c0n2", "9 0 9 9 9 0 9 9 0 9 9"),
             ("nvme1c0n1", "9 0 9 9 9 0 9 9 0 9 9"),
         ] {
-            fake.file(&format!("{name}/stat"), stat);
+            file(fake, &format!("{name}/stat"), stat);
             if !name.contains('/') {
-                fake.link(&format!("block/{name}"), name);
+                link(fake, &format!("block/{name}"), name);
             }
         }
-        fake.file("nvme0n1/nvme0n1p1/partition", "1");
-        fake.link("dev/block/259:1", "nvme0n1");
-        fake.link("dev/block/259:2", "nvme0n1/nvme0n1p1");
-        assert_eq!(fake.bytes(HEAD), Some((2096, 3216)));
-        assert_eq!(fake.bytes(PART), Some((2096, 3216)));
+        file(fake, "nvme0n1/nvme0n1p1/partition", "1");
+        link(fake, "dev/block/259:1", "nvme0n1");
+        link(fake, "dev/block/259:2", "nvme0n1/nvme0n1p1");
+        assert_eq!(bytes(fake, HEAD), Some((2096, 3216)));
+        assert_eq!(bytes(fake, PART), Some((2096, 3216)));
         // A kernel that counts at the head.
-        fake.file("nvme0n1/stat", "48 0 2000 13 297 0 3000 693 0 744 1479");
-        assert_eq!(fake.bytes(HEAD), Some((2000, 3000)));
-        assert_eq!(fake.bytes(PART), Some((2000, 3000)));
+        file(
+            fake,
+            "nvme0n1/stat",
+            "48 0 2000 13 297 0 3000 693 0 744 1479",
+        );
+        assert_eq!(bytes(fake, HEAD), Some((2000, 3000)));
+        assert_eq!(bytes(fake, PART), Some((2000, 3000)));
         // A partition with counts of its own.
-        fake.file("nvme0n1/nvme0n1p1/stat", "1 0 8 1 2 0 16 1 0 1 1");
-        assert_eq!(fake.bytes(PART), Some((8, 16)));
+        file(fake, "nvme0n1/nvme0n1p1/stat", "1 0 8 1 2 0 16 1 0 1 1");
+        assert_eq!(bytes(fake, PART), Some((8, 16)));
         // An unreadable path makes the sum unknown.
-        fake.file("nvme0n1/stat", ZERO);
-        fake.file("nvme0c1n1/stat", "");
-        assert_eq!(fake.bytes(HEAD), None);
+        file(fake, "nvme0n1/stat", ZERO);
+        file(fake, "nvme0c1n1/stat", "");
+        assert_eq!(bytes(fake, HEAD), None);
     }
 
     #[test]
     fn what_is_not_counted_is_not_zero() {
-        let fake = Fake::new();
+        let fake = &Tree::new();
         for name in ["sda", "sda/sda1"] {
-            fake.file(
+            file(
+                fake,
                 &format!("{name}/stat"),
                 "48 0 2088 13 297 0 3200 693 0 744 1479",
             );
         }
-        fake.file("sda/sda1/partition", "1");
-        fake.file("sda/queue/iostats", "0");
-        fake.link("dev/block/259:1", "sda");
-        fake.link("dev/block/259:2", "sda/sda1");
-        assert_eq!(fake.bytes(HEAD), Some((2088, 3200)));
+        file(fake, "sda/sda1/partition", "1");
+        file(fake, "sda/queue/iostats", "0");
+        link(fake, "dev/block/259:1", "sda");
+        link(fake, "dev/block/259:2", "sda/sda1");
+        assert_eq!(bytes(fake, HEAD), Some((2088, 3200)));
         // With a request queue, the switch decides.
-        fake.file("sda/mq/0/nr_tags", "1");
-        assert_eq!((fake.bytes(HEAD), fake.bytes(PART)), (None, None));
-        fake.file("sda/queue/iostats", "1");
-        assert_eq!(fake.bytes(PART), Some((2088, 3200)));
+        file(fake, "sda/mq/0/nr_tags", "1");
+        assert_eq!((bytes(fake, HEAD), bytes(fake, PART)), (None, None));
+        file(fake, "sda/queue/iostats", "1");
+        assert_eq!(bytes(fake, PART), Some((2088, 3200)));
     }
 
     #[test]

@@ -269,16 +269,6 @@ mod tests {
         assert_eq!(known_after(short, counted), steal_only);
     }
 
-    #[test]
-    fn a_machine_that_runs_this_does_not_sleep() {
-        let before = read();
-        let spent = read().since(before);
-        assert!(
-            spent.suspended_ns.is_some_and(|ns| ns < 1_000_000),
-            "{spent:?}"
-        );
-    }
-
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in ".{0,200}", total: u64) {

@@ -66,16 +66,6 @@ fn failure(outcome: &Outcome) -> &FailedProgram {
     }
 }
 
-#[test]
-fn one_that_succeeds_is_timed() {
-    let (_folder, target) = file();
-    let outcome = run_once(&program("true", &[]), &target).expect("runs");
-    assert_eq!((outcome.ended, outcome.errors), (Ended::Done, 0));
-    assert!(outcome.failure.is_none());
-    assert!(outcome.elapsed_ns > 0);
-    assert!(outcome.operations.read.latency.is_empty());
-}
-
 /// Runs the calling test in a process of its own; `true` in that process. The account of a short-lived program
 /// is what this process has collected, which would include children of other tests.
 fn is_alone() -> bool {
@@ -103,7 +93,9 @@ fn what_it_read_and_used_is_its_own() {
     let path = target.path().to_str().expect("UTF-8");
     // Page faults of the test itself, 4096 of them, must not be counted.
     let ours = std::hint::black_box(vec![1u8; 16 << 20]);
-    let outcome = run_once(&program("cat", &[path]), &target).expect("runs");
+    // A child that the program awaits.
+    let outcome = run_once(&program("sh", &["-c", "cat \"$0\"; true", path]), &target);
+    let outcome = outcome.expect("runs");
     assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);
     let Some(account) = outcome.counters.process_io else {
         return needs::skip(
@@ -144,37 +136,30 @@ fn a_program_of_a_moment_has_an_account() {
 }
 
 #[test]
-fn reads_of_awaited_children_count() {
+fn its_end_is_its_code_or_signal() {
     let (_folder, target) = file();
-    let path = target.path().to_str().expect("UTF-8");
-    let outcome =
-        run_once(&program("sh", &["-c", "cat \"$0\"; true", path]), &target).expect("runs");
-    if outcome.counters.process_io.is_some() {
-        assert!(
-            outcome.operations.read.bytes >= SIZE,
-            "{:?}",
-            outcome.counters
-        );
+    let done = run_once(&program("true", &[]), &target).expect("runs");
+    assert_eq!((done.ended, done.errors), (Ended::Done, 0));
+    assert!(done.failure.is_none() && done.elapsed_ns > 0);
+    assert!(done.operations.read.latency.is_empty());
+    for (script, end, last_words) in [
+        ("exit 1", ProgramEnd::Code(1), ""),
+        (
+            "echo no such luck >&2; exit 7",
+            ProgramEnd::Code(7),
+            "no such luck",
+        ),
+        // Its error stream ends before it does.
+        ("exec 2>&-; sleep 0.05; exit 4", ProgramEnd::Code(4), ""),
+        // Its standard input is empty.
+        ("read line && exit 5; exit 6", ProgramEnd::Code(6), ""),
+        ("kill -9 $$", ProgramEnd::Signal(9), ""),
+    ] {
+        let outcome = run_once(&shell(script), &target).expect("runs");
+        let failed = failure(&outcome);
+        assert_eq!((&failed.end, &*failed.last_words), (&end, last_words));
+        assert!(failed.command.ends_with(script), "{}", failed.command);
     }
-}
-
-#[test]
-fn failed_program_reports_code_and_last_words() {
-    let (_folder, target) = file();
-    let outcome = run_once(&program("false", &[]), &target).expect("runs");
-    assert_eq!(failure(&outcome).end, ProgramEnd::Code(1));
-    let outcome = run_once(&shell("echo no such luck >&2; exit 7"), &target).expect("runs");
-    let failed = failure(&outcome);
-    assert_eq!(failed.end, ProgramEnd::Code(7));
-    assert_eq!(failed.last_words, "no such luck");
-    assert!(failed.command.ends_with("exit 7"), "{}", failed.command);
-}
-
-#[test]
-fn a_signal_is_told() {
-    let (_folder, target) = file();
-    let outcome = run_once(&shell("kill -9 $$"), &target).expect("runs");
-    assert_eq!(failure(&outcome).end, ProgramEnd::Signal(9));
 }
 
 #[test]
@@ -186,13 +171,6 @@ fn only_the_end_of_many_words_is_kept() {
     let words = &failure(&outcome).last_words;
     assert!(words.ends_with("number 2999 of many lines"), "{words}");
     assert!(words.len() <= LAST_WORDS_MAX);
-}
-
-#[test]
-fn program_with_closed_error_stream_is_awaited() {
-    let (_folder, target) = file();
-    let outcome = run_once(&shell("exec 2>&-; sleep 0.05; exit 4"), &target).expect("runs");
-    assert_eq!(failure(&outcome).end, ProgramEnd::Code(4));
 }
 
 #[test]
@@ -320,11 +298,4 @@ fn output_is_kept_whole_or_ends_the_program() {
             .output
             .is_empty()
     );
-}
-
-#[test]
-fn program_has_an_empty_standard_input() {
-    let (_folder, target) = file();
-    let outcome = run_once(&shell("read line && exit 1; exit 0"), &target).expect("runs");
-    assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);
 }

@@ -69,26 +69,17 @@ fn records_are_read_by_their_events_formats() {
 }
 
 #[test]
-fn new_thread_is_read_with_its_maker() {
-    let format = "name: task_newtask\nID: 205\nformat:\n\
-        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-        \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
-    let mut decoder = Decoder::default();
-    decoder.add(BEGAN_SOURCE, format).expect("a format");
-    let began = record(205, &[(4, &7u32.to_le_bytes()), (8, &9u32.to_le_bytes())]);
-    let mut all = Vec::new();
-    all.extend(decoder.event(&began));
-    assert_eq!(all, [TraceEventKind::Began { thread: 9, by: 7 }]);
-}
-
-#[test]
-fn sync_is_read_with_file_and_thread() {
+fn syncs_and_new_threads_are_read_with_their_threads() {
     let format = "name: ext4_sync_file_exit\nID: 900\nformat:\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
         \tfield:ino_t ino;\toffset:16;\tsize:8;\tsigned:0;\n";
     let mut decoder = Decoder::default();
     decoder.add(SYNC_SOURCES[1], format).expect("a format");
+    let began_format = "name: task_newtask\nID: 205\nformat:\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
+    decoder.add(BEGAN_SOURCE, began_format).expect("a format");
     let (disk, inode) = (kernel_number((7, 3)), 1u64 << 33);
     let fields: [(usize, &[u8]); 3] = [
         (4, &7u32.to_le_bytes()),
@@ -97,13 +88,15 @@ fn sync_is_read_with_file_and_thread() {
     ];
     let mut all = Vec::new();
     all.extend(decoder.event(&record(900, &fields)));
+    let began = record(205, &[(4, &7u32.to_le_bytes()), (8, &9u32.to_le_bytes())]);
+    all.extend(decoder.event(&began));
     let exit = TraceEventKind::Sync {
         edge: Edge::End,
         file_system: disk,
         inode,
         thread: 7,
     };
-    assert_eq!(all, [exit]);
+    assert_eq!(all, [exit, TraceEventKind::Began { thread: 9, by: 7 }]);
 }
 
 #[test]

@@ -121,17 +121,6 @@ fn split_request_has_stages_of_its_last_part() {
 }
 
 #[test]
-fn split_requests_are_counted_where_they_belong() {
-    let mut events = events_of(0, 8, [110, 120, 150]).to_vec();
-    events.extend(events_of(8, 8, [130, 140, 180]));
-    events.extend(events_of(80, 8, [110, 120, 150]));
-    let requests = [request(100, 200, 0, 16), request(100, 200, 80, 8)];
-    let joined = join(&requests, &[], &in_order(events));
-    let of_each = [0, 1].map(|number| joined.counts([number], []).split);
-    assert_eq!((of_each, counts(&joined).split), ([1, 0], 1));
-}
-
-#[test]
 fn part_begun_early_belongs_to_the_only_request() {
     let events = events_of(80, 8, [95, 120, 180]);
     let joined = join(&[request(100, 200, 80, 8)], &[], &events);
