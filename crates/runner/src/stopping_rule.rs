@@ -451,17 +451,6 @@ mod tests {
     }
 
     #[test]
-    fn the_most_trials_end_it() {
-        let mut r = repetition(1);
-        for value in 1..=9 {
-            assert_eq!(r.ends(), None);
-            block(&mut r, &[f64::from(value)], 1);
-        }
-        assert_eq!(r.ends(), Some(Ended::Trials));
-        assert_eq!(r.ended_by(0, Ended::Trials), EndedBy::TrialsMax);
-    }
-
-    #[test]
     fn no_block_beyond_the_budget_is_started() {
         let mut r = repetition(1);
         for value in 1..=5 {

@@ -121,6 +121,67 @@ fn writes_stay_within_their_budget_over_all_sessions() {
 }
 
 #[test]
+fn cells_end_by_trials_or_by_a_spent_budget() {
+    for (set, blocks, by) in [
+        ("trials_max=9", 10, EndedBy::TrialsMax),
+        // A warm-up, and one measured block at least.
+        ("budget=1ns", 2, EndedBy::Budget),
+    ] {
+        let bench = bench(&[set]);
+        bench.start(&mut mock(&wild)).expect("done");
+        let record = bench.record();
+        assert_eq!(record.samples.len(), 3 * blocks);
+        let mut cells = record.cells.iter();
+        assert!(cells.all(|cell| cell.ended_by == Some(by)), "{set}");
+    }
+}
+
+/// Whether a run that is cut at each of these trials, and continues with the executor as it was, equals the whole run.
+fn resumes_as_if_whole(sets: &[&str], elapsed: &dyn Fn(&TrialSpec, u64) -> u64, cuts: &[u64]) {
+    let whole = bench(sets);
+    whole.start(&mut mock(elapsed)).expect("done");
+    let expected = trials(&whole.record());
+    let last = expected.len() as u64 - 1;
+    for at in cuts.iter().copied().chain([last]) {
+        let bench = bench(sets);
+        let mut cut = Mock {
+            cut: Some((at, Cut::Interrupt)),
+            ..mock(elapsed)
+        };
+        bench.start(&mut cut).expect_err("cut");
+        assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
+        let mut rest = Mock {
+            trials: at,
+            ..mock(elapsed)
+        };
+        bench.take_up(&mut rest).expect("done");
+        let record = bench.record();
+        assert_eq!(trials(&record), expected, "cut at {at}");
+        assert_eq!(record.cells, whole.record().cells, "cut at {at}");
+    }
+}
+
+#[test]
+fn refined_and_piloted_runs_resume_wherever_cut() {
+    // In the grid, at its end, at the first trial after it, and in the first block of the finer sizes.
+    resumes_as_if_whole(&REFINE, &knee, &[20, 62, 63, 64, 74]);
+    // One cell varies by far more than the others.
+    let uneven = |spec: &TrialSpec, number: u64| match spec.bs {
+        4096 => 1_000_000 * (20 + number * 7 % 13),
+        _ => 5_000_000 + number * 7919 % 13 * 10_000,
+    };
+    let sets = [
+        "pilot=true", "trials_max=1000", "precision=0.03", "budget=20s",
+    ];
+    // In the pilot, at its end, at the first trial after it, and in the first block of several visits.
+    resumes_as_if_whole(&sets, &uneven, &[7, 17, 18, 19, 22]);
+    let piloted = bench(&sets);
+    piloted.start(&mut mock(&uneven)).expect("done");
+    let mut cells = piloted.record().cells.into_iter();
+    assert!(cells.any(|cell| cell.pilot.is_some_and(|pilot| pilot.visits > 1)));
+}
+
+#[test]
 fn steady_cells_end_after_seven_measured_blocks() {
     let bench = bench(&[]);
     let finished = bench.start(&mut mock(&steady)).expect("done");
@@ -140,34 +201,6 @@ fn steady_cells_end_after_seven_measured_blocks() {
         assert_eq!(sample.cell as usize, order[index % 3]);
         assert_eq!(sample.position as usize, index % 3);
     }
-}
-
-#[test]
-fn wild_cells_end_by_the_number_of_trials() {
-    let bench = bench(&[]);
-    bench.start(&mut mock(&wild)).expect("done");
-    let record = bench.record();
-    assert_eq!(record.samples.len(), 3 * 10);
-    assert!(
-        record
-            .cells
-            .iter()
-            .all(|cell| cell.ended_by == Some(EndedBy::TrialsMax))
-    );
-}
-
-#[test]
-fn a_spent_budget_still_leaves_one_measured_block() {
-    let bench = bench(&["budget=1ns"]);
-    bench.start(&mut mock(&wild)).expect("done");
-    let record = bench.record();
-    assert_eq!(record.samples.len(), 3 * 2);
-    assert!(
-        record
-            .cells
-            .iter()
-            .all(|cell| cell.ended_by == Some(EndedBy::Budget))
-    );
 }
 
 #[test]
@@ -484,35 +517,6 @@ fn finer_sizes_are_further_blocks_of_a_run() {
     }
     let choice = record.events.iter().find(|e| e.kind == EventKind::Choice);
     insta::assert_snapshot!(choice.expect("chosen").message, @"4 finer sizes of bs around the bends and the best sizes, now measured together with the others: 40KiB, 52KiB, 92KiB, 180KiB");
-}
-
-#[test]
-fn a_refined_run_resumes_wherever_it_was_cut() {
-    let whole = bench(&REFINE);
-    whole.start(&mut mock(&knee)).expect("done");
-    let expected = trials(&whole.record());
-    let first_new = expected
-        .iter()
-        .position(|(cell, ..)| *cell >= 9)
-        .expect("new cells") as u64;
-    // In the grid, at its end, at the first trial after it, in the first block of the finer sizes, and in the last.
-    for at in [20, 62, 63, 64, first_new + 2, expected.len() as u64 - 1] {
-        let bench = bench(&REFINE);
-        let mut cut = Mock {
-            cut: Some((at, Cut::Interrupt)),
-            ..mock(&knee)
-        };
-        bench.start(&mut cut).expect_err("cut");
-        assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
-        // The simulated executor continues in its earlier state.
-        let mut rest = Mock {
-            trials: at,
-            ..mock(&knee)
-        };
-        bench.take_up(&mut rest).expect("done");
-        assert_eq!(trials(&bench.record()), expected, "cut at {at}");
-        assert_eq!(bench.record().cells, whole.record().cells);
-    }
 }
 
 #[test]

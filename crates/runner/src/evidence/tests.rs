@@ -69,87 +69,40 @@ fn memory_and_null_are_never_the_device() {
 }
 
 #[test]
-fn reads_follow_the_process_account() {
-    let device = Some((MB, 0));
-    for (fetched, direct, expected) in [
-        (MB, true, ServedBy::Device),
-        (3 * MB, false, ServedBy::Device),
-        (960_000, false, ServedBy::Device),
-        (500_000, false, ServedBy::Mixed),
-        (50_000, false, ServedBy::PageCache),
-        (0, false, ServedBy::PageCache),
-        (0, true, ServedBy::Unknown),
-        (500_000, true, ServedBy::Mixed),
+fn accounts_of_process_and_device_decide() {
+    use ServedBy::{Device, Mixed, PageCache, Unknown};
+    const HALF: u64 = MB / 2;
+    // Direct, the bytes moved, the account of the process, that of the device.
+    for (direct, (read, written), process, device, expected) in [
+        (true, (MB, 0), Some((MB, 0)), Some((MB, 0)), Device),
+        (false, (MB, 0), Some((3 * MB, 0)), Some((MB, 0)), Device),
+        (false, (MB, 0), Some((960_000, 0)), Some((MB, 0)), Device),
+        (false, (MB, 0), Some((HALF, 0)), Some((MB, 0)), Mixed),
+        (false, (MB, 0), Some((50_000, 0)), Some((MB, 0)), PageCache),
+        (true, (MB, 0), Some((0, 0)), Some((MB, 0)), Unknown),
+        (true, (MB, 0), Some((HALF, 0)), Some((MB, 0)), Mixed),
+        // Without an account of the process the device decides.
+        (false, (MB, 0), None, Some((MB, 0)), Device),
+        (false, (MB, 0), None, None, Unknown),
+        // Buffered writes show on the device alone.
+        (false, (0, MB), Some((0, MB)), Some((0, 0)), PageCache),
+        (false, (0, MB), Some((0, MB)), Some((0, MB)), Device),
+        (false, (0, MB), Some((0, MB)), Some((0, HALF)), Mixed),
+        (false, (0, MB), Some((0, MB)), None, Unknown),
+        // Direct writes have to agree in both.
+        (true, (0, MB), Some((0, MB)), None, Device),
+        (true, (0, MB), Some((0, MB)), Some((0, MB)), Device),
+        (true, (0, MB), Some((0, MB)), Some((0, HALF)), Mixed),
+        (true, (0, MB), Some((0, MB)), Some((0, 0)), Unknown),
+        (true, (0, MB), None, None, Unknown),
+        (true, (0, 0), Some((0, 0)), None, Unknown),
     ] {
-        let verdict = of(direct, MB, 0, &counters(Some((fetched, 0)), device));
-        assert_eq!(
-            verdict.served_by, expected,
-            "{fetched} {direct}: {}",
-            verdict.reason
-        );
-        assert!(
-            verdict
-                .device_fraction
-                .is_some_and(|f| (0.0..=1.0).contains(&f))
-        );
+        let verdict = of(direct, read, written, &counters(process, device));
+        let context = format!("{direct} {read} {written} {process:?} {device:?}");
+        assert_eq!(verdict.served_by, expected, "{context}: {}", verdict.reason);
     }
-}
-
-#[test]
-fn reads_fall_back_to_the_device() {
-    assert_eq!(
-        of(false, MB, 0, &counters(None, Some((MB, 0)))).served_by,
-        ServedBy::Device
-    );
-    assert_eq!(
-        of(false, MB, 0, &counters(None, None)).served_by,
-        ServedBy::Unknown
-    );
-}
-
-#[test]
-fn buffered_writes_follow_the_device_alone() {
-    let dirtied = Some((0, MB));
-    assert_eq!(
-        of(false, 0, MB, &counters(dirtied, Some((0, 0)))).served_by,
-        ServedBy::PageCache
-    );
-    assert_eq!(
-        of(false, 0, MB, &counters(dirtied, Some((0, MB)))).served_by,
-        ServedBy::Device
-    );
-    assert_eq!(
-        of(false, 0, MB, &counters(dirtied, Some((0, MB / 2)))).served_by,
-        ServedBy::Mixed
-    );
-    let blind = of(false, 0, MB, &counters(dirtied, None));
-    assert_eq!(blind.served_by, ServedBy::Unknown);
+    let blind = of(false, 0, MB, &counters(Some((0, MB)), None));
     insta::assert_snapshot!(blind.reason, @"buffered writes show on the device only, and no device is known here whose counters can be read");
-}
-
-#[test]
-fn direct_writes_need_both_accounts_to_agree() {
-    let sent = Some((0, MB));
-    assert_eq!(
-        of(true, 0, MB, &counters(sent, None)).served_by,
-        ServedBy::Device
-    );
-    assert_eq!(
-        of(true, 0, MB, &counters(sent, Some((0, MB)))).served_by,
-        ServedBy::Device
-    );
-    assert_eq!(
-        of(true, 0, MB, &counters(sent, Some((0, MB / 2)))).served_by,
-        ServedBy::Mixed
-    );
-    assert_eq!(
-        of(true, 0, MB, &counters(sent, Some((0, 0)))).served_by,
-        ServedBy::Unknown
-    );
-    assert_eq!(
-        of(true, 0, MB, &counters(None, None)).served_by,
-        ServedBy::Unknown
-    );
 }
 
 #[test]
@@ -161,14 +114,6 @@ fn mixed_trials_are_weighted_by_bytes() {
         verdict
             .device_fraction
             .is_some_and(|f| (f - 0.25).abs() < 1e-9)
-    );
-}
-
-#[test]
-fn an_empty_transfer_is_unknown() {
-    assert_eq!(
-        of(true, 0, 0, &counters(Some((0, 0)), None)).served_by,
-        ServedBy::Unknown
     );
 }
 
