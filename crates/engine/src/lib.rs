@@ -40,6 +40,7 @@ mod buffer;
 mod clock_sampling;
 mod kept_memory;
 mod kernel_support;
+pub mod list;
 pub mod placement;
 mod request;
 pub mod schedule;

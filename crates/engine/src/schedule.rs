@@ -9,6 +9,25 @@ use iolab_host::clock::Clock;
 use iolab_workload::pattern::derive;
 use iolab_workload::trial::TrialSpec;
 
+/// The intended starts of one worker.
+pub(crate) trait Starts {
+    /// The next intended start, ticks since the worker's own start; `u64::MAX` if none is left.
+    fn next(&self) -> u64;
+
+    /// Advances to the next start: the request of this one is issued at the stamp `now`, in ticks since the worker's own start, and is one
+    /// of `outstanding` in flight.
+    fn advance(&mut self, now: u64, outstanding: usize);
+
+    /// Number of intended starts up to `at` that have not been taken.
+    fn backlog(&self, at: u64) -> u64;
+
+    /// There is a free slot at `now`, ticks since the worker's own start.
+    fn has_slot(&mut self, _now: u64) {}
+
+    /// All slots are taken.
+    fn lacks_slot(&mut self) {}
+}
+
 /// One worker's endless stream of intended starts, in ticks since its own start; its memory is constant.
 ///
 /// The workers share the rate evenly. Constant arrivals: worker k of W starts its requests at `(k + 1/2 + iW) / rate`,
@@ -49,20 +68,20 @@ impl Schedule {
             let key = derive(spec.seed, (u64::from(worker) + 1) << 48);
             schedule.random = Some(Xoshiro256PlusPlus::seed_from_u64(key));
             schedule.next = 0;
-            schedule.advance();
+            schedule.advance(0, 0);
         }
         schedule
     }
+}
 
-    /// The next intended start, ticks.
+impl Starts for Schedule {
     #[inline(always)]
-    pub(crate) fn next(&self) -> u64 {
+    fn next(&self) -> u64 {
         (self.next >> FRACTION) as u64
     }
 
-    /// Advances to the next start.
     #[inline(always)]
-    pub(crate) fn advance(&mut self) {
+    fn advance(&mut self, _now: u64, _outstanding: usize) {
         let gap = match &mut self.random {
             None => self.gap,
             Some(random) => {
@@ -74,9 +93,9 @@ impl Schedule {
         self.next += gap;
     }
 
-    /// Number of intended starts up to `at` that have not been taken; exact for constant arrivals. For Poisson arrivals it
-    /// is the next one plus the mean number of later ones, since their times have not been drawn yet.
-    pub(crate) fn backlog(&self, at: u64) -> u64 {
+    /// Exact for constant arrivals. For Poisson arrivals it is the next one plus the mean number of later ones, since their times have not
+    /// been drawn yet.
+    fn backlog(&self, at: u64) -> u64 {
         let at = u128::from(at) << FRACTION;
         match at.checked_sub(self.next) {
             None => 0,
@@ -109,7 +128,7 @@ mod tests {
         let mut schedule = Schedule::new(spec, Rate::Requests(rate), worker, clock);
         let mut next = || {
             let at = schedule.next();
-            schedule.advance();
+            schedule.advance(0, 0);
             at
         };
         (0..4096).map(|_| next()).collect()
@@ -142,7 +161,7 @@ mod tests {
             let clock = Clock::of_rate(1.0);
             let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), Rate::Requests(rate), 0, &clock);
             for _ in 0..steps {
-                schedule.advance();
+                schedule.advance(0, 0);
             }
             let exact = (steps as f64 + 0.5) * 1e9 / rate as f64;
             prop_assert!((schedule.next() as f64 - exact).abs() <= 2.0);
@@ -157,7 +176,7 @@ mod tests {
             let mut counted = 0;
             while schedule.next <= u128::from(at) << FRACTION {
                 counted += 1;
-                schedule.advance();
+                schedule.advance(0, 0);
             }
             prop_assert_eq!(counted, expected);
         }
@@ -174,8 +193,8 @@ mod tests {
         let mut requests = Schedule::new(&spec, Rate::Requests(100), 1, &clock);
         for _ in 0..1000 {
             assert_eq!(bytes.next(), requests.next());
-            bytes.advance();
-            requests.advance();
+            bytes.advance(0, 0);
+            requests.advance(0, 0);
         }
     }
 

@@ -8,8 +8,11 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::list::RequestList;
+use crate::schedule::Starts;
 use crate::spare_histograms::SpareHistograms;
-use crate::trial::{merge, merge_groups, sum};
+use crate::trial::{check_list, merge, merge_groups, sum};
+use crate::worker::Requests;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
 use iolab_workload::group::GroupTrial;
@@ -76,10 +79,46 @@ pub fn run(
     check(spec)?;
     check_in_flight([spec])?;
     let clock = Clock::of_rate(1.0);
-    let mut workers = workers(spec, 0, &clock, start_ns);
+    run_workers(
+        workers(spec, 0, &clock, start_ns),
+        &clock,
+        disk,
+        start_ns,
+        stop,
+    )
+}
+
+/// As [`run`], with the requests of a list instead of those of a pattern: by its times if the trial has a rate, otherwise each as soon as
+/// another completes.
+///
+/// # Errors
+/// As [`run`]; also settings that a list has no use for.
+pub fn run_list(
+    spec: &TrialSpec,
+    list: &mut dyn RequestList,
+    disk: &mut dyn Disk,
+    start_ns: u64,
+    stop: &AtomicBool,
+) -> Result<(Outcome, u64)> {
+    check(spec)?;
+    check_list(spec)?;
+    check_in_flight([spec])?;
+    let clock = Clock::of_rate(1.0);
+    let worker = Worker::listed(spec, list, &clock, start_ns);
+    run_workers(vec![worker], &clock, disk, start_ns, stop)
+}
+
+/// Carries the only group of a trial out.
+fn run_workers<R: Requests, S: Starts>(
+    mut workers: Vec<Worker<'_, R, S>>,
+    clock: &Clock,
+    disk: &mut dyn Disk,
+    start_ns: u64,
+    stop: &AtomicBool,
+) -> Result<(Outcome, u64)> {
     let now = carry_out(&mut workers, disk, start_ns, stop)?;
     let outcomes = workers.into_iter().map(Worker::into_outcome).collect();
-    let outcome = merge(outcomes, &clock, seen(), 0.0, &SpareHistograms::default());
+    let outcome = merge(outcomes, clock, seen(), 0.0, &SpareHistograms::default());
     match outcome.elapsed_ns {
         0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
         _ => Ok((outcome, now)),
@@ -170,8 +209,8 @@ fn workers<'a>(spec: &TrialSpec, first: u32, clock: &'a Clock, start_ns: u64) ->
 }
 
 /// Advances time until all workers are done; returns the disk's time then.
-fn carry_out(
-    workers: &mut [Worker<'_>],
+fn carry_out<R: Requests, S: Starts>(
+    workers: &mut [Worker<'_, R, S>],
     disk: &mut dyn Disk,
     start_ns: u64,
     stop: &AtomicBool,

@@ -3,6 +3,7 @@
 mod files;
 mod flush;
 mod groups;
+mod listed;
 mod merge;
 mod rank_barrier;
 mod tracing;
@@ -11,7 +12,7 @@ mod worker_thread;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rustix::fs::FileType;
@@ -20,6 +21,7 @@ use crate::arena;
 pub use crate::backend::trim::check_trims;
 use crate::kept_memory::{KeptMemory, TrialMemory};
 use crate::kernel_support;
+use crate::list::RequestList;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::signer::Signed;
@@ -44,6 +46,9 @@ use iolab_workload::series::TemperatureReading;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::verify::FaultyData;
 use iolab_workload::{Error, Result};
+pub(crate) use listed::check_list;
+pub use listed::run_list;
+use listed::run_side;
 pub(crate) use merge::{merge, sum};
 use rank_barrier::Alone;
 pub use rank_barrier::RankBarrier;
@@ -94,20 +99,7 @@ pub fn run_with(
     kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let side = Side::new(spec, target, stop)?;
-    let memory = kept.claim(&[spec])?;
-    side.prepare(stop)?;
-    let jobs = [side.job(clock)];
-    let mut carried = carry_out(&jobs, stop, meeting, &memory)?;
-    let workers = carried.workers.pop().unwrap_or_default();
-    meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
-    let signed = signed(&workers);
-    let spare = &memory.histograms;
-    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-    kept.keep(memory);
-    outcome.series.note_temperatures(&carried.temperatures);
-    outcome.traced = carried.traced.all;
-    side.settle(&mut outcome, &signed, stop)?;
-    Ok(outcome)
+    run_side(&side, None, clock, meeting, kept)
 }
 
 /// One group of workers with the files that it uses.
@@ -163,6 +155,7 @@ impl<'a> Side<'a> {
             stop: self.stop,
             identity: self.identity,
             side: GroupRole::None,
+            list: None,
         }
     }
 
@@ -224,6 +217,8 @@ struct Job<'a> {
     /// Identity of the trial in verifiable blocks.
     identity: u64,
     side: GroupRole,
+    /// The requests of the only worker, instead of those of a pattern.
+    list: Option<&'a Mutex<dyn RequestList>>,
 }
 
 /// The group's role among several: whether there are others, and which groups end the trial.
@@ -360,6 +355,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
         stop: &stop,
         identity: 0,
         side: GroupRole::None,
+        list: None,
     };
     let time = || -> Result<f64> {
         let memory = KeptMemory::default().claim(&[&spec])?;

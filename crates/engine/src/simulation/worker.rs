@@ -1,7 +1,9 @@
 //! One worker in virtual time.
 
 use super::{Ask, Disk};
+use crate::list::{Feed, ListedRequests, ListedStarts, RequestList};
 use crate::request::Action;
+use crate::schedule::{Schedule, Starts};
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::latency_log::LatencyLog;
 use crate::worker::open_loop::Open;
@@ -30,12 +32,12 @@ enum State {
     Over,
 }
 
-pub(super) struct Worker<'a> {
+pub(super) struct Worker<'a, R = Varied, S = Schedule> {
     /// Its number among all workers of the trial.
     id: u32,
     /// Whether it ends when all others do that do not.
     pub(super) follows: bool,
-    requests: Varied,
+    requests: R,
     pauses: bool,
     /// The end of a pause.
     resting_until: Option<u64>,
@@ -57,7 +59,7 @@ pub(super) struct Worker<'a> {
     /// Slots whose requests have completed and are not taken yet.
     ready: Vec<u32>,
     /// The intended starts of a rate.
-    open: Option<Open<'a>>,
+    open: Option<Open<'a, NoLog, S>>,
     /// The latencies over time, if they are kept.
     over_time: Option<LatencyLog<'a>>,
     interval_end: u64,
@@ -68,6 +70,48 @@ pub(super) struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// Worker `number` of its group, which is worker `id` of the trial.
     pub(super) fn new(
+        spec: &TrialSpec,
+        number: u32,
+        id: u32,
+        clock: &'a Clock,
+        start: u64,
+    ) -> Self {
+        let spare = SpareHistograms::default();
+        let open = spec
+            .rate
+            .map(|rate| Open::new(spec, rate, number, clock, NoLog, &spare));
+        let requests = Varied::new(spec, number, clock);
+        Self::of((requests, open), spec, number, id, clock, start)
+    }
+}
+
+impl<'a> Worker<'a, ListedRequests<'a>, ListedStarts<'a>> {
+    /// The only worker of a trial, which goes through a list.
+    pub(super) fn listed(
+        spec: &TrialSpec,
+        list: &'a mut dyn RequestList,
+        clock: &'a Clock,
+        start: u64,
+    ) -> Self {
+        let feed = Feed::new(list);
+        let open = spec.rate.map(|rate| {
+            let starts = ListedStarts::new(&feed, clock);
+            Open::of(
+                starts,
+                spec,
+                rate,
+                clock,
+                NoLog,
+                &SpareHistograms::default(),
+            )
+        });
+        Self::of((ListedRequests(feed), open), spec, 0, 0, clock, start)
+    }
+}
+
+impl<'a, R: Requests, S: Starts> Worker<'a, R, S> {
+    fn of(
+        (requests, mut open): (R, Option<Open<'a, NoLog, S>>),
         spec: &TrialSpec,
         number: u32,
         id: u32,
@@ -85,11 +129,9 @@ impl<'a> Worker<'a> {
         let mut outcome = WorkerOutcome::begun(spec, timed, clock, effective, &spare);
         (outcome.start, outcome.end) = (start, start);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
-        let open = spec.rate.map(|rate| {
-            let mut open = Open::new(spec, rate, number, clock, NoLog, &spare);
+        if let Some(open) = &mut open {
             open.begin(start);
-            open
-        });
+        }
         let mut over_time = LatencyLog::new(spec, clock);
         if let Some(over_time) = &mut over_time {
             over_time.begin(start);
@@ -97,7 +139,7 @@ impl<'a> Worker<'a> {
         Self {
             id,
             follows: false,
-            requests: Varied::new(spec, number, clock),
+            requests,
             pauses: spec.thinktime.is_some(),
             resting_until: None,
             sync: spec.sync,
@@ -349,12 +391,15 @@ impl<'a> Worker<'a> {
     }
 
     /// Issues requests that are due, as far as there are free slots.
-    fn issue_due(&mut self, open: &mut Open<'_>, now: u64, disk: &mut dyn Disk) {
+    fn issue_due(&mut self, open: &mut Open<'_, NoLog, S>, now: u64, disk: &mut dyn Disk) {
         let last = now.min(self.deadline - 1);
+        if !self.free.is_empty() {
+            open.has_slot(now);
+        }
         while open.next() <= last && !self.is_over_at_rate(open) && !self.free.is_empty() {
             // The slot that is taken next.
             if let Some(slot) = self.free.last() {
-                open.issued(*slot);
+                open.issued(*slot, now, self.outstanding() + 1);
             }
             self.issue(now, disk);
         }
@@ -366,7 +411,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Handles the time bound: requests due by then are still issued, unless there are too many.
-    fn time_is_up(&mut self, open: &mut Open<'_>) {
+    fn time_is_up(&mut self, open: &mut Open<'_, NoLog, S>) {
         let closing = open.close(self.deadline);
         let was_stopping = self.stopping;
         self.end_with(Ended::Time);
@@ -374,7 +419,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Whether no further request will be issued at a rate.
-    fn is_over_at_rate(&self, open: &Open<'_>) -> bool {
+    fn is_over_at_rate(&self, open: &Open<'_, NoLog, S>) -> bool {
         let made_up = || open.is_closed() && open.next() >= self.deadline;
         self.stopping || self.left == 0 || made_up()
     }

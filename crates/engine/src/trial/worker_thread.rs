@@ -1,7 +1,7 @@
 //! The life of one worker: set up, started with the others, carried out, torn down when no other thread waits for it.
 
 use std::fs::File;
-use std::sync::mpsc;
+use std::sync::{PoisonError, mpsc};
 
 use rustix::thread::UnshareFlags;
 
@@ -11,6 +11,7 @@ use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
 use crate::buffer::Buffers;
 use crate::kept_memory::WorkerMemory;
+use crate::list::{Feed, ListedRequests, ListedStarts};
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::start_barrier::{Running, StartBarrier};
@@ -113,6 +114,9 @@ impl Drive for Stage<'_> {
         };
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
         let spec = self.job.spec;
+        if self.job.list.is_some() {
+            return self.make_listed(backend, buffers);
+        }
         let notes = spec.trace || spec.latency_over_time;
         match B::VARIED_ONLY || notes || Varied::are_asked(spec) {
             false => self.make(Plain::new(spec, self.number), backend, buffers),
@@ -178,6 +182,37 @@ impl Stage<'_> {
             }
             None => {
                 let closed = Closed::<true, _>(log);
+                self.drive(self.worker(closed, requests, backend, buffers), pieces)
+            }
+        }
+    }
+
+    /// As [`Stage::make`], with the requests of the list.
+    fn make_listed<B: crate::request::Backend>(
+        &self,
+        backend: B,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let pieces = buffers.pieces();
+        let Job { spec, clock, .. } = self.job;
+        // Nothing else holds the list during the trial.
+        let mut list = self
+            .job
+            .list?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let feed = Feed::new(&mut *list);
+        match spec.rate {
+            Some(rate) => {
+                sleep_exactly();
+                let starts = ListedStarts::new(&feed, clock);
+                let open = Open::of(starts, spec, rate, clock, NoLog, &self.histograms);
+                let requests = ListedRequests(feed);
+                self.drive(self.worker(open, requests, backend, buffers), pieces)
+            }
+            None => {
+                let closed = Closed::<true>(NoLog);
+                let requests = ListedRequests(feed);
                 self.drive(self.worker(closed, requests, backend, buffers), pieces)
             }
         }

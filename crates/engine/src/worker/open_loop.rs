@@ -19,7 +19,7 @@ use super::request_log::{Log, NoLog};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Starts};
 use crate::spare_histograms::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
@@ -27,10 +27,10 @@ use iolab_workload::outcome::{Ended, MADE_UP, RateReport, Waits};
 use iolab_workload::trial::{Rate, TrialSpec};
 
 /// The intended starts of one worker, and how far its requests kept to them.
-pub(crate) struct Open<'a, L = NoLog> {
+pub(crate) struct Open<'a, L = NoLog, S = Schedule> {
     clock: &'a Clock,
     log: L,
-    schedule: Schedule,
+    schedule: S,
     rate: f64,
     workers: u32,
     /// Stamp of the worker's start, from which the schedule counts.
@@ -65,6 +65,21 @@ impl<'a, L: Log> Open<'a, L> {
         log: L,
         histograms: &SpareHistograms,
     ) -> Self {
+        let schedule = Schedule::new(spec, rate, worker, clock);
+        Self::of(schedule, spec, rate, clock, log, histograms)
+    }
+}
+
+impl<'a, L: Log, S: Starts> Open<'a, L, S> {
+    /// These starts, at `rate` on average.
+    pub(crate) fn of(
+        schedule: S,
+        spec: &TrialSpec,
+        rate: Rate,
+        clock: &'a Clock,
+        log: L,
+        histograms: &SpareHistograms,
+    ) -> Self {
         let waits = |used: bool| {
             used.then(|| Waits {
                 response: histograms.take(),
@@ -74,7 +89,7 @@ impl<'a, L: Log> Open<'a, L> {
         Self {
             clock,
             log,
-            schedule: Schedule::new(spec, rate, worker, clock),
+            schedule,
             rate: rate.per_second(spec.mean_request()) / f64::from(spec.workers()),
             workers: spec.workers(),
             start: 0,
@@ -116,11 +131,12 @@ impl<'a, L: Log> Open<'a, L> {
         self.schedule.backlog(at.saturating_sub(self.start))
     }
 
-    /// The next request went into this slot.
+    /// The next request went into this slot at `now`, as one of `outstanding` in flight.
     #[inline(always)]
-    pub(crate) fn issued(&mut self, slot: u32) {
+    pub(crate) fn issued(&mut self, slot: u32, now: u64, outstanding: usize) {
         self.intended[slot as usize] = self.next();
-        self.schedule.advance();
+        self.schedule
+            .advance(now.saturating_sub(self.start), outstanding);
         self.issued += 1;
         self.lead.relax();
     }
@@ -134,9 +150,16 @@ impl<'a, L: Log> Open<'a, L> {
         }
     }
 
+    /// Notes that there is a free slot.
+    #[inline(always)]
+    pub(crate) fn has_slot(&mut self, now: u64) {
+        self.schedule.has_slot(now.saturating_sub(self.start));
+    }
+
     /// Notes how many requests are due that have no slot.
     #[inline(always)]
     pub(crate) fn watch_backlog(&mut self, now: u64) {
+        self.schedule.lacks_slot();
         if self.closed.is_none() {
             self.backlog_max = self.backlog_max.max(self.backlog(now));
         }
@@ -206,7 +229,7 @@ impl Closing {
     }
 }
 
-impl<L: Log> Timing for Open<'_, L> {
+impl<L: Log, S: Starts> Timing for Open<'_, L, S> {
     const TIMED: bool = true;
 
     type Log = L;
@@ -235,7 +258,7 @@ impl<L: Log> Timing for Open<'_, L> {
     }
 }
 
-impl<B: Backend, L: Log, R: Requests> Run for Worker<'_, B, Open<'_, L>, R> {
+impl<B: Backend, L: Log, S: Starts, R: Requests> Run for Worker<'_, B, Open<'_, L, S>, R> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
@@ -276,17 +299,21 @@ impl<B: Backend, L: Log, R: Requests> Run for Worker<'_, B, Open<'_, L>, R> {
     }
 }
 
-impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
+impl<B: Backend, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R> {
     /// Issues requests that are due, as far as there are free slots.
     #[inline(always)]
     fn issue_due(&mut self, now: u64, deadline: u64) {
         let mut stamped = false;
         let last = now.min(deadline - 1);
+        if !self.common.buffers.home().is_empty() {
+            self.timing.has_slot(now);
+        }
         while self.timing.next() <= last
             && !self.is_over(deadline)
             && let Some(slot) = self.common.buffers.take()
         {
-            self.timing.issued(slot.index());
+            let outstanding = self.common.outstanding();
+            self.timing.issued(slot.index(), now, outstanding);
             stamped |= self.issue_one(slot, now);
         }
         self.start_again(stamped);

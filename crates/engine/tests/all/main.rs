@@ -3,6 +3,7 @@
 mod busy_cpu;
 mod files;
 mod groups;
+mod listed;
 mod own_files;
 mod reference;
 mod requests;
