@@ -1,0 +1,323 @@
+//! Traces of block requests, read as a stream: memory does not grow with their length.
+
+mod blkparse;
+mod csv;
+mod format;
+mod iolog;
+mod number;
+mod plausible;
+pub mod survey;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use iolab_workload::quantity::exact_size;
+use iolab_workload::trial::BS_MAX;
+use iolab_workload::{Error, Result};
+
+pub use format::Format;
+use format::Parser;
+pub use number::TimeUnit;
+
+/// Longest line, bytes.
+const LINE_MAX: u64 = 64 << 10;
+/// Requests among which stamps are put in order. A request that is late by more keeps its place.
+const REORDERED: usize = 1024;
+/// Most requests whose ends are kept to count those in flight.
+const ENDS_MAX: usize = 1 << 16;
+/// Longest trace, ns: 146 years.
+const SPAN_MAX: u128 = 1 << 62;
+
+/// A request of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Arrival, ns since the first one.
+    pub at_ns: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u32,
+    /// Requests in flight at its arrival, with itself; `None` in a trace without completions.
+    pub depth: Option<u32>,
+}
+
+/// A request as a line has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Line<'a> {
+    device: &'a str,
+    /// Time stamp, in units of the format, times [`number::SCALE`].
+    stamp: u128,
+    writes: bool,
+    offset: u64,
+    bytes: u64,
+    took: Taken,
+}
+
+/// What a line tells of the end of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Unknown,
+    /// Time in service, in units of the format, times [`number::SCALE`].
+    Time(u128),
+    /// Requests in flight at its arrival, with itself.
+    Depth(u32),
+}
+
+/// Choices of a user for the reading of a trace.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The format; `None`: by the content.
+    pub format: Option<Format>,
+    /// The unit of time stamps; `None`: that of the format.
+    pub unit: Option<TimeUnit>,
+    /// The only device, volume or file whose requests count; `None`: all.
+    pub device: Option<String>,
+}
+
+/// A trace in a file.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    path: PathBuf,
+    parser: Parser,
+    reading: Reading,
+}
+
+impl Trace {
+    /// Finds the format of a trace by its first lines.
+    ///
+    /// # Errors
+    /// Of kind usage: the file cannot be read, or its format is not known.
+    pub fn open(path: &Path, reading: Reading) -> Result<Self> {
+        let mut lines = Lines::of(open(path)?);
+        let within = |error: Error| error.within(path.display());
+        let parser = format::parser(&mut lines, reading.format).map_err(within)?;
+        Ok(Self {
+            path: path.to_owned(),
+            parser,
+            reading,
+        })
+    }
+
+    /// Its format.
+    pub fn format(&self) -> Format {
+        self.parser.format()
+    }
+
+    /// The unit of its time stamps.
+    pub fn unit(&self) -> TimeUnit {
+        self.reading.unit.unwrap_or(self.parser.unit())
+    }
+
+    /// The trace from its first request on.
+    ///
+    /// # Errors
+    /// Of kind usage: the file cannot be read.
+    pub fn requests(&self) -> Result<Requests> {
+        Ok(Requests::of(open(&self.path)?, self))
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(BufReader::with_capacity(1 << 18, file))),
+        Err(error) => Err(Error::usage(format!(
+            "cannot read the trace {}: {error}",
+            path.display()
+        ))
+        .hint("give the file of a trace; compressed ones have to be unpacked first")),
+    }
+}
+
+/// Lines of bounded length.
+struct Lines {
+    from: Box<dyn BufRead + Send>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl Lines {
+    fn of(from: Box<dyn BufRead + Send>) -> Self {
+        Self {
+            from,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line without its end; `None` after the last.
+    ///
+    /// # Errors
+    /// Of kind usage: a line that is too long, or no text.
+    fn next(&mut self) -> Result<Option<&str>> {
+        self.line.clear();
+        let mut part = std::io::Read::take(&mut self.from, LINE_MAX);
+        let read = part.read_until(b'\n', &mut self.line);
+        self.number += 1;
+        match read {
+            Err(error) => return Err(Error::failed(format!("cannot read the trace: {error}"))),
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+        }
+        if self.line.len() as u64 == LINE_MAX {
+            let longest = exact_size(LINE_MAX);
+            return Err(self.wrong(&format!("is longer than {longest}")));
+        }
+        match std::str::from_utf8(&self.line) {
+            Ok(text) => Ok(Some(text.trim_end())),
+            Err(_) => Err(self.wrong("is not text")),
+        }
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        Error::usage(format!("line {} {what}", self.number))
+            .hint("iolab replay --help names the formats; --format states one")
+    }
+}
+
+/// The requests of a trace in the order of their stamps.
+pub struct Requests {
+    lines: Lines,
+    parser: Parser,
+    device: Option<String>,
+    unit: TimeUnit,
+    /// Requests that are put in order, by stamp and number.
+    waiting: BinaryHeap<Reverse<(u128, u64, Pending)>>,
+    number: u64,
+    ended: bool,
+    first: Option<u128>,
+    /// Ends of requests in flight, ns.
+    ends: BinaryHeap<Reverse<u64>>,
+    on_line: survey::OnLines,
+}
+
+/// A request that waits for its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pending {
+    writes: bool,
+    offset: u64,
+    bytes: u32,
+    took_ns: Option<u64>,
+    depth: Option<u32>,
+}
+
+impl Requests {
+    fn of(from: Box<dyn BufRead + Send>, trace: &Trace) -> Self {
+        Self {
+            lines: Lines::of(from),
+            parser: trace.parser.clone(),
+            device: trace.reading.device.clone(),
+            unit: trace.unit(),
+            waiting: BinaryHeap::with_capacity(REORDERED + 1),
+            number: 0,
+            ended: false,
+            first: None,
+            ends: BinaryHeap::new(),
+            on_line: survey::OnLines::default(),
+        }
+    }
+
+    /// The next request; `None` after the last.
+    ///
+    /// # Errors
+    /// Of kind usage: a line that is not one of the format, with its number.
+    pub fn next(&mut self) -> Result<Option<Access>> {
+        while !self.ended && self.waiting.len() <= REORDERED {
+            self.read_line()?;
+        }
+        let Some(Reverse((stamp, _, pending))) = self.waiting.pop() else {
+            return Ok(None);
+        };
+        let first = *self.first.get_or_insert(stamp);
+        let since = stamp.saturating_sub(first);
+        if since >= SPAN_MAX {
+            return Err(
+                Error::usage("its time stamps are more than 146 years apart")
+                    .hint("state their unit with --time-unit"),
+            );
+        }
+        let at_ns = since as u64;
+        let Pending {
+            writes,
+            offset,
+            bytes,
+            took_ns,
+            depth,
+        } = pending;
+        Ok(Some(Access {
+            at_ns,
+            writes,
+            offset,
+            bytes,
+            depth: depth.or_else(|| took_ns.map(|took| self.in_flight(at_ns, took))),
+        }))
+    }
+
+    /// Requests in flight when one arrives that takes this time, with itself.
+    fn in_flight(&mut self, at_ns: u64, took_ns: u64) -> u32 {
+        while self.ends.peek().is_some_and(|Reverse(end)| *end <= at_ns) {
+            self.ends.pop();
+        }
+        if self.ends.len() >= ENDS_MAX {
+            self.ends.pop();
+        }
+        self.ends.push(Reverse(at_ns.saturating_add(took_ns)));
+        self.ends.len() as u32
+    }
+
+    fn read_line(&mut self) -> Result<()> {
+        let Some(text) = self.lines.next()? else {
+            self.ended = true;
+            return Ok(());
+        };
+        let line = match self.parser.line(text) {
+            Ok(None) => return Ok(()),
+            Ok(Some(line)) => line,
+            Err(what) => return Err(self.lines.wrong(&what)),
+        };
+        self.on_line.device(line.device);
+        if self.device.as_deref().is_some_and(|own| own != line.device) {
+            return Ok(());
+        }
+        self.on_line.stamp(line.stamp);
+        let Line {
+            writes,
+            offset,
+            bytes,
+            ..
+        } = line;
+        let unit = self.unit;
+        let (stamp, took) = (unit.ns(line.stamp), line.took);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let ends = offset.checked_add(bytes);
+        if bytes > BS_MAX || ends.is_none_or(|end| end > i64::MAX as u64) {
+            return Err(self.lines.wrong(&format!(
+                "has a request of {bytes} bytes at {offset}, beyond what a system call transfers"
+            )));
+        }
+        let pending = Pending {
+            writes,
+            offset,
+            bytes: bytes as u32,
+            took_ns: match took {
+                Taken::Time(time) => Some(u64::try_from(unit.ns(time)).unwrap_or(u64::MAX)),
+                _ => None,
+            },
+            depth: match took {
+                Taken::Depth(depth) => Some(depth),
+                _ => None,
+            },
+        };
+        self.number += 1;
+        self.waiting.push(Reverse((stamp, self.number, pending)));
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! The formats of traces, and which of them a file has.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use iolab_workload::{Error, Result};
+
+use super::blkparse::Blkparse;
+use super::csv::Columns;
+use super::iolog::Iolog;
+use super::number::{TimeUnit, decimal};
+use super::{Line, Lines, Taken};
+
+/// Lines that are looked at to find a format.
+const LOOKED_AT: usize = 10_000;
+
+/// Format of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// iolog of fio, version 2 or 3
+    Iolog,
+    /// Text of blkparse
+    Blkparse,
+    /// MSR Cambridge
+    Msr,
+    /// Alibaba block traces
+    Alibaba,
+    /// SYSTOR '17
+    Systor,
+    /// CSV with a header: time_us,op,offset,bytes
+    Csv,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Iolog => "fio iolog",
+            Self::Blkparse => "blkparse",
+            Self::Msr => "MSR Cambridge",
+            Self::Alibaba => "Alibaba",
+            Self::Systor => "SYSTOR '17",
+            Self::Csv => "CSV",
+        })
+    }
+}
+
+/// Reader of the lines of one format.
+#[derive(Debug, Clone)]
+pub(super) enum Parser {
+    Iolog(Iolog),
+    Blkparse(Blkparse),
+    Msr,
+    Alibaba,
+    Systor,
+    Csv(Columns),
+}
+
+impl Parser {
+    pub(super) fn format(&self) -> Format {
+        match self {
+            Self::Iolog(_) => Format::Iolog,
+            Self::Blkparse(_) => Format::Blkparse,
+            Self::Msr => Format::Msr,
+            Self::Alibaba => Format::Alibaba,
+            Self::Systor => Format::Systor,
+            Self::Csv(_) => Format::Csv,
+        }
+    }
+
+    /// The unit of its stamps.
+    pub(super) fn unit(&self) -> TimeUnit {
+        match self {
+            Self::Iolog(iolog) => iolog.unit(),
+            Self::Blkparse(_) | Self::Systor => TimeUnit::S,
+            Self::Msr => TimeUnit::Filetime,
+            Self::Alibaba => TimeUnit::Us,
+            Self::Csv(columns) => columns.unit(),
+        }
+    }
+
+    /// The request of a line; `None` for a line without one. The error says what the line is, without its number.
+    pub(super) fn line<'a>(&mut self, text: &'a str) -> Parsed<'a> {
+        if text.is_empty() || text.starts_with('#') {
+            return Ok(None);
+        }
+        match self {
+            Self::Iolog(iolog) => iolog.line(text),
+            Self::Blkparse(blkparse) => Ok(blkparse.line(text)),
+            Self::Msr => msr(text).map_or_else(|| not_of("MSR Cambridge"), Parsed::Ok),
+            Self::Alibaba => alibaba(text).map_or_else(|| not_of("Alibaba"), Parsed::Ok),
+            Self::Systor => systor(text).map_or_else(|| not_of("SYSTOR '17"), Parsed::Ok),
+            Self::Csv(columns) => columns.line(text),
+        }
+    }
+}
+
+/// The request of a line, or what the line is instead.
+pub(super) type Parsed<'a> = std::result::Result<Option<Line<'a>>, String>;
+
+fn not_of<'a>(format: &str) -> Parsed<'a> {
+    Err(format!("is not one of the format {format}"))
+}
+
+/// Whether the name of an operation is that of a write; `None` for any other name.
+pub(super) fn writes(name: &str) -> Option<bool> {
+    let is = |names: [&str; 2]| names.iter().any(|one| name.eq_ignore_ascii_case(one));
+    match (is(["r", "read"]), is(["w", "write"])) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// The fields of a line that has exactly this many.
+fn fields<const N: usize>(text: &str) -> Option<[&str; N]> {
+    let mut parts = text.split(',');
+    let mut all = [""; N];
+    for field in &mut all {
+        *field = parts.next()?.trim();
+    }
+    parts.next().is_none().then_some(all)
+}
+
+/// `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, times as FILETIME. The device is named by its host and number.
+fn msr(text: &str) -> Option<Option<Line<'_>>> {
+    let [stamp, _, _, kind, offset, bytes, took] = fields(text)?;
+    let (_, rest) = text.split_once(',')?;
+    let (end, _) = rest.match_indices(',').nth(1)?;
+    Some(Some(Line {
+        device: &rest[..end],
+        stamp: decimal(stamp)?,
+        writes: writes(kind)?,
+        offset: offset.parse().ok()?,
+        bytes: bytes.parse().ok()?,
+        took: Taken::Time(decimal(took)?),
+    }))
+}
+
+/// `device_id,opcode,offset,length,timestamp`.
+fn alibaba(text: &str) -> Option<Option<Line<'_>>> {
+    let [device, kind, offset, bytes, stamp] = fields(text)?;
+    if device == "device_id" {
+        return Some(None);
+    }
+    Some(Some(Line {
+        device,
+        stamp: decimal(stamp)?,
+        writes: writes(kind)?,
+        offset: offset.parse().ok()?,
+        bytes: bytes.parse().ok()?,
+        took: Taken::Unknown,
+    }))
+}
+
+/// `Timestamp,Response,IOType,LUN,Offset,Size`. A request without a type, or without an answer, is one that the trace left out.
+fn systor(text: &str) -> Option<Option<Line<'_>>> {
+    let [stamp, response, kind, device, offset, bytes] = fields(text)?;
+    if stamp == "Timestamp" || kind.is_empty() {
+        return Some(None);
+    }
+    Some(Some(Line {
+        device,
+        stamp: decimal(stamp)?,
+        writes: writes(kind)?,
+        offset: offset.parse().ok()?,
+        bytes: bytes.parse().ok()?,
+        took: match response {
+            "" => Taken::Unknown,
+            time => Taken::Time(decimal(time)?),
+        },
+    }))
+}
+
+/// The parser for these lines: of a format that is stated, or else of the first that reads a line.
+pub(super) fn parser(lines: &mut Lines, stated: Option<Format>) -> Result<Parser> {
+    let mut first = loop {
+        match lines.next()? {
+            None => return Err(Error::usage("the trace is empty").hint("give another file")),
+            Some(text) if text.is_empty() || text.starts_with('#') => {}
+            Some(text) => break text.to_owned(),
+        }
+    };
+    let format = match stated {
+        Some(format) => format,
+        None => of_line(&first).ok_or_else(|| lines.wrong("is of no format that iolab knows"))?,
+    };
+    Ok(match format {
+        Format::Iolog => Parser::Iolog(Iolog::of(&first).map_err(|what| lines.wrong(&what))?),
+        Format::Csv => Parser::Csv(Columns::of(&first).map_err(|what| lines.wrong(&what))?),
+        Format::Msr => Parser::Msr,
+        Format::Alibaba => Parser::Alibaba,
+        Format::Systor => Parser::Systor,
+        Format::Blkparse => {
+            let mut queued = false;
+            for _ in 0..LOOKED_AT {
+                queued |= Blkparse::queues(&first);
+                match lines.next()? {
+                    Some(text) if !queued => text.clone_into(&mut first),
+                    _ => break,
+                }
+            }
+            Parser::Blkparse(Blkparse::new(queued))
+        }
+    })
+}
+
+/// The format of a first line.
+fn of_line(text: &str) -> Option<Format> {
+    let is = |parsed: Option<Option<Line<'_>>>| parsed.is_some();
+    if text.starts_with("fio version ") {
+        return Some(Format::Iolog);
+    }
+    if is(msr(text)) {
+        return Some(Format::Msr);
+    }
+    if is(alibaba(text)) {
+        return Some(Format::Alibaba);
+    }
+    if is(systor(text)) {
+        return Some(Format::Systor);
+    }
+    if Columns::of(text).is_ok() || text.starts_with("time,") {
+        return Some(Format::Csv);
+    }
+    Blkparse::is_one(text).then_some(Format::Blkparse)
+}
