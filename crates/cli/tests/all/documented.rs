@@ -73,6 +73,37 @@ fn documented_outputs_of_models_are_current() {
     assert!(stale.is_empty(), "{}", stale.join("\n"));
 }
 
+/// Lines of an answer stand in its output, which may wrap them differently and says more.
+#[test]
+#[ignore = "takes a minute: cargo test -p iolab --test all documented -- --ignored"]
+fn answers_in_the_cookbook_are_current() {
+    let place = folder();
+    let text = fs::read_to_string(shown::root().join("docs/COOKBOOK.md")).unwrap();
+    let (_, before) = text.split_once("(Before: ").unwrap();
+    let (before, text) = before.split_once(".)\n").unwrap();
+    for line in before.split('`').skip(1).step_by(2) {
+        shell(place.path(), line).expect(0);
+    }
+    let (answers, _) = text.split_once("\n```\n").unwrap();
+    let (mut stale, mut asked) = (Vec::new(), 0);
+    for answer in answers.split("\n$ ").skip(1) {
+        let mut lines = answer.lines().take_while(|line| !line.starts_with('#'));
+        let command = lines.next().unwrap();
+        let done = shell(place.path(), command);
+        let said = words(&format!("{} {}", done.stdout, done.stderr));
+        let missing = lines.filter(|line| !said.contains(&words(line)));
+        stale.extend(missing.map(|line| format!("{command}\n{line}\nis not in\n{said}")));
+        asked += 1;
+    }
+    assert_eq!(asked, 15);
+    assert!(stale.is_empty(), "{}", stale.join("\n\n"));
+}
+
+/// The text with single spaces between its words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn commands_of_cargo_name_what_is_there() {
     let mistakes = cargo::mistakes(&shown::root(), &shown::documents());

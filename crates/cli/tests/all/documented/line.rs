@@ -67,6 +67,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("run EXPERIMENT --slo", "run load-latency --slo"),
     ("EXPERIMENT TARGET TARGET ...", "read-size disk disk2"),
     ("model show NAME", "model show hp-97560"),
+    ("read-random data", "read-random disk.img"),
     ("fit MINE.toml", "fit requirement.toml"),
     ("fit mine.toml", "fit requirement.toml"),
     ("--suite MINE.toml", "--suite suite.toml"),
