@@ -1,6 +1,5 @@
 //! Output to stdout and stderr, and its width.
 
-mod brief_text;
 mod files;
 mod messages;
 mod results;
@@ -12,11 +11,10 @@ pub use files::{
     replace,
 };
 pub use messages::{Log, event, log, note, set_log, set_view, told};
-pub use run_text::{paragraphs, report, sentences};
+pub use run_text::{paragraphs, report, run, runs, sentences};
 pub use terminal::style;
 
 pub use {
-    brief_text::{run, runs},
     files::create,
     messages::{note_once, stamped},
     results::Results,

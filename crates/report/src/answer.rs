@@ -4,23 +4,20 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, CellAnswer, merge_answers};
-use iolab_analysis::slo::SearchAnswer;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::requests_of_cell;
 use serde_json::Value;
 
-use crate::block::{self, Block, Item, Table};
+use crate::block::{self, Block};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured};
-use crate::layout::{Column, paragraph};
-use crate::slo::{SearchResult, at_rates, cell_columns, cell_remarks, sentence_at_rates};
-use crate::to_do::ToDo;
+use crate::shown_answer::{ShownAnswer, ToDo};
+use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
-const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
+const LEVELS: &str = "Each level, with the 95 % interval of what was measured";
 /// Introduction to the results of an incomplete run.
 const SO_FAR: &str = "As measured so far:";
-const RATES: &str = "The rates nearest to the limit.";
 
 /// The answers of runs. All workloads of a requirement share one answer.
 #[derive(Debug)]
@@ -42,40 +39,6 @@ struct OfRun<'a> {
     file: String,
     record: &'a RunRecord,
     answer: &'a RunAnswer,
-}
-
-/// An answer for documents.
-#[derive(Debug)]
-pub(crate) struct Shown {
-    /// Sentences of the answer with which a document begins.
-    pub(crate) lead: Vec<String>,
-    /// Further sentences of the answer, and steps to complete it.
-    pub(crate) rest: Vec<Block>,
-    /// Basis of the answer as a table, reasons why it is open, and its limits.
-    pub(crate) basis: Vec<Block>,
-}
-
-impl Shown {
-    fn new(
-        (lead, rest): (Vec<String>, Option<String>),
-        to_do: &[ToDo],
-        (caption, columns): (&str, Vec<Column>),
-        remarks: Vec<String>,
-    ) -> Self {
-        let clean = |text: String| escape_control(&text).into_owned();
-        let rest = rest.map(|text| Block::text(clean(text))).into_iter();
-        let table = (!columns.is_empty()).then(|| Block::Table(Table::new(caption, columns)));
-        let remarks: Vec<Item> = remarks
-            .into_iter()
-            .map(|text| Item::of(clean(text)))
-            .collect();
-        let remarks = (!remarks.is_empty()).then(|| Block::list(remarks));
-        Self {
-            lead,
-            rest: rest.chain(to_do.iter().flat_map(ToDo::blocks)).collect(),
-            basis: table.into_iter().chain(remarks).collect(),
-        }
-    }
 }
 
 impl<'a> Answers<'a> {
@@ -125,9 +88,16 @@ impl<'a> Answers<'a> {
         (!self.all.is_empty()).then(|| merge_answers(answers))
     }
 
-    /// Text for a terminal of `width` columns, with an empty line between answers; empty without a question.
+    /// The answers as text in lines of at most `width` characters; empty without a question.
     pub fn text(&self, width: u16) -> String {
-        let all: Vec<String> = self.all.iter().map(|given| given.text(width)).collect();
+        let all = self.shown().into_iter().flat_map(ShownAnswer::blocks);
+        block::in_text(&all.collect::<Vec<_>>(), width)
+    }
+
+    /// The answers on a screen each, with an empty line between them; empty without a question.
+    pub fn screen(&self, width: u16) -> String {
+        let all = self.shown().into_iter();
+        let all: Vec<String> = all.map(|shown| shown.screen(width)).collect();
         all.join("\n")
     }
 
@@ -150,16 +120,12 @@ impl<'a> Answers<'a> {
     }
 
     fn sentences(&self) -> Vec<Block> {
-        let of = |shown: Shown| {
-            let lead = shown.lead.into_iter();
-            let lead = lead.map(|text| Block::text(escape_control(&text).into_owned()));
-            lead.chain(shown.rest)
-        };
-        self.shown().into_iter().flat_map(of).collect()
+        let all = self.shown().into_iter();
+        all.flat_map(ShownAnswer::sentences).collect()
     }
 
     /// The answers for documents.
-    pub(crate) fn shown(&self) -> Vec<Shown> {
+    pub(crate) fn shown(&self) -> Vec<ShownAnswer> {
         self.all.iter().map(Given::shown).collect()
     }
 }
@@ -172,39 +138,16 @@ impl Given<'_> {
         }
     }
 
-    fn text(&self, width: u16) -> String {
+    fn shown(&self) -> ShownAnswer {
         match self {
-            Self::Fit(fitness) => fitness.text(width),
-            Self::Run(run) => {
-                let head = run.lack().map(|text| {
-                    let to_do = run.to_do().text(width);
-                    paragraph(&text, "", width) + &to_do + SO_FAR + "\n\n"
-                });
-                head.unwrap_or_default()
-                    + &match &run.answer.found {
-                        AnswerBasis::Limit(found) => run.searched(found).text(width),
-                        AnswerBasis::Cells(found) => at_rates(
-                            found,
-                            &sentence_at_rates(found, run.record),
-                            run.answer.answer(),
-                            width,
-                        ),
-                        AnswerBasis::Workload(_) => String::new(),
-                    }
-            }
-        }
-    }
-
-    fn shown(&self) -> Shown {
-        match self {
-            Self::Fit(fitness) => Shown::new(
+            Self::Fit(fitness) => ShownAnswer::new(
                 (
                     vec![format!("{}.", fitness.sentence())],
                     Some(fitness.requirement.question.clone()),
                 ),
                 &fitness.to_do(),
                 (LEVELS, fitness.columns()),
-                fitness.remarks().into_iter().map(|one| one.text).collect(),
+                fitness.remarks(),
             ),
             Self::Run(run) => run.shown(),
         }
@@ -224,45 +167,36 @@ impl OfRun<'_> {
         })
     }
 
-    fn searched<'a>(&self, found: &'a SearchAnswer) -> SearchResult<'a> {
-        SearchResult {
-            found,
-            is_complete: self.answer.is_complete(),
-        }
-    }
-
     /// Step to complete the run.
     fn to_do(&self) -> ToDo {
         ToDo::to_finish(1, command_to_finish([(self.record, self.file.as_str())]))
     }
 
-    fn shown(&self) -> Shown {
-        let (first, rest, columns, caption, remarks) = match &self.answer.found {
+    fn shown(&self) -> ShownAnswer {
+        let mut shown = match &self.answer.found {
             AnswerBasis::Limit(found) => {
-                let searched = self.searched(found);
-                let (first, second) = searched.sentences();
-                let (columns, remarks) = (searched.columns(), searched.remarks());
-                (Some(first), second, columns, RATES, remarks)
+                let is_complete = self.answer.is_complete();
+                SearchResult { found, is_complete }.shown()
             }
-            AnswerBasis::Cells(found) => (
-                Some(format!("{}.", sentence_at_rates(found, self.record))),
-                None,
-                cell_columns(found),
-                LEVELS,
+            AnswerBasis::Cells(found) => ShownAnswer::new(
+                (
+                    vec![format!("{}.", sentence_at_rates(found, self.record))],
+                    None,
+                ),
+                &[],
+                (LEVELS, cell_columns(found)),
                 cell_remarks(found, self.answer.answer()),
             ),
-            AnswerBasis::Workload(_) => (None, None, Vec::new(), LEVELS, Vec::new()),
-        };
-        let lack = self.lack();
-        let to_do: Vec<ToDo> = lack.iter().map(|_| self.to_do()).collect();
-        let lead: Vec<String> = match lack {
-            None => first.into_iter().collect(),
-            Some(lack) => {
-                let so_far = first.map(|first| format!("{SO_FAR} {first}"));
-                std::iter::once(lack).chain(so_far).collect()
+            AnswerBasis::Workload(_) => {
+                ShownAnswer::new((Vec::new(), None), &[], (LEVELS, Vec::new()), Vec::new())
             }
         };
-        Shown::new((lead, rest), &to_do, (caption, columns), remarks)
+        if let Some(lack) = self.lack() {
+            let so_far = shown.lead.iter().map(|first| format!("{SO_FAR} {first}"));
+            shown.lead = std::iter::once(lack).chain(so_far).collect();
+            shown.rest.extend(self.to_do().blocks());
+        }
+        shown
     }
 }
 

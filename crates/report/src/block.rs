@@ -8,12 +8,14 @@ mod text;
 
 pub use html::page;
 pub(crate) use latex::{article, parts_in_latex};
-pub(crate) use markdown::{document, parts_in_markdown};
-pub(crate) use text::screen;
+pub(crate) use markdown::document;
+pub use markdown::parts_in_markdown;
+pub use text::{first_screen, in_text};
 
 use iolab_figure::Figure;
 
-use crate::layout::{Column, none};
+use crate::layout::{self, Column, none, wrapped};
+use crate::markdown::sentence;
 
 /// A part of a document. Each writer escapes its text.
 #[derive(Debug)]
@@ -267,10 +269,13 @@ impl Item {
 }
 
 impl Table {
-    /// A table with its caption: a title and notes, separated by semicolons. Columns that show nothing are left
-    /// out; a value that all rows share becomes a note.
-    pub fn new(caption: &str, mut columns: Vec<Column>) -> Self {
-        let (title, mut notes) = split(caption);
+    /// A table. Columns that show nothing are left out; a value that all rows share becomes a note.
+    pub fn new(
+        title: impl Into<String>,
+        notes: impl IntoIterator<Item = String>,
+        mut columns: Vec<Column>,
+    ) -> Self {
+        let mut notes: Vec<String> = notes.into_iter().collect();
         let rows = columns.first().map_or(0, Column::rows);
         let mut shared = Vec::new();
         columns.retain(|column| {
@@ -287,7 +292,7 @@ impl Table {
             notes.push(format!("in all rows: {}", shared.join(", ")));
         }
         Self {
-            title,
+            title: title.into(),
             notes,
             columns,
             marks: Vec::new(),
@@ -295,17 +300,38 @@ impl Table {
         }
     }
 
-    /// Title and notes as one text.
-    fn caption(&self) -> String {
-        let mut parts = vec![self.title.as_str()];
-        parts.extend(self.notes.iter().map(String::as_str));
-        parts.join("; ")
+    /// The title, then the notes.
+    fn caption(&self) -> impl Iterator<Item = &str> {
+        let all = std::iter::once(&self.title).chain(&self.notes);
+        all.map(String::as_str).filter(|line| !line.is_empty())
     }
-}
 
-/// The title of a caption, and its notes.
-fn split(caption: &str) -> (String, Vec<String>) {
-    let caption = caption.trim_end().replace('\n', "; ");
-    let mut parts = caption.split("; ").map(str::to_owned);
-    (parts.next().unwrap_or_default(), parts.collect())
+    /// Title and notes in one line.
+    fn caption_in_one_line(&self) -> String {
+        self.caption().collect::<Vec<_>>().join("; ")
+    }
+
+    /// The table for a terminal of `width` columns. Columns that do not fit are dropped, least important first, and
+    /// named in a line below.
+    pub fn text(&self, width: u16) -> String {
+        self.caption_lines(width) + &layout::text(self.columns.clone(), width)
+    }
+
+    /// Title and notes, a line each.
+    fn caption_lines(&self, width: u16) -> String {
+        let lines = self.caption().map(|line| wrapped(line, width));
+        lines.collect()
+    }
+
+    /// The table in Markdown, with every column.
+    pub fn markdown(&self) -> String {
+        let columns = layout::markdown(self.columns.clone());
+        format!("{columns}\n{}\n\n", sentence(&self.caption_in_one_line()))
+    }
+
+    /// The table as a LaTeX `tabular` with every column; needs no package.
+    pub fn latex(&self) -> String {
+        let caption = self.caption().map(|line| format!("% {line}\n"));
+        caption.collect::<String>() + &layout::latex(&self.columns)
+    }
 }

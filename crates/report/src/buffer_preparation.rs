@@ -5,23 +5,27 @@ use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::quantity::{format_ns, format_p, significant};
 use iolab_workload::units::format_size;
 
-use crate::layout::{self, Column, none, wrapped};
+use crate::block::Table;
+use crate::layout::{Column, none};
 use crate::ratio;
 
-/// The table for a terminal of `width` columns, with its caption.
-pub fn text(points: &[PreparationPoint], width: u16) -> String {
-    wrapped(&caption(), width) + &layout::text(columns(points), width)
+/// The table, with one row per setting.
+pub fn table(points: &[PreparationPoint]) -> Table {
+    let notes = [
+        "MB/s",
+        "ratio within blocks with its simultaneous 95 % interval",
+        "p of Welch's test with the first trials",
+        "page faults per trial",
+        "time per fault",
+    ];
+    Table::new(
+        "untouched against zeroed buffers",
+        [notes.join(", ")],
+        columns(points),
+    )
 }
 
-/// Explains the table.
-pub(crate) fn caption() -> String {
-    "untouched against zeroed buffers: MB/s, ratio within blocks with its simultaneous 95 % interval, p of Welch's test with the first \
-     trials, page faults per trial, time per fault"
-        .to_owned()
-}
-
-/// The columns, with one row per setting.
-pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
+fn columns(points: &[PreparationPoint]) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&PreparationPoint) -> String| {
         Column::new(heading, dispensable, points.iter().map(value))
     };

@@ -10,37 +10,25 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::table;
 
+use crate::block::Table;
 use crate::data_column::{DataColumn, quantiles, row_schema};
-use crate::layout::{Column, none};
+use crate::layout::{Column, level_columns, none};
 
-/// Explains the columns.
-pub(crate) fn caption() -> String {
-    "Clients of each cell: the ranks of a host together, or a rank with a target of its own; medians over the measured trials; \
-     latencies of all ranks of a client merged; cached before: share of what its ranks go over that its page cache held before the trial; \
-     steal: CPU time of the host that the hypervisor took"
-        .to_owned()
-}
-
-/// The columns, with one row per cell and client; empty for a single process.
-pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
+/// The table, with one row per cell and client; `None` for a single process.
+pub(crate) fn table(analysis: &Analysis) -> Option<Table> {
     let cells = analysis.cells.iter();
     let rows: Vec<(&CellAnalysis, &ClientAnalysis)> = cells
         .flat_map(|cell| of(cell).iter().map(move |client| (cell, client)))
         .collect();
     if rows.is_empty() {
-        return Vec::new();
+        return None;
     }
     let column = |heading: &str, value: &dyn Fn(&CellAnalysis, &ClientAnalysis) -> String| {
         let values = rows.iter().map(|(cell, client)| value(cell, client));
         Column::new(heading, 0, values)
     };
-    let mut columns: Vec<Column> = Vec::new();
-    for (i, factor) in analysis.factors.iter().enumerate() {
-        columns.push(column(&escape_control(factor), &|cell, _| {
-            let level = cell.cell.levels.get(i);
-            level.map_or_else(none, |level| escape_control(level).into_owned())
-        }));
-    }
+    let levels = rows.iter().map(|(cell, _)| cell.cell.levels.as_slice());
+    let mut columns = level_columns(&analysis.factors, levels);
     let or_none = |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(none, format);
     columns.extend([
         column("client", &|_, client| {
@@ -75,7 +63,15 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
             or_none(client.cell.disturbance.io_stall, format_percent)
         }),
     ]);
-    columns
+    let notes = [
+        "the ranks of a host together, or a rank with a target of its own",
+        "medians over the measured trials",
+        "latencies of all ranks of a client merged",
+        "cached before: share of what its ranks go over that its page cache held before the trial",
+        "steal: CPU time of the host that the hypervisor took",
+    ];
+    let notes = notes.map(str::to_owned);
+    Some(Table::new("Clients of each cell", notes, columns))
 }
 
 /// The clients of a cell as a list of objects.

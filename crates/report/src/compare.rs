@@ -20,8 +20,8 @@ use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none, wrapped};
-use crate::markdown::sentence;
+use crate::block::{self, Block, Item, Look, Table};
+use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none};
 use crate::ratio;
 pub use crate::ratio::factor;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
@@ -73,62 +73,38 @@ impl<T: Serialize> CompareDocument<T> {
     }
 }
 
-/// The comparison for a terminal of `width` columns, without its closing remarks.
-pub fn text(comparison: &Comparison, width: u16) -> String {
-    wrapped(&format!("{}\n\n", conclusion(comparison)), width) + &table_text(comparison, width)
+/// The conclusion, the sides, their cells, and remarks.
+pub fn blocks(comparison: &Comparison) -> Vec<Block> {
+    blocks_of(comparison, conclusion(comparison), remarks(comparison))
 }
 
-/// Heading and table of a comparison, for a terminal.
-pub fn table_text(comparison: &Comparison, width: u16) -> String {
-    wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
+/// The blocks of a comparison with this conclusion and these remarks.
+pub fn blocks_of(comparison: &Comparison, conclusion: String, remarks: Vec<String>) -> Vec<Block> {
+    let name = |side| escape_control(&whole(side)).into_owned();
+    let notes = sides(comparison).into_iter().chain(remarks);
+    vec![
+        Block::Paragraph(Look::Result, conclusion),
+        Block::Facts(vec![
+            ("base".to_owned(), name(&comparison.base)),
+            ("new".to_owned(), name(&comparison.new)),
+        ]),
+        Block::Table(table(comparison)),
+        Block::list(notes.map(Item::of).collect()),
+    ]
 }
 
-/// The first screen: the answer, other differences of the sides, the cells that differ most, and as many remarks
-/// as fit.
+/// The first screen: if not all cells fit, those that differ most come first.
 pub fn screen(comparison: &Comparison, width: u16) -> String {
-    let head = wrapped(&conclusion(comparison), width) + "\n";
-    let caption = wrapped(&caption(comparison), width);
-    let mut notes: Vec<String> = Vec::new();
-    if !comparison.differences.is_empty() {
-        let all: Vec<String> = difference_lines(&comparison.differences).collect();
-        let all: Vec<&str> = all.iter().map(|line| line.trim()).collect();
-        notes.push(format!("The sides differ in {}", all.join("; ")));
-    }
-    for (side, cells) in [
-        ("base", &comparison.only_base),
-        ("new", &comparison.only_new),
-    ] {
-        notes.extend(some_of(cells).map(|cells| format!("Only {side} has: {cells}")));
-    }
-    notes.extend(remarks(comparison));
-    let notes = notes
-        .iter()
-        .map(|note| layout::paragraph(note, "- ", width));
     let mut most = comparison.clone();
-    // If not all cells fit, those that differ most come first.
     if most.cells.len() > SCREEN_ROWS {
         let size = conclusion::size;
         most.cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
     }
-    let lines = |text: &str| text.lines().count();
-    let notes: Vec<String> = notes.collect();
-    let wanted: usize = notes.iter().map(|note| lines(note)).sum();
-    // One more line is the empty one above the remarks.
-    let left = SCREEN_LINES.saturating_sub(lines(&head) + lines(&caption) + 1);
-    let table = left.saturating_sub(wanted.min(REMARK_LINES));
-    let table = layout::first_rows(columns(&most), table, width);
-    let mut text = format!("{head}{caption}{table}\n");
-    for note in notes {
-        if lines(&text) + lines(&note) > SCREEN_LINES {
-            break;
-        }
-        text += &note;
-    }
-    text
+    // The conclusion names the files.
+    let mut all = blocks_of(&most, conclusion(comparison), remarks(comparison));
+    all.retain(|part| !matches!(part, Block::Facts(_)));
+    block::first_screen(&all, SCREEN_LINES, "-o FILE.txt", width)
 }
-
-/// Number of lines for remarks that are kept free of rows of the table.
-const REMARK_LINES: usize = 5;
 
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 1.41× lower (1.30 to 1.52×) at bs=4KiB;
 /// cannot tell in 2: disturbed`.
@@ -150,58 +126,38 @@ fn short(side: &SideName) -> String {
     }
 }
 
-/// The comparison in Markdown, with its closing remarks.
-pub fn markdown(comparison: &Comparison) -> String {
-    format!("**{}**\n\n", sentence(&conclusion(comparison)))
-        + &table_markdown(comparison)
-        + &list_markdown(&remarks(comparison))
-}
-
-/// Heading and table of a comparison, in Markdown.
-pub fn table_markdown(comparison: &Comparison) -> String {
-    let heading = heading(comparison);
-    let lines: String = heading.lines().map(|text| sentence(text) + "\n").collect();
-    format!("{lines}\n{}\n", layout::markdown(columns(comparison)))
-}
-
-/// Remarks as a list in Markdown.
-pub fn list_markdown(remarks: &[String]) -> String {
-    let item = |text: &String| format!("- {}\n", sentence(text));
-    remarks.iter().map(item).collect()
-}
-
-/// The compared sides, with their other differences.
-pub(crate) fn heading(comparison: &Comparison) -> String {
-    let mut lines = vec![
-        format!("base: {}", escape_control(&whole(&comparison.base))),
-        format!("new:  {}", escape_control(&whole(&comparison.new))),
-    ];
+/// What distinguishes the sides apart from their numbers, in sentences.
+fn sides(comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
     for (side, name) in [(&comparison.base, "base"), (&comparison.new, "new side")] {
         if side.targets.len() > 1 {
-            lines.push(format!(
-                "\nThe {name} mixes runs on {} targets: {}. The spread from run to run is that between these.",
+            notes.push(format!(
+                "The {name} mixes runs on {} targets: {}. The spread from run to run is that between these.",
                 side.targets.len(),
-                escape_control(&side.targets.join(", "))
+                side.targets.join(", ")
             ));
         }
     }
-    if !comparison.differences.is_empty() {
-        lines.push("\nThe two differ in:".to_owned());
-        lines.extend(difference_lines(&comparison.differences));
+    let differences: Vec<String> = difference_lines(&comparison.differences).collect();
+    if !differences.is_empty() {
+        notes.push(format!("The sides differ in {}.", differences.join("; ")));
     }
     for (side, cells) in [
         ("base", &comparison.only_base),
         ("new", &comparison.only_new),
     ] {
-        lines.extend(some_of(cells).map(|cells| format!("\nOnly {side} has: {cells}")));
+        notes.extend(some_of(cells).map(|cells| format!("Only {side} has: {cells}")));
     }
-    lines.extend(without_requests(&comparison.without_requests));
-    lines.push(format!("\n{}\n", caption(comparison)));
-    lines.join("\n")
+    let without = some_of(&comparison.without_requests);
+    notes.extend(
+        without
+            .map(|cells| format!("Not compared, because no such request is made there: {cells}")),
+    );
+    notes
 }
 
 /// `bs=4KiB and 2 more`; `None` if there are no cells.
-pub(crate) fn some_of(cells: &[String]) -> Option<String> {
+fn some_of(cells: &[String]) -> Option<String> {
     let (first, rest) = cells.split_first()?;
     let more = match rest.len() {
         0 => String::new(),
@@ -210,26 +166,17 @@ pub(crate) fn some_of(cells: &[String]) -> Option<String> {
     Some(format!("{}{more}", escape_control(first)))
 }
 
-/// The line about cells that are not compared, because they have no requests of the group or operation in
-/// question.
-pub(crate) fn without_requests(cells: &[String]) -> Option<String> {
-    let cells = some_of(cells)?;
-    Some(format!(
-        "\nNot compared, because no such request is made there: {cells}"
-    ))
-}
-
-/// A line for each difference between two sides.
-pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
+/// A clause for each difference between two sides.
+fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
     differences.iter().map(|d| {
         let what = differs_in(&d.what);
         match (&d.base, &d.new) {
             (SideValue::Various, SideValue::Various) => {
-                format!("  {what}: different in each of several cells")
+                format!("{what}: different in each of several cells")
             }
             (base, new) => {
                 let (base, new) = (side_value(d, base), side_value(d, new));
-                format!("  {what}: {base} -> {new}")
+                format!("{what}: {base} -> {new}")
             }
         }
     })
@@ -289,8 +236,8 @@ pub fn day(utc: &str) -> &str {
     utc.get(..10).unwrap_or(utc)
 }
 
-/// The caption of the table: the quantity, the ratio with its interval, and the margin.
-pub(crate) fn caption(comparison: &Comparison) -> String {
+/// The table, with one row per cell.
+pub(crate) fn table(comparison: &Comparison) -> Table {
     let (of, within) = match comparison.unit {
         ReplicationUnit::Runs => ("geometric means of the medians of the runs", ""),
         _ if comparison.shares_blocks() => ("medians", " within blocks"),
@@ -303,18 +250,16 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
     // Without a remark, readers would assume that p decides the verdict.
     let tests = comparison.terms.tests.iter();
     let tests: Vec<&str> = tests.map(|test| compares(*test)).collect();
-    let p = match tests.is_empty() {
-        true => String::new(),
-        false => format!(
-            ", which decides the verdict (p does not: {})",
-            tests.join(", ")
-        ),
-    };
-    format!(
-        "{}: {of}, ratio new/base{within} with its 95 % interval{intervals}{p}, margin {}",
+    let decides = (!tests.is_empty())
+        .then(|| format!("the interval decides, p does not: {}", tests.join(", ")));
+    let title = format!(
+        "{}: {of}; margin {}",
         measured(comparison),
         format_percent(comparison.terms.margin)
-    )
+    );
+    let ratio = format!("ratio new/base{within} with its 95 % interval{intervals}");
+    let notes = [Some(ratio), decides].into_iter().flatten();
+    Table::new(title, notes, columns(comparison))
 }
 
 /// The quantity that a test compares.
@@ -326,20 +271,14 @@ fn compares(test: HypothesisTest) -> &'static str {
     }
 }
 
-pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
+/// The columns of the table.
+fn columns(comparison: &Comparison) -> Vec<Column> {
     let response = comparison.response;
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellComparison) -> String| {
         Column::new(heading, dispensable, comparison.cells.iter().map(value))
     };
-    let level = |i: usize| {
-        move |c: &CellComparison| {
-            escape_control(c.levels.get(i).map_or("", String::as_str)).into_owned()
-        }
-    };
-    let factors = comparison.factors.iter().enumerate();
-    let mut columns: Vec<Column> = factors
-        .map(|(i, factor)| column(&escape_control(factor), 0, &level(i)))
-        .collect();
+    let levels = comparison.cells.iter().map(|cell| cell.levels.as_slice());
+    let mut columns = layout::level_columns(&comparison.factors, levels);
     let centre = |side: &Side| {
         side.centre
             .map_or_else(none, |centre| value(response, centre))

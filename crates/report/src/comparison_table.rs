@@ -7,7 +7,8 @@ use iolab_workload::quantity::significant;
 use crate::findings::sentences::margin;
 use crate::ratio;
 
-use crate::layout::{self, Column, none, wrapped};
+use crate::block::Table;
+use crate::layout::{Column, none};
 
 /// Settings that a sentence can describe; more make a table.
 const SENTENCE_MAX: usize = 3;
@@ -19,13 +20,8 @@ pub fn tabled(analysis: &Analysis) -> Vec<Comparison> {
     all
 }
 
-/// The table for a terminal of `width` columns, with its caption.
-pub fn text(comparison: &Comparison, width: u16) -> String {
-    wrapped(&caption(comparison), width) + &layout::text(columns(comparison), width)
-}
-
-/// Caption of the table: the quantity, the estimator, and the intervals.
-pub(crate) fn caption(comparison: &Comparison) -> String {
+/// The table, with one row per setting.
+pub fn table(comparison: &Comparison) -> Table {
     let response = comparison.response;
     let unit = match response.is_time() {
         true => String::new(),
@@ -39,10 +35,12 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         true => "ratio within the blocks that both share",
         false => "ratio of medians",
     };
-    format!(
-        "{response}{unit}, {}: medians of both, and {how}, new over base; simultaneous 95 % intervals",
-        subject(&comparison.contrast)
-    )
+    let title = format!("{response}{unit}, {}", subject(&comparison.contrast));
+    let notes = [
+        format!("medians of both, and {how}, new over base"),
+        "simultaneous 95 % intervals".to_owned(),
+    ];
+    Table::new(title, notes, columns(comparison))
 }
 
 /// `random over sequential`, `depth over depth=1`.
@@ -55,8 +53,7 @@ fn subject(contrast: &Contrast) -> String {
     }
 }
 
-/// Columns of the table, which has one row per setting.
-pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
+fn columns(comparison: &Comparison) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Effect) -> String| {
         Column::new(heading, dispensable, comparison.effects.iter().map(value))
     };

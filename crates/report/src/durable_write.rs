@@ -1,17 +1,19 @@
-//! The answer to "how long does a durable write take", in at most 20 lines, also for the grid of a built-in experiment.
+//! The answer to "how long does a durable write take", on one screen also for the grid of a built-in experiment.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::doubt::{Direction, Doubts};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
 
+use crate::block::{Block, Item, Look, Table, first_screen};
 use crate::chart::Style;
 use crate::doubt::words;
 use crate::input::Input;
-use crate::layout::{self, DOUBT_LINES_MAX, LINES_MAX, none, paragraph, wrapped};
+use crate::layout::{self, SCREEN_LINES, none};
 use crate::overview::Overview;
 use crate::{pivot, table};
 
+/// Lines that the command writes after the answer: an empty one, and the run file.
+const LINES_BELOW: usize = 2;
 /// Most cells with a row each; more cells are shown as a grid.
 const ROWS_MAX: usize = 6;
 
@@ -31,65 +33,41 @@ pub fn asks(input: &Input) -> bool {
 
 /// The answer.
 pub fn text(input: &Input, style: &Style) -> String {
-    let (analysis, width) = (input.run.analysis(), style.width);
+    let analysis = input.run.analysis();
     let overview = Overview::new([input]);
-    let lines = overview.lines().into_iter();
-    let mut text: String = lines.map(|line| paragraph(&line, "", width)).collect();
-    text += &doubt(input, width);
-    text += &match grid(analysis, style) {
-        Some(grid) => grid,
+    let lines = overview.lines().into_iter().chain(doubt(input));
+    let mut all: Vec<Block> = lines
+        .map(|line| Block::Paragraph(Look::Result, line))
+        .collect();
+    match grid(analysis, style) {
+        Some(grid) => all.push(Block::Table(grid)),
         None => {
-            let question = wrapped(&escape_control(&analysis.question), width);
-            format!("\n{question}{}", table::brief(analysis, width))
-        }
-    };
-    // Leaves an empty line before the findings, and one for the number of omitted ones.
-    let taken = text.lines().count() + 2;
-    let mut room = LINES_MAX.saturating_sub(taken);
-    let (mut findings, mut hidden) = (String::new(), 0_usize);
-    for headline in &overview.digest.headlines {
-        let block = paragraph(&escape_control(&headline.text), "- ", width);
-        let lines = block.lines().count();
-        if lines <= room {
-            room -= lines;
-            findings += &block;
-        } else {
-            hidden += 1;
+            all.push(Block::text(analysis.question.as_str()));
+            all.push(Block::Table(table::brief(analysis)));
         }
     }
-    let mut end = findings;
-    if hidden > 0 {
-        end += &format!(
-            "(hidden: {}, shown by --full)\n",
-            counted(hidden, "finding")
-        );
-    }
-    let has_room = text.lines().count() + end.lines().count() < LINES_MAX;
-    let gap = if has_room && !end.is_empty() {
-        "\n"
-    } else {
-        ""
-    };
-    text + gap + &end
+    let found = overview.digest.headlines.iter();
+    let found = found.map(|headline| Item::of(headline.text.as_str()));
+    all.push(Block::list(found.collect()));
+    first_screen(&all, SCREEN_LINES - LINES_BELOW, "--full", style.width)
 }
 
-/// Reasons why the times may not be the storage's; empty without doubts.
-fn doubt(input: &Input, width: u16) -> String {
+/// Reasons why the times may not be the storage's; `None` without doubts.
+fn doubt(input: &Input) -> Option<String> {
     let all = Doubts::of_run(input.run.record(), |_| true);
     let doubts = all.against(Direction::AtLeast).into_iter();
     let doubts: Vec<String> = doubts.map(|doubt| words(doubt, &all)).collect();
-    if doubts.is_empty() {
-        return String::new();
-    }
-    let text = format!(
-        "Not shown to be times of the storage: {}.",
-        escape_control(&doubts.join("; "))
-    );
-    layout::cut(&paragraph(&text, "", width), DOUBT_LINES_MAX, width)
+    let text = || {
+        format!(
+            "Not shown to be times of the storage: {}.",
+            doubts.join("; ")
+        )
+    };
+    (!doubts.is_empty()).then(text)
 }
 
 /// The cells as a grid with one factor across; `None` for few cells, and where none fits.
-fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
+fn grid(analysis: &Analysis, style: &Style) -> Option<Table> {
     if analysis.cells.len() <= ROWS_MAX {
         return None;
     }
@@ -105,12 +83,11 @@ fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
         true => "()",
         false => "±",
     };
-    let caption = format!(
-        "{}Columns: {}. {precision}: half of the 95 % interval. Hidden: p99, sync p50 (--full).",
-        table::heading(analysis),
+    let note = format!(
+        "columns: {}; {precision}: half of the 95 % interval; hidden: p99, sync p50 (--full)",
         escape_control(&analysis.factors[across]),
     );
-    Some(wrapped(&caption, style.width) + &layout::text(columns, style.width))
+    Some(Table::new(table::title(analysis), [note], columns))
 }
 
 /// The median of a cell with half the width of its interval: `236 us ±9 %`.

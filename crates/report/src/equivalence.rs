@@ -3,7 +3,8 @@
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
 use iolab_workload::units::format_size;
 
-use crate::layout::{self, Column, none, wrapped};
+use crate::block::Table;
+use crate::layout::{Column, none};
 use crate::ratio;
 use iolab_workload::escape_control::escape_control;
 
@@ -12,13 +13,9 @@ pub(crate) fn margin_name(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 
-/// The table for a terminal of `width` columns: the ratio of the times, the p-values of the t tests on the first
-/// trials, and the p-values of the tests of equivalence.
-pub fn text(pair: &ProgramPair, width: u16) -> String {
-    wrapped(&caption(pair), width) + &layout::text(columns(pair), width)
-}
-
-pub(crate) fn caption(pair: &ProgramPair) -> String {
+/// The table: the ratio of the times, the p-values of the t tests on the first trials, and the p-values of the
+/// tests of equivalence.
+pub fn table(pair: &ProgramPair) -> Table {
     let held = match pair.held.as_slice() {
         [] => String::new(),
         held => format!(" with {}", escape_control(&held.join(" "))),
@@ -29,15 +26,18 @@ pub(crate) fn caption(pair: &ProgramPair) -> String {
         escape_control(&pair.base)
     );
     let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
-    format!(
-        "{}: ratio of the times within blocks, {programs}{held}; intervals hold at all sizes together in 95 %\n\
-         W, S: p of Welch's and Student's t test on the first {trials} measured trials\n\
-         =: p of the test that shows equivalence within a margin\n",
+    let title = format!(
+        "{}: ratio of the times within blocks, {programs}{held}; intervals hold at all sizes together in 95 %",
         escape_control(&pair.factor)
-    )
+    );
+    let notes = [
+        format!("W, S: p of Welch's and Student's t test on the first {trials} measured trials"),
+        "=: p of the test that shows equivalence within a margin".to_owned(),
+    ];
+    Table::new(title, notes, columns(pair))
 }
 
-pub(crate) fn columns(pair: &ProgramPair) -> Vec<Column> {
+fn columns(pair: &ProgramPair) -> Vec<Column> {
     let of = |heading: String, dispensable: u8, value: &dyn Fn(&SizePoint) -> String| {
         Column::new(heading, dispensable, pair.points.iter().map(value))
     };

@@ -1,4 +1,4 @@
-//! The answer to "is this storage good enough for ...", in at most 20 lines, or as JSON.
+//! The answer to "is this storage good enough for ...".
 
 pub(crate) mod data;
 mod open;
@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use crate::doubt;
 use crate::fitness::data::FitDocument;
-use crate::layout::{self, Column, LINES_MAX, none, paragraph};
-use crate::to_do::ToDo;
+use crate::layout::{Column, none};
+use crate::shown_answer::ToDo;
 use iolab_workload::escape_control::escape_control;
 
 /// Most workloads that are named.
@@ -99,12 +99,6 @@ enum Rank {
     Other,
 }
 
-/// A remark on the answer.
-pub(crate) struct Remark {
-    rank: Rank,
-    pub(crate) text: String,
-}
-
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitness {
@@ -176,14 +170,6 @@ impl Fitness {
         )
     }
 
-    /// Descriptions of the loads that were run, one sentence per workload.
-    fn ran(&self) -> Vec<String> {
-        self.found
-            .iter()
-            .filter_map(WorkloadResult::summary)
-            .collect()
-    }
-
     /// Steps that a user has to take for a complete measurement. They decide whether there is an answer, so no
     /// text leaves them out.
     pub(crate) fn to_do(&self) -> Vec<ToDo> {
@@ -222,53 +208,14 @@ impl Fitness {
 
     /// Remarks on the load that was run, on why the answer is no or unknown, and on its limits. Remarks that
     /// decide the answer come first.
-    pub(crate) fn remarks(&self) -> Vec<Remark> {
-        let ran = self.ran().into_iter();
-        let ran = ran.map(|text| Remark {
-            rank: Rank::Described,
-            text,
-        });
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let ran = self.found.iter().filter_map(WorkloadResult::summary);
+        let ran = ran.map(|text| (Rank::Described, text));
         let limits = self.limits().into_iter();
-        let limits = limits.map(|text| Remark {
-            rank: Rank::Other,
-            text,
-        });
-        let mut all: Vec<Remark> = ran.chain(self.reasons()).chain(limits).collect();
-        all.sort_by_key(|remark| remark.rank);
-        all
-    }
-
-    /// The answer for a terminal of `width` columns.
-    pub fn text(&self, width: u16) -> String {
-        let head = format!(
-            "{}\n{}\n\n",
-            self.sentence(),
-            escape_control(&self.requirement.question),
-        );
-        let mut text = layout::wrapped(&head, width);
-        for to_do in self.to_do() {
-            text += &to_do.text(width);
-            text.push('\n');
-        }
-        text += &layout::text(self.columns(), width);
-        text.push('\n');
-        let all = self.remarks().into_iter().map(|remark| {
-            let mark = match remark.rank {
-                Rank::Described => "",
-                Rank::Decides | Rank::Other => "- ",
-            };
-            let text = paragraph(&escape_control(&remark.text), mark, width);
-            Remark { text, ..remark }
-        });
-        let all: Vec<Remark> = all.collect();
-        let room = LINES_MAX.saturating_sub(text.lines().count());
-        let shown = fitting(&all, room);
-        text.extend(all[..shown].iter().map(|remark| remark.text.as_str()));
-        if shown < all.len() {
-            let hidden = counted((all.len() - shown) as u64, "more remark");
-            text += &format!("({hidden}: --format json)\n");
-        }
-        text
+        let limits = limits.map(|text| (Rank::Other, text));
+        let mut all: Vec<(Rank, String)> = ran.chain(self.reasons()).chain(limits).collect();
+        all.sort_by_key(|(rank, _)| *rank);
+        all.into_iter().map(|(_, text)| text).collect()
     }
 
     fn rows(&self) -> impl Iterator<Item = (&WorkloadResult, &LevelAnswer)> {
@@ -306,7 +253,7 @@ impl Fitness {
     }
 
     /// Reasons for a no or an unknown answer, and changes that would help.
-    fn reasons(&self) -> Vec<Remark> {
+    fn reasons(&self) -> Vec<(Rank, String)> {
         let mut reasons = Vec::new();
         let whole = self.answer();
         let mut add = |decides: bool, text: String| {
@@ -314,7 +261,7 @@ impl Fitness {
                 true => Rank::Decides,
                 false => Rank::Other,
             };
-            reasons.push(Remark { rank, text });
+            reasons.push((rank, text));
         };
         for of in &self.found {
             let WorkloadResult {
@@ -433,18 +380,6 @@ impl Fitness {
     pub fn json(&self) -> Value {
         json!(FitDocument::of(self))
     }
-}
-
-/// Number of remarks that fit into `room` lines, including a line that counts the rest. The first always fits if
-/// it decides the answer.
-fn fitting(all: &[Remark], room: usize) -> usize {
-    let mut used = 0;
-    let fit = all.iter().enumerate().take_while(|(shown, remark)| {
-        used += remark.text.lines().count();
-        let count = usize::from(shown + 1 < all.len());
-        used + count <= room || (*shown == 0 && remark.rank == Rank::Decides)
-    });
-    fit.count()
 }
 
 /// `wal and reads`, or a number of workloads if they are many.

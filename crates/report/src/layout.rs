@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use iolab_workload::escape_control::escape_control;
 use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
@@ -18,12 +19,6 @@ pub const SCREEN_LINES: usize = 24;
 
 /// Most rows of the table of a first screen.
 pub(crate) const SCREEN_ROWS: usize = 12;
-
-/// Most lines of an answer: of `iolab fit`, of `--slo` and of durable writes.
-pub(crate) const LINES_MAX: usize = 20;
-
-/// Most of these lines for doubts about the times.
-pub(crate) const DOUBT_LINES_MAX: usize = 3;
 
 /// The commands of iolab, which no line breaks.
 pub const COMMANDS: [&str; 23] = [
@@ -109,6 +104,21 @@ impl Column {
         let words = texts.flat_map(|text| text.split([' ', '\n']));
         words.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
+}
+
+/// The levels of each row, a column for each factor.
+pub fn level_columns<'a>(
+    factors: &[String],
+    rows: impl Iterator<Item = &'a [String]> + Clone,
+) -> Vec<Column> {
+    let column = |(place, factor): (usize, &String)| {
+        let level = |levels: &'a [String]| {
+            let level = levels.get(place);
+            level.map_or_else(none, |level| escape_control(level).into_owned())
+        };
+        Column::new(escape_control(factor), 0, rows.clone().map(level))
+    };
+    factors.iter().enumerate().map(column).collect()
 }
 
 /// The columns for a terminal of `width` columns. Those that do not fit are dropped in the order of priority, and named in a line

@@ -116,7 +116,7 @@ impl<'a> StudyReport<'a> {
     pub fn text(&self, width: u16) -> Result<Bundle> {
         let blocks = self.blocks(Medium::Paper)?;
         Ok(Bundle {
-            text: block::screen(&blocks, width),
+            text: block::in_text(&blocks, width),
             figures: Vec::new(),
         })
     }

@@ -15,16 +15,13 @@ use iolab_workload::units::format_duration;
 use crate::cell_counts::all_cells;
 use crate::doubt;
 use crate::fitness::{answer, in_line, in_words, interval, measured, stalls, why};
-use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
+use crate::layout::{self, Column};
+use crate::shown_answer::ShownAnswer;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
 
-/// Most rates shown: the answer's, and those nearest to the limit. Fewer if the remarks need the lines.
+/// Most rates shown: the answer's, and those nearest to the limit.
 const POINTS_MAX: usize = 8;
-/// Fewest rates shown.
-const POINTS_MIN: usize = 3;
-/// Lines around the rates: two empty ones and the headings.
-const LINES_AROUND_POINTS: usize = 3;
 
 /// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,12 +33,16 @@ pub struct SearchResult<'a> {
 }
 
 impl SearchResult<'_> {
-    /// The rates nearest to the limit as a table.
-    pub(crate) fn columns(&self) -> Vec<Column> {
-        self.columns_of(&self.nearest(POINTS_MAX))
+    /// The answer as blocks.
+    pub fn shown(&self) -> ShownAnswer {
+        let (first, second) = self.sentences();
+        let rates = ("The rates nearest to the limit", self.columns());
+        ShownAnswer::new((vec![first], second), &[], rates, self.remarks())
     }
 
-    fn columns_of(&self, points: &[RatePoint]) -> Vec<Column> {
+    /// The rates nearest to the limit as a table.
+    fn columns(&self) -> Vec<Column> {
+        let points = self.nearest();
         let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
             Column::new(heading, 0, points.iter().map(value))
         };
@@ -62,40 +63,8 @@ impl SearchResult<'_> {
         ]
     }
 
-    /// The answer for a terminal of `width` columns, at most 20 lines.
-    pub fn text(&self, width: u16) -> String {
-        let mut text = self.head(width);
-        let remarks: String = self
-            .remarks()
-            .iter()
-            .map(|remark| paragraph(&escape_control(remark), "- ", width))
-            .collect();
-        let taken = text.lines().count() + remarks.lines().count() + LINES_AROUND_POINTS;
-        let points = self.nearest(
-            LINES_MAX
-                .saturating_sub(taken)
-                .clamp(POINTS_MIN, POINTS_MAX),
-        );
-        text.push('\n');
-        text += &layout::text(self.columns_of(&points), width);
-        text.push('\n');
-        text + &remarks
-    }
-
-    /// The answer. Begins with doubts about the times.
-    fn head(&self, width: u16) -> String {
-        let (first, as_measured) = self.sentences();
-        let first = paragraph(&first, "", width);
-        match as_measured {
-            None => first,
-            Some(text) => {
-                layout::cut(&first, DOUBT_LINES_MAX, width) + &paragraph(&text, "", width)
-            }
-        }
-    }
-
     /// The answer; if it is unknown, also the measured result.
-    pub(crate) fn sentences(&self) -> (String, Option<String>) {
+    fn sentences(&self) -> (String, Option<String>) {
         let name = format!("{} on {}", self.found.experiment, self.found.target);
         let name = escape_control(&name);
         let sentence = self.sentence();
@@ -122,7 +91,7 @@ impl SearchResult<'_> {
     }
 
     /// Limits of the answer, with advice.
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = Vec::new();
         // The answer names the doubts that turned it, so their remedies must follow here.
         let ends = [&self.found.holds, &self.found.fails].into_iter().flatten();
@@ -220,7 +189,7 @@ impl SearchResult<'_> {
     }
 
     /// The two rates of the answer and those nearest to the limit, in order.
-    fn nearest(&self, most: usize) -> Vec<RatePoint> {
+    fn nearest(&self) -> Vec<RatePoint> {
         let limit = &self.found.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
         let known: Vec<f64> = limit
@@ -239,7 +208,7 @@ impl SearchResult<'_> {
             let ends_first = is_end(b).cmp(&is_end(a));
             ends_first.then(distance(a).total_cmp(&distance(b)))
         });
-        points.truncate(most);
+        points.truncate(POINTS_MAX);
         points.sort_by_key(|point| point.rate);
         points
     }
@@ -290,18 +259,6 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         in_line(&found.reasoned())
     );
     escape_control(&text).into_owned()
-}
-
-/// Verdicts on the rates of a run, for a terminal of `width` columns: the answer in one line, then a row per
-/// cell and level. `answer` belongs to the run.
-pub(crate) fn at_rates(found: &Verdicts, sentence: &str, answer: Answer, width: u16) -> String {
-    let mut text = paragraph(sentence, "", width) + "\n";
-    text += &layout::text(cell_columns(found), width);
-    text.push('\n');
-    for remark in cell_remarks(found, answer) {
-        text += &paragraph(&escape_control(&remark), "- ", width);
-    }
-    text
 }
 
 /// A row per cell and level.

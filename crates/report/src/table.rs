@@ -17,9 +17,9 @@ use iolab_workload::stages::CarriedBy;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{Rate, TrialSpec};
 
+use crate::block::Table;
 use crate::ceiling;
-use crate::layout::{self, Column, none, wrapped};
-use crate::markdown;
+use crate::layout::{Column, level_columns, none};
 use iolab_workload::escape_control::escape_control;
 
 /// Heading of the column of flags.
@@ -27,36 +27,18 @@ const FLAGS: &str = "flags";
 /// Width reserved for flags, which are broken into lines.
 const FLAGS_WIDTH: usize = 18;
 
-/// The table for a terminal of `width` columns. Columns that do not fit are dropped, least important first, and named in a line
-/// below.
-pub fn text(analysis: &Analysis, width: u16) -> String {
-    wrapped(&caption(analysis), width) + &layout::text(columns(analysis), width)
+/// The table, with what all cells have in common above it.
+pub fn table(analysis: &Analysis) -> Table {
+    let notes = notes(analysis).into_iter();
+    let notes = notes.chain(constants::in_words(analysis));
+    Table::new(title(analysis), notes, columns(analysis))
 }
 
-/// The table without flags, for an answer whose caveats name them.
-pub(crate) fn brief(analysis: &Analysis, width: u16) -> String {
+/// The table without flags and settings, for an answer whose caveats name them.
+pub(crate) fn brief(analysis: &Analysis) -> Table {
     let mut columns = columns(analysis);
     columns.retain(|column| !column.is(FLAGS));
-    wrapped(&heading(analysis), width) + &layout::text(columns, width)
-}
-
-/// The table in Markdown, with every column.
-pub fn markdown(analysis: &Analysis) -> String {
-    let caption = caption(analysis);
-    let lines: String = caption
-        .lines()
-        .map(|text| markdown::sentence(text) + "\n")
-        .collect();
-    format!("{lines}\n{}", layout::markdown(columns(analysis)))
-}
-
-/// The table as a LaTeX `tabular` with every column; needs no package.
-pub fn latex(analysis: &Analysis) -> String {
-    let caption: String = caption(analysis)
-        .lines()
-        .map(|line| format!("% {line}\n"))
-        .collect();
-    caption + &layout::latex(&columns(analysis))
+    Table::new(title(analysis), notes(analysis), columns)
 }
 
 /// The columns of a first screen: the interval next to its number, unless `is_precise` says that one line has
@@ -71,25 +53,22 @@ pub(crate) fn first_columns(analysis: &Analysis, is_precise: bool) -> Vec<Column
     columns
 }
 
-/// The text above the table: its content, and what all cells have in common.
-pub(crate) fn caption(analysis: &Analysis) -> String {
-    let constants = constants::in_words(analysis).map_or_else(String::new, |line| line + "\n");
-    heading(analysis) + &constants
+/// The content of the table.
+pub(crate) fn title(analysis: &Analysis) -> String {
+    format!(
+        "{}: {}, median of n trials",
+        escape_control(&analysis.experiment),
+        escape_control(&analysis.response_name()),
+    )
 }
 
-pub(crate) fn heading(analysis: &Analysis) -> String {
+/// Origin and meaning of the numbers of all cells.
+fn notes(analysis: &Analysis) -> Vec<String> {
     let unfinished = match analysis.status {
-        RunStatus::Done => "",
-        RunStatus::Running => "; unfinished",
-        RunStatus::Interrupted => "; interrupted",
-        RunStatus::Failed => "; ended by a failure",
-    };
-    let model = match &analysis.model {
-        Some(_) => format!(
-            "computed by {} in virtual time\n",
-            escape_control(&analysis.target)
-        ),
-        None => String::new(),
+        RunStatus::Done => None,
+        RunStatus::Running => Some("unfinished".to_owned()),
+        RunStatus::Interrupted => Some("interrupted".to_owned()),
+        RunStatus::Failed => Some("ended by a failure".to_owned()),
     };
     let mut groups = analysis.cells.iter().flat_map(|cell| &cell.groups);
     let shares = |served: &CellServed| served.is_shared;
@@ -97,54 +76,55 @@ pub(crate) fn heading(analysis: &Analysis) -> String {
         true => "all groups together",
         false => "all",
     };
-    let served = common_source(analysis)
-        .map_or_else(String::new, |source| format!("; {all} served by: {source}"));
-    format!(
-        "{}: {}, median of n trials{served}{unfinished}\n{model}{}{}95 % interval: for a repeat at once{}",
-        escape_control(&analysis.experiment),
-        escape_control(&analysis.response_name()),
+    let origin = match &analysis.model {
+        Some(_) => Some(format!(
+            "computed by {} in virtual time",
+            escape_control(&analysis.target)
+        )),
+        None => common_source(analysis).map(|source| format!("{all} served by: {source}")),
+    };
+    let interval = format!("95 % interval: for a repeat at once{}", times(analysis));
+    let notes = [
+        unfinished,
+        origin,
         of_ranks(analysis),
         of_groups(analysis),
-        times(analysis),
-    )
+        Some(interval),
+        apart(analysis),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
-/// The number of processes, and the uncertainty of their clocks; empty for a single one.
-fn of_ranks(analysis: &Analysis) -> String {
+/// The number of processes, and the uncertainty of their clocks; `None` for a single one.
+fn of_ranks(analysis: &Analysis) -> Option<String> {
     let ranks = || analysis.cells.iter().filter_map(|cell| cell.ranks.as_ref());
-    let (Some(most), Some(hosts)) = (
-        ranks().map(|r| r.ranks).max(),
-        ranks().map(|r| r.hosts).max(),
-    ) else {
-        return String::new();
-    };
+    let most = ranks().map(|r| r.ranks).max()?;
+    let hosts = ranks().map(|r| r.hosts).max()?;
     let bound = |of: fn(&CellRanks) -> f64| {
         let share = ranks().map(of).fold(0.0, f64::max);
         format!("+/- {} %", significant(share * 100.0))
     };
-    format!(
-        "{} on {}: throughput from the first start to the last end, clock bound {}; all active: while all ranks were, clock bound {}\n",
+    Some(format!(
+        "{} on {}: throughput from the first start to the last end, clock bound {}; all active: while all ranks were, clock bound {}",
         counted(most as u32, "rank"),
         counted(hosts as u32, "host"),
         bound(|r| r.clock_bound),
         bound(|r| r.all_active_bound),
-    )
+    ))
 }
 
-/// Reason why the row of all groups can lie below the row of a group; empty if no row does.
-fn of_groups(analysis: &Analysis) -> &'static str {
+/// Reason why the row of all groups can lie below the row of a group; `None` if no row does.
+fn of_groups(analysis: &Analysis) -> Option<String> {
     let throughput = |cell: &CellAnalysis| cell.median(Response::Throughput).unwrap_or(0.0);
     let is_below = |cell: &CellAnalysis| {
         let groups = cell.groups.iter().map(|group| throughput(&group.cell));
         let all = cell.groups.last().map_or(0.0, |all| throughput(&all.cell));
         groups.fold(0.0, f64::max) > all
     };
-    match analysis.cells.iter().any(is_below) {
-        true => {
-            "all: bytes of all groups, from the first start to the last end; a group: to its own end\n"
-        }
-        false => "",
-    }
+    let note =
+        "all: bytes of all groups, from the first start to the last end; a group: to its own end";
+    let is_needed = analysis.cells.iter().any(is_below);
+    is_needed.then(|| note.to_owned())
 }
 
 /// The origin of the bytes of all measured cells; `None` where they differ.
@@ -188,7 +168,7 @@ fn times(analysis: &Analysis) -> String {
     };
     let open = timed().filter(|c| c.rate_report.is_some()).count();
     let what = match timed().count() {
-        0 => return "\n".to_owned(),
+        0 => return String::new(),
         _ if open == 0 => service,
         all if open == all => response,
         _ => format!("{response}; without a rate: {service}"),
@@ -198,7 +178,7 @@ fn times(analysis: &Analysis) -> String {
         Response::P99 => "p99, p50",
         _ => "p50, p99",
     };
-    format!("; {which}: {what}\n{}", apart(analysis))
+    format!("; {which}: {what}")
 }
 
 /// A rate in words: `5000/s`, `50MB/s`.
@@ -240,18 +220,17 @@ fn leaves_sync_out(cell: &CellAnalysis) -> bool {
         && cell.cell.spec.only_trial().is_some_and(follows)
 }
 
-/// Differences between latencies in one column; empty if they have one meaning.
-fn apart(analysis: &Analysis) -> String {
+/// Differences between latencies in one column; `None` if they have one meaning.
+fn apart(analysis: &Analysis) -> Option<String> {
     let apart = analysis.cells.iter().filter(|cell| leaves_sync_out(cell));
     let tools: BTreeSet<Tool> = apart.map(|cell| cell.cell.spec.tool).collect();
     let tools: Vec<String> = tools.iter().map(Tool::to_string).collect();
-    match tools.as_slice() {
-        [] => String::new(),
-        tools => format!(
-            "*: without the sync that follows a write ({}); iolab's latency of a write includes it\n",
+    (!tools.is_empty()).then(|| {
+        format!(
+            "*: without the sync that follows a write ({}); iolab's latency of a write includes it",
             tools.join(", ")
-        ),
-    }
+        )
+    })
 }
 
 /// A group of columns; empty where no row has values for them.
@@ -261,9 +240,8 @@ type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
     let themes: [Theme; 12] = [
-        level_columns, group_columns, response_columns, rank_columns, rate_columns,
-        latency_columns, mix_columns, service_columns, stage_columns, grid_columns, source_columns,
-        end_columns,
+        of_levels, group_columns, response_columns, rank_columns, rate_columns, latency_columns,
+        mix_columns, service_columns, stage_columns, grid_columns, source_columns, end_columns,
     ];
     let columns = themes.iter().flat_map(|theme| theme(analysis, &rows));
     columns.collect()
@@ -285,15 +263,9 @@ fn quantile(latency: Option<Latency>, of: fn(&Latency) -> f64) -> String {
 }
 
 /// The level of each factor.
-fn level_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let factors = analysis.factors.iter().enumerate();
-    let of = |(number, factor): (usize, &String)| {
-        column(rows, &escape_control(factor), 0, |c| {
-            let level = c.cell.levels.get(number).map_or("", String::as_str);
-            escape_control(level).into_owned()
-        })
-    };
-    factors.map(of).collect()
+fn of_levels(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
+    level_columns(&analysis.factors, levels)
 }
 
 /// The group of a row, and its throughput where that is not the response.

@@ -19,26 +19,21 @@ use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::units::format_duration;
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
 
-use crate::layout::{WIDTH_MIN, wrap};
+use crate::block::{Block, Look, in_text};
 use iolab_workload::escape_control::shell_word;
 
-/// Columns of a label and the gap after it.
-const LABEL: usize = 11;
 /// Most files, and most names of other processes, that are listed.
 const LISTED_MAX: usize = 5;
 
-/// The evidence, for a terminal of `width` columns.
+/// The evidence as text in lines of at most `width` characters.
 pub fn text(evidence: &Evidence, width: u16) -> String {
-    let room = usize::from(width.max(WIDTH_MIN));
-    let mut text = wrap(&headline(evidence), room).join("\n") + "\n\n";
-    for (label, value) in rows(evidence) {
-        let lines = wrap(&escape_control(&value), room - LABEL);
-        for (n, line) in lines.iter().enumerate() {
-            let label = if n == 0 { label } else { "" };
-            text.push_str(&format!("{label:LABEL$}{line}\n"));
-        }
-    }
-    text
+    let rows = rows(evidence).into_iter();
+    let rows = rows.map(|(name, value)| (name.to_owned(), value));
+    let all = [
+        Block::Paragraph(Look::Result, headline(evidence)),
+        Block::Facts(rows.collect()),
+    ];
+    in_text(&all, width)
 }
 
 /// The result of the evidence, one sentence per claim; the first sentence begins with the name of the program.

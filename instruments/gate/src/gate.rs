@@ -12,7 +12,7 @@ use iolab_command::output;
 use iolab_command::output_format::format_of;
 use iolab_command::run_files::{filed, read_run_by, runs_of_folder};
 use iolab_record::RunRecord;
-use iolab_report::compare;
+use iolab_report::{block, compare};
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
 
@@ -136,11 +136,10 @@ fn write(gate: &Gate, record: &RunRecord, format: GateFormat, mut to: Box<dyn Wr
                 compare::csv(compared, &mut to)?;
             }
         }
-        GateFormat::Markdown => write!(to, "{}", text::markdown(gate))?,
+        GateFormat::Markdown => write!(to, "{}", block::parts_in_markdown(&text::blocks(gate)))?,
         GateFormat::Text => {
-            let style = output::style();
-            writeln!(to, "{}", text::text(gate, style.width))?;
-            output::paragraphs(&text::remarks(gate), style, &mut to)?;
+            let text = block::in_text(&text::blocks(gate), output::style().width);
+            write!(to, "{text}")?;
         }
     }
     Ok(to.flush()?)

@@ -1,14 +1,13 @@
-//! The verdict of a gate as text, as Markdown, as a JSON object and as gauges.
+//! The verdict of a gate as blocks, as a JSON object and as gauges.
 
 use std::io::{self, Write};
 
 use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
 use iolab_analysis::runs::GATE_POWER;
 use iolab_record::RunRecord;
+use iolab_report::block::{Block, Item, Look};
 use iolab_report::cell_counts::cells;
 use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, conclusion};
-use iolab_report::layout::wrapped;
-use iolab_report::markdown::sentence;
 use iolab_report::prometheus::{head, written};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, digits, format_percent};
@@ -16,24 +15,18 @@ use iolab_workload::quantity::{counted, digits, format_percent};
 use crate::exclusion::excluded;
 use crate::judgement::{Gate, HISTORY_MIN};
 
-/// The result of a gate, for a terminal of `width` columns, without its closing remarks.
-pub(crate) fn text(gate: &Gate, width: u16) -> String {
-    let head = wrapped(&format!("{}\n\n", summary(gate)), width);
-    head + &match &gate.compared {
-        Some(compared) => compare::table_text(compared, width),
-        None => format!("new: {}\n", escape_control(&gate.file)),
+/// The result of a gate, with the sides and their cells if it was compared.
+pub(crate) fn blocks(gate: &Gate) -> Vec<Block> {
+    match &gate.compared {
+        Some(compared) => compare::blocks_of(compared, summary(gate), remarks(gate)),
+        None => {
+            let remarks = remarks(gate).into_iter().map(Item::of);
+            vec![
+                Block::Paragraph(Look::Result, summary(gate)),
+                Block::list(remarks.collect()),
+            ]
+        }
     }
-}
-
-/// The result of a gate, in Markdown.
-pub(crate) fn markdown(gate: &Gate) -> String {
-    let table = gate
-        .compared
-        .as_ref()
-        .map_or_else(String::new, compare::table_markdown);
-    format!("**{}**\n\n", sentence(&summary(gate)))
-        + &table
-        + &compare::list_markdown(&remarks(gate))
 }
 
 /// The answer in one line, with the change that would have been found: `new.iolab against 5 runs: no change shown; a

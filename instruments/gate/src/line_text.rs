@@ -60,15 +60,8 @@ fn columns(line: &ExperimentLine, ascii: bool) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Trajectory) -> String| {
         Column::new(heading, dispensable, line.cells.iter().map(value))
     };
-    let factors = line.factors.iter().enumerate();
-    let mut columns: Vec<Column> = factors
-        .map(|(i, factor)| {
-            let level = |c: &Trajectory| {
-                escape_control(c.levels.get(i).map_or("", String::as_str)).into_owned()
-            };
-            column(&escape_control(factor), 0, &level)
-        })
-        .collect();
+    let levels = line.cells.iter().map(|cell| cell.levels.as_slice());
+    let mut columns = layout::level_columns(&line.factors, levels);
     let medians = |trajectory: &Trajectory| -> Vec<f64> {
         trajectory
             .points
@@ -275,7 +268,11 @@ pub fn html(history: &History) -> String {
                 drawing: Drawing::Figure(figure, drawn("narrow", 260.0)),
             })
         }));
-        blocks.push(Block::Table(Table::new("Medians", columns(line, false))));
+        blocks.push(Block::Table(Table::new(
+            "Medians",
+            [],
+            columns(line, false),
+        )));
         blocks.push(Block::list(
             remarks(line).into_iter().map(Item::of).collect(),
         ));

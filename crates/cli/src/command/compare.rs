@@ -6,7 +6,7 @@ use std::path::Path;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::runs::{ReportedChanges, RunCriteria};
-use iolab_report::compare as report;
+use iolab_report::{block, compare as report};
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
@@ -63,11 +63,16 @@ fn write(comparison: &Comparison, format: CompareFormat, mut to: Box<dyn Write>)
     match format {
         CompareFormat::Json => report::json(comparison, &mut to)?,
         CompareFormat::Csv => report::csv(comparison, &mut to)?,
-        CompareFormat::Markdown => write!(to, "{}", report::markdown(comparison))?,
+        CompareFormat::Markdown => {
+            write!(
+                to,
+                "{}",
+                block::parts_in_markdown(&report::blocks(comparison))
+            )?;
+        }
         CompareFormat::Text => {
-            let style = output::style();
-            writeln!(to, "{}", report::text(comparison, style.width))?;
-            output::paragraphs(&report::remarks(comparison), style, &mut to)?;
+            let text = block::in_text(&report::blocks(comparison), output::style().width);
+            write!(to, "{text}")?;
         }
     }
     Ok(to.flush()?)

@@ -123,7 +123,7 @@ fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
     let mut to = Results::default();
     match format {
         ModelFormat::Text => {
-            write!(to, "{}", answers.text(output::style().width))?;
+            write!(to, "{}", answers.screen(output::style().width))?;
             // A run that the user has ended has no answer, but results.
             let open = files.iter().zip(&runs);
             for (file, run) in open.filter(|(_, run)| run.answer().is_none()) {

@@ -133,7 +133,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         .collect::<Result<_>>()?;
     let named = || paths.iter().map(PathBuf::as_path).zip(&runs);
     let answers = answers(named());
-    write!(to, "{}", answers.text(output::style().width))?;
+    write!(to, "{}", answers.screen(output::style().width))?;
     let answer = answers.answer();
     for (path, run) in named().filter(|(_, run)| run.answer().is_none()) {
         let input = Input::new(path.to_owned(), run.clone());

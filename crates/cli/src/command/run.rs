@@ -131,7 +131,7 @@ fn show(kept: &[PathBuf], full: bool) -> Outcome<Option<Answer>> {
     let mut to = Results::default();
     let answers = answers(runs.iter().map(|(path, run)| (path.as_path(), run)));
     let answer = answers.answer();
-    write!(to, "{}", answers.text(output::style().width))?;
+    write!(to, "{}", answers.screen(output::style().width))?;
     if answer.is_none() || full {
         if answer.is_some() {
             writeln!(to)?;

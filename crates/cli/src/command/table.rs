@@ -64,18 +64,18 @@ pub(crate) fn table(options: &Table) -> Outcome {
         TableFormat::Latex => {
             write!(to, "{}", answers.latex())?;
             for analysis in analyses {
-                writeln!(to, "{}", tables::latex(analysis))?;
+                writeln!(to, "{}", tables::table(analysis).latex())?;
             }
         }
         TableFormat::Markdown => {
             write!(to, "{}", answers.markdown())?;
             for analysis in analyses {
-                writeln!(to, "{}", tables::markdown(analysis))?;
+                write!(to, "{}", tables::table(analysis).markdown())?;
             }
         }
         TableFormat::Text => {
             if answers.answer().is_some() {
-                writeln!(to, "{}", answers.text(output::style().width))?;
+                write!(to, "{}", answers.text(output::style().width))?;
             }
             let together = Together::of(runs.iter().map(|(_, run)| run));
             for ((_, run), interpretation) in runs.iter().zip(&together.each) {

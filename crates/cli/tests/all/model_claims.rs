@@ -188,8 +188,8 @@ fn stalls_at_any_rate_leave_maximum_without_limit() {
     );
     let said = run(folder.path(), &search).expect(5).stdout;
     let answer: Vec<&str> = said.lines().take(2).collect();
-    insta::assert_snapshot!(answer.join("\n"), @r"
+    insta::assert_snapshot!(answer.join("\n"), @"
     load-latency on model:rare.toml: cannot tell the limit: the level failed at one rate and held at a
-      higher one.
+    higher one.
     ");
 }

@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
-use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::runs::RunName;
 use iolab_plan::experiment::Experiment;
 use iolab_report::answer::Answers;
-use iolab_report::chart::{Style, chart};
+use iolab_report::chart::Style;
 use iolab_report::export::{self, ExportedInterval, ExportedLatency};
 use iolab_report::findings::cross_findings;
+use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
-use iolab_report::{compare, document, equivalence, table};
+use iolab_report::{compare, document, run_text, table};
 use iolab_runfile::RunFile;
 use iolab_workload::Error;
 use rusqlite::Connection;
@@ -128,19 +128,15 @@ impl From<std::io::Error> for Failure {
 pub(crate) fn show(run: &AnalysedRun) {
     let record = run.record();
     let answers = Answers::of([("x".to_owned(), run), ("y".to_owned(), run)]);
-    let _ = answers.text(80);
+    let _ = answers.screen(80);
     let _ = answers.of_requirements().count();
     let analysis = run.analysis();
     let style = Style {
         width: 80,
         ascii: false,
     };
-    let _ = table::text(analysis, style.width);
-    let _ = table::markdown(analysis);
-    let _ = chart(analysis, &style);
-    for found in program_pairs(analysis) {
-        let _ = equivalence::text(&found, style.width);
-    }
+    let _ = table::table(analysis).markdown();
+    let _ = run_text::text(run, &Interpretation::of(run), &style);
     let _ = cross_findings([analysis, analysis]);
     let input = Input::new("x.iolab".into(), run.clone());
     let _ = StudyReport::new(&[input]).html();
@@ -167,8 +163,7 @@ pub(crate) fn show(run: &AnalysedRun) {
     let side = RunSide::whole(run);
     let names = ["a", "b"].map(|name| name.to_owned().into());
     if let Ok(found) = Comparison::of_runs(names, side, side, terms) {
-        let _ = compare::text(&found, 80);
-        let _ = compare::remarks(&found);
+        let _ = compare::screen(&found, 80);
         let _ = compare::json(&found, &mut sink());
     }
 }

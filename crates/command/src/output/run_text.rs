@@ -1,65 +1,28 @@
-//! Runs as text: tables, curves and findings.
+//! Text of runs: of those that a command has just made only what matters.
 
 use std::io::Write;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::Analysis;
-use iolab_analysis::buffer_preparation::preparation;
-use iolab_analysis::equivalence::program_pairs;
-use iolab_report::buffer_preparation as prepare;
-use iolab_report::chart::{Style, chart};
-use iolab_report::compare;
-use iolab_report::comparison_table;
-use iolab_report::equivalence;
-use iolab_report::findings::Finding;
+use iolab_report::chart::Style;
+use iolab_report::durable_write;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::layout::{paragraph, wrapped};
-use iolab_report::table;
+use iolab_report::findings::{Finding, cross_findings};
+use iolab_report::input::Input;
+use iolab_report::layout::paragraph;
+use iolab_report::overview::Overview;
+use iolab_report::run_text;
 use iolab_workload::escape_control::escape_control;
 
 use super::style;
 use crate::failure::Outcome;
 
-/// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.
-pub fn report(run: &AnalysedRun, interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
-    let (analysis, style) = (run.analysis(), style());
-    heading(analysis, interpretation, style, to)?;
-    write!(to, "{}", table::text(analysis, style.width))?;
-    writeln!(to, "\n{}", chart(analysis, &style))?;
-    for pair in program_pairs(analysis) {
-        writeln!(to, "{}", equivalence::text(&pair, style.width))?;
-    }
-    for comparison in comparison_table::tabled(analysis) {
-        writeln!(to, "{}", comparison_table::text(&comparison, style.width))?;
-    }
-    let prepared = preparation(analysis);
-    if !prepared.is_empty() {
-        writeln!(to, "{}", prepare::text(&prepared, style.width))?;
-    }
-    for comparison in &interpretation.peers {
-        writeln!(to, "{}", compare::text(comparison, style.width))?;
-        paragraphs(&compare::remarks(comparison), style, to)?;
-        writeln!(to)?;
-    }
-    sentences(&interpretation.findings, style, to)
-}
+/// Lines after the text of a run: an empty one, and its run file.
+const LINES_BELOW: usize = 2;
 
-/// Writes the summary of a run and its question.
-pub(super) fn heading(
-    analysis: &Analysis,
-    interpretation: &Interpretation,
-    style: Style,
-    to: &mut dyn Write,
-) -> Outcome {
-    conclusions(interpretation, to)?;
-    if !interpretation.conclusions.is_empty() {
-        writeln!(to)?;
-    }
-    Ok(writeln!(
-        to,
-        "{}",
-        wrapped(&escape_control(&analysis.question), style.width)
-    )?)
+/// Writes everything about one run.
+pub fn report(run: &AnalysedRun, interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
+    let text = run_text::text(run, interpretation, &style());
+    Ok(write!(to, "{text}")?)
 }
 
 /// Writes the summary of a run, one line per target.
@@ -86,6 +49,35 @@ pub fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -
             "{}",
             paragraph(&escape_control(text.as_ref()), "- ", style.width)
         )?;
+    }
+    Ok(())
+}
+
+/// Writes one run, in full or in brief.
+pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
+    let text = match full {
+        true => return report(&input.run, &input.interpretation, to),
+        false if durable_write::asks(input) => durable_write::text(input, &style()),
+        false => Overview::new([input]).screen(LINES_BELOW, &style()),
+    };
+    Ok(write!(to, "{text}")?)
+}
+
+/// Writes runs one after the other, then their common findings.
+pub fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
+    for (number, input) in inputs.iter().enumerate() {
+        if number > 0 {
+            writeln!(to)?;
+        }
+        run(input, full, to)?;
+    }
+    if inputs.len() > 1 {
+        let analyses = inputs.iter().map(|input| input.run.analysis());
+        let found = cross_findings(analyses);
+        if !found.is_empty() {
+            writeln!(to, "\nAll together\n")?;
+            sentences(&found, style(), to)?;
+        }
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ const LINES_MAX: usize = 60;
 /// Floating tables: over one column if they are narrow, otherwise over both; long ones in several parts.
 pub(super) fn table(table: &Table) -> String {
     let mut columns = table.columns.clone();
-    let mut caption = table.caption();
+    let mut caption = table.caption_in_one_line();
     let left_out = take_dear(&mut columns);
     if !left_out.is_empty() {
         caption.push_str(&format!("; not shown: {}", left_out.join(", ")));
@@ -122,7 +122,7 @@ mod tests {
     use crate::layout::Column;
 
     fn of(columns: Vec<Column>) -> String {
-        table(&Table::new("Speeds", columns))
+        table(&Table::new("Speeds", [], columns))
     }
 
     fn column(heading: &str, dispensable: u8, rows: usize, value: &str) -> Column {

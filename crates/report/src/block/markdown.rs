@@ -1,7 +1,6 @@
 //! A document in Markdown.
 
 use super::{Block, Drawing, Lines, List, Look, Picture};
-use crate::layout;
 use crate::markdown::{block, escaped, sentence};
 
 /// The document, with its figures as SVG whose names begin with `prefix`.
@@ -25,7 +24,7 @@ pub(crate) fn document(blocks: &[Block], prefix: &str) -> (String, Vec<(String, 
 }
 
 /// The parts without their figures.
-pub(crate) fn parts_in_markdown(blocks: &[Block]) -> String {
+pub fn parts_in_markdown(blocks: &[Block]) -> String {
     blocks.iter().map(written).collect()
 }
 
@@ -37,6 +36,7 @@ fn written(part: &Block) -> String {
         }
         Block::Paragraph(Look::Result, text) => format!("**{}**\n\n", sentence(text)),
         Block::Paragraph(_, text) => format!("{}\n\n", sentence(text)),
+        Block::List(list) if list.items.is_empty() => String::new(),
         Block::List(list) => items(list),
         Block::Facts(facts) => {
             let fact = |(name, value): &(String, String)| {
@@ -44,11 +44,7 @@ fn written(part: &Block) -> String {
             };
             facts.iter().map(fact).collect::<String>() + "\n"
         }
-        Block::Table(table) => format!(
-            "{}\n{}\n\n",
-            layout::markdown(table.columns.clone()),
-            sentence(&table.caption())
-        ),
+        Block::Table(table) => table.markdown(),
         Block::Lines(Lines { text, .. }) => block(text),
         Block::Figure(_) | Block::Contents(_) => String::new(),
     }

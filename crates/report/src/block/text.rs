@@ -1,12 +1,88 @@
 //! A document as text.
 
-use super::{Block, Drawing};
-use crate::layout::{self, paragraph, wrapped};
+use super::{Block, Drawing, Item, List};
+use crate::layout::{self, cut, paragraph, wrapped};
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::counted;
+
+/// Lines of a list on a first screen that are kept free of rows of a table.
+const LIST_LINES: usize = 5;
+/// Longest name of a fact whose value is in a column of its own.
+const NAME_MAX: usize = 20;
 
 /// The document in lines of at most this many characters, but for lines to copy.
-pub(crate) fn screen(blocks: &[Block], width: u16) -> String {
-    let part = |part: &Block| match part {
+pub fn in_text(blocks: &[Block], width: u16) -> String {
+    blocks.iter().map(|part| written(part, width)).collect()
+}
+
+/// The document in at most this many lines, for which tables lose rows and lists lose items. `more` is the command
+/// that shows these.
+pub fn first_screen(blocks: &[Block], lines: usize, more: &str, width: u16) -> String {
+    let count = |text: &str| text.lines().count();
+    let (mut left, mut listed) = (lines, 0);
+    for part in blocks {
+        match part {
+            Block::Table(_) => {}
+            Block::List(_) => listed += count(&written(part, width)),
+            _ => left = left.saturating_sub(count(&written(part, width))),
+        }
+    }
+    let mut screen = String::new();
+    for part in blocks {
+        let text = match part {
+            Block::Table(table) => {
+                let caption = table.caption_lines(width);
+                let kept = count(&caption) + 1 + listed.min(LIST_LINES);
+                let rows = left.saturating_sub(kept);
+                caption + &layout::first_rows(table.columns.clone(), rows, width) + "\n"
+            }
+            Block::List(list) => first_items(list, left, more, width),
+            _ => {
+                screen += &written(part, width);
+                continue;
+            }
+        };
+        left = left.saturating_sub(count(&text));
+        screen += &text;
+    }
+    screen.trim_end().to_owned() + "\n"
+}
+
+/// The first items of a list in at most this many lines, of which the first one is cut if it does not fit.
+fn first_items(list: &List, lines: usize, more: &str, width: u16) -> String {
+    let all = list.items.len();
+    let mut text = String::new();
+    for (place, item) in list.items.iter().enumerate() {
+        let item = written_item(list, place, item, width);
+        let is_last = place + 1 == all;
+        let left = lines.saturating_sub(text.lines().count() + usize::from(!is_last));
+        if item.lines().count() <= left {
+            text += &item;
+            continue;
+        }
+        let mut hidden = all - place;
+        if place == 0 {
+            text = cut(&item, left.max(1), width);
+            hidden -= 1;
+        }
+        if hidden > 0 {
+            text += &format!("({}: {more})\n", counted(hidden as u64, "more remark"));
+        }
+        break;
+    }
+    text
+}
+
+fn written_item(list: &List, place: usize, item: &Item, width: u16) -> String {
+    let mark = match list.is_ordered {
+        true => format!("{}. ", place + 1),
+        false => "- ".to_owned(),
+    };
+    paragraph(&escape_control(&item.in_full()), &mark, width)
+}
+
+fn written(part: &Block, width: u16) -> String {
+    match part {
         Block::Heading(heading) => {
             let text = escape_control(&heading.text);
             let line = if heading.level == 1 { '=' } else { '-' };
@@ -14,25 +90,25 @@ pub(crate) fn screen(blocks: &[Block], width: u16) -> String {
             format!("{text}\n{rule}\n\n")
         }
         Block::Paragraph(_, text) => wrapped(&escape_control(text), width) + "\n",
+        Block::List(list) if list.items.is_empty() => String::new(),
         Block::List(list) => {
-            let items = (1..).zip(&list.items).map(|(number, item)| {
-                let mark = match list.is_ordered {
-                    true => format!("{number}. "),
-                    false => "- ".to_owned(),
-                };
-                paragraph(&escape_control(&item.in_full()), &mark, width)
-            });
+            let items = list.items.iter().enumerate();
+            let items = items.map(|(place, item)| written_item(list, place, item, width));
             items.collect::<String>() + "\n"
         }
         Block::Facts(facts) => {
-            let facts = facts.iter();
-            let lines =
-                facts.map(|(name, value)| paragraph(&format!("{name}: {value}"), "", width));
-            lines.collect::<String>() + "\n"
+            let names = facts.iter().map(|(name, _)| name.chars().count());
+            let names = names
+                .filter(|length| *length <= NAME_MAX)
+                .max()
+                .unwrap_or(0);
+            let line = |(name, value): &(String, String)| {
+                let mark = format!("{name:names$}  ");
+                paragraph(&escape_control(value), &mark, width)
+            };
+            facts.iter().map(line).collect::<String>() + "\n"
         }
-        Block::Table(table) => {
-            wrapped(&table.caption(), width) + &layout::text(table.columns.clone(), width) + "\n"
-        }
+        Block::Table(table) => table.text(width) + "\n",
         Block::Figure(picture) => match &picture.drawing {
             Drawing::Figure(figure, _) => wrapped(figure.description(), width) + "\n",
             Drawing::Card(_) => String::new(),
@@ -43,6 +119,5 @@ pub(crate) fn screen(blocks: &[Block], width: u16) -> String {
             lines.collect::<String>() + "\n"
         }
         Block::Contents(_) => String::new(),
-    };
-    blocks.iter().map(part).collect()
+    }
 }

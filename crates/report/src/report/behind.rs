@@ -4,7 +4,7 @@ use super::file_names::stem;
 use super::own_model::{self, OwnModel};
 use super::study::Study;
 use super::{Input, clean, commands, environment, evidence, method, section};
-use crate::block::{Block, Item, Lines, List, Table};
+use crate::block::{Block, Item, Lines, List};
 
 /// All of them.
 pub(super) fn blocks(study: &Study<'_>) -> Vec<Block> {
@@ -66,12 +66,8 @@ fn definition_of(study: &Study<'_>, place: usize, input: &Input) -> String {
 fn of_run(place: usize, input: &Input, model: Option<&OwnModel>, toml: &str) -> Vec<Block> {
     let (record, analysis) = (input.run.record(), input.run.analysis());
     let file = clean(&input.path.to_string_lossy());
-    let evidence = Table::new(
-        &evidence::caption(record),
-        evidence::columns(record, analysis),
-    );
     let mut all = vec![
-        Block::Table(evidence),
+        Block::Table(evidence::table(record, analysis)),
         Block::text(format!(
             "{} Run file: {file}.",
             section::ended(record, analysis)

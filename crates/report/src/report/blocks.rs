@@ -104,19 +104,16 @@ impl<'a> Study<'a> {
 
     fn first_numbers(&self, numbers: &[FirstNumber<'_>]) -> Table {
         let overview = &self.overview;
-        let (caption, is_turned) = match overview.digest.glance.rows.is_empty() {
-            true => ("Best and worst cell", false),
-            false => (
-                "Rate and latency; +/-: half of the 95 % interval",
-                overview.glance_is_turned(),
-            ),
+        let has_glance = !overview.digest.glance.rows.is_empty();
+        let title = match has_glance {
+            true => "Rate and latency",
+            false => "Best and worst cell",
         };
-        let mut table = Table::new(caption, overview.first_columns(numbers));
-        let note = overview.glance_note();
-        table
-            .notes
-            .extend((!note.is_empty()).then(|| note.to_owned()));
-        table.has_row_names = is_turned;
+        let half = has_glance.then_some("+/-: half of the 95 % interval");
+        let note = Some(overview.glance_note()).filter(|note| !note.is_empty());
+        let notes = half.into_iter().chain(note).map(str::to_owned);
+        let mut table = Table::new(title, notes, overview.first_columns(numbers));
+        table.has_row_names = has_glance && overview.glance_is_turned();
         // A target's row has several numbers, and no single bar shows them all.
         let has_bars = !overview.digest.glance.varies_in_target();
         let marks = numbers.iter().filter(|_| has_bars).map(|number| Mark {

@@ -9,33 +9,42 @@ use iolab_stats::median;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 
 use super::clean;
-use crate::layout::{Column, none};
+use crate::block::Table;
+use crate::layout::{Column, level_columns, none};
 
 /// Part of the bytes of the requests from which a factor is shown, since it would round to more than 100 %.
 const PART_MAX: f64 = 1.005;
 
-/// Explanation of the columns, longer for those that may exceed 100 %.
-pub(super) fn caption(record: &RunRecord) -> String {
+/// The table, with one row for each cell.
+pub(super) fn table(record: &RunRecord, analysis: &Analysis) -> Table {
     let exceeds = |part: fn(&Sample) -> Option<f64>| {
         let mut measured = record.samples.iter().filter(|s| s.is_measured());
         measured.any(|sample| part(sample).is_some_and(|part| part >= PART_MAX))
     };
-    let mut text =
-        "Medians over the measured trials; by process and by device: the bytes that the process's account and the device's \
-         counters show, over the bytes of the requests"
-            .to_owned();
-    if exceeds(written_by_process) {
-        text.push_str("; the account counts a large folio of the page cache as a whole once a part of it is written");
-    }
-    if exceeds(by_device) {
-        text.push_str("; a device that carried several times as much was read ahead of the requests, or used by others");
-    }
-    text + "; faults (minor, major) and switches (voluntary, involuntary) per trial; CPU: user and kernel time per request, and over the \
-            elapsed time"
-}
-
-/// The table, with one row for each cell.
-pub(super) fn columns(record: &RunRecord, analysis: &Analysis) -> Vec<Column> {
+    let notes = [
+        (
+            true,
+            "by process and by device: the bytes that the process's account and the device's counters show, over the bytes of the requests",
+        ),
+        (
+            exceeds(written_by_process),
+            "the account counts a large folio of the page cache as a whole once a part of it is written",
+        ),
+        (
+            exceeds(by_device),
+            "a device that carried several times as much was read ahead of the requests, or used by others",
+        ),
+        (
+            true,
+            "faults (minor, major) and switches (voluntary, involuntary) per trial",
+        ),
+        (
+            true,
+            "CPU: user and kernel time per request, and over the elapsed time",
+        ),
+    ];
+    let notes = notes.iter().filter(|(is_shown, _)| *is_shown);
+    let notes = notes.map(|(_, note)| (*note).to_owned());
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     for sample in record.samples.iter().filter(|s| s.is_measured()) {
         samples.entry(sample.cell).or_default().push(sample);
@@ -51,12 +60,8 @@ pub(super) fn columns(record: &RunRecord, analysis: &Analysis) -> Vec<Column> {
     let column = |heading: &str, value: &dyn Fn(&EvidenceRow<'_>) -> String| {
         Column::new(heading, 0, rows.iter().map(value))
     };
-    let mut columns: Vec<Column> = Vec::new();
-    for (i, factor) in analysis.factors.iter().enumerate() {
-        let level =
-            |row: &EvidenceRow<'_>| row.cell.cell.levels.get(i).map_or_else(none, |l| clean(l));
-        columns.push(column(&clean(factor), &level));
-    }
+    let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
+    let mut columns = level_columns(&analysis.factors, levels);
     columns.extend([
         column("served by", &|row| row.served()).left(),
         column("by process", &|row| row.part(by_process)),
@@ -69,7 +74,7 @@ pub(super) fn columns(record: &RunRecord, analysis: &Analysis) -> Vec<Column> {
         column("CPU", &|row| row.share(cpu)),
         column("why", &|row| row.reason()).left(),
     ]);
-    columns
+    Table::new("Medians over the measured trials", notes, columns)
 }
 
 /// A cell and its measured trials.

@@ -1,6 +1,5 @@
 //! A part of a report about a program, a process or devices that `iolab witness` observed.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::witness::{Evidence, OtherCommand};
@@ -126,24 +125,20 @@ fn others(evidence: &Evidence) -> Table {
         Column::new(heading, 0, shown.iter().map(of))
     };
     let bytes = |bytes: u64| format_bytes(bytes as f64);
-    let mut caption = "Other processes, on any disk".to_owned();
     let left: usize = left.iter().map(OtherCommand::count).sum();
-    if left > 0 {
-        let _ = write!(caption, "; {} did less", counted(left, "further process"));
-    }
-    if others.unread > 0 {
+    let left = (left > 0).then(|| format!("{} did less", counted(left, "further process")));
+    let unread = (others.unread > 0).then(|| {
         let unread = counted(others.unread, "process");
-        let _ = write!(caption, "; the accounts of {unread} cannot be read");
-    }
-    if !others.sees_ended {
-        caption.push_str(
-            "; processes that ended during the observation are missing: only root sees them",
-        );
-    }
+        format!("the accounts of {unread} cannot be read")
+    });
+    let unseen = (!others.sees_ended).then(|| {
+        "processes that ended during the observation are missing: only root sees them".to_owned()
+    });
+    let notes = [left, unread, unseen].into_iter().flatten();
     let columns = vec![
         column("process", &|one| clean(&witness::others::name(one))).left(),
         column("read", &|one| bytes(one.read_bytes())),
         column("written", &|one| bytes(one.write_bytes())),
     ];
-    Table::new(&caption, columns)
+    Table::new("Other processes, on any disk", notes, columns)
 }

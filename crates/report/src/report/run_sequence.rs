@@ -130,12 +130,13 @@ impl RunSequence {
             .left(),
         ];
         Some(Table::new(
-            &format!(
+            format!(
                 "{} in {} runs: geometric mean of the ratios of medians to the medians of the first run, with the cells that have \
-                 the least and the greatest ratio; 'iolab history' tests for shifts of the level",
+                 the least and the greatest ratio",
                 first.run.analysis().response_name(),
                 runs.len()
             ),
+            ["'iolab history' tests for shifts of the level".to_owned()],
             columns,
         ))
     }

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::buffer_preparation::preparation;
-use iolab_analysis::equivalence::program_pairs;
 use iolab_record::{Cell, EndedBy, Event, RunRecord, exported_settings};
 use iolab_workload::quantity::{counted, exact_duration, format_percent};
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
@@ -15,7 +13,7 @@ use super::{Input, clean};
 use crate::block::{Mark, Table};
 use crate::layout::Column;
 use crate::setting_value::setting_value;
-use crate::{buffer_preparation, clients, compare, comparison_table, equivalence, table};
+use crate::{run_text, table};
 
 /// Distinct names for all runs of a document.
 pub(super) fn names(inputs: &[Input]) -> Vec<String> {
@@ -82,53 +80,17 @@ pub(super) fn trials(analysis: &Analysis) -> String {
 /// The tables of the run at this place; each row of the first one has an id.
 pub(super) fn tables(place: usize, input: &Input) -> Vec<Table> {
     let analysis = input.run.analysis();
-    let mut cells = Table::new(&table::caption(analysis), table::columns(analysis));
-    if has_row_of_each_cell(analysis) {
-        let ids = analysis
-            .cells
-            .iter()
-            .map(|cell| row_id(place, cell.cell.id));
-        let mark = |id| Mark {
-            id,
+    let mut tables = run_text::tables(analysis, &input.interpretation);
+    if let Some(cells) = tables.first_mut()
+        && has_row_of_each_cell(analysis)
+    {
+        let cell_ids = analysis.cells.iter().map(|cell| cell.cell.id);
+        let mark = |cell| Mark {
+            id: row_id(place, cell),
             ..Mark::default()
         };
-        cells.marks = ids.map(mark).collect();
+        cells.marks = cell_ids.map(mark).collect();
     }
-    let mut tables = vec![cells];
-    let pairs = program_pairs(analysis);
-    tables.extend(
-        pairs
-            .iter()
-            .map(|sides| Table::new(&equivalence::caption(sides), equivalence::columns(sides))),
-    );
-    let compared = comparison_table::tabled(analysis);
-    tables.extend(compared.iter().map(|one| {
-        Table::new(
-            &comparison_table::caption(one),
-            comparison_table::columns(one),
-        )
-    }));
-    let clients = clients::columns(analysis);
-    if !clients.is_empty() {
-        tables.push(Table::new(&clients::caption(), clients));
-    }
-    let preparations = preparation(analysis);
-    if !preparations.is_empty() {
-        tables.push(Table::new(
-            &buffer_preparation::caption(),
-            buffer_preparation::columns(&preparations),
-        ));
-    }
-    let peers = input.interpretation.peers.iter();
-    tables.extend(peers.map(|one| {
-        let caption = format!(
-            "{}; base: {}, new: {}",
-            compare::caption(one),
-            one.base,
-            one.new
-        );
-        Table::new(&caption, compare::columns(one))
-    }));
     tables
 }
 

@@ -61,12 +61,15 @@ fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Table> {
         column("slope", &|one| Some(format_percent(one.steadiness?.slope))),
     ]);
     Some(Table::new(
-        &format!(
-            "measurement window: {} of the tracked cells in the last {length} of {rounds} rounds; range and slope of the line of least squares over the mean: at most {} and {} are allowed",
-            named(analysis),
+        format!(
+            "measurement window: {} of the tracked cells in the last {length} of {rounds} rounds",
+            named(analysis)
+        ),
+        [format!(
+            "range and slope of the line of least squares over the mean: at most {} and {} are allowed",
             format_percent(steady.asked.range),
             format_percent(steady.asked.slope)
-        ),
+        )],
         columns,
     ))
 }
@@ -96,10 +99,11 @@ fn grid(analysis: &Analysis) -> Option<Table> {
     let value = |cell: &CellAnalysis| mean(&cell.values).map_or_else(none, significant);
     let trials = analysis.cells.iter().map(|cell| cell.n).max()?;
     Some(Table::new(
-        &format!(
+        format!(
             "{} by {down} and {across}: means of the {trials} measured rounds",
             named(analysis)
         ),
+        [],
         pivot::columns(analysis, 0, heading, value),
     ))
 }

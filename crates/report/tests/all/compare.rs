@@ -6,6 +6,7 @@ use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
 use iolab_analysis::series_tests::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
+use iolab_report::block::{in_text, parts_in_markdown};
 use iolab_report::chart::Style;
 use iolab_report::compare::conclusion;
 use iolab_report::{compare, series};
@@ -66,8 +67,7 @@ fn unclear() -> RunRecord {
 }
 
 fn written(comparison: &Comparison, width: u16) -> String {
-    let remarks = compare::remarks(comparison).join("\n");
-    format!("{}\n{remarks}\n", compare::text(comparison, width))
+    in_text(&compare::blocks(comparison), width)
 }
 
 #[test]
@@ -75,7 +75,10 @@ fn comparisons() {
     let comparison = compared(&base(), &new());
     insta::assert_snapshot!("compare_wide", written(&comparison, 140));
     insta::assert_snapshot!("compare_narrow", written(&comparison, 80));
-    insta::assert_snapshot!("compare_markdown", compare::markdown(&comparison));
+    insta::assert_snapshot!(
+        "compare_markdown",
+        parts_in_markdown(&compare::blocks(&comparison))
+    );
     let unclear = compared(
         &unclear(),
         &size_curve("read-size", &[("4KiB", 90.0), ("2MiB", 1.0)]),
@@ -223,7 +226,7 @@ fn a_side_that_mixes_targets_is_named() {
     let compared = of_sides(&mixed, &new);
     assert_eq!(compared.base.targets, ["/data", "/other"]);
     assert_eq!(compared.new.targets, ["/data"]);
-    insta::assert_snapshot!(compare::text(&compared, 100));
+    insta::assert_snapshot!(written(&compared, 100));
 }
 
 /// A range is printed only if its ends differ in the printed digits.

@@ -7,6 +7,7 @@ use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::durable_write::{asks, text};
 use iolab_report::input::Input;
+use iolab_report::layout::SCREEN_LINES;
 use iolab_workload::response::Response;
 
 use iolab_synthetic::{add_cell, around, record, serve};
@@ -55,7 +56,7 @@ fn input(record: RunRecord) -> Input {
 }
 
 #[test]
-fn every_answer_has_at_most_20_lines() {
+fn every_answer_fits_a_screen() {
     let all = log(&SIZES, &SYNCS, &SPACE, ServedBy::Device);
     let grid = text(
         &all,
@@ -88,7 +89,7 @@ fn every_answer_has_at_most_20_lines() {
             assert!(asks(&run));
             for (width, ascii) in [(80, false), (80, true), (100, false), (200, false)] {
                 let text = text(&run, &Style { width, ascii });
-                assert!(text.lines().count() <= 20, "{text}");
+                assert!(text.lines().count() <= SCREEN_LINES, "{text}");
                 let longest = text.lines().map(|line| line.chars().count()).max();
                 assert!(longest <= Some(usize::from(width)), "{text}");
                 assert!(!ascii || text.replace(['µ', '×'], "u").is_ascii(), "{text}");

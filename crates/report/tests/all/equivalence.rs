@@ -3,7 +3,7 @@
 use iolab_analysis::claim::{Difference, Estimate};
 use iolab_analysis::equivalence::{FirstTrials, ProgramPair, SizePoint};
 use iolab_analysis::more_trials::MoreTrials;
-use iolab_report::equivalence::text;
+use iolab_report::equivalence::table;
 
 fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
     let tests = FirstTrials {
@@ -53,13 +53,13 @@ fn pair() -> ProgramPair {
 
 #[test]
 fn text_is_legible_in_80_columns() {
-    insta::assert_snapshot!("equivalence_80", text(&pair(), 80));
+    insta::assert_snapshot!("equivalence_80", table(&pair()).text(80));
 }
 
 #[test]
 fn text_fits_and_has_no_terminal_commands() {
     for width in [40, 60, 80] {
-        let text = text(&pair(), width);
+        let text = table(&pair()).text(width);
         let rows = text.lines().skip(3).filter(|line| !line.starts_with('('));
         for line in rows {
             assert!(

@@ -16,7 +16,7 @@ use iolab_workload::service_level::{Need, ServiceLevels};
 use crate::timed;
 
 /// Lines of an answer at most.
-const LINES_MAX: usize = 20;
+const LINES_MAX: usize = 24;
 const WORKLOADS: [&str; 4] = ["log", "reads", "scan", "backup"];
 
 /// Others used the device and the CPUs, and the machine slept.
@@ -74,7 +74,7 @@ fn text(runs: &[(String, AnalysedRun)]) -> String {
     let named = runs.iter().map(|(file, run)| (file.clone(), run));
     let answers = Answers::of(named);
     assert_eq!(answers.answer(), Some(Answer::CannotTell));
-    answers.text(80)
+    answers.screen(80)
 }
 
 fn unwrapped(text: &str) -> String {
@@ -95,7 +95,7 @@ fn steps_to_finish_a_run_are_always_shown() {
     let many = run("reads", &many.join(","), RunStatus::Running);
     let shown = unwrapped(&text(&[many]));
     let (remarks, _) = shown.split_once(" workload level ").expect("a table");
-    insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: no run file, unfinished How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together.");
+    insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: no run file, unfinished. How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together. Each level, with the 95 % interval of what was measured in all rows: requests 8000");
 }
 
 /// Trials that end with their region before their time load the storage for less than requested.
@@ -174,7 +174,7 @@ fn deciding_remarks_come_first() {
     ));
     let answers = Answers::of(runs.iter().map(|(file, run)| (file.clone(), run)));
     assert_eq!(answers.answer(), Some(Answer::No));
-    let shown = answers.text(80);
+    let shown = answers.screen(80);
     assert!(shown.lines().count() <= LINES_MAX, "{shown}");
     insta::assert_snapshot!(shown);
 }

@@ -11,6 +11,7 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::target_paths::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
+use iolab_report::block::parts_in_markdown;
 use iolab_report::chart::Style;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
@@ -268,8 +269,8 @@ fn markdown_has_no_markup_or_links_from_runs() {
                 "report",
                 StudyReport::new(&runs).markdown("x").unwrap().text,
             ),
-            ("table", table::markdown(runs[0].run.analysis())),
-            ("compare", compare::markdown(&comparison)),
+            ("table", table::table(runs[0].run.analysis()).markdown()),
+            ("compare", parts_in_markdown(&compare::blocks(&comparison))),
         ] {
             let html = rendered(&markdown);
             for tag in ["<a ", "<script", "<b>", "<!--", "<input"] {

@@ -8,21 +8,19 @@ use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedA
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
+use iolab_report::layout::SCREEN_LINES;
 use iolab_report::slo::SearchResult;
 use iolab_workload::counters::Traffic;
 use iolab_workload::service_level::ServiceLevels;
-
-/// Lines of an answer at most.
-const LINES_MAX: usize = 20;
 
 fn text(found: &SearchAnswer) -> String {
     let found = SearchResult {
         found,
         is_complete: true,
     };
-    let narrow = found.text(80);
-    assert!(narrow.lines().count() <= LINES_MAX, "{narrow}");
-    found.text(1000)
+    let narrow = found.shown().screen(80);
+    assert!(narrow.lines().count() <= SCREEN_LINES, "{narrow}");
+    found.shown().screen(1000)
 }
 
 /// A search in which the levels hold up to a rate.
@@ -117,9 +115,10 @@ fn limit_above_a_failing_rate_is_not_shown() {
     let mut early = found("max<10ms");
     early.fails.as_mut().expect("a rate").rate = 2850;
     assert_eq!(early.answer(), Answer::Yes);
-    insta::assert_snapshot!(text(&early), @r"
+    insta::assert_snapshot!(text(&early), @"
     load-latency on /data: max<10ms holds at 2800 requests/s, fails at 2850 requests/s
 
+    The rates nearest to the limit
     requests/s  trials  kept the level  level
           2543       1               1  holds
           2656       1               1  holds
@@ -154,7 +153,7 @@ fn complete_yes_states_stalls_it_leaves_open() {
             found: &stalled,
             is_complete,
         };
-        found.text(1000)
+        found.shown().screen(1000)
     };
     insta::assert_snapshot!(said(true));
     insta::assert_snapshot!(said(false));

@@ -76,7 +76,7 @@ fn troubled() -> RunRecord {
 }
 
 fn table_at(record: &RunRecord, width: u16) -> String {
-    table::text(&analyse(record), width)
+    table::table(&analyse(record)).text(width)
 }
 
 fn chart_at(record: &RunRecord, width: u16, ascii: bool) -> String {
@@ -90,7 +90,10 @@ fn tables() {
     insta::assert_snapshot!("table_narrow", table_at(&sizes(), 40));
     insta::assert_snapshot!("table_strided", table_at(&strided(), 100));
     insta::assert_snapshot!("table_troubled", table_at(&troubled(), 100));
-    insta::assert_snapshot!("table_markdown", table::markdown(&analyse(&troubled())));
+    insta::assert_snapshot!(
+        "table_markdown",
+        table::table(&analyse(&troubled())).markdown()
+    );
 }
 
 #[test]
@@ -261,7 +264,7 @@ fn escape_sequences_of_hostile_file_are_harmless() {
         sample.failure = Some(evil.clone());
     }
     let mut all = table_at(&record, 200) + &table_at(&record, 40);
-    all += &table::markdown(&analyse(&record));
+    all += &table::table(&analyse(&record)).markdown();
     all += &chart_at(&record, 100, false);
     for format in [Format::Csv, Format::Json] {
         all += &cells_text(&[record.clone()], format);

@@ -425,14 +425,14 @@ fn devices_are_shown_with_their_users() {
         unread: 0,
         sees_ended: true,
     };
-    insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @r"
+    insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @"
     vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy 100 % of the time. Most I/O on any disk: dd (PID 7, ended) read 3.91 MiB, wrote 0 B.
 
-    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
-    load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which does not limit a device that serves requests in parallel
-    other      dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk
-    other      kworker/u8:1 (PID 8, thread of the kernel) read 0 B, wrote 4 KiB on behalf of processes, on any disk
-    CPU        observing took 0 ns
+    device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
+    load    vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which does not limit a device that serves requests in parallel
+    other   dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk
+    other   kworker/u8:1 (PID 8, thread of the kernel) read 0 B, wrote 4 KiB on behalf of processes, on any disk
+    CPU     observing took 0 ns
     ");
 }
 
@@ -444,13 +444,13 @@ fn short_requests_leave_busy_time_unknown() {
         read_bytes: 4_096_000,
         ..DeviceStat::default()
     };
-    insta::assert_snapshot!(of_disk(traffic, None, OtherProcesses::default()), @r"
+    insta::assert_snapshot!(of_disk(traffic, None, OtherProcesses::default()), @"
     vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy time unknown (requests shorter than a clock tick of the kernel).
 
-    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy time unknown (requests shorter than a clock tick of the kernel)
-    load       vda: 500 reads/s (2.05 MB/s)
-    other      processes that ended during the observation are missing: only root sees them
-    CPU        observing took 0 ns
+    device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy time unknown (requests shorter than a clock tick of the kernel)
+    load    vda: 500 reads/s (2.05 MB/s)
+    other   processes that ended during the observation are missing: only root sees them
+    CPU     observing took 0 ns
     ");
 }
 
