@@ -12,10 +12,11 @@ use iolab_workload::quantity::{
     counted, exact_duration, format_bytes, format_ns, format_percent, significant,
 };
 use iolab_workload::response::Response;
-use iolab_workload::settings::cell_label;
+use iolab_workload::trial_description::levels_in_words;
 use iolab_workload::units::rough_duration;
 
-use crate::findings::sentences::{self, at_cell};
+use crate::findings::levels_of;
+use crate::findings::sentences::{self, with_cell};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
 use crate::ratio::RatioShown;
@@ -23,50 +24,47 @@ use crate::ratio::RatioShown;
 /// Shortest time of filling that is reported, ns; less is a small part of any budget.
 const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
-/// A difference in words: `throughput at pattern=rand is 81× lower than at pattern=seq (bs=4KiB)`.
+/// A difference in words: `throughput with random access is 81× lower than with sequential access (4 KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     match &phenomenon.kind {
         PhenomenonKind::Cells => {}
         PhenomenonKind::Loads(fall) => return of_fall(run, phenomenon, fall),
         PhenomenonKind::Quantiles(tail) => return of_tail(run, phenomenon, tail),
     }
-    let base = run.levels_of(phenomenon.base.cell);
-    let other = run.levels_of(phenomenon.other.cell);
-    let (mut of_base, mut of_other, mut shared) = (Vec::new(), Vec::new(), Vec::new());
-    for ((factor, base), other) in run.factors.iter().zip(base).zip(other) {
-        match base == other {
-            true => shared.push(format!("{factor}={base}")),
-            false => {
-                of_base.push(format!("{factor}={base}"));
-                of_other.push(format!("{factor}={other}"));
-            }
-        }
-    }
-    let shared = match shared.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", shared.join(", ")),
+    let [base, other] = [phenomenon.base, phenomenon.other].map(|side| side.cell);
+    let in_words = |cell: i64, is_shared: bool| {
+        let levels = run.factors.iter().zip(run.levels_of(cell));
+        let others = run.levels_of(base).iter().zip(run.levels_of(other));
+        let own = levels.zip(others.map(|(base, other)| base == other));
+        let own = own.filter(|(_, same)| *same == is_shared);
+        let spec = run.cell(cell).map(|cell| &cell.cell.spec);
+        spec.map_or_else(String::new, |spec| {
+            levels_in_words(spec, own.map(|(level, _)| level))
+        })
+    };
+    let shared = match in_words(base, true) {
+        none if none.is_empty() => none,
+        shared => format!(" ({shared})"),
     };
     let expected = match phenomenon.expected {
         1.0 => String::new(),
         more => format!(", not {}", RatioShown::from((more, None)).factor()),
     };
     format!(
-        "{} at {} is {} than at {}{expected}{shared}",
+        "{} with {} is {} than with {}{expected}{shared}",
         run.response,
-        of_other.join(", "),
+        in_words(other, false),
         RatioShown::from((phenomenon.seen, None)).factor(),
-        of_base.join(", "),
+        in_words(base, false),
     )
 }
 
 /// A fall in words, with its two loads: `throughput falls to 10 % after 23.4 MiB (12.3 MB/s to 1.23 MB/s,
-/// bs=4KiB); compared: 4.00 s with the first 11.8 MiB`.
+/// 4 KiB); compared: 4.00 s with the first 11.8 MiB`.
 fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
-    let levels = run.levels_of(phenomenon.base.cell);
-    let cell = match levels {
-        [] => String::new(),
-        levels => format!(", {}", cell_label(&run.factors, levels)),
-    };
+    let cell = run.cell(phenomenon.base.cell);
+    let cell = cell.and_then(|cell| levels_of(run, cell));
+    let cell = cell.map_or_else(String::new, |levels| format!(", {levels}"));
     let [before, after] = fall
         .levels_mb_s
         .map(|level| Response::Throughput.format(level));
@@ -80,12 +78,12 @@ fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
     )
 }
 
-/// Slow requests in words: `p99 of latency at bs=4KiB is 8.30× the median (2.13 ms against 257 us)`.
+/// Slow requests in words: `p99 of latency with 4 KiB is 8.30× the median (2.13 ms against 257 us)`.
 fn of_tail(run: &Analysis, phenomenon: &Phenomenon, tail: &Tail) -> String {
     let (p50, p99) = tail.quantiles;
     format!(
         "p99 of latency{} is {}× the median ({} against {})",
-        at_cell(run, phenomenon.base),
+        with_cell(run, phenomenon.base),
         significant(phenomenon.seen),
         format_ns(p99),
         format_ns(p50),

@@ -25,7 +25,7 @@ pub use agreement::{agreement, overall};
 pub use conclusion::{Conclusion, conclusions};
 pub use disturbance::{not_durable, requests_in_pieces, written_out};
 pub use doubts::doubts;
-use iolab_workload::settings::cell_label;
+use iolab_workload::trial_description::levels_in_words;
 pub use limits::{limits, no_given_load, one_cache_state};
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
@@ -156,10 +156,15 @@ fn cells_of(n: usize, analysis: &Analysis) -> String {
     }
 }
 
-/// `bs=4KiB, threads=2`: a cell by its levels; `None` if the run has only one cell.
-fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
-    let varies = !analysis.factors.is_empty();
-    varies.then(|| cell_label(&analysis.factors, &cell.cell.levels))
+/// `4 KiB, 2 threads`: a cell by its levels; `None` if the run has no factors.
+pub(crate) fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
+    let levels = analysis.factors.iter().zip(&cell.cell.levels);
+    (levels.len() > 0).then(|| levels_in_words(&cell.cell.spec, levels))
+}
+
+/// ` with 4 KiB, 2 threads`; empty if the run has no factors.
+pub(crate) fn with_levels(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    levels_of(analysis, cell).map_or_else(String::new, |levels| format!(" with {levels}"))
 }
 
 /// `3 of 16 cells`, for use within a sentence.

@@ -10,8 +10,8 @@ use iolab_figure::result_names;
 use iolab_record::Operation;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent};
-use iolab_workload::settings::cell_label;
 
+use crate::findings::levels_of;
 use crate::layout::{Column, none};
 use crate::notation::on_page;
 use crate::overview::Overview;
@@ -116,7 +116,7 @@ impl Overview<'_> {
             let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
             let precision = summary.precision();
             let cell = analysis.cell(cell.cell.id)?;
-            let label = label(&analysis.factors, cell);
+            let label = levels_of(analysis, cell);
             let label = label.map_or_else(String::new, |label| format!("   {label}"));
             Some(FirstNumber {
                 shown: PreviewNumber {
@@ -156,7 +156,7 @@ impl Overview<'_> {
         };
         let cell = |number: &FirstNumber<'_>| {
             let analysis = self.inputs.get(number.run).map(|i| i.run.analysis());
-            let levels = analysis.and_then(|a| label(&a.factors, number.cell));
+            let levels = analysis.and_then(|a| levels_of(a, number.cell));
             let levels = levels.map_or_else(String::new, |label| format!(": {label}"));
             escape_control(&format!("{}{levels}", number.shown.column)).into_owned()
         };
@@ -230,11 +230,6 @@ impl Overview<'_> {
             source,
         }
     }
-}
-
-/// The levels of a cell; `None` where nothing varies.
-fn label(factors: &[String], cell: &CellAnalysis) -> Option<String> {
-    (!factors.is_empty()).then(|| cell_label(factors, &cell.cell.levels))
 }
 
 /// The name of a target without the folders that it shares with all others.

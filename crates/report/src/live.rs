@@ -9,9 +9,9 @@ use iolab_figure::{Scale, result_names, spans_decades};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{digits, format_percent};
 use iolab_workload::response::Response;
-use iolab_workload::settings::cell_label;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::findings::with_levels;
 use crate::layout::none;
 use crate::ratio::RatioShown;
 use crate::table::bare;
@@ -425,11 +425,7 @@ pub fn result(analysis: &Analysis) -> String {
     let Some((cell, summary)) = best.and_then(|cell| Some((cell, cell.response?))) else {
         return name.clone();
     };
-    let place = match cell.cell.levels.as_slice() {
-        [] => String::new(),
-        [level] => format!(" at {level}"),
-        levels => format!(" at {}", cell_label(&analysis.factors, levels)),
-    };
+    let place = with_levels(analysis, cell);
     format!("{name} {}{place}", response.format(summary.median))
 }
 

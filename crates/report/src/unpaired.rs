@@ -10,7 +10,7 @@ use iolab_workload::quantity::{counted, format_ns, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;
 
-use crate::findings::sentences::{at_cell, finding};
+use crate::findings::sentences::{finding, with_cell};
 
 /// Sentence on one such effect of the run in `file`.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
@@ -49,7 +49,7 @@ fn of_change(run: &Analysis, change: &LevelChange, why: WhyUnpaired) -> String {
     };
     format!(
         "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.{disturbed}",
-        at_cell(run, change.cell),
+        with_cell(run, change.cell),
         format(change.before_mb_s),
         format(change.after_mb_s),
         format_ns(change.since.ns as f64),
@@ -75,7 +75,7 @@ fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
     };
     format!(
         "Cannot explain the two groups of trials{}{more}, {} around {} and the others around {}: 'iolab why' compares cells, and not trials of one. 'iolab plot {} --kind order' shows when each group occurs{buffers}.",
-        at_cell(run, groups.most),
+        with_cell(run, groups.most),
         format_percent(levels.low_share),
         run.response.format(levels.low_median),
         run.response.format(levels.high_median),

@@ -78,7 +78,7 @@ pub fn exact_duration(duration: Duration) -> String {
 }
 
 /// A number and its unit with a space between them.
-fn apart(typed: &str) -> String {
+pub(crate) fn apart(typed: &str) -> String {
     let end = typed.find(|c: char| c.is_ascii_alphabetic());
     let (number, unit) = typed.split_at(end.unwrap_or(typed.len()));
     format!("{number} {unit}")

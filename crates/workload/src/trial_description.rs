@@ -1,8 +1,9 @@
 //! Descriptions of a trial: `sequential reads`, `random durable writes`.
 
-use crate::quantity::format_bytes;
-use crate::settings::CellSpec;
-use crate::trial::{Allocate, Pattern, SyncPolicy, TrialSpec};
+use crate::names::ALL;
+use crate::quantity::{apart, counted, exact_duration, exact_size, format_bytes};
+use crate::settings::{CellSpec, GroupSpec, Setting, Value, ValueKind};
+use crate::trial::{Allocate, CacheState, Pattern, Rate, SyncPolicy, TrialSpec};
 
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
 pub fn in_words(trial: &TrialSpec) -> String {
@@ -41,6 +42,94 @@ fn of_groups(cell: &CellSpec, words: impl Fn(&TrialSpec) -> String) -> String {
             groups.map(|(name, trial)| format!("{} ({})", name.unwrap_or_default(), words(trial)));
         groups.collect::<Vec<_>>().join(" alongside ")
     })
+}
+
+/// Levels of a cell in words: `random reads, 4 KiB, 32 in flight`.
+pub fn levels_in_words<'a>(
+    cell: &CellSpec,
+    levels: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> String {
+    let levels = levels.into_iter();
+    let levels = levels.map(|(factor, level)| level_in_words(cell, factor, level));
+    levels.collect::<Vec<_>>().join(", ")
+}
+
+/// A level of a cell's factor in words, to follow "with": `32 in flight`, `random reads`, `no sync`.
+pub fn level_in_words(cell: &CellSpec, factor: &str, level: &str) -> String {
+    let Some((group, name)) = factor.split_once('.') else {
+        return setting_in_words(&cell.trial, factor, level);
+    };
+    let mut groups = cell.groups.iter();
+    let own = groups.find(|one| one.name == group).map(GroupSpec::trial);
+    let words = setting_in_words(own.unwrap_or(&cell.trial), name, level);
+    format!("{words} for {group}")
+}
+
+/// The value of a setting of a trial in words.
+fn setting_in_words(trial: &TrialSpec, name: &str, level: &str) -> String {
+    let mut of_level = CellSpec::default();
+    let setting = Setting::find(name).filter(|one| one.set(&mut of_level, level).is_ok());
+    let Some(setting) = setting else {
+        return format!("{name} {level}");
+    };
+    let one = &of_level.trial;
+    let plain = name.replace('_', " ");
+    match (name, setting.value(&of_level)) {
+        ("bs", Value::Number(bytes)) => exact_size(bytes),
+        ("depth", Value::Number(depth)) if trial.workers() > 1 => {
+            format!("{depth} in flight per thread")
+        }
+        ("depth", Value::Number(depth)) => format!("{depth} in flight"),
+        ("threads" | "ranks" | "hosts", Value::Number(n)) => counted(n, name.trim_end_matches('s')),
+        ("read_percent", Value::Number(100)) => "reads".to_owned(),
+        ("read_percent", Value::Number(0)) => "writes".to_owned(),
+        ("read_percent", Value::Number(share)) => format!("{share} % reads"),
+        ("workload", Value::Word(_)) => in_words(&TrialSpec {
+            sync: SyncPolicy::None,
+            ..one.clone()
+        }),
+        ("pattern", _) if matches!(level, "seq" | "strided" | "reverse" | "rand") => {
+            format!("{}access", order(one.pattern))
+        }
+        ("sync", _) => match one.sync {
+            SyncPolicy::None => "no sync".to_owned(),
+            SyncPolicy::End => "a final fsync".to_owned(),
+            sync => sync_call(sync).to_owned(),
+        },
+        ("cache", _) => match one.cache {
+            CacheState::Direct => "direct I/O".to_owned(),
+            state => format!("a {state} cache"),
+        },
+        ("allocate", Value::Word(_)) if one.allocate == Some(Allocate::Append) => {
+            "appends".to_owned()
+        }
+        ("allocate", Value::Word(state)) => format!("a {state} file"),
+        ("active", _) if level == ALL => "all groups active".to_owned(),
+        ("active", _) => format!("{} active", level.replace('+', " and ")),
+        ("rate", Value::Rate(Rate::Requests(rate))) => format!("{rate} requests/s"),
+        ("rate", Value::Rate(Rate::Bytes(_))) => apart(level),
+        ("rate", Value::None) => "no given rate".to_owned(),
+        ("tool" | "command", _) => level.to_owned(),
+        (_, Value::None | Value::Flag(false)) => format!("no {plain}"),
+        (_, Value::Flag(true)) => plain,
+        (_, Value::Number(bytes)) if setting.kind == ValueKind::Size => {
+            format!("{plain} {}", exact_size(bytes))
+        }
+        (_, Value::Time(time)) if time.is_zero() => format!("no {plain}"),
+        (_, Value::Time(time)) => format!("{plain} {}", exact_duration(time)),
+        _ => format!("{plain} {level}"),
+    }
+}
+
+/// The call or flag that makes writes durable.
+fn sync_call(sync: SyncPolicy) -> &'static str {
+    match sync {
+        SyncPolicy::Fdatasync => "fdatasync",
+        SyncPolicy::Osync => "O_SYNC",
+        SyncPolicy::Odsync => "O_DSYNC",
+        SyncPolicy::RwfDsync => "RWF_DSYNC",
+        SyncPolicy::None | SyncPolicy::End | SyncPolicy::Each => "fsync",
+    }
 }
 
 /// `sequential `, before a noun.
@@ -90,13 +179,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         (true, SyncPolicy::None) => ", never synced".to_owned(),
         (true, SyncPolicy::End) => ", with one fsync at the end".to_owned(),
         (true, sync) => {
-            let call = match sync {
-                SyncPolicy::Each => "fsync",
-                SyncPolicy::Fdatasync => "fdatasync",
-                SyncPolicy::Osync => "O_SYNC",
-                SyncPolicy::Odsync => "O_DSYNC",
-                _ => "RWF_DSYNC",
-            };
+            let call = sync_call(sync);
             match trial.sync_every {
                 n if n > 1 && sync.follows_writes() => format!(", with {call} after every {n}"),
                 _ => format!(", {which} with {call}"),
@@ -206,6 +289,44 @@ mod tests {
             (&TrialSpec::default(), "4 KiB sequential reads"),
         ] {
             assert_eq!(requests_in_words(trial), words);
+        }
+    }
+
+    #[test]
+    fn each_level_reads_after_with() {
+        let of_threads = |threads| {
+            CellSpec::of(TrialSpec {
+                threads,
+                ..TrialSpec::default()
+            })
+        };
+        for (threads, factor, level, words) in [
+            (1, "depth", "32", "32 in flight"),
+            (8, "depth", "32", "32 in flight per thread"),
+            (1, "threads", "1", "1 thread"),
+            (1, "bs", "2300", "2300 B"),
+            (1, "skip", "1MiB", "skip 1 MiB"),
+            (1, "workload", "WR", "random writes"),
+            (1, "pattern", "seq", "sequential access"),
+            (1, "pattern", "zipf:1.20", "pattern zipf:1.20"),
+            (1, "read_percent", "70", "70 % reads"),
+            (1, "sync", "none", "no sync"),
+            (1, "sync", "odsync", "O_DSYNC"),
+            (1, "cache", "direct", "direct I/O"),
+            (1, "cache", "hot", "a hot cache"),
+            (1, "idle", "0", "no idle"),
+            (1, "idle", "1.5s", "idle 1.5 s"),
+            (1, "rate", "none", "no given rate"),
+            (1, "writer.rate", "200MB/s", "200 MB/s for writer"),
+            (1, "reader.bs", "4KiB", "4 KiB for reader"),
+            (1, "allocate", "append", "appends"),
+            (1, "allocate", "recycled", "a recycled file"),
+            (1, "active", "reader+writer", "reader and writer active"),
+            (1, "sqpoll", "true", "sqpoll"),
+            (1, "buffer_init", "untouched", "buffer init untouched"),
+            (1, "no_setting", "1", "no_setting 1"),
+        ] {
+            assert_eq!(level_in_words(&of_threads(threads), factor, level), words);
         }
     }
 

@@ -324,7 +324,7 @@ pub static SYNCS_BY_LAYER: Kind = Kind::new("syncs-by-layer", Role::Explanation,
 pub static NOT_WRITTEN_OVER: Kind = Kind::new("not-written-over", Role::Unsteady, LAST_TRIALS)
     .doubt(None)
     .says(
-        "Not shown to have settled: {0}. The last 5 trials are alike, but before them only {1} of the region{cell} was overwritten",
+        "Not shown to have settled: {0}. The last 5 trials are alike, but only {1} of the region was overwritten before them{cell}",
         &[],
     )
     .advises("--precondition overwrites it first.");

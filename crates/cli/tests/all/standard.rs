@@ -68,10 +68,9 @@ fn a_scaled_test_says_so_everywhere() {
     )
     .expect(0);
     let matters = printed.stdout.split("\n1. ").nth(1).expect("some");
-    insta::assert_snapshot!(matters.split("\n2. ").next().expect("one"), @r"
-    Steady state after 5 rounds: over the last 5, IOPS at read_percent=65, bs=64KiB, the least steady
-       of 3 tracked cells, ranges over 11 % of its mean (20 % allowed) with a slope of 3.6 % (10 %
-       allowed).
+    insta::assert_snapshot!(matters.split("\n2. ").next().expect("one"), @"
+    Steady state after 5 rounds: over the last 5, IOPS with 65 % reads, 64 KiB, the least steady of 3
+       tracked cells, ranges over 11 % of its mean (20 % allowed) with a slope of 3.6 % (10 % allowed).
     ");
     let claim = only_claim(folder);
     let evidence = &claim["evidence"];

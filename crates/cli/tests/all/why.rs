@@ -28,8 +28,8 @@ fn a_cause_is_told_in_ten_lines() {
     why on model:sata-7200: cause: read-ahead of sequential reads; contributes: the size of the
       region; few requests in flight
 
-    Reproduced: throughput at pattern=rand is 17.0× lower than at pattern=seq; here 17.2× lower (16.8
-      to 17.6×) in 30 blocks.
+    Reproduced: throughput with random access is 17.0× lower than with sequential access; here 17.2×
+      lower (16.8 to 17.6×) in 30 blocks.
     Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is
       reversed (1.50× higher).
     Contributes: the size of the region: without the other suspects it makes 42 % (40 to 44 %) of the
@@ -56,8 +56,8 @@ fn differences_are_listed_and_chosen_by_number() {
     measured(folder.path());
     let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
     insta::assert_snapshot!(listed.stdout, @"
-    1  throughput at pattern=rand is 17.0× lower than at pattern=seq
-    2  p99 of latency at pattern=seq is 8.29× the median (2.13 ms against 257 µs)
+    1  throughput with random access is 17.0× lower than with sequential access
+    2  p99 of latency with sequential access is 8.29× the median (2.13 ms against 257 µs)
     ");
     let plan = run(folder.path(), &words!("why run.iolab --of 1 --dry-run")).expect(0);
     insta::assert_snapshot!(plan.stdout, @"
@@ -65,9 +65,9 @@ fn differences_are_listed_and_chosen_by_number() {
 
     experiment  cells  trials    virtual time
     why            12     372  3 min to 5 min
-    throughput at pattern=rand is 17.0× lower than at pattern=seq; 3 suspects: read-ahead (sequential
-    reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of the region or
-    less, down to a 64th)
+    throughput with random access is 17.0× lower than with sequential access; 3 suspects: read-ahead
+    (sequential reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of
+    the region or less, down to a 64th)
 
     Target: model:sata-7200
     A model reads and writes no storage.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::agreement::{shown_of_cell, tally_of};
+use super::levels_of;
 use super::precision::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
@@ -14,7 +15,7 @@ use iolab_analysis::timeline::TrialShift;
 use iolab_figure::result_names;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
-use iolab_workload::settings::cell_label;
+use iolab_workload::trial_description::levels_in_words;
 
 use crate::cell_counts::all_cells;
 use crate::ratio;
@@ -29,7 +30,7 @@ const TARGET: &str = "target";
 pub struct Conclusion {
     /// The target, as the cells name it.
     pub target: String,
-    /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; other traffic in
+    /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (4 KiB) to 2351 MB/s (1 MiB), from the device; other traffic in
     /// 1 of 12 cells`.
     pub text: String,
     /// Doubts about its numbers, as in the line: `other traffic in 1 of 12 cells`; empty without any.
@@ -106,7 +107,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// `throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device`; `None` where no cell has a value.
+    /// `throughput 58.9 MB/s (4 KiB) to 2351 MB/s (1 MiB), from the device`; `None` where no cell has a value.
     fn range(&self) -> Option<String> {
         let analysis = self.analysis;
         let all = || self.cells.iter().filter(|cell| cell.response.is_some());
@@ -172,7 +173,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Position of a cell among the others: ` (bs=4KiB)`. Omits the tool, since only iolab's own cells are
+    /// Position of a cell among the others: ` (4 KiB)`. Omits the tool, since only iolab's own cells are
     /// ranked, and the target that the line names.
     fn place(&self, cell: &CellAnalysis) -> String {
         let is_known = |factor: &str| match factor {
@@ -180,14 +181,11 @@ impl<'a> Subject<'a> {
             TARGET => self.is_one_of_several,
             _ => false,
         };
-        let factors = self.analysis.factors.iter().zip(&cell.cell.levels);
-        let (factors, levels): (Vec<_>, Vec<_>) = factors
-            .filter(|(factor, _)| !is_known(factor))
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .unzip();
-        match factors.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", cell_label(&factors, &levels)),
+        let levels = self.analysis.factors.iter().zip(&cell.cell.levels);
+        let levels = levels.filter(|(factor, _)| !is_known(factor));
+        match levels_in_words(&cell.cell.spec, levels) {
+            none if none.is_empty() => none,
+            levels => format!(" ({levels})"),
         }
     }
 
@@ -233,7 +231,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells
-    /// (writer.rate=200MB/s, writer.rate=none)`.
+    /// (200MB/s for writer; no given rate for writer)`.
     fn without_value(&self) -> String {
         let lacks =
             |c: &&CellAnalysis| c.response.is_none() && c.n > 0 && self.analysis.has_response(c);
@@ -244,7 +242,7 @@ impl<'a> Subject<'a> {
         }
         let names = lacking.iter().take(NAMED_MAX);
         let names: Vec<String> = names
-            .map(|cell| cell_label(&self.analysis.factors, &cell.cell.levels))
+            .filter_map(|cell| levels_of(self.analysis, cell))
             .collect();
         let more = match lacking.len().saturating_sub(NAMED_MAX) {
             0 => String::new(),
@@ -255,7 +253,7 @@ impl<'a> Subject<'a> {
             n => format!(
                 "; too few requests for a value in {n} of {} cells ({}{more})",
                 self.cells.len(),
-                names.join(", ")
+                names.join("; ")
             ),
         }
     }

@@ -1,7 +1,7 @@
 //! Findings that the conditions of the trials do not give: requests in pieces, writes that are not durable.
 
 use super::rule::DEVICE_REQUESTS;
-use super::{Finding, Rule, Says, capitalised, cells_of, levels_of};
+use super::{Finding, Rule, Says, capitalised, cells_of, with_levels};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, WriteOut};
 use iolab_analysis::doubt::DoubtKind;
 use iolab_record::{ServedBy, TargetKind};
@@ -37,7 +37,7 @@ pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
         "{}: requests reached the device in pieces, up to {} device I/Os per request{}. The cause is a limit of the device (device_request_max_kib, device_segments_max) or the memory of the buffers.",
         cells_of(cells.len(), analysis),
         significant(ios(most)),
-        levels_of(analysis, most).map_or_else(String::new, |levels| format!(" at {levels}")),
+        with_levels(analysis, most),
     );
     REQUESTS_IN_PIECES.one(text)
 }

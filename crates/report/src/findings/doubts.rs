@@ -5,7 +5,7 @@ use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 use iolab_record::TargetKind;
 use iolab_workload::quantity::{format_percent, significant};
 
-use super::{Finding, Rule, Says, cells_of, levels_of};
+use super::{Finding, Rule, Says, cells_of, with_levels};
 use crate::{ceiling, doubt};
 
 /// Basis of doubts.
@@ -32,9 +32,8 @@ pub fn doubts(analysis: &Analysis) -> Vec<Finding> {
             .iter()
             .max_by(|a, b| extent(a.1).total_cmp(&extent(b.1)))?;
         let most = worst.extent.map(|value| {
-            let place = levels_of(analysis, cell).map(|levels| format!(" at {levels}"));
             let extent = doubt::extent(what, value);
-            format!("up to {extent}{}", place.unwrap_or_default())
+            format!("up to {extent}{}", with_levels(analysis, cell))
         });
         let further = match most.or_else(|| detail(analysis, cell, worst)) {
             None => String::new(),

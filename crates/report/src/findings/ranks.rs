@@ -10,10 +10,9 @@ use iolab_figure::result_names;
 use iolab_record::ServedBy;
 use iolab_stats::{median, median_interval};
 use iolab_workload::quantity::{format_percent, significant};
-use iolab_workload::settings::cell_label;
 use iolab_workload::trial::CacheState;
 
-use super::{Finding, Rule, Says};
+use super::{Finding, Rule, Says, with_levels};
 use crate::ratio::RatioShown;
 
 pub(crate) const STRAGGLER: Rule = Rule::doubt(
@@ -185,10 +184,7 @@ pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
     let Some((cell, ratio)) = most.filter(|(_, ratio)| *ratio > 1.0 + WORTH) else {
         return Vec::new();
     };
-    let place = match analysis.factors.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels)),
-    };
+    let place = with_levels(analysis, cell);
     let throughput = |value: Option<f64>| value.map_or_else(String::new, significant);
     let active = cell.ranks.as_ref().and_then(|ranks| ranks.all_active);
     let mut text = format!(

@@ -20,10 +20,11 @@ mod why_untried;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{CellId, Claim, MARGIN, Payload};
-use iolab_workload::settings::{cell_label, level_label};
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial_description::levels_in_words;
 
 use crate::doubt::clauses as doubts;
-use crate::findings::{Finding, FindingKind, Rule};
+use crate::findings::{Finding, FindingKind, Rule, with_levels};
 
 pub(crate) use cause_in_short::cause_in_short;
 pub(crate) use causes::by_reason;
@@ -104,33 +105,24 @@ fn quantity(runs: &[&Analysis], id: CellId) -> String {
     }
 }
 
-/// `bs=4KiB, threads=2`: a cell by the factors of its run.
-fn in_cell(run: &Analysis, id: CellId) -> String {
-    cell_label(&run.factors, run.levels_of(id.cell))
+/// ` with 4 KiB, 2 threads`: a cell by the factors of its run; empty without factors.
+pub(crate) fn with_cell(run: &Analysis, id: CellId) -> String {
+    let cell = run.cell(id.cell);
+    cell.map_or_else(String::new, |cell| with_levels(run, cell))
 }
 
-/// ` at bs=4KiB, threads=2`; nothing where there is no factor.
-pub(crate) fn at_cell(run: &Analysis, id: CellId) -> String {
-    match run.factors.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", in_cell(run, id)),
-    }
+/// `4 KiB, 2 threads`: levels of a cell that others share.
+fn held_in_words(held: &[(String, String)], cell: Option<&CellAnalysis>) -> String {
+    let every = CellSpec::default();
+    let spec = cell.map_or(&every, |cell| &cell.cell.spec);
+    levels_in_words(spec, held.iter().map(|(factor, level)| (factor, level)))
 }
 
-/// `bs=4KiB, threads=2`.
-fn levels_label(held: &[(String, String)]) -> String {
-    let levels = held.iter();
-    let levels: Vec<String> = levels
-        .map(|(factor, level)| level_label(factor, level))
-        .collect();
-    levels.join(", ")
-}
-
-/// ` at bs=4KiB, threads=2`; nothing where nothing varies.
-fn at(held: &[(String, String)]) -> String {
-    match held.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", levels_label(held)),
+/// ` with 4 KiB, 2 threads`; empty if nothing is held.
+fn with_held(held: &[(String, String)], cell: Option<&CellAnalysis>) -> String {
+    match held_in_words(held, cell) {
+        none if none.is_empty() => none,
+        levels => format!(" with {levels}"),
     }
 }
 

@@ -264,7 +264,7 @@ fn sleep_is_not_called_traffic_of_others() {
         }
         match sizes.len() {
             1 => {
-                insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s (bs=4KiB) +/- 1.0 %, from the device; suspended")
+                insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s (4 KiB) +/- 1.0 %, from the device; suspended")
             }
             _ => {
                 insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s in both cells, from the device; suspended in 1 of 2 cells")

@@ -49,7 +49,7 @@ fn all_equivalent_levels_are_named_together() {
     let waits = |levels: &[(&str, f64)]| run(&["idle"], levels);
     let levels = |record: &RunRecord| text(&named("effect", &analyse(record)));
     let alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 20.1)]);
-    insta::assert_snapshot!(levels(&alike), @"Throughput of idle=1s and 1 more against idle=0. Equivalent within 5 %: idle=1s; idle=10s.");
+    insta::assert_snapshot!(levels(&alike), @"Throughput with idle 1 s and 1 more against no idle. Equivalent within 5 %: idle 1 s; idle 10 s.");
     let run = AnalysedRun::of(alike);
     let told = [Told {
         run: &run,
@@ -61,7 +61,7 @@ fn all_equivalent_levels_are_named_together() {
     };
     assert_eq!((&first.text, first.cells.len()), (&levels(run.record()), 4));
     let one_alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 40.0)]);
-    insta::assert_snapshot!(levels(&one_alike), @"idle=10s has 2.00× higher throughput than idle=0: 40.0 MB/s against 20.0 MB/s. Equivalent within 5 %: idle=1s.");
+    insta::assert_snapshot!(levels(&one_alike), @"Throughput is 2.00× higher with idle 10 s than with no idle: 40.0 MB/s against 20.0 MB/s. Equivalent within 5 %: idle 1 s.");
     // Two sizes for each wait.
     let mut grid = record("made-up", &["idle", "bs"]);
     for idle in ["0s", "1s", "5s", "10s"] {
@@ -71,7 +71,7 @@ fn all_equivalent_levels_are_named_together() {
             add_cell(&mut grid, &levels, &around(20.0));
         }
     }
-    insta::assert_snapshot!(levels(&grid), @"Throughput of idle=1s and 2 more against idle=0. Equivalent within 5 %: idle=1s, bs=4KiB; idle=1s, bs=64KiB; idle=5s, bs=4KiB; and 3 more.");
+    insta::assert_snapshot!(levels(&grid), @"Throughput with idle 1 s and 2 more against no idle. Equivalent within 5 %: idle 1 s, 4 KiB; idle 1 s, 64 KiB; idle 5 s, 4 KiB; and 3 more.");
 }
 
 /// Nothing is shown on a noisy disk: no page begins with it, and the text states the range of the ratios.
@@ -204,7 +204,7 @@ fn near_sizes_and_candidates_for_best_are_distinguished() {
     add_cell(&mut sizes, &["bs=16MiB"], &scattered);
     add_cell(&mut sizes, &["bs=64MiB"], &[500.0; 8]);
     let best = &named("best-size", &analyse(&sizes))[0].text;
-    insta::assert_snapshot!(best, @"Highest throughput: 500 MB/s at bs=64MiB. Within 5 % of it: 1MiB. Not shown to differ: 16MiB. Worse: 1.67× lower at 64KiB.");
+    insta::assert_snapshot!(best, @"Highest throughput: 500 MB/s at 64 MiB. Within 5 % of it: 1 MiB. Not shown to differ: 16 MiB. Worse: 1.67× lower at 64 KiB.");
     let mut writes = sizes.clone();
     for cell in &mut writes.cells {
         cell.spec.trial.read_percent = 0;
@@ -216,7 +216,7 @@ fn near_sizes_and_candidates_for_best_are_distinguished() {
         &[&analyse(&sizes), &analyse(&writes)],
     )
     .text;
-    insta::assert_snapshot!(text, @"Highest throughput of sequential reads: 500 MB/s at bs=64MiB. Within 5 % of it: 1MiB. Not shown to differ: 16MiB. Worse: 1.67× lower at 64KiB. Highest throughput of sequential writes: 500 MB/s at bs=64MiB. Within 5 % of it: 1MiB. Not shown to differ: 16MiB. Worse: 1.67× lower at 64KiB.");
+    insta::assert_snapshot!(text, @"Highest throughput of sequential reads: 500 MB/s at 64 MiB. Within 5 % of it: 1 MiB. Not shown to differ: 16 MiB. Worse: 1.67× lower at 64 KiB. Highest throughput of sequential writes: 500 MB/s at 64 MiB. Within 5 % of it: 1 MiB. Not shown to differ: 16 MiB. Worse: 1.67× lower at 64 KiB.");
 }
 
 /// One slow trial of the best size hides in nine blocks what each of them shows. The text names the blocks that
@@ -237,10 +237,10 @@ fn lower_sizes_state_the_blocks_that_show_it() {
     };
     let told = [curve(463.0, 9), curve(50.0, 9), curve(50.0, 11)];
     let told = told.map(|run| named("best-size", &run)[0].text.clone());
-    insta::assert_snapshot!(told.join("\n"), @r"
-    No I/O size is shown to give a lower throughput than another. Lower in each of 9 blocks (11 would show it): 2KiB to 128KiB.
-    Highest throughput: 550 MB/s at bs=1MiB. Lower in each of 9 blocks (11 would show it): 4KiB to 128KiB. Worse: 11.0× lower at 2KiB.
-    Highest throughput: 550 MB/s at bs=1MiB. Worse: 1.19× lower at 128KiB; 1.19× lower at 64KiB; 1.20× lower at 32KiB; and 4 more.
+    insta::assert_snapshot!(told.join("\n"), @"
+    No I/O size is shown to give a lower throughput than another. Lower in each of 9 blocks (11 would show it): 2 KiB to 128 KiB.
+    Highest throughput: 550 MB/s at 1 MiB. Lower in each of 9 blocks (11 would show it): 4 KiB to 128 KiB. Worse: 11.0× lower at 2 KiB.
+    Highest throughput: 550 MB/s at 1 MiB. Worse: 1.19× lower at 128 KiB; 1.19× lower at 64 KiB; 1.20× lower at 32 KiB; and 4 more.
     ");
     // The texts stay the same next to the best sizes of other runs.
     let (first, second) = (curve(50.0, 9), curve(50.0, 11));
@@ -248,7 +248,7 @@ fn lower_sizes_state_the_blocks_that_show_it() {
     let all = claims(&runs);
     let both = all.iter().find(|claim| !claim.best().is_empty());
     let text = finding(both.expect("one of each run"), &runs).text;
-    insta::assert_snapshot!(text, @"Highest throughput of sequential reads (read-size): 550 MB/s at bs=1MiB. Lower in each of 9 blocks (11 would show it): 4KiB to 128KiB. Worse: 11.0× lower at 2KiB. Highest throughput of sequential reads (read-size): 550 MB/s at bs=1MiB. Worse: 1.19× lower at 128KiB; and 6 more.");
+    insta::assert_snapshot!(text, @"Highest throughput of sequential reads (read-size): 550 MB/s at 1 MiB. Lower in each of 9 blocks (11 would show it): 4 KiB to 128 KiB. Worse: 11.0× lower at 2 KiB. Highest throughput of sequential reads (read-size): 550 MB/s at 1 MiB. Worse: 1.19× lower at 128 KiB; and 6 more.");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn memory_against_a_device_is_no_comparison() {
     insta::assert_snapshot!(said(&sync), @"
     1 of 2 cells: the page cache served the bytes (nothing was written).
     1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
-    Throughput of sync=each against sync=none; [device] against [page cache]. Cannot tell (the page cache served the bytes).
+    Throughput with fsync against no sync; [device] against [page cache]. Cannot tell (the page cache served the bytes).
     ");
 }
 
@@ -334,7 +334,7 @@ fn simpler_setting_is_offered_only_if_near() {
     insta::assert_snapshot!(format!("{}\n{}", said(&near), said(&far)));
     let mut once = size_curve("x", &near);
     once.samples.retain(|sample| sample.block <= 1);
-    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput of reads on /data (cache=direct): 497 MB/s with sequential reads, bs=4MiB. Median of: 1 trial.");
+    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput of reads on /data (direct I/O): 497 MB/s with 4 MiB sequential reads. Median of: 1 trial.");
     let mut cached = size_curve("x", &near);
     for cell in 0..3 {
         serve(&mut cached, cell, ServedBy::PageCache, "memory");
@@ -354,7 +354,7 @@ fn long_tail_is_reported() {
         let latency = sample.operations.read.latency.as_mut().expect("measured");
         latency.p99_ns = latency.p50_ns * 20;
     }
-    insta::assert_snapshot!(tail(&two), @"The 99th percentile of latency is 20.0× the median at bs=8KiB: p99 2.05 ms against 102 µs.");
+    insta::assert_snapshot!(tail(&two), @"The 99th percentile of latency is 20.0× the median with 8 KiB: p99 2.05 ms against 102 µs.");
 }
 
 #[test]
@@ -367,15 +367,15 @@ fn steady_state_needs_an_overwritten_region() {
     };
     // Each trial writes 1000 blocks of 4 KiB.
     let of_rule = |name: &str, writes: &RunRecord| text(&named(name, &analyse(writes)));
-    insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @"Not shown to have settled: 1 of 1 writing cell. The last 5 trials are alike, but before them only 1.5 % of the region at bs=4KiB was overwritten. --precondition overwrites it first.");
+    insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @"Not shown to have settled: 1 of 1 writing cell. The last 5 trials are alike, but only 1.5 % of the region was overwritten before them with 4 KiB. --precondition overwrites it first.");
     let mut restless = of(4 << 20);
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {
         add_trial(&mut restless, 0, mb_s, false);
     }
-    insta::assert_snapshot!(of_rule("not-steady", &restless), @"Not settled: 1 of 1 writing cell. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). The cause is scatter, not a shown slope: longer trials may reach it.");
+    insta::assert_snapshot!(of_rule("not-steady", &restless), @"Not settled: 1 of 1 writing cell. The last 5 trials with 4 KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). The cause is scatter, not a shown slope: longer trials may reach it.");
     let mut falling = of(4 << 20);
     for mb_s in [90.0, 75.0, 60.0] {
         add_trial(&mut falling, 0, mb_s, false);
     }
-    insta::assert_snapshot!(of_rule("not-steady", &falling), @"Not settled: 1 of 1 writing cell. The last 5 trials at bs=4KiB spread over 47 % (20 % allowed) with a slope of 49 % (10 % allowed). More trials, --settle or --precondition may reach it.");
+    insta::assert_snapshot!(of_rule("not-steady", &falling), @"Not settled: 1 of 1 writing cell. The last 5 trials with 4 KiB spread over 47 % (20 % allowed) with a slope of 49 % (10 % allowed). More trials, --settle or --precondition may reach it.");
 }

@@ -162,7 +162,7 @@ fn device_distinguishes_limit_from_lock() {
     let key = KEYS.device_limit(Traffic::ReadBytes);
     limited.environment.put(key, per_second as u64);
     let text = &named("serialised", &analyse(&limited))[0].text;
-    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device at threads=8. An I/O limit of the control group held them back (100 MB/s of reads).");
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device with 8 threads. An I/O limit of the control group held them back (100 MB/s of reads).");
 
     // CPU time of others is not a limit of these threads.
     let mut contended = lock;
@@ -170,7 +170,7 @@ fn device_distinguishes_limit_from_lock() {
         sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
     }
     let text = &named("serialised", &analyse(&contended))[0].text;
-    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device at threads=8. Other programs used the CPUs at the same time, which may be the cause.");
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device with 8 threads. Other programs used the CPUs at the same time, which may be the cause.");
 }
 
 /// Eight threads that wait for a lock of the file that they share.

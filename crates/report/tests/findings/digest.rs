@@ -339,8 +339,8 @@ fn explanations_come_first() {
         });
     }
     insta::assert_snapshot!(first.join("\n"), @"
-    Only 1.03 of 8 requests were at the device at layout=shared, threads=8. The threads wait for a lock of the file that they share: with layout=private the same threads reach 53711 IOPS.
-    Page faults: untouched buffers have 2.75× lower throughput than zeroed ones at bs=8MiB, 2998 MB/s against 8249 MB/s. A trial, untouched and zeroed: 2048 page faults; 0 page faults. Time per page fault: 870 µs. Slower in: 1 of 2 settings.
+    Only 1.03 of 8 requests were at the device with layout shared, 8 threads. The threads wait for a lock of the file that they share: with layout=private the same threads reach 53711 IOPS.
+    Page faults: untouched buffers have 2.75× lower throughput than zeroed ones with 8 MiB, 2998 MB/s against 8249 MB/s. A trial, untouched and zeroed: 2048 page faults; 0 page faults. Time per page fault: 870 µs. Slower in: 1 of 2 settings.
     ");
 }
 
@@ -400,11 +400,11 @@ fn headlines_of_several_targets_name_theirs() {
             all.collect::<Vec<_>>().join("\n")
         })
     };
-    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.");
+    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"true Highest throughput of sequential reads on /a: 1010 MB/s at 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower at 64 KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower at 64 KiB; and 1 more.");
     insta::assert_snapshot!(texts(vec![seq("/a"), seq("/b"), on("/b", rand)]), @"
-    true Throughput of sequential reads of /b against /a. Equivalent within 5 %: bs=4KiB; bs=64KiB; bs=1MiB; and 1 more.
-    true Highest throughput of sequential reads on /a: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of sequential reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; and 1 more.
-    true /b: Throughput of random reads against sequential reads. Equivalent within 5 %: random reads, bs=4KiB; random reads, bs=64KiB; random reads, bs=1MiB; and 1 more.
+    true Throughput of sequential reads on /b against /a. Equivalent within 5 %: 4 KiB; 64 KiB; 1 MiB; and 1 more.
+    true Highest throughput of sequential reads on /a: 1010 MB/s at 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower at 64 KiB; and 1 more. Highest throughput of sequential reads on /b: 1010 MB/s at 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower at 64 KiB; and 1 more. Highest throughput of random reads on /b: 1010 MB/s at 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower at 64 KiB; and 1 more.
+    true /b: Throughput with random reads against sequential reads. Equivalent within 5 %: random reads, 4 KiB; random reads, 64 KiB; random reads, 1 MiB; and 1 more.
     ");
     // With one headline of one run, the page names the run.
     let mut other = record("other", &["sync"]);
@@ -413,8 +413,8 @@ fn headlines_of_several_targets_name_theirs() {
         let levels = [sync.as_str(), "read_percent=0"];
         add_cell(&mut other, &levels, &around(mb_s));
     }
-    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", other)]), @r"
-    false Highest throughput: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Worse: 2.52× lower at 64KiB; 25.2× lower at 4KiB.
-    false sync=each has 10.0× lower throughput than sync=none: 10.0 MB/s against 100 MB/s.
+    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", other)]), @"
+    false Highest throughput: 1010 MB/s at 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower at 64 KiB; 25.2× lower at 4 KiB.
+    false Throughput is 10.0× lower with fsync than with no sync: 10.0 MB/s against 100 MB/s.
     ");
 }

@@ -358,7 +358,7 @@ fn owed_write_back_is_reported_with_its_time() {
     let record = with(2.0, CacheState::Direct);
     assert_eq!(only_cell(&record).flags, [DoubtKind::StorageCache]);
     let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told, @"The only cell: results exclude the time to store what was left in a cache of the storage (up to 200 % of a trial at bs=4KiB). Set sync=end to include that time.");
+    insta::assert_snapshot!(told, @"The only cell: results exclude the time to store what was left in a cache of the storage (up to 200 % of a trial with 4 KiB). Set sync=end to include that time.");
     assert_eq!(only_cell(&with(0.2, CacheState::Direct)).flags, []);
     // btrfs stores its trees then, and a sync waits for the trees of other programs too.
     let mut amplified = with(2.0, CacheState::Direct);

@@ -46,7 +46,7 @@ fn some_cells_from_the_page_cache() {
         "nothing was read from the device",
     );
     insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 5 cells: the page cache served the bytes (nothing was read from the device).");
-    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell (the page cache served the bytes): 4KiB to 1MiB.");
+    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell (the page cache served the bytes): 4 KiB to 1 MiB.");
     assert_eq!(doubts(&analyse(&bent())), []);
 }
 
@@ -82,7 +82,7 @@ fn wide_intervals_are_reported() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials).");
+    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: 16 MiB, +/- 20 % after 7 trials).");
     assert_eq!(below_precision(&analyse(&bent())), []);
 }
 
@@ -197,7 +197,7 @@ fn drift_names_the_steepest_cell() {
     add_cell(&mut drifting, &["bs=8KiB"], &rising(-2.0));
     add_cell(&mut drifting, &["bs=16KiB"], &around(100.0));
     let analysis = analyse(&drifting);
-    insta::assert_snapshot!(text(&named("drift", &analysis)), @"In 1 of 3 cells the trials drift with time at bs=8KiB, by -27 % over the run.");
+    insta::assert_snapshot!(text(&named("drift", &analysis)), @"The trials of 1 of 3 cells drift over the run with 8 KiB by -27 %.");
     assert!(named("drift", &analyse(&bent())).is_empty());
 }
 
@@ -216,6 +216,6 @@ fn two_groups_of_trials_show_their_places() {
         .collect();
     add_cell(&mut record, &["bs=1MiB"], &values);
     add_cell(&mut record, &["bs=2MiB"], &around(900.0));
-    insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @"In 1 of 2 cells the trials form two groups at bs=1MiB: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.");
+    insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @"The trials of 1 of 2 cells form two groups with 1 MiB: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.");
     assert!(named("two-groups", &analyse(&bent())).is_empty());
 }

@@ -114,7 +114,7 @@ fn line_names_cells_that_cannot_be_ranked() {
     }
     let analysis = analyse(&record);
     assert_eq!(medians(&analysis), [Some(700e3), None]);
-    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: 99th percentile of latency of reads 700 µs (read_percent=49) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (read_percent=51)");
+    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: 99th percentile of latency of reads 700 µs (49 % reads) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (51 % reads)");
 }
 
 #[test]

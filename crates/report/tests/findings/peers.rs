@@ -44,12 +44,12 @@ fn line_of_run_states_agreement_of_tools() {
         let said = Interpretation::of(&AnalysedRun::of(record));
         said.conclusions[0].text.clone()
     };
-    insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; fio: 1.01× higher, equivalent within 10 %");
-    insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; fio: 2.00× higher, faster");
+    insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (4 KiB) to 900 MB/s (1 MiB), from the device; fio: 1.01× higher, equivalent within 10 %");
+    insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (4 KiB) to 900 MB/s (1 MiB), from the device; fio: 2.00× higher, faster");
     // One cell of fio came from memory, so that there is no result for all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
-    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; fio: 1.01× higher, cannot tell: the page cache served the bytes on fio's side");
+    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (4 KiB) to 900 MB/s (1 MiB), from the device; fio: 1.01× higher, cannot tell: the page cache served the bytes on fio's side");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn json_has_claim_and_doubts_of_all_cells() {
 fn commands_of_other_tools_are_reported() {
     let run = beside_fio(1.0);
     let command = &peers(&analyse(&run))[0].text;
-    insta::assert_snapshot!(command, @"A trial of fio (bs=4KiB, tool=fio) was fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");
+    insta::assert_snapshot!(command, @"A trial of fio (4 KiB, fio) was fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");
     assert!(gaps(&analyse(&run)).is_empty());
     assert!(peers(&analyse(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
 }

@@ -64,14 +64,14 @@ fn every_level_is_reported_with_its_beginning() {
         said("level-within-trials", &soak(200, recovering)),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @"
-    Within a trial throughput rose 5.00× at bs=1MiB: 210 MB/s, then 1050 MB/s from 17.0 s (6.45 GiB written) on. All levels: 1048 MB/s; 210 MB/s from 4.00 s (3.90 GiB written) on; 1050 MB/s from 17.0 s (6.45 GiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (bs=1MiB), from the device; few trials
+    Within a trial throughput rose 5.00× with 1 MiB: 210 MB/s, then 1050 MB/s from 17.0 s (6.45 GiB written) on. All levels: 1048 MB/s; 210 MB/s from 4.00 s (3.90 GiB written) on; 1050 MB/s from 17.0 s (6.45 GiB written) on. Shorter or longer trials would give other results.
+    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (1 MiB), from the device; few trials
 
-    Within a trial throughput fell 2.75× at bs=1MiB: 330 MB/s, then 120 MB/s from 11.0 s (5.66 GiB written) on. All levels: 818 MB/s; 330 MB/s from 5.00 s (3.81 GiB written) on; 120 MB/s from 11.0 s (5.66 GiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (bs=1MiB), from the device; few trials
+    Within a trial throughput fell 2.75× with 1 MiB: 330 MB/s, then 120 MB/s from 11.0 s (5.66 GiB written) on. All levels: 818 MB/s; 330 MB/s from 5.00 s (3.81 GiB written) on; 120 MB/s from 11.0 s (5.66 GiB written) on. Shorter or longer trials would give other results.
+    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (1 MiB), from the device; few trials
 
-    Within a trial throughput rose 4.03× at bs=1MiB: 249 MB/s, then 1005 MB/s from 4.00 s (2.32 GiB written) on. All levels: 999 MB/s; 249 MB/s from 2.00 s (1.86 GiB written) on; 1005 MB/s from 4.00 s (2.32 GiB written) on; 251 MB/s from 6.00 s (4.19 GiB written) on; 996 MB/s from 8.00 s (4.66 GiB written) on; 251 MB/s from 10.0 s (6.51 GiB written) on; and 4 more. Shorter or longer trials would give other results.
-    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (bs=1MiB), from the device; few trials
+    Within a trial throughput rose 4.03× with 1 MiB: 249 MB/s, then 1005 MB/s from 4.00 s (2.32 GiB written) on. All levels: 999 MB/s; 249 MB/s from 2.00 s (1.86 GiB written) on; 1005 MB/s from 4.00 s (2.32 GiB written) on; 251 MB/s from 6.00 s (4.19 GiB written) on; 996 MB/s from 8.00 s (4.66 GiB written) on; 251 MB/s from 10.0 s (6.51 GiB written) on; and 4 more. Shorter or longer trials would give other results.
+    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (1 MiB), from the device; few trials
     ");
 }
 
@@ -94,17 +94,17 @@ fn decline_without_a_step_is_reported() {
         ),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @"
-    Within a trial throughput gradually fell 6.14× at bs=1MiB. First tenth: 407 MB/s. Last tenth: 66.2 MB/s. Shorter or longer trials would give other results.
-    write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (bs=1MiB), from the device; few trials
+    Within a trial throughput gradually fell 6.14× with 1 MiB. First tenth: 407 MB/s. Last tenth: 66.2 MB/s. Shorter or longer trials would give other results.
+    write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (1 MiB), from the device; few trials
 
-    Within a trial throughput gradually rose 1.84× at bs=1MiB. First tenth: 527 MB/s. Last tenth: 971 MB/s. Shorter or longer trials would give other results.
-    write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (bs=1MiB), from the device; few trials
+    Within a trial throughput gradually rose 1.84× with 1 MiB. First tenth: 527 MB/s. Last tenth: 971 MB/s. Shorter or longer trials would give other results.
+    write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (1 MiB), from the device; few trials
 
-    Within a trial throughput fell 4.81× at bs=1MiB: 408 MB/s, then 84.7 MB/s from 1.60 s (622 MiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (bs=1MiB), from the device; few trials
+    Within a trial throughput fell 4.81× with 1 MiB: 408 MB/s, then 84.7 MB/s from 1.60 s (622 MiB written) on. Shorter or longer trials would give other results.
+    write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (1 MiB), from the device; few trials
 
-    Within a trial throughput varied at bs=1MiB. Lowest tenth: 522 MB/s. Highest tenth: 722 MB/s. Shorter or longer trials would give other results.
-    write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (bs=1MiB), from the device; few trials
+    Within a trial throughput varied with 1 MiB. Lowest tenth: 522 MB/s. Highest tenth: 722 MB/s. Shorter or longer trials would give other results.
+    write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (1 MiB), from the device; few trials
     ");
     assert_eq!(names(&soak(190, decline)), ["gradual-change"]);
 }
@@ -121,11 +121,11 @@ fn no_change_states_the_detectable_change() {
         only(named("no-level-change", &analyse(&soak(30, |_| 100.0)))),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @"
-    No lasting change of throughput was found within a trial at bs=1MiB. Least step for a quarter of a trial that would have been found: 1.30×. Least steady drift over a trial that would have been found: 1.30×.
+    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 1.30×. Least steady drift over a trial that would have been found: 1.30×.
 
-    No lasting change of throughput was found within a trial at bs=1MiB. Least step for a quarter of a trial that would have been found: 5.00×. Least steady drift over a trial that would have been found: 5.00×.
+    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 5.00×. Least steady drift over a trial that would have been found: 5.00×.
 
-    No lasting change of throughput was found within a trial at bs=1MiB. Least step for a quarter of a trial that would have been found: 1.30×.
+    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 1.30×.
     ");
 }
 

@@ -206,7 +206,7 @@ fn reading_cells_are_named_rate_cells_left_out() {
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
     reading.cells[0].spec.trial.read_percent = 100;
-    insta::assert_snapshot!(only(over_run(&reading)), @"Over the run throughput fell 10.0× at bs=1MiB: 1000 MB/s, then 100 MB/s from 10.5 s (0 B read) on. Each seen for: 10 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
+    insta::assert_snapshot!(only(over_run(&reading)), @"Over the run throughput fell 10.0× with 1 MiB: 1000 MB/s, then 100 MB/s from 10.5 s (0 B read) on. Each seen for: 10 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
@@ -317,8 +317,8 @@ fn falling(reads: u64) -> RunRecord {
 fn only_writes_of_mix_count_until_change() {
     let [writes, mix] =
         [0, 3].map(|reads| only(named("level-within-trials", &analyse(&falling(reads)))));
-    insta::assert_snapshot!(writes, @"Within a trial throughput fell 10.1× at bs=1MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
-    insta::assert_snapshot!(mix, @"Within a trial throughput fell 10.1× at bs=1MiB: 4014 MB/s, then 397 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(writes, @"Within a trial throughput fell 10.1× with 1 MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(mix, @"Within a trial throughput fell 10.1× with 1 MiB: 4014 MB/s, then 397 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn falling_behind_rate_is_change_catching_up_not() {
     let mut record = falling(0);
     record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
     let text = only(named("level-within-trials", &analyse(&record)));
-    insta::assert_snapshot!(text, @"Within a trial throughput fell 10.1× at bs=1MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(text, @"Within a trial throughput fell 10.1× with 1 MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
     let done: Vec<_> = record.series[0]
         .series
         .intervals
@@ -355,15 +355,15 @@ fn the_answer_names_a_change_over_the_run() {
         conclusions(&analyse(&record), &[])[0].text.clone()
     });
     insta::assert_snapshot!(told.join("\n"), @"
-    write-size on /data: throughput 792 MB/s (bs=1MiB) +/- 50 %, from the device; throughput changed its level during the run, two groups, imprecise
-    write-size on /data: throughput 1201 MB/s (bs=1MiB) +/- 1.2 %, from the device
+    write-size on /data: throughput 792 MB/s (1 MiB) +/- 50 %, from the device; throughput changed its level during the run, two groups, imprecise
+    write-size on /data: throughput 1201 MB/s (1 MiB) +/- 1.2 %, from the device
     ");
 }
 
 #[test]
 fn answer_has_both_levels_of_only_trial() {
     let line = &conclusions(&analyse(&falling(0)), &[])[0].text;
-    insta::assert_snapshot!(line, @"write-size on /data: throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (bs=1MiB), from the device; few trials");
+    insta::assert_snapshot!(line, @"write-size on /data: throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (1 MiB), from the device; few trials");
     // With several trials the median describes similar trials, and the finding has the levels.
     let mut several = writing(&["1MiB"], 3, |_, _| 500.0);
     for trial in 1..=3 {
@@ -373,5 +373,5 @@ fn answer_has_both_levels_of_only_trial() {
         over_time(&mut several, trial, &bytes);
     }
     let line = &conclusions(&analyse(&several), &[])[0].text;
-    insta::assert_snapshot!(line, @"write-size on /data: throughput 370 MB/s (bs=1MiB), from the device; few trials");
+    insta::assert_snapshot!(line, @"write-size on /data: throughput 370 MB/s (1 MiB), from the device; few trials");
 }

@@ -2,12 +2,12 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Best, Candidate, Standing};
+use iolab_workload::quantity::exact_size;
 use iolab_workload::trial_description;
-use iolab_workload::units::format_size;
 
 use super::sentence::{List, sentence};
-use super::{at, cell, doubts, has_several_targets, in_cell, margin, quantity};
-use crate::findings::{capitalised, origin};
+use super::{cell, doubts, has_several_targets, margin, quantity, with_held};
+use crate::findings::{capitalised, levels_of, origin};
 use crate::ratio::RatioShown;
 
 /// Most sizes, or ranges of them, that are named for each standing.
@@ -35,7 +35,9 @@ pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
         order.then(worth(a).total_cmp(&worth(b)))
     });
     told.map_or_else(String::new, |best| {
-        of_best(best, &at(&best.held), runs, NAMED_MAX)
+        let top = best.candidates.get(best.best);
+        let held = with_held(&best.held, top.and_then(|top| cell(runs, top.cell)));
+        of_best(best, &held, runs, NAMED_MAX)
     })
 }
 
@@ -61,7 +63,7 @@ fn access(best: &Best, curves: &[Best], runs: &[&Analysis]) -> Option<String> {
     })
 }
 
-/// `Highest throughput: 500 MB/s at bs=64MiB. Within 5 %: 1 MiB. Worse: 1.67× lower at 64 KiB.`
+/// `Highest throughput: 500 MB/s at 64 MiB. Within 5 %: 1 MiB. Worse: 1.67× lower at 64 KiB.`
 fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> String {
     let Some(top) = best.candidates.get(best.best) else {
         return String::new();
@@ -71,10 +73,14 @@ fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> Stri
         true => ("highest", "lower"),
         false => ("lowest", "higher"),
     };
-    let what = if best.is_of_ways { "way" } else { "I/O size" };
-    let name = |one: &Candidate| match (best.is_of_ways, runs.get(one.cell.run)) {
-        (true, Some(run)) => in_cell(run, one.cell),
-        _ => size(one.bs),
+    let (what, with) = match best.is_of_ways {
+        true => ("way", "with"),
+        false => ("I/O size", "at"),
+    };
+    let way = |one: &Candidate| levels_of(runs.get(one.cell.run)?, cell(runs, one.cell)?);
+    let name = |one: &Candidate| match way(one).filter(|_| best.is_of_ways) {
+        Some(way) => way,
+        None => exact_size(one.bs),
     };
     let names = |all: &[&Candidate]| match best.is_of_ways {
         true => all.iter().map(|one| name(one)).collect(),
@@ -84,7 +90,7 @@ fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> Stri
     let is_unknown = |one: &Candidate| one.standing == Standing::Unknown;
     let head = if best.candidates.iter().all(is_unknown) {
         format!(
-            "Too few trials to tell which {what} gives the {word} {quantity}{subject} (median at {}: {})",
+            "Too few trials to tell which {what} gives the {word} {quantity}{subject} (median {with} {}: {})",
             name(top),
             best.response.format(top.median)
         )
@@ -92,13 +98,10 @@ fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> Stri
         format!("No {what} is shown to give a {worse} {quantity} than another{subject}")
     } else {
         format!(
-            "{} {quantity}{subject}: {} {}{origin}",
+            "{} {quantity}{subject}: {} {with} {}{origin}",
             capitalised(word),
             value(best, top),
-            match best.is_of_ways {
-                true => format!("with {}", name(top)),
-                false => format!("at bs={}", format_size(top.bs)),
-            },
+            name(top),
         )
     };
     let list = |label: String, all: &[&Candidate]| List {
@@ -131,7 +134,6 @@ fn of_best(best: &Best, subject: &str, runs: &[&Analysis], named: usize) -> Stri
     nearest.sort_by_key(|one| distance(one));
     let ratios = nearest.iter().filter_map(|one| {
         let shown = RatioShown::beside(&one.of_best?, (top.median, one.median));
-        let with = if best.is_of_ways { "with" } else { "at" };
         Some(format!("{} {with} {}", shown.factor(), name(one)))
     });
     let mut lists = vec![
@@ -176,15 +178,7 @@ fn value(best: &Best, one: &Candidate) -> String {
     }
 }
 
-/// A size in words, since a bare number of bytes appears only in commands.
-fn size(bytes: u64) -> String {
-    match bytes < 1024 {
-        true => format!("{bytes} B"),
-        false => format_size(bytes),
-    }
-}
-
-/// Sizes as ranges of neighbours: `64KiB to 1MiB`, `16MiB`. The best size may lie within a range without being
+/// Sizes as ranges of neighbours: `64 KiB to 1 MiB`, `16 MiB`. The best size may lie within a range without being
 /// one of the sizes.
 fn ranges(best: &Best, sizes: &[&Candidate]) -> Vec<String> {
     let is_in = |one: &Candidate| sizes.iter().any(|other| other.bs == one.bs);
@@ -200,8 +194,8 @@ fn ranges(best: &Best, sizes: &[&Candidate]) -> Vec<String> {
         continues = own || continues && i == best.best;
     }
     let words = ranges.iter().map(|(from, to)| match from == to {
-        true => size(*from),
-        false => format!("{} to {}", size(*from), size(*to)),
+        true => exact_size(*from),
+        false => format!("{} to {}", exact_size(*from), exact_size(*to)),
     });
     words.collect()
 }

@@ -2,11 +2,12 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect};
-use iolab_workload::settings::level_label;
+use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
+use iolab_workload::trial_description::level_in_words;
 
 use super::sentence::{List, sentence};
-use super::{cell, doubts, has_several_targets, levels_label, margin, quantity};
+use super::{cell, doubts, has_several_targets, held_in_words, margin, quantity};
 use crate::findings::{capitalised, origin};
 use crate::ratio::RatioShown;
 
@@ -48,9 +49,15 @@ pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) ->
     let (base, other) = &effect.levels;
     match contrast {
         Contrast::Levels { factor, .. } if factor == "target" => (base.clone(), other.clone()),
-        Contrast::Levels { factor, .. } => (level_label(factor, base), level_label(factor, other)),
+        Contrast::Levels { factor, .. } => {
+            let words = |id, level| {
+                let spec = cell(runs, id).map(|cell| &cell.cell.spec);
+                level_in_words(spec.unwrap_or(&CellSpec::default()), factor, level)
+            };
+            (words(effect.base, base), words(effect.other, other))
+        }
         Contrast::Company { .. } => (
-            "one at a time, added up,".to_owned(),
+            "each group alone, added up".to_owned(),
             "all groups at once".to_owned(),
         ),
         Contrast::Pattern | Contrast::Direction => {
@@ -61,38 +68,43 @@ pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) ->
 }
 
 /// The settings in which an effect was measured, apart from its two sides.
-fn place(contrast: &Contrast, effect: &Effect) -> String {
+fn place(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> String {
     let are_said = match contrast {
         Contrast::Pattern | Contrast::Direction => true,
         Contrast::Levels { .. } | Contrast::Company { .. } => compares_targets(contrast),
     };
     let held = effect.held.iter();
     let held = held.filter(|(factor, _)| !(are_said && ACCESSES.contains(&factor.as_str())));
-    levels_label(&held.cloned().collect::<Vec<_>>())
+    held_in_words(&held.cloned().collect::<Vec<_>>(), cell(runs, effect.base))
 }
 
-/// `depth=32 has 27.5× higher throughput than depth=1 at bs=4KiB: 486 MB/s against 17.7 MB/s (27.4 to 27.6×)`.
+/// Preposition before the sides of an effect.
+fn preposition(contrast: &Contrast) -> &'static str {
+    match compares_targets(contrast) {
+        true => "on",
+        false => "with",
+    }
+}
+
+/// `Throughput is 27.5× higher with 32 in flight than with 1 in flight (4 KiB): 486 MB/s against 17.7 MB/s (27.4 to 27.6×)`.
 fn clause(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String {
     let contrast = &comparison.contrast;
     let (base, other) = sides(contrast, effect, runs);
-    let (other, verb) = match contrast {
-        Contrast::Levels { .. } => (other, "has"),
-        _ => (capitalised(&other), "have"),
-    };
-    let place = match place(contrast, effect) {
+    let place = match place(contrast, effect, runs) {
         none if none.is_empty() => none,
-        levels => format!(" at {levels}"),
+        levels => format!(" ({levels})"),
     };
     let format = |value| comparison.response.format(value);
+    let with = preposition(contrast);
     let shown = RatioShown::beside(&effect.estimate, effect.medians);
     let range = shown
         .range()
         .map_or_else(String::new, |range| format!(" ({range})"));
     format!(
-        "{}{other} {verb} {} {} than {base}{place}: {} against {}{range}{}",
+        "{}{} is {} {with} {other} than {with} {base}{place}: {} against {}{range}{}",
         on_target(contrast, runs, effect),
+        capitalised(&subject(contrast, effect, runs)),
         shown.factor(),
-        subject(contrast, effect, runs),
         format(effect.medians.1),
         format(effect.medians.0),
         origins(runs, effect),
@@ -147,7 +159,9 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let item = |effect: &Effect| {
         let level = match (&comparison.contrast, others.len()) {
             (Contrast::Levels { .. }, 0 | 1) if greatest.is_empty() => String::new(),
-            (Contrast::Levels { .. }, 0 | 1) if !place(&comparison.contrast, effect).is_empty() => {
+            (Contrast::Levels { .. }, 0 | 1)
+                if !place(&comparison.contrast, effect, runs).is_empty() =>
+            {
                 String::new()
             }
             (Contrast::Company { .. }, _) => String::new(),
@@ -162,7 +176,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
         let accesses = cell(runs, effect.other)
             .filter(|_| compares_targets(&comparison.contrast) && has_accesses())
             .map_or_else(String::new, accesses_of);
-        let parts = [level, accesses, place(&comparison.contrast, effect)];
+        let parts = [level, accesses, place(&comparison.contrast, effect, runs)];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join(", ")
     };
@@ -210,9 +224,10 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let head = match clauses.is_empty() {
         false => clauses.join(". "),
         true => format!(
-            "{}{} of {other}{} against {base}{}",
+            "{}{} {} {other}{} against {base}{}",
             on_target(&comparison.contrast, runs, first),
             capitalised(&subject(&comparison.contrast, first, runs)),
+            preposition(&comparison.contrast),
             match others.len() {
                 0 | 1 => String::new(),
                 _ if matches!(comparison.contrast, Contrast::Pattern | Contrast::Direction) =>

@@ -5,7 +5,7 @@ use iolab_analysis::claim::{JournalledSyncs, Largest, TimeByLayer};
 use iolab_workload::quantity::{counted, format_ns, format_percent};
 use iolab_workload::stages::{CarriedBy, Journal, Stage};
 
-use super::at_cell;
+use super::with_cell;
 
 /// Stages that take most of the time of requests, or of syncs, and of the slowest ones.
 pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
@@ -29,7 +29,7 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
         "{} of the mean {whole} ({}){} is spent {}.{tail}{journal}",
         share(&time.mean),
         format_ns(time.mean_ns),
-        at_cell(run, time.cell),
+        with_cell(run, time.cell),
         what(time.mean.stage, time.carried_by),
     )
 }

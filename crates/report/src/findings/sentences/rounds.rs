@@ -8,8 +8,8 @@ use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
 
-use super::at_cell;
 use super::limit::beside_limit;
+use super::with_cell;
 
 /// Whether rounds came to a steady state.
 pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
@@ -59,12 +59,12 @@ fn state(found: &Rounds, run: &Analysis) -> String {
     }
 }
 
-/// ` The trials of such writes lie outside of that range: 17406 IOPS at bs=4KiB, against 174 in the rounds.`
+/// ` The trials of such writes lie outside of that range: 17406 IOPS with 4 KiB, against 174 in the rounds.`
 fn outside_in_words(found: &Outside, run: &Analysis) -> String {
     format!(
         " The trials of such writes lie outside of that range: {} IOPS{}, against {} in the rounds. They did not measure the state that was prepared.",
         significant(found.iops),
-        at_cell(run, found.cell),
+        with_cell(run, found.cell),
         significant(found.rounds_iops)
     )
 }
@@ -114,10 +114,10 @@ pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> St
     }
 }
 
-/// `over the last 5, iops at bs=4KiB ranges over 3.1 % of its mean (20 % allowed) with a slope of 1.0 % (10 % allowed)`.
+/// `over the last 5, IOPS with 4 KiB ranges over 3.1 % of its mean (20 % allowed) with a slope of 1.0 % (10 % allowed)`.
 fn window(found: &Rounds, worst: &TrackedState, steady: Steadiness, run: &Analysis) -> String {
     let subject = match (worst.cell, &worst.target) {
-        (Some(cell), _) => format!("{}{}", run.quantity(), at_cell(run, cell)),
+        (Some(cell), _) => format!("{}{}", run.quantity(), with_cell(run, cell)),
         (None, Some(target)) => format!("IOPS on {}", escape_control(target)),
         (None, None) => "IOPS".to_owned(),
     };

@@ -1,16 +1,14 @@
 //! The sentence of a claim: a head, then labelled lists.
 
-use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{CellId, Claim, Point, Quantity};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{Claim, Point, Quantity};
 use iolab_analysis::timeline::Access;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::response::Response;
-use iolab_workload::trial::TrialSpec;
-use iolab_workload::trial_description;
-use iolab_workload::units::format_size;
+use iolab_workload::trial_description::requests_in_words;
 
 use super::limit::beside_limit;
-use super::{at, at_cell, cell, doubts, levels_label};
+use super::{cell, doubts, held_in_words, with_cell, with_held};
 use crate::ratio::RatioShown;
 
 /// Most points of a list.
@@ -22,7 +20,7 @@ pub(super) struct List {
     pub(super) items: Vec<String>,
 }
 
-/// `Head. Lower: bs=4KiB; bs=64KiB; and 2 more. Cannot tell (other traffic): bs=1MiB.` At most `named` items of
+/// `Head. Lower: 4 KiB; 64 KiB; and 2 more. Cannot tell (other traffic): 1 MiB.` At most `named` items of
 /// each list appear; empty lists are left out.
 pub(super) fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named: usize) -> String {
     let lists = lists.into_iter().filter(|list| !list.items.is_empty());
@@ -78,8 +76,8 @@ fn head(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     text
 }
 
-/// `reads on /data (cache=direct)`: the accesses of a choice, and their target.
-fn accesses_on(held: &[(String, String)]) -> String {
+/// `reads on /data (direct I/O)`: the accesses of a choice, and their target.
+fn accesses_on(held: &[(String, String)], of: Option<&CellAnalysis>) -> String {
     let (mut accesses, mut target, mut others) = (String::new(), String::new(), Vec::new());
     for (name, level) in held {
         match (name.as_str(), level.as_str()) {
@@ -92,21 +90,21 @@ fn accesses_on(held: &[(String, String)]) -> String {
     }
     match others.is_empty() {
         true => format!("{accesses}{target}"),
-        false => format!("{accesses}{target} ({})", levels_label(&others)),
+        false => format!("{accesses}{target} ({})", held_in_words(&others, of)),
     }
 }
 
 fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     let first = claim.cells.first().copied();
-    let spec = first
-        .and_then(|id| run.cell(id.cell))
-        .map(|cell| &cell.cell.spec);
+    let of_first = first.and_then(|id| cell(runs, id));
     let ratio = claim.ratio.as_ref();
     match name {
-        "at" => at(&claim.held),
-        "accesses_on" => accesses_on(&claim.held),
-        "cell" => first.map_or_else(String::new, |id| at_cell(run, id)),
-        "groups" if spec.is_some_and(|spec| spec.has_groups()) => " of all groups".to_owned(),
+        "at" => with_held(&claim.held, of_first),
+        "accesses_on" => accesses_on(&claim.held, of_first),
+        "cell" => first.map_or_else(String::new, |id| with_cell(run, id)),
+        "groups" if of_first.is_some_and(|cell| cell.cell.spec.has_groups()) => {
+            " of all groups".to_owned()
+        }
         "accesses" if run.cells.len() > 1 => {
             let since = claim.points.iter().find_map(|point| point.since);
             match since.map(|since| since.access) {
@@ -200,8 +198,13 @@ fn item(point: &Point, runs: &[&Analysis]) -> String {
             format!("{part} of {}", count(all, one))
         }
     };
-    let setting = point.cell.and_then(|id| setting_of(id, runs));
-    let text = setting.map_or(text.clone(), |setting| format!("{text} with {setting}"));
+    let trial = point
+        .cell
+        .and_then(|id| cell(runs, id)?.cell.spec.only_trial());
+    let text = match trial {
+        Some(trial) => format!("{text} with {}", requests_in_words(trial)),
+        None => text,
+    };
     let text = match point.rate {
         // A p99 follows the median at its rate.
         Some(rate) if point.quantity != Quantity::Of(Response::P99) => {
@@ -226,34 +229,4 @@ pub(in crate::findings) fn done(of: Access) -> &'static str {
         Access::Writes => "written",
         Access::Reads => "read",
     }
-}
-
-/// `sequential reads, bs=4KiB`: the setting of a cell, with its requests in flight if there are several.
-pub(super) fn setting_of(id: CellId, runs: &[&Analysis]) -> Option<String> {
-    let trial = cell(runs, id)?.cell.spec.only_trial()?;
-    Some(setting(trial, trial.in_flight_of_all() > 1))
-}
-
-/// `random reads, bs=4KiB, threads=2`.
-fn setting(trial: &TrialSpec, is_parallel: bool) -> String {
-    let size = match &trial.bs_mix {
-        None => format!("bs={}", format_size(trial.bs)),
-        Some(mix) => format!("bs_mix={mix}"),
-    };
-    let mut text = format!("{}, {size}", trial_description::in_words(trial));
-    let ranks = trial.workers() / trial.threads.max(1);
-    let parallel = [
-        ("ranks", ranks),
-        ("threads", trial.threads),
-        ("depth", trial.depth),
-    ];
-    for (name, value) in parallel {
-        if is_parallel && (name != "ranks" || ranks > 1) {
-            text.push_str(&format!(", {name}={value}"));
-        }
-    }
-    if trial.skip > 0 {
-        text.push_str(&format!(", skip={}", format_size(trial.skip)));
-    }
-    text
 }

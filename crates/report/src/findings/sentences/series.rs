@@ -4,7 +4,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, drifts, two_groups};
 use iolab_workload::quantity::format_percent;
 
-use super::at_cell;
+use super::with_cell;
 use crate::findings::{Finding, Rule, within};
 
 const TWO_GROUPS: Rule = Rule::doubt(
@@ -18,25 +18,17 @@ const DRIFT: Rule = Rule::doubt(
 
 /// Cells whose trials form two groups, and those that drift by more than the goal of precision over the run.
 pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
-    let most = |cells: usize, id: CellId| match cells {
-        1 => at_cell(run, id),
-        _ => format!(", most clearly{}", at_cell(run, id)),
-    };
     let groups = two_groups(run, 0, |_| true).map(|found| {
         let levels = found.levels;
-        let text = format!(
-            "In {} the trials form two groups{}: {} of them around {}, the others around {}. The median {}.",
+        TWO_GROUPS.one(format!(
+            "The trials of {} form two groups{}: {} of them around {}, the others around {}. The median {}.",
             within(found.cells.len(), run),
-            most(found.cells.len(), found.most),
+            most(run, found.cells.len(), found.most),
             format_percent(levels.low_share),
             run.response.format(levels.low_median),
             run.response.format(levels.high_median),
             median_of_groups(levels.low_share),
-        );
-        Finding {
-            rule: TWO_GROUPS,
-            text,
-        }
+        ))
     });
     let drifts = drifts(run);
     let steepest = drifts.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
@@ -45,15 +37,22 @@ pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
             run: 0,
             cell: *cell,
         };
-        let text = format!(
-            "In {} the trials drift with time{}, by {} over the run.",
+        DRIFT.one(format!(
+            "The trials of {} drift over the run{} by {}.",
             within(drifts.len(), run),
-            most(drifts.len(), id),
+            most(run, drifts.len(), id),
             format_percent(*drift),
-        );
-        Finding { rule: DRIFT, text }
+        ))
     });
-    groups.into_iter().chain(drift).collect()
+    [groups, drift].into_iter().flatten().flatten().collect()
+}
+
+/// The cell that shows it most, of several.
+fn most(run: &Analysis, cells: usize, id: CellId) -> String {
+    match cells {
+        1 => with_cell(run, id),
+        _ => format!(" (most clearly{})", with_cell(run, id)),
+    }
 }
 
 /// Meaning of the median of two groups, of which the lower one has this share of the values.
