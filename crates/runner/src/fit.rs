@@ -57,10 +57,8 @@ pub fn fit_all(
         )
     });
     let region = plans.iter().filter_map(|plan| widest_region(plan)).max();
-    let cut = wanted
-        .zip(region)
-        .filter(|(wanted, region)| region < wanted);
-    let cut = cut.and_then(|(_, region)| common_region(place, region));
+    let cut = wanted.zip(region);
+    let cut = cut.and_then(|(wanted, region)| common_region(place, wanted, region));
     Ok(Fitted {
         plans,
         notes: note.into_iter().chain(cut).collect(),
@@ -73,25 +71,28 @@ fn widest_region(plan: &Plan) -> Option<u64> {
     cells.map(|cell| cell.spec.trial.region).max()
 }
 
-/// Names the one of several targets that limits the region to this size, bytes, or says that a model is measured so. `None`
-/// for a single target, which reports it itself.
-fn common_region(place: SystemUnderTest<'_>, region: u64) -> Option<String> {
+/// Names the one of several targets that has less than the `wanted` bytes and so limits the region to this size, bytes, or says
+/// that a model is measured so. `None` for a single target, which reports it itself.
+fn common_region(place: SystemUnderTest<'_>, wanted: u64, region: u64) -> Option<String> {
     if let SystemUnderTest::Model(disk) = place {
-        return Some(format!(
-            "{} is measured in regions of up to {}, because {} has no more",
-            disk.name(),
-            exact_size(region),
-            match disk.room() < disk.bytes() {
-                true => "another disk next to it",
-                false => "it",
-            }
-        ));
+        return (disk.room() < wanted).then(|| {
+            format!(
+                "{} is measured in regions of up to {}, because {} has no more",
+                disk.name(),
+                exact_size(region),
+                match disk.room() < disk.bytes() {
+                    true => "another disk next to it",
+                    false => "it",
+                }
+            )
+        });
     }
     let targets = place.targets();
     let (smallest, _) = targets
         .iter()
         .filter(|_| targets.len() > 1)
-        .min_by_key(|(_, target)| target.size())?;
+        .min_by_key(|(_, target)| target.size())
+        .filter(|(_, target)| target.size() < wanted)?;
     Some(format!(
         "all targets are measured in regions of up to {}, because {} has no more",
         exact_size(region),
