@@ -100,19 +100,6 @@ fn export_for_programs_has_workers_of_all_ranks() {
 }
 
 #[test]
-fn what_ranks_write_is_read_back() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let arguments = ["run", "write-size", ".", "--verify", "--set", "pattern=seq"];
-    let rest = ["--set", "settle=1ms"];
-    let arguments = [&arguments[..], &rest[..], &TINY[..]].concat();
-    let Some(output) = mpirun(folder.path(), 2, &arguments) else {
-        return;
-    };
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(names(folder.path()), ["run.iolab"]);
-}
-
-#[test]
 fn a_run_is_resumed_by_as_many_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [&["run", "read-size", ".", "--set", "ranks=1,2"], &TINY[..]].concat();

@@ -1,8 +1,8 @@
-//! The buffer-size lab on a real file system: what the preparations of the buffer do, and finer sizes.
+//! The buffer-size lab on a real file system: what the preparations of the buffer do, for page faults.
 
 use serde_json::Value;
 
-use crate::support::{entries, exported, folder, run};
+use crate::support::{exported, folder, run};
 
 fn int(row: &Value, key: &str) -> u64 {
     row[key].as_u64().expect("a whole number")
@@ -55,39 +55,4 @@ fn only_untouched_buffers_fault_in_the_timed_span() {
         assert_ne!(row["served_by"], "device");
     }
     assert!(!done.stdout.contains("p99"), "{}", done.stdout);
-}
-
-#[test]
-fn finer_sizes_are_part_of_the_same_run() {
-    let folder = folder();
-    let sets = ["--set", "buffer_init=zeroed", "--set", "bs=16k,64k,256k,1M"];
-    let more = ["--refine", "2", "--budget", "1s", "--seed", "5"];
-    let arguments = [
-        &["run", "buffer-size", "--full", "-o", "r.iolab"],
-        &sets[..],
-        &more,
-    ]
-    .concat();
-    let done = run(folder.path(), &arguments).expect(0);
-    let rows = exported(folder.path(), "r.iolab");
-    let grid = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
-    let mut finer: Vec<u64> = rows.iter().map(|row| int(row, "bs_bytes")).collect();
-    finer.retain(|size| !grid.contains(size));
-    finer.sort_unstable();
-    finer.dedup();
-    assert_eq!(finer.len(), 2, "{finer:?}");
-    for size in finer {
-        // Below 64 KiB whole KiB.
-        assert!(size > grid[0] && size < grid[3] && size % 1024 == 0);
-        assert!(measured(&rows, "zeroed", size).count() >= 1);
-        let label = iolab_workload::units::format_size(size);
-        assert!(done.stdout.contains(&label), "{label}: {}", done.stdout);
-    }
-    assert_eq!(entries(folder.path()), ["r.iolab"]);
-    let table = run(folder.path(), &["table", "r.iolab"]).expect(0);
-    assert_eq!(
-        table.stdout.trim_end(),
-        done.stdout.trim_end(),
-        "the same file gives the same report"
-    );
 }

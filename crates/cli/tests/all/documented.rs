@@ -12,9 +12,9 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use crate::support::{self, folder, run};
+use crate::support::{self, folder, root, run, shell};
 use line::{Line, Scope};
-use supplies::{Supplies, missing, shell};
+use supplies::{Supplies, missing};
 
 /// Commands that run at the same time.
 const AT_ONCE: usize = 2;
@@ -45,7 +45,7 @@ fn documented_outputs_of_models_are_current() {
     let mut stale = Vec::new();
     for page in ["README.md", "docs/TUTORIAL.md", "docs/GUIDE.md"] {
         let place = folder();
-        let text = fs::read_to_string(shown::root().join(page)).unwrap();
+        let text = fs::read_to_string(root().join(page)).unwrap();
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             let unshown = line.strip_prefix("    ");
@@ -106,7 +106,7 @@ fn words(text: &str) -> String {
 
 #[test]
 fn commands_of_cargo_name_what_is_there() {
-    let mistakes = cargo::mistakes(&shown::root(), &shown::documents());
+    let mistakes = cargo::mistakes(&root(), &shown::documents());
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
 
@@ -126,7 +126,7 @@ fn carried_out(scope: Scope, is_asked: fn(&str) -> bool, least: usize) {
     }
     assert!(
         unknown.is_empty(),
-        "line::WORDS and supplies::FILES lack what stands for:\n{}",
+        "line::WORDS and supplies::MAKERS lack what stands for:\n{}",
         unknown.join("\n")
     );
     assert!(

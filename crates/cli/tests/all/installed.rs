@@ -6,7 +6,7 @@ use std::process::Command;
 use needs::Need;
 
 use crate::support::words::words;
-use crate::support::{Done, exported, folder, iolab};
+use crate::support::{exported, folder, run};
 
 #[test]
 fn installed_peers_carry_out_the_same_cell() {
@@ -16,15 +16,12 @@ fn installed_peers_carry_out_the_same_cell() {
         return;
     }
     let folder = folder();
-    let mut arguments = vec!["run", "read-random", ".", "-o", "r.iolab"];
-    arguments.extend([
-        "--set", "bs=1M", "--set", "trials_min=1", "--set", "trials_max=1", "--budget", "30s",
-    ]);
-    arguments.extend(["--size", "8MiB"]);
-    for tool in &tools {
-        arguments.extend(["--peer", tool]);
-    }
-    let done = Done::from(iolab(folder.path(), &arguments).output().unwrap()).expect(0);
+    let one = words!(
+        "run read-random . -o r.iolab --bs 1M --set trials_min=1 --set trials_max=1 --budget 30s --size 8MiB"
+    );
+    let peers = tools.iter().flat_map(|tool| ["--peer", tool]);
+    let arguments: Vec<&str> = one.into_iter().chain(peers).collect();
+    let done = run(folder.path(), &arguments).expect(0);
     let rows = exported(folder.path(), "r.iolab");
     for tool in ["iolab"].iter().chain(&tools) {
         let of_tool = |row: &&serde_json::Value| row["tool"] == *tool && row["warmup"] == false;
@@ -55,8 +52,7 @@ fn syncs_that_fio_has_timed_are_imported() {
         return;
     };
     assert!(ran.status.success(), "{ran:?}");
-    let done = iolab(folder.path(), &["import", "log.json", "-o", "r.iolab"]).output();
-    Done::from(done.unwrap()).expect(0);
+    run(folder.path(), &["import", "log.json", "-o", "r.iolab"]).expect(0);
     let rows = exported(folder.path(), "r.iolab");
     assert_eq!((rows.len(), &rows[0]["sync"]), (1, &"fdatasync".into()));
     let report = fs::read_to_string(folder.path().join("log.json")).unwrap();
@@ -74,12 +70,9 @@ fn exported_job_file_runs_in_fio_and_iolab() {
     let folder = folder();
     let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
     fs::write(folder.path().join("two.toml"), sets).unwrap();
-    let shown = iolab(folder.path(), &["show", "two.toml", "--format", "fio"]).output();
-    let shown = Done::from(shown.unwrap()).expect(0);
+    let shown = run(folder.path(), &["show", "two.toml", "--format", "fio"]).expect(0);
     fs::write(folder.path().join("two.fio"), &shown.stdout).unwrap();
-    let again = iolab(folder.path(), &["show", "two.fio"]).output().unwrap();
-    let again = Done::from(again).expect(0).stdout;
-    insta::assert_snapshot!(again);
+    insta::assert_snapshot!(run(folder.path(), &["show", "two.fio"]).expect(0).stdout);
     let Some(ran) = real_fio(folder.path(), &["--output-format=json", "two.fio"]) else {
         return;
     };

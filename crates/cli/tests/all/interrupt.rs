@@ -1,18 +1,19 @@
 //! Interrupted runs: they lose no measured trial, leave no scratch files, and their plans can be finished.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
 use crate::support::words::words;
 use crate::support::{
-    Done, entries, error_of, exported, folder, iolab, resumed_is_whole, run, sample_count, signal,
-    started, status, wait_for_samples,
+    Done, entries, error_of, exported, folder, interrupted, iolab, measuring, resumed_is_whole,
+    run, sample_count, signal, started, status, wait_for_reads, wait_for_samples,
 };
 
 /// Two cells with a warm-up and six trials each: 14 samples, about a second and a half.
@@ -21,35 +22,80 @@ const SLOW: [&str; 18] = words!(
     "run read-size data -o r.iolab --set bs=4k,64k --set trials_min=6 --set trials_max=6 \
      --size 4MiB --time 100ms --budget 60s --buffered"
 );
+/// As many trials of a program.
+const PROGRAM: [&str; 14] = [
+    "run",
+    "linkage",
+    "data",
+    "-o",
+    "r.iolab",
+    "--set",
+    "command=sh -c 'sleep 0.05; cat \"$0\"' {file}",
+    "--set",
+    "region=1,5000",
+    "--set",
+    "trials_min=6",
+    "--set",
+    "trials_max=6",
+    "--seed=3",
+];
 
 #[test]
 fn interrupted_run_cleans_up_and_can_be_finished() {
-    for which in [Signal::INT, Signal::TERM] {
+    for targets in [
+        &[&b"data"[..], b"other"][..],
+        &[b"\xff\xfe"],
+        &[b"a\xc3 \x01\n"],
+    ] {
         let folder = folder();
-        let child = started(folder.path(), &SLOW, 3);
-        signal(&child, which);
+        let (path, file) = (folder.path(), folder.path().join("r.iolab"));
+        let targets = targets
+            .iter()
+            .map(|name| path.join(OsStr::from_bytes(name)));
+        let targets: Vec<PathBuf> = targets.collect();
+        targets
+            .iter()
+            .for_each(|target| std::fs::create_dir(target).unwrap());
+        let mut command = iolab(path, &["run", "read-size"]);
+        command.args(&targets).args(&SLOW[3..]);
+        let child = measuring(command, &file, 3);
+        signal(&child, Signal::TERM);
         // The second signal, of an impatient user, must not interrupt the cleaning.
-        signal(&child, which);
+        signal(&child, Signal::TERM);
         Done::from(child.wait_with_output().unwrap()).expect(130);
-        assert!(
-            entries(&folder.path().join("data")).is_empty(),
-            "the scratch file is removed"
-        );
-        let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
-        assert!((3..SAMPLES).contains(&measured), "{measured}");
-        run(folder.path(), &["table", "r.iolab"]).expect(0);
-        assert_eq!(status(&folder.path().join("r.iolab")), "interrupted");
-        let plan = run(folder.path(), &["resume", "r.iolab", "--dry-run"]).expect(0);
-        let made = plan
-            .stdout
-            .lines()
-            .find(|line| line.starts_with("r.iolab: "));
-        let made = made.and_then(|line| line.split(", in ").next());
-        let made = made.unwrap_or_default();
-        let made = made.replacen(&measured.to_string(), "MEASURED", 1);
-        insta::allow_duplicates! { insta::assert_snapshot!(made, @"r.iolab: MEASURED trials made earlier"); }
-        assert_eq!(sample_count(&folder.path().join("r.iolab")), Some(measured));
-        resumed_is_whole(folder.path(), SAMPLES);
+        for target in &targets {
+            assert_eq!(entries(target), [""; 0], "the scratch file is removed");
+        }
+        let samples = SAMPLES * targets.len() as i64;
+        let measured = sample_count(&file).unwrap();
+        assert!((3..samples).contains(&measured), "{measured}");
+        assert_eq!(status(&file), "interrupted");
+        let plan = run(path, &["resume", "r.iolab", "--dry-run"])
+            .expect(0)
+            .stdout;
+        let made = format!("r.iolab: {measured} trials made earlier");
+        assert!(plan.contains(&made), "{plan}");
+        resumed_is_whole(path, &[], samples, &targets);
+    }
+}
+
+/// A run file starts no program without consent. What a killed run left is removed by the next one.
+#[test]
+fn ended_run_of_programs_is_finished_with_consent() {
+    for (by, left) in [(Signal::INT, 0), (Signal::KILL, 2)] {
+        let folder = folder();
+        let (path, data) = (folder.path(), folder.path().join("data"));
+        let child = started(path, &PROGRAM, 3);
+        signal(&child, by);
+        child.wait_with_output().unwrap();
+        assert_eq!(entries(&data).len(), left, "the scratch file and a folder");
+        run(path, &["resume", "r.iolab"]).expect(3);
+        let dry = run(path, &["resume", "r.iolab", "--dry-run"])
+            .expect(3)
+            .stdout;
+        let starts = "Starts: sh -c 'sleep 0.05; cat \"$0\"' {file}";
+        assert!(dry.lines().any(|line| line == starts), "{dry}");
+        resumed_is_whole(path, &["--run-programs"], SAMPLES, &[data]);
     }
 }
 
@@ -102,12 +148,9 @@ fn a_trial_that_the_user_stopped_says_so() {
     std::fs::create_dir(folder.path().join("data")).unwrap();
     // A group as a shell makes it, since the kernel ignores the signal in a group without a parent in the
     // session.
-    let child = iolab(folder.path(), &STOPPABLE)
-        .process_group(0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = iolab(folder.path(), &STOPPABLE);
+    command.process_group(0);
+    let child = measuring(command, &folder.path().join("r.iolab"), 1);
     let pid = Pid::from_child(&child);
     for samples in [1, 2, 3] {
         wait_for_samples(&folder.path().join("r.iolab"), samples);
@@ -128,47 +171,21 @@ fn a_trial_that_the_user_stopped_says_so() {
     assert!((1..=3).contains(&stopped.count()));
 }
 
-/// Waits until a worker of a trial reads data. Reads of /proc before, and those that warm the cache, have far
-/// fewer bytes.
-fn wait_for_reads(process: u32) {
-    const DATA: u64 = 32 << 20;
-    let reads = |task: std::fs::DirEntry| {
-        let text = |name: &str| std::fs::read_to_string(task.path().join(name)).ok();
-        let is_worker = text("comm")?.starts_with("iolab-");
-        let bytes = text("io")?
-            .lines()
-            .next()?
-            .strip_prefix("rchar: ")?
-            .parse()
-            .ok();
-        bytes.filter(|bytes: &u64| is_worker && *bytes > DATA)
-    };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-        if tasks.flatten().find_map(reads).is_some() {
-            return;
-        }
-        assert!(Instant::now() < deadline, "no worker reads within a minute");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+/// The slow run, started by another command, after its first sample.
+fn started_by(folder: &Path, words: &[&str]) -> Child {
+    std::fs::create_dir(folder.join("data")).unwrap();
+    let plain = iolab(folder, &SLOW);
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(plain.get_program());
+    command.args(plain.get_args()).current_dir(folder);
+    measuring(command, &folder.join("r.iolab"), 1)
 }
 
 /// A run as after `ssh -t host iolab run`, which no shell could continue.
 #[test]
 fn run_that_leads_its_session_is_not_stopped() {
     let folder = folder();
-    std::fs::create_dir(folder.path().join("data")).unwrap();
-    let plain = iolab(folder.path(), &SLOW);
-    let mut child = Command::new("setsid")
-        .arg(plain.get_program())
-        .args(plain.get_args())
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for_samples(&folder.path().join("r.iolab"), 1);
+    let mut child = started_by(folder.path(), &["setsid"]);
     signal(&child, Signal::TSTP);
     let pid = Pid::from_child(&child);
     let either = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
@@ -184,6 +201,18 @@ fn run_that_leads_its_session_is_not_stopped() {
     assert!(suspended.max().is_some_and(|ns| ns < 1_000_000));
 }
 
+#[test]
+fn nohup_is_heeded() {
+    let folder = folder();
+    let child = started_by(
+        folder.path(),
+        &["sh", "-c", "trap '' HUP && exec \"$@\"", "sh"],
+    );
+    signal(&child, Signal::HUP);
+    Done::from(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
+}
+
 /// The signals that this process ignores, as a mask of the kernel. Children inherit it.
 fn ignored_here() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -192,50 +221,6 @@ fn ignored_here() -> u64 {
         .find_map(|line| line.strip_prefix("SigIgn:"))
         .expect("the kernel tells it");
     u64::from_str_radix(mask.trim(), 16).unwrap()
-}
-
-#[test]
-fn nohup_is_heeded() {
-    let folder = folder();
-    std::fs::create_dir(folder.path().join("data")).unwrap();
-    let plain = iolab(folder.path(), &SLOW);
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", "trap '' HUP && exec \"$@\"", "sh"])
-        .arg(plain.get_program())
-        .args(plain.get_args())
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let child = shell.spawn().unwrap();
-    wait_for_samples(&folder.path().join("r.iolab"), 1);
-    signal(&child, Signal::HUP);
-    Done::from(child.wait_with_output().unwrap()).expect(0);
-    assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
-}
-
-#[test]
-fn a_target_with_any_name_can_be_resumed() {
-    let names = [&b"\xff\xfe"[..], b"a\xc3 \x01\n"];
-    for name in names {
-        let folder = folder();
-        let target = folder.path().join(OsStr::from_bytes(name));
-        std::fs::create_dir(&target).unwrap();
-        let mut command = iolab(folder.path(), &["run", "read-size"]);
-        let child = command
-            .arg(&target)
-            .args(&SLOW[3..])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        wait_for_samples(&folder.path().join("r.iolab"), 3);
-        signal(&child, Signal::INT);
-        Done::from(child.wait_with_output().unwrap()).expect(130);
-        run(folder.path(), &["resume", "r.iolab"]).expect(0);
-        assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
-        assert_eq!(entries(&target), [""; 0]);
-    }
 }
 
 #[test]
@@ -250,9 +235,7 @@ fn new_file_named_as_target_is_not_overwritten() {
          --size 4MiB --time 100ms --budget 60s --buffered --destroy-data"
     );
     std::fs::write(&mine, &data).unwrap();
-    let child = started(folder.path(), &options, 1);
-    signal(&child, Signal::INT);
-    Done::from(child.wait_with_output().unwrap()).expect(130);
+    interrupted(iolab(folder.path(), &options), &place("r.iolab"), 1);
     for copy in ["older.iolab", "same.iolab"] {
         std::fs::copy(place("r.iolab"), place(copy)).unwrap();
     }
@@ -281,10 +264,8 @@ fn new_file_named_as_target_is_not_overwritten() {
         .map(|word| if *word == "mine" { "data" } else { *word })
         .collect();
     std::fs::remove_file(place("r.iolab")).unwrap();
-    std::fs::remove_dir(place("data")).unwrap();
-    let child = started(folder.path(), &options, 1);
-    signal(&child, Signal::INT);
-    Done::from(child.wait_with_output().unwrap()).expect(130);
+    std::fs::create_dir(place("data")).unwrap();
+    interrupted(iolab(folder.path(), &options), &place("r.iolab"), 1);
     std::fs::remove_dir(place("data")).unwrap();
     std::fs::write(place("data"), &data).unwrap();
     insta::assert_snapshot!(refused("r.iolab"), @r"
@@ -318,45 +299,28 @@ fn a_signal_after_the_last_trial_is_heard() {
 #[test]
 fn interrupted_study_can_be_finished_as_a_whole() {
     let folder = folder();
-    let study = words!(
-        "study data --suite quick --size 4MiB --budget 2s --time 20ms --set batch=one -o out --log json"
-    );
-    std::fs::create_dir(folder.path().join("data")).unwrap();
-    let mut child = iolab(folder.path(), &study)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let event = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap();
-    let mut told = lines.by_ref().map_while(Result::ok).map(event);
-    let first = told
-        .find(|event| event["event"] == "start")
-        .expect("a start");
-    assert_eq!(first["experiment"], "buffer-memory");
-    signal(&child, Signal::INT);
-    let last = told.last().expect("an error");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let remedy = last["remedy"].as_str().unwrap_or_default();
-    let hint = remedy.lines().last().unwrap_or_default();
-    insta::assert_snapshot!(hint.trim(), @"finish the runs with: iolab resume out");
-    let files = [
-        "buffer-memory", "read-size", "write-size", "read-stride", "write-stride", "read-random",
-        "write-random",
-    ];
-    let files = files.map(|name| format!("out/{name}.iolab"));
-    let report = folder.path().join("out/report.html");
-    std::fs::write(&report, "of the study").unwrap();
-    let done = run(folder.path(), &["resume", "out"]).expect(0);
+    let (path, out) = (folder.path(), folder.path().join("out"));
+    std::fs::create_dir(path.join("data")).unwrap();
+    let two = "name = \"two\"\nabout = \"?\"\nbudget = \"2s\"\n\
+        [[experiments]]\nuse = \"read-size\"\n[[experiments]]\nuse = \"write-size\"\n";
+    std::fs::write(path.join("two.toml"), two).unwrap();
+    let study = words!("study data --suite two.toml --bs 4k,64k --size 4MiB --time 20ms -o out");
+    let done = interrupted(iolab(path, &study), &out.join("read-size.iolab"), 2);
+    insta::assert_snapshot!(error_of(&done, path).lines().last().unwrap_or_default(), @"  finish the runs with: iolab resume out");
+    std::fs::write(out.join("report.html"), "of the study").unwrap();
+    let done = run(path, &["resume", "out"]).expect(0);
     let mut told = done
         .stderr
         .lines()
         .filter(|line| line.starts_with("note: out/"));
     insta::assert_snapshot!(told.next().unwrap_or_default(), @"note: out/report.html keeps its content; a new report: iolab report out -o out/resumed.html");
-    assert_eq!(std::fs::read_to_string(report).unwrap(), "of the study");
-    for file in &files {
-        assert_eq!(status(&folder.path().join(file)), "done", "{file}");
+    assert_eq!(
+        std::fs::read_to_string(out.join("report.html")).unwrap(),
+        "of the study"
+    );
+    for name in ["read-size.iolab", "write-size.iolab"] {
+        assert_eq!(status(&out.join(name)), "done", "{name}");
     }
-    run(folder.path(), &words!("report out -o out/resumed.html")).expect(0);
-    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+    run(path, &words!("report out -o out/resumed.html")).expect(0);
+    assert_eq!(entries(&path.join("data")), [""; 0]);
 }

@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use needs::Need;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use crate::support::{
-    Done, entries, error_of, exported, folder, iolab, run, wait_for_samples, with_runs,
-};
+use crate::support::words::words;
+use crate::support::{Done, entries, error_of, exported, folder, iolab, run, started, with_runs};
 
 const FILE: &str = "r.iolab";
 /// Many short trials of the smallest kind, on a scratch file in `data`.
@@ -78,52 +77,43 @@ fn below_each(option: &str, values: &[u64], others: &[&'static str]) -> usize {
     whole
 }
 
-#[test]
-fn a_small_stack() {
-    // In KiB. Some programs do not start with so small a stack.
-    assert_eq!(below_each("-s", &[64, 128, 8192], &[]), 3);
-}
-
-/// Runs the binary with a hidden `/dev`, which holds what `make` puts there. Needs root.
-fn without_dev(folder: &Path, make: &str, arguments: &[&str]) -> Result<Done, String> {
+/// Runs the binary in namespaces of its own, after a script; a skip where these cannot be made. Needs root.
+#[track_caller]
+fn unshared(folder: &Path, options: &[&str], script: &str, arguments: &[&str]) -> Option<Done> {
     let plain = iolab(folder, arguments);
-    // Exit code 99: the mount or `make` failed, and the binary was not started.
-    let script = format!("mount -t tmpfs hidden /dev && {make} || exit 99; exec \"$@\"");
-    let mut shell = Command::new("unshare");
-    shell
-        .args(["--mount", "sh", "-c", &script, "sh"])
-        .arg(plain.get_program())
-        .args(plain.get_args())
-        .current_dir(folder)
-        .stdin(Stdio::null());
-    let output = shell
-        .output()
-        .map_err(|error| format!("unshare: {error}"))?;
-    match output.status.code() {
-        Some(1 | 99) if !String::from_utf8_lossy(&output.stderr).contains("error:") => {
-            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    // Exit code 99: the script failed, and the binary was not started.
+    let script = format!("{script} || exit 99; exec \"$@\"");
+    let mut unshare = Command::new("unshare");
+    unshare.args(options).args(["sh", "-c", &script, "sh"]);
+    unshare.arg(plain.get_program()).args(plain.get_args());
+    let done = unshare.current_dir(folder).stdin(Stdio::null()).output();
+    match done {
+        Err(why) => needs::skip(Need::Mount, why),
+        Ok(done) if done.status.code() == Some(99) || done.stderr.starts_with(b"unshare:") => {
+            needs::skip(Need::Mount, String::from_utf8_lossy(&done.stderr));
         }
-        _ => Ok(output.into()),
+        Ok(done) => return Some(done.into()),
     }
+    None
 }
 
 #[test]
 fn a_hidden_dev() {
-    let null = "mknod -m 666 /dev/null c 1 3";
-    for make in ["true", null] {
+    let hidden = "mount -t tmpfs hidden /dev";
+    let null = format!("{hidden} && mknod -m 666 /dev/null c 1 3");
+    for script in [hidden, &null] {
         let folder = folder();
         fs::create_dir(folder.path().join("data")).expect("made");
-        let done = match without_dev(folder.path(), make, &short(&[])) {
-            Ok(done) => done,
-            Err(why) => return needs::skip(Need::Mount, why),
+        let Some(done) = unshared(folder.path(), &["--mount"], script, &short(&[])) else {
+            return;
         };
-        ended_properly(folder.path(), &done, make);
+        ended_properly(folder.path(), &done, script);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
     }
     let folder = folder();
     fs::create_dir(folder.path().join("data")).expect("made");
     let arguments = ["run", "linkage", "data", "-o", FILE, "--budget", "1s"];
-    let done = without_dev(folder.path(), "true", &arguments).expect("as before");
+    let done = unshared(folder.path(), &["--mount"], hidden, &arguments).expect("as before");
     ended_properly(folder.path(), &done, "programs");
     insta::assert_snapshot!(done.stderr, @r"
     error: cannot open /dev/null: No such file or directory (os error 2)
@@ -135,31 +125,15 @@ fn a_hidden_dev() {
 #[test]
 fn trace_events_in_a_pid_namespace() {
     let folder = folder();
-    fs::create_dir(folder.path().join("data")).expect("made");
-    let run = [
-        "run", "read-random", "data", "--size", "1MiB", "--bs", "4k", "--set", "trace=true", "-o",
-        FILE,
-    ];
-    let witness = ["witness", "--trace", "--", "true"];
+    let run = words!("run read-random . --size 1MiB --bs 4k --set trace=true -o r.iolab");
     let mut told = String::new();
-    for arguments in [&run[..], &witness] {
-        let plain = iolab(folder.path(), arguments);
-        let output = Command::new("unshare")
-            .args(["--pid", "--fork", "--mount-proc"])
-            .arg(plain.get_program())
-            .args(plain.get_args())
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .output();
-        let done = match output {
-            Ok(output) if output.stderr.starts_with(b"unshare:") => {
-                return needs::skip(Need::Mount, String::from_utf8_lossy(&output.stderr));
-            }
-            Ok(output) => Done::from(output).expect(2),
-            Err(why) => return needs::skip(Need::Mount, why),
+    for arguments in [&run[..], &words!("witness --trace -- true")] {
+        let options = ["--pid", "--fork", "--mount-proc"];
+        let Some(done) = unshared(folder.path(), &options, "true", arguments) else {
+            return;
         };
-        told += &done.stderr;
-        assert!(!folder.path().join(FILE).exists());
+        told += &done.expect(2).stderr;
+        assert_eq!(entries(folder.path()), [""; 0]);
     }
     insta::assert_snapshot!(told, @r"
     error: every trial: cannot record trace events: in this PID namespace (a container) threads have other numbers than in the events
@@ -170,15 +144,16 @@ fn trace_events_in_a_pid_namespace() {
 }
 
 #[test]
-fn few_open_files() {
-    let whole = below_each("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32], &[]);
-    assert!(whole >= 1, "32 are enough");
-}
-
-#[test]
-fn little_room_for_files() {
-    // In blocks of 512 bytes: less than the scratch file, then less than the run file.
-    assert_eq!(below_each("-f", &[1, 100, 2000], &[]), 0);
+fn little_of_a_resource_is_one_clear_error() {
+    // Stacks in KiB; files in blocks of 512 bytes: less than the scratch file, then less than the run file.
+    for (option, values, whole) in [
+        ("-s", &[64, 128, 8192][..], 3..=3),
+        ("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32], 1..=11),
+        ("-f", &[1, 100, 2000], 0..=0),
+    ] {
+        let found = below_each(option, values, &[]);
+        assert!(whole.contains(&found), "ulimit {option}: {found}");
+    }
 }
 
 #[test]
@@ -234,19 +209,12 @@ fn least_memory() -> u64 {
 /// depend on the limit.
 fn falls_in_mid_run(resource: Resource, to: u64) -> String {
     let folder = folder();
-    fs::create_dir(folder.path().join("data")).expect("made");
-    let child = iolab(folder.path(), &LONG)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    wait_for_samples(&folder.path().join(FILE), 3);
+    let child = started(folder.path(), &LONG, 3);
     let limit = Rlimit {
         current: Some(to),
         maximum: getrlimit(resource).maximum,
     };
-    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
-    prlimit(pid, resource, limit).expect("lowered");
+    prlimit(Some(Pid::from_child(&child)), resource, limit).expect("lowered");
     let done = Done::from(child.wait_with_output().expect("it ends"));
     ended_properly(folder.path(), &done, "in mid-run");
     assert_ne!(done.code, Some(0));
@@ -256,18 +224,12 @@ fn falls_in_mid_run(resource: Resource, to: u64) -> String {
 }
 
 #[test]
-fn open_files_run_out_in_mid_run() {
-    let told = falls_in_mid_run(Resource::Nofile, 3);
-    insta::assert_snapshot!(told, @r"
+fn resources_run_out_in_mid_run() {
+    let all = [(Resource::Nofile, 3), (Resource::Fsize, 64 << 10)];
+    let told = all.map(|(resource, to)| falls_in_mid_run(resource, to));
+    insta::assert_snapshot!(told.join("\n"), @r"
     cannot open (O_RDONLY) data/.iolab-scratch-NAME: Too many open files (os error 24)
       raise `ulimit -n` or use fewer threads or files
-    ");
-}
-
-#[test]
-fn run_file_reaches_limit_in_mid_run() {
-    let told = falls_in_mid_run(Resource::Fsize, 64 << 10);
-    insta::assert_snapshot!(told, @r"
     I/O on r.iolab failed: disk I/O error
       raise `ulimit -f`, which limits the size of files here, or check the file system of the run file (dmesg)
     ");

@@ -10,53 +10,30 @@ mod support;
 mod gate;
 
 mod answers;
-mod browser;
 mod buffer;
-mod compare;
-mod computed;
 mod doctor;
 #[cfg(feature = "instruments")]
 mod documented;
 mod evidence;
-mod falls;
 mod faults;
 mod file_circles;
-mod groups;
 #[cfg(feature = "gate")]
 mod imported;
-mod install;
 mod installed;
 mod interrupt;
 mod limits;
-mod lines;
 mod live;
-mod measure;
-mod model;
-mod model_claims;
 mod moments;
 mod old_kernel;
 mod paths;
-mod peers;
-mod planted;
-mod plot;
-mod programs;
 mod python;
 #[cfg(feature = "instruments")]
 mod reference;
-mod refuse;
-mod report;
 mod rooms;
 mod run_file;
-#[cfg(feature = "instruments")]
+mod schemas;
 mod screens;
-mod show;
 mod skips;
-mod soak;
-mod standard;
-mod targets;
 mod terminal;
 mod truth_table;
-mod typed;
-mod verify;
-mod why;
 mod witness;

@@ -1,16 +1,16 @@
 //! docs/REFERENCE.md is what its generator prints, and pages that the sources name exist.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-// A part of the example: Cargo builds its program only where all targets are tested.
+use crate::support::{files_below, folder, root};
+
+// Parts of examples: Cargo builds their programs only where all targets are tested.
 #[allow(unreachable_pub)]
 #[path = "../../examples/reference/page.rs"]
 mod generator;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/man.rs"]
+pub(crate) mod man;
 
 #[test]
 fn reference_matches_the_rows() {
@@ -19,22 +19,6 @@ fn reference_matches_the_rows() {
         page == generator::page(iolab::program(), &iolab::lists()),
         "docs/REFERENCE.md differs: cargo run -p iolab --example reference > docs/REFERENCE.md"
     );
-}
-
-/// Sources and definitions below a folder.
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        let ends = ["rs", "toml", "py", "sh"];
-        let is_source = path
-            .extension()
-            .is_some_and(|end| ends.iter().any(|known| end == *known));
-        match path.is_dir() {
-            true => sources(&path, into),
-            false if is_source => into.push(path),
-            false => {}
-        }
-    }
 }
 
 /// The page whose name ends here, `METHODS.md`, and the heading that follows it in quotes.
@@ -50,13 +34,14 @@ fn named(text: &str, end: usize) -> Option<(&str, Option<&str>)> {
 
 #[test]
 fn pages_that_sources_name_exist() {
-    let mut files = Vec::new();
-    sources(&root().join("crates"), &mut files);
-    sources(&root().join("instruments"), &mut files);
-    sources(&root().join("docs"), &mut files);
+    let folders = ["crates", "instruments", "docs"].map(|folder| root().join(folder));
+    let endings = ["rs", "toml", "py", "sh"];
+    let files = folders
+        .iter()
+        .flat_map(|folder| files_below(folder, &endings));
     let mut mistakes = Vec::new();
-    for file in &files {
-        let text = fs::read_to_string(file).unwrap_or_default();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap_or_default();
         for (at, _) in text.match_indices(".md") {
             let Some((name, title)) = named(&text, at) else {
                 continue;
@@ -121,4 +106,18 @@ fn links_between_pages_lead_somewhere() {
         }
     }
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let folder = folder();
+    man::write(folder.path()).expect("written");
+    for command in iolab::program().get_subcommands() {
+        let page = folder
+            .path()
+            .join(format!("iolab-{}.1", command.get_name()));
+        let text = fs::read_to_string(&page).unwrap_or_default();
+        assert!(text.contains(".SH OPTIONS"), "{}", page.display());
+    }
+    assert!(folder.path().join("iolab.1").exists());
 }

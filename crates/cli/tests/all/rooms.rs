@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::support::rooms;
+use crate::support::{files_below, rooms, root};
 
 /// Rooms that read run files, and must not depend on I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
@@ -17,8 +17,7 @@ const DOERS: [&str; 7] = [
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The rooms named in the sections of a manifest whose headings match.
@@ -101,14 +100,22 @@ fn the_rooms_are_as_they_are_drawn() {
     assert_eq!(declared, others.collect(), "docs/ARCHITECTURE.md");
 }
 
+/// Rooms that read run files, and all that the program has without its feature `measure`.
 #[test]
-fn readers_of_run_files_reach_no_io() {
+fn readers_reach_no_io() {
     let arrows = declared();
-    for reader in READERS {
+    let without_measure = named_in(&read("crates/cli/Cargo.toml"), |heading| {
+        heading == "[dependencies]"
+    });
+    assert!(without_measure.contains("report"), "{without_measure:?}");
+    for reader in without_measure.iter().map(String::as_str).chain(READERS) {
         let reached = reached(&arrows, reader);
         for doer in DOERS {
             assert!(arrows.contains_key(doer), "no room {doer}");
-            assert!(!reached.contains(doer), "{reader} reaches {doer}");
+            assert!(
+                !reached.contains(doer) && reader != doer,
+                "{reader} reaches {doer}"
+            );
         }
     }
 }
@@ -126,50 +133,23 @@ fn only_the_program_names_instruments() {
     }
 }
 
+/// Cargo looks for examples in the documentation of a room, and for tests among its sources, only if its manifest lets
+/// it: looking takes 0.2 s a room, and tests compile a library a second time.
 #[test]
-fn program_without_feature_measure_does_no_io() {
-    let arrows = declared();
-    let own = named_in(&read("crates/cli/Cargo.toml"), |heading| {
-        heading == "[dependencies]"
-    });
-    assert!(own.contains("report"), "{own:?}");
-    for room in own {
-        let reached = reached(&arrows, &room);
-        for doer in DOERS {
-            assert!(
-                !reached.contains(doer) && room != doer,
-                "{room} reaches {doer}"
-            );
-        }
-    }
-}
-
-/// Cargo looks for examples in the documentation of a room only where its manifest lets it: looking takes 0.2 s a room.
-#[test]
-fn examples_in_documentation_are_run() {
-    for (room, folder) in rooms() {
-        let manifest = manifest(&folder);
-        let is_run = !manifest.contains("doctest = false");
-        let has_any = sources(&folder).iter().any(|text| has_example(text));
-        assert!(
-            is_run || !has_any,
-            "{room} has an example in its documentation: take `doctest = false` out of its Cargo.toml"
-        );
-    }
-}
-
-/// Cargo compiles a library a second time for the tests among its sources, unless its manifest says that there are none.
-#[test]
-fn tests_among_sources_are_run() {
+fn examples_and_tests_among_sources_are_run() {
     for (room, folder) in rooms() {
         let manifest = manifest(&folder);
         let lib = manifest.split("\n[").find(|part| part.starts_with("lib]"));
-        let is_run = !lib.is_some_and(|part| part.contains("\ntest = false"));
-        let has_any = sources(&folder.join("src"))
-            .iter()
-            .any(|text| text.contains("#[cfg(test)]") || text.contains("#[test]"));
+        let is_off = |key: &str| lib.is_some_and(|part| part.contains(key));
+        let has_example = sources(&folder).iter().any(|text| has_example(text));
         assert!(
-            is_run || !has_any,
+            !(has_example && is_off("\ndoctest = false")),
+            "{room} has an example in its documentation: take `doctest = false` out of its Cargo.toml"
+        );
+        let is_test = |text: &String| text.contains("#[cfg(test)]") || text.contains("#[test]");
+        let has_test = sources(&folder.join("src")).iter().any(is_test);
+        assert!(
+            !(has_test && is_off("\ntest = false")),
             "{room} has tests among its sources: take `test = false` out of its Cargo.toml"
         );
     }
@@ -178,18 +158,14 @@ fn tests_among_sources_are_run() {
 /// Cargo packs what a link points to.
 #[test]
 fn every_link_of_the_tree_has_a_target() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut dangling = Vec::new();
-    let mut folders = vec![root.clone()];
+    let (mut dangling, mut folders) = (Vec::new(), vec![root()]);
     while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-        for entry in entries.map(|entry| entry.expect("an entry")) {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
             let kind = entry.file_type().expect("a type");
             // What Git and Cargo make belongs to no tree, and goes away while tests run.
-            let is_made = folder == root
-                && [".git", "target"]
-                    .map(Into::into)
-                    .contains(&entry.file_name());
+            let is_made = [".git", "target"]
+                .map(|name| root().join(name))
+                .contains(&entry.path());
             if kind.is_dir() && !is_made {
                 folders.push(entry.path());
             } else if kind.is_symlink() && !entry.path().exists() {
@@ -214,17 +190,8 @@ fn has_example(source: &str) -> bool {
 
 /// The text of every file of Rust below a folder.
 fn sources(folder: &Path) -> Vec<String> {
-    let mut folders = vec![folder.to_owned()];
-    let mut texts = Vec::new();
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-        for path in entries.map(|entry| entry.expect("an entry").path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                texts.push(fs::read_to_string(&path).unwrap_or_default());
-            }
-        }
-    }
-    texts
+    let files = files_below(folder, &["rs"]).into_iter();
+    files
+        .map(|path| fs::read_to_string(path).unwrap_or_default())
+        .collect()
 }

@@ -1,15 +1,17 @@
-//! Output of commands before they change anything: refusals, plans, help. The files in `tests/screens` hold the
-//! lines with their output. To add a line, write `$ iolab ...` in a file and run with `INSTA_UPDATE=always`.
+//! Commands with their output, as files hold them. Lines of `tests/screens` change nothing: refusals, plans, help.
+//! Lines of a file in `tests/sessions` are typed one after another into a shell, in an empty folder.
+//! To add one, write `$ iolab ...` in a file and run with `INSTA_UPDATE=always`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
-use crate::support::{folder, run, with_runs};
+use crate::support::{Done, folder, run, shell, with_runs, without_random_names};
 
 /// Screens that are made at the same time.
 const AT_ONCE: usize = 4;
@@ -135,10 +137,24 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// A line, what it prints, and its exit code; without the path of the folder and the free space of this machine. A line that neither plans nor
-/// helps is refused.
+/// A line and what it prints, without the path of the folder, the free space of this machine, and random names.
+fn shown(folder: &Path, line: &str, done: &Done) -> String {
+    let path = folder.canonicalize().expect("it is there");
+    let printed =
+        format!("{}{}", done.stderr, done.stdout).replace(&path.display().to_string(), "DIR");
+    let printed = without_random_names(&printed);
+    let printed = printed
+        .lines()
+        .map(|line| match line.split_once("free for it: ") {
+            Some((sure, _)) => format!("{sure}free for it: SPACE\n"),
+            None => format!("{line}\n"),
+        });
+    format!("$ {line}\n{}", printed.collect::<String>())
+}
+
+/// A line with its output and exit code. A line that neither plans nor helps is refused.
 fn screen(folder: &Path, line: &str) -> String {
-    let words = words(line);
+    let words = words(line.trim_start_matches("iolab "));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = run(folder, &words);
     let code = done.code.expect("no signal ends it");
@@ -146,48 +162,72 @@ fn screen(folder: &Path, line: &str) -> String {
         assert!(matches!(code, 2 | 3), "{line}: {code}\n{}", done.stderr);
         assert_eq!(done.stdout, "", "{line}");
     }
-    let path = folder.canonicalize().expect("it is there");
-    let printed = done.stderr + &done.stdout;
-    let printed = printed.replace(&path.display().to_string(), "DIR");
-    let printed = printed
-        .lines()
-        .map(|line| match line.split_once("free for it: ") {
-            Some((sure, _)) => format!("{sure}free for it: SPACE\n"),
-            None => format!("{line}\n"),
-        });
-    let printed: String = printed.collect();
-    format!("$ iolab {line}\n{printed}(exit code {code})\n")
+    format!("{}(exit code {code})\n", shown(folder, line, &done))
 }
 
-/// The screens of each file are those that its lines make, and no line changes anything.
-#[test]
-fn each_line_prints_its_screen_and_changes_nothing() {
-    let screens = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens");
-    let entries = fs::read_dir(screens).expect("a folder");
-    let files: Vec<PathBuf> = entries
+/// A line of a session with its output, and its exit code unless that is 0.
+fn step(folder: &Path, line: &str) -> String {
+    let done = shell(folder, line);
+    let code = match done.code.expect("no signal ends it") {
+        0 => String::new(),
+        code => format!("(exit code {code})\n"),
+    };
+    shown(folder, line, &done) + &code
+}
+
+/// Compares each file of a folder with what its lines print.
+fn check_each(name: &str, least: usize, made: impl Fn(&[&str]) -> Vec<String> + Sync) {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name);
+    let entries = fs::read_dir(all).expect("a folder");
+    let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())
         .collect();
-    assert!(files.len() > 20, "{files:?}");
-    let folder = place();
-    let before = contents(folder.path());
+    // A build with MPI joins the processes of a launcher.
+    files.retain(|file| !cfg!(feature = "mpi") || !file.ends_with("launcher.snap"));
+    assert!(files.len() > least, "{files:?}");
     let check = |file: &PathBuf| {
         let text = fs::read_to_string(file).expect("a snapshot");
-        let lines = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("$ iolab "));
-        let made: Vec<String> = lines.map(|line| screen(folder.path(), line)).collect();
-        let name = file.file_stem().expect("a name").to_string_lossy();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("$ "));
+        let made = made(&lines.collect::<Vec<_>>());
+        let stem = file.file_stem().expect("a name").to_string_lossy();
         insta::with_settings!({
-            snapshot_path => "../screens",
+            snapshot_path => format!("../{name}"),
             prepend_module_to_snapshot => false,
             omit_expression => true,
-        }, { insta::assert_snapshot!(&*name, made.join("\n")) });
+        }, { insta::assert_snapshot!(&*stem, made.join("\n")) });
     };
-    let check = &check;
+    let files = Mutex::new(files.iter());
     std::thread::scope(|threads| {
-        for some in files.chunks(files.len().div_ceil(AT_ONCE)) {
-            threads.spawn(move || some.iter().for_each(check));
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                while let Some(file) = { files.lock().expect("no panic").next() } {
+                    check(file);
+                }
+            });
         }
     });
+}
+
+#[test]
+#[cfg_attr(not(feature = "instruments"), ignore = "help names every command")]
+fn each_line_prints_its_screen_and_changes_nothing() {
+    let folder = place();
+    let before = contents(folder.path());
+    check_each("screens", 20, |lines| {
+        lines
+            .iter()
+            .map(|line| screen(folder.path(), line))
+            .collect()
+    });
     assert!(contents(folder.path()) == before, "a file has changed");
+}
+
+#[test]
+fn each_session_prints_what_it_printed() {
+    check_each("sessions", 10, |lines| {
+        let folder = folder();
+        lines.iter().map(|line| step(folder.path(), line)).collect()
+    });
 }

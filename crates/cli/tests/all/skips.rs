@@ -5,26 +5,17 @@ use std::path::{Path, PathBuf};
 
 use needs::Need;
 
-use crate::support::rooms;
+use crate::support::{files_below, rooms};
 
 /// Every Rust file of the workspace with its text, except the files of `needs`.
 fn sources() -> Vec<(PathBuf, String)> {
     let rooms = rooms().into_iter().filter(|(name, _)| name != "needs");
-    let mut folders: Vec<PathBuf> = rooms.map(|(_, folder)| folder).collect();
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = fs::read_to_string(&path).expect("UTF-8");
-                found.push((path, text));
-            }
-        }
-    }
-    assert!(found.len() > 100, "{found:?}");
-    found
+    let files = rooms.flat_map(|(_, folder)| files_below(&folder, &["rs"]));
+    let with_text = files.map(|path| {
+        let text = fs::read_to_string(&path).expect("UTF-8");
+        (path, text)
+    });
+    with_text.collect()
 }
 
 /// The part of a file that only tests compile.
@@ -57,14 +48,16 @@ fn every_need_is_that_of_some_test() {
     for need in Need::ALL.iter().filter(|need| need.programs().is_empty()) {
         // In a call, and in a row of scripts.
         let names = [format!("Need::{need:?}"), format!(", {need:?}")];
-        let is_used = sources.iter().any(|(_, text)| {
-            names.iter().any(|name| {
-                text.match_indices(name).any(|(at, _)| {
-                    let next = text[at + name.len()..].chars().next();
-                    !next.is_some_and(char::is_alphanumeric)
-                })
-            })
-        });
-        assert!(is_used, "no test needs {need}");
+        let follows = |text: &str, name: &str| {
+            let mut ends = text
+                .match_indices(name)
+                .map(|(at, _)| &text[at + name.len()..]);
+            ends.any(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        let is_used = |text: &str| names.iter().any(|name| follows(text, name));
+        assert!(
+            sources.iter().any(|(_, text)| is_used(text)),
+            "no test needs {need}"
+        );
     }
 }

@@ -6,25 +6,11 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::support::words::words;
-use crate::support::{Done, folder, run};
+use crate::support::{assert_harmless, assert_harmless_output, folder, run};
 
 /// Commands to a terminal: set the title of a window, clear the screen, change the direction of writing, end a
 /// line.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}\r\u{8}";
-
-/// Fails if a terminal could take a part of a text as a command.
-#[track_caller]
-fn assert_harmless(text: &str, what: &str) {
-    let steers = |c: char| iolab_workload::escape_control::steers(c) && c != '\n' && c != '\t';
-    let found = text.find(steers);
-    assert!(found.is_none(), "{what}: {:?}", found.map(|at| &text[at..]));
-}
-
-#[track_caller]
-fn assert_harmless_output(done: &Done, what: &str) {
-    assert_harmless(&done.stdout, what);
-    assert_harmless(&done.stderr, what);
-}
 
 /// Columns that hold texts.
 fn text_columns(file: &Connection) -> Vec<(String, String)> {
@@ -80,43 +66,37 @@ fn texts_of_run_file_do_not_control_terminal() {
     assert!(free.contains(&response), "{free:?}");
     fs::write(&bad, &good).expect("written");
     spoil(&bad, &free);
-    let commands: &[&[&str]] = &[
-        &["table", "bad.iolab"],
-        &["table", "bad.iolab", "--format", "markdown"],
-        &["table", "bad.iolab", "--format", "latex"],
-        &["table", "bad.iolab", "--full"],
-        &["compare", "good.iolab", "bad.iolab"],
-        &["compare", "bad.iolab", "bad.iolab", "--format", "json"],
-        &["compare", "bad.iolab", "bad.iolab", "--format", "markdown"],
-        &["compare", "--base", "good.iolab", "--new", "bad.iolab"],
-        #[cfg(feature = "gate")]
-        &["gate", "--history", ".", "bad.iolab"],
-        #[cfg(feature = "gate")]
-        &["history", ".", "--format", "html"],
-        &["export", "bad.iolab", "--format", "csv"],
-        &["export", "bad.iolab", "--format", "json"],
-        &["export", "bad.iolab", "--format", "prometheus"],
-        &["export", "bad.iolab", "--format", "fio"],
-        &["resume", "bad.iolab"],
-        &["stats", "bad.iolab"],
+    let mut commands = vec![
+        "table bad.iolab",
+        "table bad.iolab --format markdown",
+        "table bad.iolab --format latex",
+        "table bad.iolab --full",
+        "compare good.iolab bad.iolab",
+        "compare bad.iolab bad.iolab --format json",
+        "compare bad.iolab bad.iolab --format markdown",
+        "compare --base good.iolab --new bad.iolab",
+        "export bad.iolab --format csv",
+        "export bad.iolab --format json",
+        "export bad.iolab --format prometheus",
+        "export bad.iolab --format fio",
+        "resume bad.iolab",
+        "stats bad.iolab",
     ];
+    if cfg!(feature = "gate") {
+        commands.extend(["gate --history . bad.iolab", "history . --format html"]);
+    }
     for command in commands {
-        assert_harmless_output(&run(place, command), &command.join(" "));
+        let words: Vec<&str> = command.split(' ').collect();
+        assert_harmless_output(&run(place, &words), command);
     }
     for name in ["r.html", "r.md", "r.tex", "f.svg"] {
-        let format = ["--format", "markdown", "--format", "latex"];
         let command: &[&str] = match name {
-            "r.html" => &["report", "bad.iolab", "-o", name],
-            "r.md" => &["report", "bad.iolab", "-o", name, format[0], format[1]],
-            "r.tex" => &["report", "bad.iolab", "-o", name, format[2], format[3]],
-            _ => &["plot", "bad.iolab", "-o", name, "--y", "throughput"],
+            "f.svg" => &["plot", "bad.iolab", "-o", name, "--y", "throughput"],
+            _ => &["report", "bad.iolab", "-o", name],
         };
-        let done = run(place, command).expect(0);
-        assert_harmless_output(&done, name);
-        assert_harmless(
-            &fs::read_to_string(place.join(name)).expect("written"),
-            name,
-        );
+        assert_harmless_output(&run(place, command).expect(0), name);
+        let text = fs::read_to_string(place.join(name)).expect("written");
+        assert_harmless(&text, name);
     }
 }
 
@@ -135,6 +115,7 @@ fn no_text_of_a_definition_steers_a_terminal() {
     let h = HOSTILE;
     let e = escaped();
     let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
+    let job = "rw=read\nsize=1m\n";
     let files = [
         (
             "a.toml",
@@ -164,23 +145,14 @@ fn no_text_of_a_definition_steers_a_terminal() {
             "j.toml",
             format!("{head}[settings]\ntarget = \"/mnt/{e}\"\n"),
         ),
-        ("a.fio", format!("[a{h}]\nrw=read\nsize=1m\n")),
+        ("a.fio", format!("[a{h}]\n{job}")),
         ("b.fio", format!("[a]\nrw=read{h}\nsize=1m\n")),
         ("c.fio", format!("[a]\n{h}=read\nsize=1m\n")),
-        (
-            "d.fio",
-            format!("[a]\nrw=read\nsize=1m\ndescription=x{h}\n"),
-        ),
-        (
-            "e.fio",
-            format!("[a]\nrw=read\nsize=1m\nfilename=/tmp/{h}\n"),
-        ),
-        ("f.fio", format!("[a]\nrw=read\nsize=1m\ninclude {h}\n")),
-        ("g.fio", format!("[a]\nrw=read\nsize=1m\nbs=${{{h}}}\n")),
-        (
-            "h.fio",
-            format!("[a{h}]\nrw=read\nsize=1m\n[b]\nrw=write\nsize=1m\n"),
-        ),
+        ("d.fio", format!("[a]\n{job}description=x{h}\n")),
+        ("e.fio", format!("[a]\n{job}filename=/tmp/{h}\n")),
+        ("f.fio", format!("[a]\n{job}include {h}\n")),
+        ("g.fio", format!("[a]\n{job}bs=${{{h}}}\n")),
+        ("h.fio", format!("[a{h}]\n{job}[b]\nrw=write\nsize=1m\n")),
     ];
     for (name, text) in &files {
         fs::write(place.join(name), text).expect("written");
@@ -199,40 +171,30 @@ fn texts_of_other_inputs_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
     let (h, e) = (HOSTILE, escaped());
-    let suite = format!(
-        "name = 'x'\nabout = \"{e}\"\nbudget = '1min'\n[[experiments]]\nuse = \"read{e}\"\n"
-    );
-    fs::write(place.join("s.toml"), suite).expect("written");
-    let done = run(
-        place,
-        &["study", "model:sata-ssd", "--suite", "s.toml", "--dry-run"],
-    );
-    assert_harmless_output(&done, "suite");
     let good = run(place, &["model", "show", "sata-ssd"]).expect(0).stdout;
-    for (name, text) in [
+    let title = good.replacen("title = \"", &format!("title = \"{e}"), 1);
+    let key = good.replacen("[model", &format!("\"{e}\" = 1\n[model"), 1);
+    let suite = "budget = '1min'\n[[experiments]]\nuse =";
+    for (name, text, command) in [
         (
-            "m1.toml",
-            good.replacen("title = \"", &format!("title = \"{e}"), 1),
+            "s.toml",
+            format!("name = 'x'\nabout = \"{e}\"\n{suite} \"read{e}\"\n"),
+            "study model:sata-ssd --dry-run --suite FILE",
         ),
-        ("m2.toml", format!("# {h}\n{good}")),
+        ("m1.toml", title.clone(), "model show ./FILE"),
+        ("m2.toml", title, "run read-size model:FILE --dry-run"),
+        ("m3.toml", format!("# {h}\n{good}"), "model show ./FILE"),
+        ("m4.toml", key, "model show ./FILE"),
+        ("n.txt", format!("1\n2\n{h}\n"), "stats FILE"),
         (
-            "m3.toml",
-            good.replacen("[model", &format!("\"{e}\" = 1\n[model"), 1),
+            "i.json",
+            format!("{{\"fio version\": \"{e}\", \"jobs\": [{{\"jobname\": \"{e}\"}}]}}"),
+            "import FILE",
         ),
     ] {
         fs::write(place.join(name), text).expect("written");
-        let target = format!("model:./{name}");
-        let done = run(place, &["model", "show", &format!("./{name}")]);
-        assert_harmless_output(&done, name);
-        let done = run(place, &["run", "read-size", &target, "--dry-run"]);
-        assert_harmless_output(&done, name);
+        let line = command.replace("FILE", name);
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_harmless_output(&run(place, &words), &line);
     }
-    fs::write(place.join("n.txt"), format!("1\n2\n{h}\n")).expect("written");
-    assert_harmless_output(&run(place, &["stats", "n.txt"]), "stats");
-    fs::write(
-        place.join("i.json"),
-        format!("{{\"fio version\": \"{e}\", \"jobs\": [{{\"jobname\": \"{e}\"}}]}}"),
-    )
-    .expect("written");
-    assert_harmless_output(&run(place, &["import", "i.json"]), "import");
 }

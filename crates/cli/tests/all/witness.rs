@@ -1,7 +1,6 @@
 //! `iolab witness`: a program runs as if alone, and the evidence includes all processes that it starts.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
-use crate::support::{Done, error_of, folder, iolab, run, signal};
+use crate::support::{Done, folder, iolab, run, signal};
 
 const SIZE: u64 = 8 << 20;
 
@@ -20,12 +19,19 @@ fn with_data(folder: &Path) {
 
 /// The evidence for a command, as JSON.
 fn evidence(folder: &Path, arguments: &[&str]) -> Value {
-    let file = folder.join("e.json");
     let all = [&["witness", "-o", "e.json"], arguments].concat();
     run(folder, &all).expect(0);
+    written(folder)
+}
+
+/// The document `e.json`, which is removed.
+fn written(folder: &Path) -> Value {
+    let file = folder.join("e.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(file).unwrap();
-    serde_json::from_str(&text).unwrap()
+    let evidence = serde_json::from_str(&text).unwrap();
+    assert_as_described(folder, "witness", &evidence);
+    evidence
 }
 
 fn number(evidence: &Value, pointer: &str) -> u64 {
@@ -42,29 +48,6 @@ fn has_account(evidence: &Value) -> bool {
         );
     }
     has
-}
-
-#[test]
-fn streams_and_exit_code_are_of_the_program() {
-    let folder = folder();
-    let script = "echo out; echo err >&2; exit 7";
-    let done = run(folder.path(), &["witness", "--", "sh", "-c", script]).expect(7);
-    assert_eq!(done.stdout, "out\n");
-    assert!(done.stderr.starts_with("err\nsh: "), "{}", done.stderr);
-    let missing = run(folder.path(), &words!("witness -- no-such-program")).expect(2);
-    assert_eq!(missing.stdout, "");
-}
-
-#[test]
-fn iolab_ends_by_the_signal_of_the_program() {
-    let folder = folder();
-    let mut command = iolab(
-        folder.path(),
-        &["witness", "--", "sh", "-c", "kill -TERM $$"],
-    );
-    let output = command.output().unwrap();
-    assert_eq!(output.status.signal(), Some(15), "{output:?}");
-    assert!(output.stderr.starts_with(b"sh: "), "{output:?}");
 }
 
 #[test]
@@ -92,7 +75,6 @@ fn what_a_program_reads_is_counted_and_judged() {
     with_data(folder.path());
     let line = words!("--on data -- dd if=data of=/dev/null bs=1M status=none");
     let evidence = evidence(folder.path(), &line);
-    assert_as_described(folder.path(), "witness", &evidence);
     assert_eq!(evidence["exit_code"], 0);
     if !has_account(&evidence) {
         return;
@@ -129,66 +111,41 @@ fn processes_that_outlive_program_are_counted() {
     }
 }
 
-/// The program does not run again for the evidence.
-#[test]
-fn evidence_that_no_file_can_take_is_shown() {
-    let folder = folder();
-    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" witness -o e.json -- true";
-    let done = std::process::Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_iolab")])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    let done = Done::from(done);
-    assert_ne!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stderr.starts_with("true: "), "{}", done.stderr);
-    insta::assert_snapshot!(error_of(&done, folder.path()), @r"
-    cannot write the output: e.json: File too large (os error 27)
-    ");
-}
-
-/// A program that reads a file in a child for each line of input.
-fn reader_on_demand(folder: &Path) -> std::process::Child {
-    let script = "echo ready; while read line; do cat data > /dev/null; echo done; done";
-    std::process::Command::new("sh")
-        .args(["-c", script])
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 /// Only I/O from then on counts, to the end of the process. The exit code is iolab's own.
 #[test]
 fn a_running_process_is_joined_until_it_ends() {
     let folder = folder();
     with_data(folder.path());
-    let mut program = reader_on_demand(folder.path());
+    // A program that reads a file in a child for each line of input.
+    let script = "while read line; do cat data > /dev/null; echo done; done";
+    let mut program = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut input = program.stdin.take().unwrap();
     let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-    let mut next = || lines.next().unwrap().unwrap();
-    assert_eq!(next(), "ready");
-    writeln!(input, "go").unwrap();
-    assert_eq!(next(), "done");
+    let mut reads = || {
+        writeln!(input, "go").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "done");
+    };
+    reads();
     let pid = program.id().to_string();
     let mut witness = iolab(folder.path(), &["witness", "-o", "e.json", "-p", &pid])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut told = BufReader::new(witness.stderr.take().unwrap());
-    let mut line = String::new();
-    told.read_line(&mut line).unwrap();
-    writeln!(input, "go").unwrap();
-    assert_eq!(next(), "done");
+    told.read_line(&mut String::new()).unwrap();
+    reads();
     drop(input);
     program.wait().unwrap();
     let mut rest = String::new();
     told.read_to_string(&mut rest).unwrap();
     assert!(witness.wait().unwrap().success(), "{rest}");
-    let text = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
-    let evidence: Value = serde_json::from_str(&text).unwrap();
-    assert_as_described(folder.path(), "witness", &evidence);
+    let evidence = written(folder.path());
     assert_eq!(evidence["joined_pid"].to_string(), pid, "{rest}");
     if has_account(&evidence) {
         let read = number(&evidence, "/processes/rchar");
@@ -212,7 +169,6 @@ fn claims_of_program_are_compared_with_devices() {
     let script = "cat data > /dev/null; cp old new; echo streams";
     let arguments = ["--claim", "new", "--on", "data", "--", "sh", "-c", script];
     let with = evidence(folder.path(), &arguments);
-    assert_as_described(folder.path(), "witness", &with);
     assert_eq!(with["claim"]["tool"], "fio");
     assert_eq!(number(&with, "/claim/reads/bytes"), SIZE);
     let mb_s = with["claim"]["reads"]["throughput_mb_s"].as_f64().unwrap();
@@ -229,49 +185,7 @@ fn claims_of_program_are_compared_with_devices() {
         .unwrap();
     old.set_modified(past).unwrap();
     for report in ["old", "none", "data"] {
-        let arguments = ["witness", "--claim", report, "-o", "n.json", "--", "true"];
-        run(folder.path(), &arguments).expect(0);
-        let path = folder.path().join("n.json");
-        let evidence = std::fs::read_to_string(&path).unwrap();
-        let evidence: Value = serde_json::from_str(&evidence).unwrap();
+        let evidence = evidence(folder.path(), &["--claim", report, "--", "true"]);
         assert!(evidence["claim"].is_null(), "{report}: {evidence}");
-        std::fs::remove_file(path).unwrap();
-    }
-}
-
-/// The evidence is kept: text and data can be made from the file again, and commands about trials refuse it.
-#[test]
-fn a_file_keeps_what_was_seen() {
-    let folder = folder();
-    with_data(folder.path());
-    let line = words!("witness -o e.iolab --on data -- dd if=data of=/dev/null bs=1M status=none");
-    let done = run(folder.path(), &line).expect(0);
-    let again = run(folder.path(), &words!("table e.iolab")).expect(0);
-    assert_eq!(again.stdout.trim_end(), done.stderr.trim_end());
-    let json = run(folder.path(), &words!("table e.iolab --format json")).expect(0);
-    let evidence: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_as_described(folder.path(), "witness", &evidence);
-    assert!(again.stdout.starts_with("dd: "), "{}", again.stdout);
-    let command = run(folder.path(), &words!("show e.iolab")).expect(0).stdout;
-    let command = command.lines().last().unwrap();
-    assert_eq!(
-        command,
-        "iolab witness --on data -- dd if=data of=/dev/null bs=1M status=none"
-    );
-    run(folder.path(), &words!("report e.iolab -o r.html")).expect(0);
-    let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
-    assert!(page.contains("<h2>dd</h2>"));
-    run(folder.path(), &words!("plot e.iolab -o c.svg")).expect(0);
-    for line in [
-        "table e.iolab --format csv",
-        "table e.iolab e.iolab --format json",
-        "plot e.iolab --kind response -o d.svg",
-        "compare e.iolab e.iolab",
-        "export e.iolab",
-        "resume e.iolab",
-        "why e.iolab",
-    ] {
-        let words: Vec<&str> = line.split(' ').collect();
-        run(folder.path(), &words).expect(2);
     }
 }

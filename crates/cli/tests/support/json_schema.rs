@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::run;
 
@@ -18,170 +18,128 @@ pub(crate) fn assert_as_described(folder: &Path, name: &str, document: &Value) {
 /// Faults of a document, one line each, with their paths.
 pub(crate) fn faults(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    Check { root: schema }.value(schema, document, "", &mut found);
+    check(schema, schema, document, true, "", &mut found);
     found
 }
 
-struct Check<'a> {
-    root: &'a Value,
-}
-
-impl Check<'_> {
-    /// Checks a value, and that its object has only names that the schema has.
-    fn value(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
-        self.said(schema, value, path, found);
-        let mut named = Vec::new();
-        if let Value::Object(object) = value
-            && self.names(schema, value, &mut named)
-        {
-            let strangers = object.keys().filter(|name| {
-                !named.iter().any(|part| match part.strip_prefix('^') {
-                    Some(prefix) => name.starts_with(prefix),
-                    None => part == *name,
-                })
-            });
-            let strangers =
-                strangers.map(|name| format!("{path}/{name}: the schema does not name it"));
-            found.extend(strangers);
+/// Checks a value, and on request that its object has only names that the schema has.
+fn check(
+    root: &Value,
+    schema: &Value,
+    value: &Value,
+    all: bool,
+    path: &str,
+    found: &mut Vec<String>,
+) {
+    let fits = |one: &&Value| {
+        let mut faults = Vec::new();
+        check(root, one, value, false, path, &mut faults);
+        faults.is_empty()
+    };
+    // The schema, what it refers to, and alternatives that fit.
+    let mut parts = vec![schema];
+    let mut at = 0;
+    while let Some(part) = parts.get(at).copied() {
+        at += 1;
+        if let Some(name) = part.get("$ref").and_then(Value::as_str) {
+            parts.extend(root.pointer(name.trim_start_matches('#')));
         }
-    }
-
-    fn said(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
-        if schema == &Value::Bool(false) {
-            found.push(format!("{path}: the schema does not allow it"));
-        }
-        for (keyword, part) in schema.as_object().into_iter().flatten() {
-            let is_as_said = match keyword.as_str() {
-                "$schema" | "$id" | "$defs" | "title" | "description" | "format" => true,
-                // These keywords are checked with the list or object that has them.
-                "properties"
-                | "patternProperties"
-                | "additionalProperties"
-                | "prefixItems"
-                | "items" => true,
-                "$ref" => {
-                    self.said(self.referred(part), value, path, found);
-                    true
+        for choice in ["oneOf", "anyOf"] {
+            if let Some(choices) = part.get(choice).and_then(Value::as_array) {
+                let fitting: Vec<&Value> = choices.iter().filter(fits).collect();
+                if fitting.is_empty() || choice == "oneOf" && fitting.len() > 1 {
+                    found.push(format!("{path}: {} of {choice} fit", fitting.len()));
                 }
-                "type" => match part {
-                    Value::Array(types) => types.iter().any(|one| is_of_type(one, value)),
-                    one => is_of_type(one, value),
-                },
-                "enum" => part.as_array().expect("values").contains(value),
-                "const" => part == value,
-                "oneOf" => self.fitting(part, value).count() == 1,
-                "anyOf" => self.fitting(part, value).count() > 0,
-                "required" => value.as_object().is_none_or(|object| {
-                    let mut names = part.as_array().expect("names").iter();
-                    names.all(|name| object.contains_key(name.as_str().expect("a name")))
-                }),
-                "minimum" => value
-                    .as_f64()
-                    .is_none_or(|n| n >= part.as_f64().expect("a number")),
-                "maximum" => value
-                    .as_f64()
-                    .is_none_or(|n| n <= part.as_f64().expect("a number")),
-                "minItems" => length(value).is_none_or(|n| n >= part.as_u64().expect("a number")),
-                "maxItems" => length(value).is_none_or(|n| n <= part.as_u64().expect("a number")),
-                other => panic!("the keyword {other} is unknown"),
-            };
-            if !is_as_said {
-                let shown: String = value.to_string().chars().take(80).collect();
-                found.push(format!("{path}: {keyword} {part}: {shown}"));
+                parts.extend(fitting);
             }
         }
-        match value {
-            Value::Object(object) => self.object(schema, object, path, found),
-            Value::Array(items) => self.list(schema, items, path, found),
-            _ => {}
+        if let Some(keyword) = broken(part, value) {
+            let shown: String = value.to_string().chars().take(80).collect();
+            found.push(format!("{path}: {keyword}: {shown}"));
         }
     }
-
-    /// The schemas of a choice that fit a value.
-    fn fitting<'s>(
-        &'s self,
-        choice: &'s Value,
-        value: &'s Value,
-    ) -> impl Iterator<Item = &'s Value> {
-        choice.as_array().expect("schemas").iter().filter(|one| {
-            let mut faults = Vec::new();
-            self.said(one, value, "", &mut faults);
-            faults.is_empty()
-        })
-    }
-
-    fn referred(&self, name: &Value) -> &Value {
-        let pointer = name.as_str().and_then(|name| name.strip_prefix('#'));
-        let named = pointer.and_then(|pointer| self.root.pointer(pointer));
-        named.expect("what is referred to")
-    }
-
-    /// The names, and prefixes of names, that a schema has for an object; false if it has no names.
-    fn names(&self, schema: &Value, value: &Value, into: &mut Vec<String>) -> bool {
-        let mut says = schema.get("additionalProperties").is_some();
-        if says {
-            into.push("^".to_owned());
-        }
-        for keyword in ["properties", "patternProperties"] {
-            let own = schema.get(keyword).and_then(Value::as_object);
-            says |= own.is_some();
-            into.extend(own.into_iter().flatten().map(|(name, _)| name.clone()));
-        }
-        if let Some(name) = schema.get("$ref") {
-            says |= self.names(self.referred(name), value, into);
-        }
-        for one in ["oneOf", "anyOf"]
+    for (name, inner) in value.as_object().into_iter().flatten() {
+        let path = format!("{path}/{name}");
+        let mut named = parts
             .iter()
-            .filter_map(|choice| schema.get(choice))
-        {
-            for fitting in self.fitting(one, value) {
-                says |= self.names(fitting, value, into);
-            }
-        }
-        says
-    }
-
-    fn object(
-        &self,
-        schema: &Value,
-        object: &Map<String, Value>,
-        path: &str,
-        found: &mut Vec<String>,
-    ) {
-        let patterns = || {
-            schema["patternProperties"]
-                .as_object()
-                .into_iter()
-                .flatten()
+            .filter_map(|part| property(part, name))
+            .peekable();
+        let has_names = |part: &&Value| {
+            let keywords = ["properties", "patternProperties", "additionalProperties"];
+            keywords.iter().any(|keyword| part.get(keyword).is_some())
         };
-        for (name, value) in object {
-            let path = format!("{path}/{name}");
-            let of_pattern = || {
-                let prefix =
-                    |pattern: &str| pattern.strip_prefix('^').expect("a prefix").to_owned();
-                let mut all = patterns();
-                all.find(|(pattern, _)| name.starts_with(&prefix(pattern)))
-                    .map(|(_, part)| part)
-            };
-            let part = schema["properties"].get(name).or_else(of_pattern);
-            if let Some(part) = part.or(schema.get("additionalProperties")) {
-                self.value(part, value, &path, found);
-            }
+        if all && named.peek().is_none() && parts.iter().any(has_names) {
+            found.push(format!("{path}: the schema does not name it"));
         }
+        named.for_each(|part| check(root, part, inner, true, &path, found));
     }
-
-    fn list(&self, schema: &Value, items: &[Value], path: &str, found: &mut Vec<String>) {
-        for (place, item) in items.iter().enumerate() {
-            let own = schema["prefixItems"].get(place).or(schema.get("items"));
-            if let Some(own) = own {
-                self.value(own, item, &format!("{path}/{place}"), found);
+    for (place, item) in value.as_array().into_iter().flatten().enumerate() {
+        for part in &parts {
+            let own = part["prefixItems"].get(place).or(part.get("items"));
+            if let Some(part) = own {
+                check(root, part, item, true, &format!("{path}[{place}]"), found);
             }
         }
     }
 }
 
-fn length(value: &Value) -> Option<u64> {
-    value.as_array().map(|items| items.len() as u64)
+/// The schema of a property by its name, by a pattern, or of all others.
+fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    let mut patterns = schema["patternProperties"]
+        .as_object()
+        .into_iter()
+        .flatten();
+    let of_pattern = || {
+        let prefix = |pattern: &str| pattern.strip_prefix('^').expect("a prefix").to_owned();
+        patterns
+            .find(|(pattern, _)| name.starts_with(&prefix(pattern)))
+            .map(|(_, part)| part)
+    };
+    let named = schema["properties"].get(name).or_else(of_pattern);
+    named.or(schema.get("additionalProperties"))
+}
+
+/// The first keyword of a schema that a value breaks by itself.
+fn broken<'s>(schema: &'s Value, value: &Value) -> Option<&'s str> {
+    if schema == &Value::Bool(false) {
+        return Some("nothing is allowed");
+    }
+    let length = value.as_array().map(|items| items.len() as f64);
+    let keeps = |keyword: &str, part: &Value| match keyword {
+        "type" => match part {
+            Value::Array(types) => types.iter().any(|one| is_of_type(one, value)),
+            one => is_of_type(one, value),
+        },
+        "enum" => part.as_array().expect("values").contains(value),
+        "const" => part == value,
+        "required" => value.as_object().is_none_or(|object| {
+            let mut names = part.as_array().expect("names").iter();
+            names.all(|name| object.contains_key(name.as_str().expect("a name")))
+        }),
+        "minimum" => value.as_f64() >= part.as_f64() || !value.is_number(),
+        "maximum" => value.as_f64() <= part.as_f64() || !value.is_number(),
+        "minItems" => length.is_none() || length >= part.as_f64(),
+        "maxItems" => length.is_none() || length <= part.as_f64(),
+        "$schema"
+        | "$id"
+        | "$defs"
+        | "title"
+        | "description"
+        | "format"
+        | "properties"
+        | "$ref"
+        | "patternProperties"
+        | "additionalProperties"
+        | "prefixItems"
+        | "items"
+        | "oneOf"
+        | "anyOf" => true,
+        other => panic!("the keyword {other} is unknown"),
+    };
+    let mut keywords = schema.as_object().into_iter().flatten();
+    keywords
+        .find(|(keyword, part)| !keeps(keyword, part))
+        .map(|(keyword, _)| keyword.as_str())
 }
 
 fn is_of_type(name: &Value, value: &Value) -> bool {

@@ -22,8 +22,7 @@ pub(crate) const TINY: [&str; 12] =
 
 /// The folder of each room by its name: of the crates of the core, then of instruments.
 pub(crate) fn rooms() -> BTreeMap<String, PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = ["crates", "instruments"].map(|folder| root.join(folder));
+    let folders = ["crates", "instruments"].map(|folder| root().join(folder));
     let entries = folders
         .iter()
         .flat_map(|all| std::fs::read_dir(all).expect("a folder"));
@@ -35,6 +34,31 @@ pub(crate) fn rooms() -> BTreeMap<String, PathBuf> {
         )
     });
     named.collect()
+}
+
+/// The files below a folder whose names have one of these endings; all without any.
+pub(crate) fn files_below(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder:?}: {e}"));
+        for path in entries.map(|entry| entry.expect("an entry").path()) {
+            match path.extension().and_then(|ending| ending.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                ending
+                    if endings.is_empty() || ending.is_some_and(|one| endings.contains(&one)) =>
+                {
+                    found.push(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// The top folder of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A temporary folder, removed at the end of the test.
@@ -113,13 +137,52 @@ pub(crate) fn error_of(done: &Done, folder: &Path) -> String {
     let is_sure = |line: &&str| !line.contains(" kept in ");
     let told: Vec<&str> = told.lines().filter(is_sure).collect();
     let path = folder.canonicalize().expect("it is there");
-    let told = told.join("\n").replace(&path.display().to_string(), "DIR");
-    let mut parts = told.split(".iolab-scratch-");
+    without_random_names(&told.join("\n").replace(&path.display().to_string(), "DIR"))
+}
+
+/// A text without the random part of names of scratch files.
+pub(crate) fn without_random_names(text: &str) -> String {
+    let mut parts = text.split(".iolab-scratch-");
     let first = parts.next().unwrap_or_default().to_owned();
-    let is_random = |c: char| c.is_ascii_hexdigit();
     parts.fold(first, |text, rest| {
-        text + ".iolab-scratch-NAME" + rest.trim_start_matches(is_random)
+        text + ".iolab-scratch-NAME" + rest.trim_start_matches(|c: char| c.is_ascii_hexdigit())
     })
+}
+
+/// Runs a line in a shell, with the binary in the path.
+pub(crate) fn shell(folder: &Path, line: &str) -> Done {
+    let binary = Path::new(env!("CARGO_BIN_EXE_iolab"));
+    let paths = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{paths}", binary.parent().expect("a folder").display());
+    let mut command = Command::new("bash");
+    // The script of docs/COOKBOOK.md has a folder as its argument, and two variables.
+    command
+        .args(["-c", line, "script", "disk"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .envs([
+            ("PATH", path.as_str()),
+            ("new", "script.iolab"),
+            ("history", "runs"),
+        ])
+        .envs([("COLUMNS", "100"), ("LC_ALL", "C.UTF-8"), ("TERM", "xterm")])
+        .env("GITHUB_STEP_SUMMARY", "summary.md")
+        .env("HOME", folder);
+    command.output().expect("bash starts").into()
+}
+
+/// Fails if a terminal could take a part of a text as a command.
+#[track_caller]
+pub(crate) fn assert_harmless(text: &str, what: &str) {
+    let steers = |c: char| iolab_workload::escape_control::steers(c) && c != '\n' && c != '\t';
+    let found = text.find(steers);
+    assert!(found.is_none(), "{what}: {:?}", found.map(|at| &text[at..]));
+}
+
+#[track_caller]
+pub(crate) fn assert_harmless_output(done: &Done, what: &str) {
+    assert_harmless(&done.stdout, what);
+    assert_harmless(&done.stderr, what);
 }
 
 /// Runs the binary to its end.
@@ -203,6 +266,32 @@ pub(crate) fn wait_for_samples(file: &Path, count: i64) {
     }
 }
 
+/// Waits until a worker of a trial reads data. Reads of /proc before, and those that warm the cache, have far
+/// fewer bytes.
+pub(crate) fn wait_for_reads(process: u32) {
+    const DATA: u64 = 32 << 20;
+    let reads = |task: std::fs::DirEntry| {
+        let text = |name: &str| std::fs::read_to_string(task.path().join(name)).ok();
+        let is_worker = text("comm")?.starts_with("iolab-");
+        let bytes = text("io")?
+            .lines()
+            .next()?
+            .strip_prefix("rchar: ")?
+            .parse()
+            .ok();
+        bytes.filter(|bytes: &u64| is_worker && *bytes > DATA)
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        if tasks.flatten().find_map(reads).is_some() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no worker reads within a minute");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// The rows of `export --format json`.
 pub(crate) fn exported(folder: &Path, file: &str) -> Vec<serde_json::Value> {
     let done = run(folder, &["export", file, "--format", "json"]).expect(0);
@@ -213,13 +302,22 @@ pub(crate) fn exported(folder: &Path, file: &str) -> Vec<serde_json::Value> {
 /// Starts a run on a folder `data`, which it makes, and waits until its file `r.iolab` has this many samples.
 pub(crate) fn started(folder: &Path, arguments: &[&str], samples: i64) -> Child {
     std::fs::create_dir(folder.join("data")).expect("a folder for the target");
-    let child = iolab(folder, arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    wait_for_samples(&folder.join("r.iolab"), samples);
+    measuring(iolab(folder, arguments), &folder.join("r.iolab"), samples)
+}
+
+/// Starts a command, and waits until a run file has this many samples.
+pub(crate) fn measuring(mut command: Command, file: &Path, samples: i64) -> Child {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the binary starts");
+    wait_for_samples(file, samples);
     child
+}
+
+/// Interrupts a command once a run file has this many samples.
+pub(crate) fn interrupted(command: Command, file: &Path, samples: i64) -> Done {
+    let child = measuring(command, file, samples);
+    signal(&child, Signal::INT);
+    Done::from(child.wait_with_output().expect("it ends")).expect(130)
 }
 
 /// Sends a signal to a child that has not been waited for, whether it still runs or not.
@@ -227,23 +325,17 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it can be signalled");
 }
 
-/// Finishes the run of [`started`]: each of `samples` trials is there once, and no scratch file is left.
-pub(crate) fn resumed_is_whole(folder: &Path, samples: i64) {
-    resumed_with_is_whole(folder, &[], samples);
-}
-
-/// Like [`resumed_is_whole`], with these options.
-pub(crate) fn resumed_with_is_whole(folder: &Path, options: &[&str], samples: i64) {
+/// Finishes a run with these options: each of `samples` trials is there once, and targets are left empty.
+pub(crate) fn resumed_is_whole(folder: &Path, options: &[&str], samples: i64, targets: &[PathBuf]) {
     run(folder, &[&["resume", "r.iolab"], options].concat()).expect(0);
     let rows = exported(folder, "r.iolab");
     assert_eq!(rows.len() as i64, samples);
-    let places: HashSet<(u64, u64)> = rows
-        .iter()
-        .map(|r| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap()))
-        .collect();
+    let place = |row: &serde_json::Value| (row["cell"].as_u64(), row["block"].as_u64());
+    let places: HashSet<_> = rows.iter().map(place).collect();
     assert_eq!(places.len() as i64, samples, "no trial is made twice");
-    let left = entries(&folder.join("data"));
-    assert_eq!(left, [""; 0], "a scratch file is left");
+    for target in targets {
+        assert_eq!(entries(target), [""; 0], "a scratch file is left");
+    }
     run(folder, &["table", "r.iolab"]).expect(0);
     assert_eq!(status(&folder.join("r.iolab")), "done");
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::files_below;
+
 /// Every mistake in the commands of cargo of these texts, each with its place.
 pub(super) fn mistakes(root: &Path, documents: &[PathBuf]) -> Vec<String> {
     let mut mistakes = Vec::new();
@@ -63,9 +65,7 @@ fn mistake(root: &Path, command: &str) -> Option<String> {
         words[1] == "test" && !word.starts_with('-') && !takes_value(words[i - 1])
     });
     let last = filter?.1.rsplit("::").find(|part| !part.is_empty())?;
-    let mut sources = Vec::new();
-    collect(folder, &mut sources);
-    let is_named = sources.iter().any(|path| {
+    let is_named = files_below(folder, &["rs"]).iter().any(|path| {
         path.file_stem().is_some_and(|stem| stem == last)
             || fs::read_to_string(path).is_ok_and(|text| {
                 text.contains(&format!("mod {last}"))
@@ -77,15 +77,4 @@ fn mistake(root: &Path, command: &str) -> Option<String> {
             })
     });
     (!is_named).then(|| format!("no test of {package} is called {last}"))
-}
-
-fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true => collect(&path, into),
-            false if path.extension().is_some_and(|e| e == "rs") => into.push(path),
-            false => {}
-        }
-    }
 }

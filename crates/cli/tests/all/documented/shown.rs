@@ -4,12 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::run;
-
-/// The top folder of the repository.
-pub(super) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::support::{root, run};
 
 /// The documents for people, in the top folder and in docs.
 pub(super) fn documents() -> Vec<PathBuf> {

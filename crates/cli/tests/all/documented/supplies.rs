@@ -3,105 +3,50 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use needs::Need;
 
-use crate::support::{Done, entries};
+use crate::support::{files_below, shell};
 
-/// Files that commands read, and what makes each. Those that name a peer are left out without it.
-const FILES: &[(&str, &str)] = &[
-    (
-        "read-size.iolab",
-        "run read-size model:sata-ssd --set bs=4k,64k,1M TINY -o read-size.iolab",
-    ),
-    (
-        "read-random.iolab",
-        "run read-random model:sata-ssd --set bs=4k,64k,1M TINY -o read-random.iolab",
-    ),
-    (
-        "threads.iolab",
-        "run disk-grid model:sata-ssd --set bs=4k,64k --threads 1,4 FEW -o threads.iolab",
-    ),
-    (
-        "buffer-size.iolab",
-        "run buffer-size disk --set bs=4k,64k --set buffer_init=untouched,zeroed --size 256k --set trials_min=3 --set trials_max=4 --budget 20s -o buffer-size.iolab",
-    ),
-    (
-        "stride.iolab",
-        "run read-stride model:sata-7200 --set bs=128k,1M --set skip=4k,64k,1M TINY -o stride.iolab",
-    ),
-    (
-        "agree.iolab",
-        "run read-size disk --set bs=64k,1M --peer fio FEW -o agree.iolab",
-    ),
-    (
-        "growth.iolab",
-        "run durable-log disk --set bs=8k --set sync=fdatasync,odsync FEW -o growth.iolab",
-    ),
-    (
-        "cache.iolab",
-        "run read-random disk --set cache=direct,hot --set bs=64k FEW -o cache.iolab",
-    ),
-    (
-        "sync.iolab",
-        "run write-size disk --set sync=none,odsync --set bs=64k FEW -o sync.iolab",
-    ),
-    (
-        "durable.iolab",
-        "run write-size disk --set sync=none,odsync --set bs=4k,64k FEW -o durable.iolab",
-    ),
-    (
-        "memory.iolab",
-        "run read-size disk --set buffer_memory=contiguous,kernel --set bs=64k FEW -o memory.iolab",
-    ),
-    (
-        "time.iolab",
-        "run write-size model:sata-ssd --set bs=4k --set time=20ms,360ms --size 8M --budget 3s -o time.iolab",
-    ),
-    (
-        "run.iolab",
-        "run read-random disk disk2 --set bs=64k FEW -o run.iolab",
-    ),
-    (
-        "load.iolab",
-        "run load-latency model:sata-ssd --rate 1000,2000 --size 64M --time 1s --budget 10s -o load.iolab",
-    ),
-    (
-        "linkage.iolab",
-        "run linkage disk --set region=1,64k --set trials_min=3 --set trials_max=4 --budget 20s -o linkage.iolab",
-    ),
-    (
-        "course.iolab",
-        "run read-size model:sata-ssd --set bs=64k --size 64M --time 500ms --budget 2s -o course.iolab",
-    ),
-    (
-        "iops.iolab",
-        "run pts-iops model:qlc-slc-cached --set bs=4k,64k --set read_percent=100,0 --size 64MiB --time 5ms -o iops.iolab",
-    ),
-    (
-        "soak.iolab",
-        "run read-random model:cloud-volume --bs 4k --depth 32 --soak 5s -o soak.iolab",
-    ),
-    (
-        "hdd/read-size.iolab",
-        "study model:sata-7200 --suite micro --seed 1 TINY -o hdd",
-    ),
-    (
-        "ssd/read-size.iolab",
-        "study model:sata-ssd --suite micro --seed 1 TINY -o ssd",
-    ),
-    (
-        "r.json",
-        "run read-size model:sata-ssd --set bs=64k TINY -o fio-source.iolab && iolab export fio-source.iolab --format fio -o r.json",
-    ),
-    ("evidence.iolab", "witness -o evidence.iolab -- true"),
-    ("requirement.toml", "show etcd > requirement.toml"),
-    ("suite.toml", "show quick > suite.toml"),
-    ("mine.toml", "show read-stride > mine.toml"),
-    ("again.toml", "show read-size > again.toml"),
+/// Commands that make the files that others read, each with its file last. Those that name a peer are left out without it.
+const MAKERS: &[&str] = &[
+    "run read-size model:sata-ssd --set bs=4k,64k,1M TINY -o read-size.iolab",
+    "run read-random model:sata-ssd --set bs=4k,64k,1M TINY -o read-random.iolab",
+    "run disk-grid model:sata-ssd --set bs=4k,64k --threads 1,4 FEW -o threads.iolab",
+    "run buffer-size disk --set bs=4k,64k --set buffer_init=untouched,zeroed --size 256k --set trials_min=3 --set trials_max=4 --budget 20s -o buffer-size.iolab",
+    "run read-stride model:sata-7200 --set bs=128k,1M --set skip=4k,64k,1M TINY -o stride.iolab",
+    "run read-size disk --set bs=64k,1M --peer fio FEW -o agree.iolab",
+    "run durable-log disk --set bs=8k --set sync=fdatasync,odsync FEW -o growth.iolab",
+    "run read-random disk --set cache=direct,hot --set bs=64k FEW -o cache.iolab",
+    "run write-size disk --set sync=none,odsync --set bs=64k FEW -o sync.iolab",
+    "run write-size disk --set sync=none,odsync --set bs=4k,64k FEW -o durable.iolab",
+    "run read-size disk --set buffer_memory=contiguous,kernel --set bs=64k FEW -o memory.iolab",
+    "run write-size model:sata-ssd --set bs=4k --set time=20ms,360ms --size 8M --budget 3s -o time.iolab",
+    "run read-random disk disk2 --set bs=64k FEW -o run.iolab",
+    "run load-latency model:sata-ssd --rate 1000,2000 --size 64M --time 1s --budget 10s -o load.iolab",
+    "run linkage disk --set region=1,64k --set trials_min=3 --set trials_max=4 --budget 20s -o linkage.iolab",
+    "run read-size model:sata-ssd --set bs=64k --size 64M --time 500ms --budget 2s -o course.iolab",
+    "run pts-iops model:qlc-slc-cached --set bs=4k,64k --set read_percent=100,0 --size 64MiB --time 5ms -o iops.iolab",
+    "run read-random model:cloud-volume --bs 4k --depth 32 --soak 5s -o soak.iolab",
+    "study model:sata-7200 --suite micro --seed 1 TINY -o hdd",
+    "study model:sata-ssd --suite micro --seed 1 TINY -o ssd",
+    "run read-size model:sata-ssd --set bs=64k TINY -o fio-source.iolab && iolab export fio-source.iolab --format fio -o r.json",
+    "witness -o evidence.iolab -- true",
+    "show etcd > requirement.toml",
+    "show quick > suite.toml",
+    "show read-stride > mine.toml",
+    "show read-size > again.toml",
 ];
+
+/// The file or folder that a command of [`MAKERS`] makes.
+fn made(command: &str) -> &str {
+    let (_, name) = command
+        .rsplit_once(" -o ")
+        .or(command.rsplit_once(" > "))
+        .expect("an output");
+    name.split(' ').next().unwrap_or(name)
+}
 
 /// Options for a short run on a model, with its virtual time.
 const TINY: &str = "--size 8M --time 10ms --budget 100ms";
@@ -123,7 +68,7 @@ const SERIES: &[&[&str]] = &[
     &["new.iolab", "b3.iolab"],
 ];
 
-/// Files of FILES by another name.
+/// Files of MAKERS by another name.
 const LINKS: &[(&str, &str)] = &[
     ("read-size.iolab", "iolab-results/read-size.iolab"),
     ("load.iolab", "iolab-results/load-latency.iolab"),
@@ -175,13 +120,15 @@ const PROGRAM: &str = "#!/bin/sh\nfor file; do :; done\nexec cat \"$file\"\n";
 
 /// Whether a file of this name is among what commands read.
 pub(super) fn has(name: &str) -> bool {
-    let made = FILES.iter().chain(TEXTS).map(|file| file.0);
+    let made = MAKERS.iter().map(|command| made(command));
+    let texts = TEXTS.iter().map(|text| text.0);
     let images = IMAGES.map(|image| image.0);
     let links = LINKS.iter().map(|link| link.1);
     let series = SERIES.iter().copied().flatten().copied();
     let in_folder = name.starts_with("hdd/") || name.starts_with("ssd/");
     in_folder
         || made
+            .chain(texts)
             .chain(images)
             .chain(links)
             .chain(series)
@@ -203,22 +150,14 @@ impl Supplies {
             fs::write(place.join(name), PROGRAM).unwrap();
             fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let wanted = FILES
-            .iter()
-            .filter(|(name, command)| match missing(command) {
-                Some(need) => {
-                    needs::skip(need, name);
-                    false
-                }
-                None => true,
-            });
+        let is_wanted = |command: &&&str| {
+            let need = missing(command);
+            need.map(|need| needs::skip(need, made(command))).is_none()
+        };
+        let wanted = MAKERS.iter().filter(is_wanted);
+        let brief = |command: &&str| command.replace("TINY", TINY).replace("FEW", FEW);
         let mut commands: Vec<String> = wanted
-            .map(|(_, command)| {
-                format!(
-                    "iolab {}",
-                    command.replace("TINY", TINY).replace("FEW", FEW)
-                )
-            })
+            .map(|command| format!("iolab {}", brief(command)))
             .collect();
         let series = SERIES.iter().enumerate().map(|(seed, names)| {
             let run = "iolab run read-size model:sata-ssd --set bs=4k,1M --size 8M --time 10ms --budget 200ms";
@@ -249,7 +188,8 @@ impl Supplies {
         for name in FOLDERS {
             fs::create_dir_all(folder.join(name)).unwrap();
         }
-        for file in tree(&self.0) {
+        for path in files_below(&self.0, &[]) {
+            let file = path.strip_prefix(&self.0).expect("below it");
             let name = file.to_string_lossy();
             let is_other_side =
                 ["before.iolab", "after.iolab"].contains(&&*name) && line.contains("*.iolab");
@@ -258,9 +198,9 @@ impl Supplies {
                     .iter()
                     .any(|path| *path == *name || name.starts_with(&format!("{path}/")))
             {
-                let to = folder.join(&file);
+                let to = folder.join(file);
                 fs::create_dir_all(to.parent().unwrap()).unwrap();
-                fs::hard_link(self.0.join(&file), to).unwrap();
+                fs::hard_link(&path, to).unwrap();
             }
         }
         for (name, bytes) in IMAGES.into_iter().filter(|(name, _)| line.contains(name)) {
@@ -290,18 +230,6 @@ fn incompressible(bytes: usize) -> Vec<u8> {
     all
 }
 
-/// The files below a folder, relative to it.
-fn tree(folder: &Path) -> Vec<PathBuf> {
-    let below = |name: String| match folder.join(&name).is_dir() {
-        true => tree(&folder.join(&name))
-            .into_iter()
-            .map(|path| Path::new(&name).join(path))
-            .collect(),
-        false => vec![PathBuf::from(name)],
-    };
-    entries(folder).into_iter().flat_map(below).collect()
-}
-
 /// A program or device that a command needs and that is missing; `None` if it can run.
 pub(super) fn missing(line: &str) -> Option<Need> {
     if line.contains(" --dry-run") {
@@ -325,28 +253,4 @@ pub(super) fn missing(line: &str) -> Option<Need> {
         .filter_map(|(needed, program)| needed.then_some(program));
     let needed = named.chain(others).filter_map(Need::of_program);
     needed.into_iter().find(|need| need.program().is_none())
-}
-
-/// Runs a line in a shell, with the binary in the path.
-pub(super) fn shell(folder: &Path, line: &str) -> Done {
-    let binary = Path::new(env!("CARGO_BIN_EXE_iolab"));
-    let paths = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{paths}", binary.parent().unwrap().display());
-    let mut command = Command::new("bash");
-    // The script of docs/COOKBOOK.md has a folder as its argument, and two variables.
-    command
-        .args(["-c", line, "script", "disk"])
-        .current_dir(folder)
-        .stdin(Stdio::null());
-    command.envs([
-        ("PATH", path.as_str()),
-        ("COLUMNS", "100"),
-        ("LC_ALL", "C.UTF-8"),
-        ("TERM", "xterm"),
-    ]);
-    command
-        .envs([("new", "script.iolab"), ("history", "runs")])
-        .env("GITHUB_STEP_SUMMARY", "summary.md")
-        .env("HOME", folder);
-    command.output().expect("bash starts").into()
 }

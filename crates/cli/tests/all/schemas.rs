@@ -1,0 +1,25 @@
+//! JSON documents of commands that measure are valid against their schemas. `golden.rs` has those of stored runs.
+
+use crate::support::folder;
+use crate::support::json_schema::assert_as_described;
+use crate::support::words::words;
+use crate::support::{Done, run};
+
+#[test]
+fn documents_of_measuring_commands_are_as_described() {
+    let folder = folder();
+    let path = folder.path();
+    let json = |done: &Done| serde_json::from_str::<serde_json::Value>(&done.stdout).expect("JSON");
+    let fit = run(
+        path,
+        &words!("fit etcd model:sata-7200 --seed 1 -o out --format json"),
+    );
+    let fit = json(&fit);
+    assert_as_described(path, "fit", &fit);
+    assert_eq!(fit["iolab_version"], env!("CARGO_PKG_VERSION"));
+    let answers = run(
+        path,
+        &words!("export --format json --answers out/etcd-wal.iolab"),
+    );
+    assert_as_described(path, "answers", &json(&answers));
+}
