@@ -94,6 +94,11 @@ fn question_of_stranger_decides_nothing_and_is_escaped() {
     // A disturbed disk turns "no" (4) into "cannot tell" (5).
     assert!(matches!(resumed.code, Some(4 | 5)), "{}", resumed.stderr);
     assert_harmless_output(&resumed, "resume");
+    assert!(
+        !resumed.stderr.contains("the answer includes"),
+        "{}",
+        resumed.stderr
+    );
     assert_eq!(status(&folder.join(FILES[0])), "done");
     let names = ["mine-log.iolab", "read-random-other.iolab"];
     assert_eq!(entries(&folder.join("out")), names);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::rooms;
+use crate::support::{files_below, reached, rooms};
 
 /// A file by its path below `src`: `claim/causes.rs` is `["claim", "causes"]`, `lib.rs` is empty.
 type Place = Vec<String>;
@@ -16,20 +16,25 @@ type Place = Vec<String>;
 /// The files that each file takes names from.
 type Arrows = BTreeMap<Place, BTreeSet<Place>>;
 
-/// Adds the files below a folder, except tests.
-fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_stem().expect("a name").to_string_lossy();
-        let own = [place.as_slice(), &[name.to_string()]].concat();
-        match name.as_ref() {
-            "tests" => {}
-            name if name.ends_with("_tests") => {}
-            _ if path.is_dir() => files(&path, &own, found),
-            "lib" | "main" | "mod" => drop(found.insert(place.clone(), path)),
-            _ => drop(found.insert(own, path)),
+/// The files below a folder, except tests.
+fn files(folder: &Path) -> BTreeMap<Place, PathBuf> {
+    let place_of = |path: PathBuf| {
+        let inner = path
+            .strip_prefix(folder)
+            .expect("below it")
+            .with_extension("");
+        let mut place: Place = inner
+            .iter()
+            .map(|name| name.to_string_lossy().into())
+            .collect();
+        if ["lib", "main", "mod"].contains(&place.last()?.as_str()) {
+            place.pop();
         }
-    }
+        let is_test = |name: &String| name == "tests" || name.ends_with("_tests");
+        (!place.iter().any(is_test)).then_some((place, path))
+    };
+    let all = files_below(folder, &["rs"]).into_iter();
+    all.filter_map(place_of).collect()
 }
 
 /// The paths of a `use`, with each of its braces written out.
@@ -105,20 +110,6 @@ fn target(from: &Place, path: &str, files: &BTreeMap<Place, PathBuf>) -> Option<
     found.filter(|place| !place.is_empty() && !from.starts_with(place))
 }
 
-/// The files that can be reached from one.
-fn reached<'a>(arrows: &'a Arrows, from: &'a Place) -> BTreeSet<&'a Place> {
-    let mut seen = BTreeSet::new();
-    let mut open = vec![from];
-    while let Some(place) = open.pop() {
-        for next in &arrows[place] {
-            if seen.insert(next) {
-                open.push(next);
-            }
-        }
-    }
-    seen
-}
-
 fn arrows(files: &BTreeMap<Place, PathBuf>) -> Arrows {
     let of = |(place, path): (&Place, &PathBuf)| {
         let source = fs::read_to_string(path).expect("a source");
@@ -133,9 +124,7 @@ fn arrows(files: &BTreeMap<Place, PathBuf>) -> Arrows {
 fn files_take_no_names_in_circles() {
     let (mut circles, mut seen) = (Vec::new(), 0);
     for (room, folder) in rooms() {
-        let mut files_of_room = BTreeMap::new();
-        files(&folder.join("src"), &Vec::new(), &mut files_of_room);
-        let arrows = arrows(&files_of_room);
+        let arrows = arrows(&files(&folder.join("src")));
         seen += arrows.values().map(BTreeSet::len).sum::<usize>();
         for place in arrows.keys() {
             if reached(&arrows, place).contains(place) {

@@ -9,7 +9,7 @@ use needs::Need;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support::words::words;
-use crate::support::{Done, entries, error_of, exported, folder, iolab, run, started, with_runs};
+use crate::support::{Done, entries, error_of, exported, folder, iolab, run, started};
 
 const FILE: &str = "r.iolab";
 /// Many short trials of the smallest kind, on a scratch file in `data`.
@@ -153,21 +153,6 @@ fn little_of_a_resource_is_one_clear_error() {
     ] {
         let found = below_each(option, values, &[]);
         assert!(whole.contains(&found), "ulimit {option}: {found}");
-    }
-}
-
-#[test]
-fn outputs_of_a_run_have_little_space() {
-    let folder = folder();
-    with_runs(folder.path(), &[FILE]);
-    for (command, output) in [
-        (&["export", FILE, "--format", "csv"][..], "x.csv"),
-        (&["plot", FILE], "x.pdf"),
-        (&["report", FILE], "x.html"),
-    ] {
-        let arguments = [command, &["-o", output]].concat();
-        limited(folder.path(), "-f", 1, &arguments).expect(1);
-        assert_eq!(entries(folder.path()), [FILE]);
     }
 }
 

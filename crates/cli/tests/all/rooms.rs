@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::support::{files_below, rooms, root};
+use crate::support::{files_below, reached, rooms, root};
 
 /// Rooms that read run files, and must not depend on I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
@@ -66,20 +66,6 @@ fn drawn() -> Arrows {
         .collect()
 }
 
-/// All rooms that can be reached from one.
-fn reached(arrows: &Arrows, from: &str) -> BTreeSet<String> {
-    let mut seen = BTreeSet::new();
-    let mut open = vec![from.to_owned()];
-    while let Some(room) = open.pop() {
-        let next = arrows
-            .get(&room)
-            .unwrap_or_else(|| panic!("no room {room}"));
-        open.extend(next.iter().filter(|room| !seen.contains(*room)).cloned());
-        seen.extend(next.iter().cloned());
-    }
-    seen
-}
-
 #[test]
 fn the_rooms_are_as_they_are_drawn() {
     let mut declared = declared();
@@ -109,7 +95,7 @@ fn readers_reach_no_io() {
     });
     assert!(without_measure.contains("report"), "{without_measure:?}");
     for reader in without_measure.iter().map(String::as_str).chain(READERS) {
-        let reached = reached(&arrows, reader);
+        let reached = reached(&arrows, &reader.to_owned());
         for doer in DOERS {
             assert!(arrows.contains_key(doer), "no room {doer}");
             assert!(

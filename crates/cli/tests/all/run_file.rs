@@ -1,12 +1,10 @@
-//! Changes to the run file during a run: no measured trial is lost, and a file that cannot be written is noticed
-//! before the target is filled.
+//! Changes to the run file during a run: no measured trial is lost.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::support::words::words;
-use crate::support::{Done, TINY, entries, exported, folder, iolab, measuring, run, status};
+use crate::support::{Done, entries, exported, folder, iolab, measuring, run, status};
 
 /// Number of trials of [`SLOW`], including warm-ups.
 const SAMPLES: usize = 22;
@@ -74,44 +72,4 @@ fn run_is_saved_anew_if_file_disappears() {
             assert_eq!(other, "not mine");
         }
     }
-}
-
-#[test]
-fn unwritable_file_is_noticed_before_target_is_filled() {
-    let folder = folder();
-    fs::create_dir(folder.path().join("data")).unwrap();
-    // A path longer than SQLite can open, and a name that leaves no room for "-wal".
-    let deep = ["a".repeat(200), "b".repeat(200), "c".repeat(200)].join("/");
-    fs::create_dir_all(folder.path().join(&deep)).unwrap();
-    let deep = format!("{deep}/r.iolab");
-    let long = format!("{}.iolab", "n".repeat(243));
-    // A folder in which not even root can create a file.
-    symlink("/proc", folder.path().join("iolab-results")).unwrap();
-    let before = entries(folder.path());
-    let mut told = String::new();
-    for output in ["/proc/r.iolab", &deep, &long, ""] {
-        let output = [output].into_iter().filter(|path| !path.is_empty());
-        let output: Vec<&str> = output.flat_map(|path| ["-o", path]).collect();
-        let arguments = [&["run", "read-size", "data"][..], &output, &TINY].concat();
-        told += &run(folder.path(), &arguments).expect(2).stderr;
-    }
-    let study = [&["study", "data", "-o", "/proc"][..], &TINY].concat();
-    told += &run(folder.path(), &study).expect(2).stderr;
-    let length = folder.path().canonicalize().unwrap().join(&deep);
-    let length = format!("has {} bytes", length.as_os_str().len());
-    let told = told.replace(&length, "has LENGTH bytes");
-    insta::assert_snapshot!(told.replace(&deep, "DEEP").replace(&long, "LONG"), @r"
-    error: cannot create /proc/r.iolab: No such file or directory (os error 2)
-      its folder does not exist: create it, or name another
-    error: the path of the run file DEEP has LENGTH bytes, and SQLite opens paths of up to 504 bytes
-      keep run files at a shorter path; name one with -o
-    error: cannot create LONG: File name too long (os error 36)
-      name a file with a shorter name or path with -o
-    error: cannot create iolab-results/read-size.iolab: No such file or directory (os error 2)
-      its folder does not exist: create it, or name another
-    error: cannot create /proc/glance.iolab: No such file or directory (os error 2)
-      its folder does not exist: create it, or name another
-    ");
-    assert_eq!(entries(folder.path()), before);
-    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
 }

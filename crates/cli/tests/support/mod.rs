@@ -5,7 +5,7 @@
 pub(crate) mod json_schema;
 pub(crate) mod words;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -54,6 +54,19 @@ pub(crate) fn files_below(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// All that can be reached from one.
+pub(crate) fn reached<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>, from: &T) -> BTreeSet<T> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(one) = open.pop() {
+        for next in &arrows[one] {
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    seen
 }
 
 /// The top folder of the repository.
