@@ -78,7 +78,7 @@ fn documented_outputs_of_models_are_current() {
 #[ignore = "takes a minute: cargo test -p iolab --test all documented -- --ignored"]
 fn answers_in_the_cookbook_are_current() {
     let place = folder();
-    let text = fs::read_to_string(shown::root().join("docs/COOKBOOK.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/COOKBOOK.md")).unwrap();
     let (_, before) = text.split_once("(Before: ").unwrap();
     let (before, text) = before.split_once(".)\n").unwrap();
     for line in before.split('`').skip(1).step_by(2) {
