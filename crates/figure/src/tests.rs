@@ -13,7 +13,7 @@ use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::stages::PerStage;
 use iolab_workload::units::format_size;
 
-use super::scene::{Item, Text};
+use super::scene::Text;
 use super::*;
 use made_up::{
     Made, figure_of, gallery, kind, loaded, policies, programs, sizes, sizes_by_threads, traced,
@@ -282,38 +282,6 @@ fn the_size_on_paper_is_true() {
     );
 }
 
-#[test]
-fn text_is_there_in_every_format() {
-    let figure = figure_of(&[sizes()], &Options::default()).unwrap();
-    let texts = figure.scene.texts().count();
-    assert_eq!(figure.svg().matches("<text").count(), texts);
-    let mut silent = figure.scene.clone();
-    silent.items.retain(|item| !matches!(item, Item::Text(_)));
-    assert_ne!(
-        png::png(&silent, 96.0).unwrap(),
-        png::png(&figure.scene, 96.0).unwrap()
-    );
-    let pdf = figure.pdf().unwrap();
-    let text = String::from_utf8_lossy(&pdf);
-    assert!(
-        text.contains("NotoSans") && text.contains("/ToUnicode"),
-        "no font in the PDF"
-    );
-}
-
-#[test]
-fn the_same_data_gives_the_same_bytes() {
-    for (name, records, options) in gallery() {
-        let made = Made::new(&records);
-        let [a, b] = [(); 2].map(|()| made.draw(&options).unwrap());
-        assert_eq!(a.svg(), b.svg(), "{name}");
-    }
-    let made = Made::new(&[sizes()]);
-    let [a, b] = [(); 2].map(|()| made.draw(&Options::default()).unwrap());
-    assert_eq!(a.pdf().unwrap(), b.pdf().unwrap());
-    assert_eq!(a.png(50.0).unwrap(), b.png(50.0).unwrap());
-}
-
 /// Its times grow with the length of a trial, so that the ratio is at least as great.
 #[test]
 fn ratio_to_a_side_behind_is_hollow() {
@@ -338,52 +306,6 @@ fn ratio_to_a_side_behind_is_hollow() {
     assert_eq!(behind.matches("point hollow").count(), 3);
     assert!(behind.contains("ratio at least 9.0"));
     assert!(behind.contains(">a bound, since one side did not hold its rate<"));
-}
-
-#[test]
-fn marks_name_their_origin() {
-    let svg = figure_of(&[sizes()], &Options::default()).unwrap().svg();
-    let mark = svg
-        .lines()
-        .find(|line| line.contains("data-x=\"64KiB\""))
-        .expect("a mark");
-    for part in [
-        "class=\"mark\"", "data-cell=\"2\"", "data-value=\"", "data-lo=\"", "data-hi=\"",
-        "data-n=\"8\"", "data-verdict=\"device\"", "<title>64KiB: ",
-    ] {
-        assert!(mark.contains(part), "{part} in {mark}");
-    }
-    assert!(svg.contains(": page-cache"));
-    assert_eq!(
-        svg.matches("point hollow").count(),
-        2,
-        "a point and its legend"
-    );
-    let device = size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)]);
-    assert!(
-        !figure_of(&[device], &Options::default())
-            .unwrap()
-            .svg()
-            .contains("hollow")
-    );
-}
-
-#[test]
-fn ids_differ_between_figures_of_a_page() {
-    let options = Options {
-        id: "read-size".to_owned(),
-        ..Options::default()
-    };
-    let svg = figure_of(&[sizes()], &options).unwrap().svg();
-    let ids: Vec<&str> = svg
-        .split(" id=\"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-        .collect();
-    assert!(
-        !ids.is_empty() && ids.iter().all(|id| id.starts_with("read-size-")),
-        "{ids:?}"
-    );
 }
 
 #[test]
@@ -487,25 +409,6 @@ fn the_kind_follows_from_the_data() {
     }
 }
 
-#[test]
-fn colours_can_be_set_by_a_page() {
-    let style = style();
-    let svg = figure_of(&[sizes_by_threads(12)], &Options::default())
-        .unwrap()
-        .svg();
-    for class in svg
-        .split("class=\"series ")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-    {
-        assert!(
-            style.contains(&format!(".{class}{{color:var(--fig-{class})}}")),
-            "{class}"
-        );
-    }
-    assert!(style.contains("prefers-color-scheme:dark"));
-}
-
 /// Who has traced the requests is not advised to trace them.
 #[test]
 fn missing_layers_advise_by_their_reason() {
@@ -554,20 +457,4 @@ fn layers_add_up_if_trials_differ() {
     for (top, whole) in tops.iter().zip([73e3, 100.0]) {
         assert!((top / whole - 1.0).abs() < 1e-9, "{top} of {whole}");
     }
-}
-
-#[test]
-fn figure_states_number_of_disturbed_cells() {
-    let mut record = size_curve("read-size", &[("4KiB", 40.0), ("64KiB", 400.0)]);
-    let said = |record: &RunRecord| {
-        let records = [record.clone()];
-        let figure = figure_of(&records, &Options::default()).unwrap();
-        figure.svg().contains("Disturbed: 1 of 2 cells.")
-    };
-    assert!(!said(&record));
-    for sample in record.samples.iter_mut().filter(|one| one.cell == 1) {
-        let device = sample.counters.device.as_mut().expect("counted");
-        device.write_bytes = 2 * device.read_bytes;
-    }
-    assert!(said(&record));
 }

@@ -4,7 +4,6 @@ mod malicious_files;
 mod many_trials;
 mod over_time;
 mod round_trip;
-mod row_size;
 mod rows;
 mod series;
 mod stored;
@@ -256,18 +255,6 @@ fn an_impossible_file_leaves_nothing_behind() {
         &[],
     );
     insta::assert_snapshot!(error.unwrap_err().remedy().unwrap(), @"its folder does not exist: create it, or name another");
-}
-
-#[test]
-fn readers_look_on_while_a_run_is_measured() {
-    let bench = Fixture::new();
-    let mut file = bench.create("a.iolab");
-    for block in 0..5 {
-        add(&mut file, &sample_row(0, block));
-        let record = read(&bench.path("a.iolab")).unwrap();
-        assert_eq!(record.samples.len(), block as usize + 1);
-        assert_eq!(record.run.status, RunStatus::Running);
-    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
 use iolab_report::{compare, document, run_text, table};
 use iolab_runfile::RunFile;
-use iolab_workload::Error;
+use iolab_workload::{Error, Kind};
 use rusqlite::Connection;
 
 use crate::drive::{drive, workplace};
@@ -74,11 +74,21 @@ fn good_file(own: &[&str], question: &str) -> Vec<u8> {
 
 /// Does with a file what the commands do that read one.
 fn use_it(path: &Path) {
-    if let Ok(record) = iolab_runfile::read(path) {
-        let unanswered = AnalysedRun::of(record);
-        let answered = iolab_runfile::read_latency(path)
-            .and_then(|latencies| unanswered.clone().answered(latencies));
-        show(&answered.unwrap_or(unanswered));
+    match iolab_runfile::read(path) {
+        Ok(record) => {
+            let unanswered = AnalysedRun::of(record);
+            let answered = iolab_runfile::read_latency(path)
+                .and_then(|latencies| unanswered.clone().answered(latencies));
+            show(&answered.unwrap_or(unanswered));
+        }
+        Err(error) => {
+            assert!(
+                matches!(error.kind(), Kind::Usage | Kind::Refused),
+                "{error}"
+            );
+            assert!(error.message().contains("bad.iolab"), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
     }
     if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {

@@ -183,11 +183,6 @@ fn text_fits_eighty_columns() {
 }
 
 #[test]
-fn text_fits_a_hundred_columns() {
-    insta::assert_snapshot!(doctor::text(&diagnosis(), 100, false));
-}
-
-#[test]
 fn lines_keep_to_the_width_but_for_commands() {
     for width in [40, 60, 80, 100, 200] {
         let text = doctor::text(&diagnosis(), width, false);

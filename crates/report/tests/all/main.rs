@@ -7,7 +7,6 @@ mod causes;
 mod compare;
 mod doctor;
 mod durable;
-mod equivalence;
 mod first_lines;
 mod fitness;
 mod live;

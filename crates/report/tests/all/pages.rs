@@ -277,14 +277,6 @@ fn runs_that_compare_targets_are_named_once() {
 }
 
 #[test]
-fn one_disk_has_no_key() {
-    let page = StudyReport::new(&crate::overview::study()).html().unwrap();
-    let overview = between(&page, "<nav id=\"overview\"", "</nav>");
-    assert!(!overview.contains("class=\"keys\""));
-    assert!(!overview.contains("style=\"color"));
-}
-
-#[test]
 fn each_traced_run_has_its_chapter_of_stages() {
     let mut inputs = stages();
     let mut other = inputs[0].run.record().clone();

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
-use iolab_analysis::runs::RunName;
-use iolab_record::environment::{Environment, KEYS};
+use iolab_record::environment::KEYS;
 use iolab_record::target_paths::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
@@ -16,7 +15,6 @@ use iolab_report::chart::Style;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
-use iolab_report::rows::Format;
 use iolab_report::{compare, export, table};
 use iolab_workload::Kind;
 
@@ -128,26 +126,6 @@ fn commands_name_a_target_by_its_bytes() {
 }
 
 #[test]
-fn page_compares_other_tools_with_iolab() {
-    let mut beside = record("disk-grid", &["bs", "tool"]);
-    for (bs, tool, mb_s) in [
-        ("4KiB", "iolab", 100.0),
-        ("4KiB", "fio", 101.0),
-        ("1MiB", "iolab", 900.0),
-        ("1MiB", "fio", 890.0),
-    ] {
-        let levels = [format!("bs={bs}"), format!("tool={tool}")];
-        let levels = levels.each_ref().map(String::as_str);
-        let cell = add_cell(&mut beside, &levels, &around(mb_s));
-        beside.cells[cell].spec.tool = tool.parse().expect("a tool");
-    }
-    let inputs = inputs(vec![beside]);
-    let text = StudyReport::new(&inputs).markdown("x").unwrap().text;
-    let of_both: Vec<&str> = text.lines().filter(|line| line.contains("fio")).collect();
-    insta::assert_snapshot!(of_both.join("\n"));
-}
-
-#[test]
 fn agreement_of_tools_needs_several_trials() {
     let table = |trials: usize, width: u16| {
         let mut beside = record("read-random", &["bs", "tool"]);
@@ -190,34 +168,14 @@ fn text_from_outside_stays_text() {
 }
 
 #[test]
-fn the_same_runs_give_the_same_page() {
-    assert_eq!(page(vec![sizes(), cached()]), page(vec![sizes(), cached()]));
-}
-
-#[test]
-fn runs_without_anything_have_a_page_too() {
-    let mut empty = record("empty", &[]);
-    empty.environment = Environment::default();
-    for records in [vec![empty], vec![]] {
-        let inputs = inputs(records);
-        let text = StudyReport::new(&inputs).markdown("x").unwrap().text;
-        insta::assert_snapshot!(text.split("\n### Method").next().expect("a head"));
-    }
-}
-
-#[test]
-fn the_same_content_as_text() {
+fn the_content_in_latex() {
     let inputs = inputs(vec![sizes(), cached()]);
     let report = StudyReport::new(&inputs);
-    let markdown = report.markdown("report").unwrap();
-    insta::assert_snapshot!("markdown", markdown.text);
     let latex = report.latex("report").unwrap();
     insta::assert_snapshot!("latex", latex.text);
-    for bundle in [markdown, latex] {
-        for (name, content) in bundle.figures {
-            assert!(bundle.text.contains(&name), "{name}");
-            assert!(!content.is_empty());
-        }
+    for (name, content) in latex.figures {
+        assert!(latex.text.contains(&name), "{name}");
+        assert!(!content.is_empty());
     }
 }
 
@@ -295,43 +253,6 @@ fn rows_of_ranks_are_refused_without_ranks() {
     let mut several = size_curve("read-size", &[("4KiB", 61.3)]);
     by_ranks(&mut several, &[1.0, 0.5]);
     assert!(export::check_ranks(&[one, several]).is_ok());
-}
-
-#[test]
-fn csv_has_no_formulas_from_runs() {
-    for text in [
-        "=HYPERLINK(\"http://192.0.2.1\")",
-        "+1-1",
-        "-1+1",
-        "@SUM(A1)",
-        "\t=1",
-        "\r=1",
-    ] {
-        let record = made_of(text);
-        let (mut samples, mut cells) = (Vec::new(), Vec::new());
-        let name = RunName::of(text, &record);
-        export::samples(&[(name.clone(), &record, None)], Format::Csv, &mut samples).unwrap();
-        let run = AnalysedRun::of(record.clone());
-        export::cells(&[(name, run)], &mut cells).unwrap();
-        for csv in [samples, cells] {
-            let mut reader = csv::ReaderBuilder::new()
-                .has_headers(false)
-                .from_reader(csv.as_slice());
-            let mut found = false;
-            for line in reader.records() {
-                for cell in &line.unwrap() {
-                    let begins = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-                    assert!(!begins || cell.parse::<f64>().is_ok(), "{cell}");
-                    found |= cell.starts_with('\'');
-                }
-            }
-            // Control characters were made visible before, so that such text begins with a backslash.
-            assert!(
-                found || text.starts_with(char::is_control),
-                "{text} is nowhere"
-            );
-        }
-    }
 }
 
 #[test]

@@ -15,10 +15,9 @@ use iolab_report::rows::Format;
 use iolab_report::{prometheus, table};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
 
-use iolab_synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
+use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
 fn sizes() -> RunRecord {
     let mut record = size_curve(
@@ -84,19 +83,6 @@ fn chart_at(record: &RunRecord, width: u16, ascii: bool) -> String {
 }
 
 #[test]
-fn tables() {
-    insta::assert_snapshot!("table_wide", table_at(&sizes(), 120));
-    insta::assert_snapshot!("table_80", table_at(&sizes(), 80));
-    insta::assert_snapshot!("table_narrow", table_at(&sizes(), 40));
-    insta::assert_snapshot!("table_strided", table_at(&strided(), 100));
-    insta::assert_snapshot!("table_troubled", table_at(&troubled(), 100));
-    insta::assert_snapshot!(
-        "table_markdown",
-        table::table(&analyse(&troubled())).markdown()
-    );
-}
-
-#[test]
 fn settings_changed_from_default_are_above_the_table() {
     let line = |levels: &[(&str, &str)]| {
         let mut record = sizes();
@@ -123,70 +109,6 @@ fn settings_changed_from_default_are_above_the_table() {
 }
 
 #[test]
-fn tables_of_other_responses() {
-    for response in ["iops", "latency"] {
-        let mut record = sizes();
-        record.experiment.response = response.parse().expect("a response");
-        insta::assert_snapshot!(format!("table_{response}"), table_at(&record, 80));
-        insta::assert_snapshot!(format!("chart_{response}"), chart_at(&record, 80, false));
-    }
-}
-
-/// One cell of the closed loop, one that held its rate, and one that did not.
-fn loaded() -> RunRecord {
-    let mut record = record("load-latency", &["rate"]);
-    record.experiment.response = Response::Latency;
-    add_cell(&mut record, &["rate=none"], &around(4000.0));
-    for (rate, mb_s, left) in [(2000, 1500.0, 0), (8000, 900.0, 3000)] {
-        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
-        rate_report(&mut record, cell, rate, left);
-    }
-    record
-}
-
-/// Fields about the open loop in the export of cells, one line for each value.
-fn fields_of_the_open_loop(record: &RunRecord) -> String {
-    let mut out = Vec::new();
-    document::table(&[named(record)], &mut out).unwrap();
-    let table: serde_json::Value = serde_json::from_slice(&out).unwrap();
-    let about = |name: &str| {
-        let words = [
-            "rate", "arrivals", "backlog", "service_", "lateness", "flags",
-        ];
-        words.iter().any(|word| name.starts_with(word))
-    };
-    let mut lines = String::new();
-    for cell in table["cells"].as_array().unwrap() {
-        for (name, value) in cell.as_object().unwrap() {
-            if about(name) {
-                lines.push_str(&format!("{name} {value}\n"));
-            }
-        }
-    }
-    lines
-}
-
-#[test]
-fn tables_of_cells_with_a_rate() {
-    let mut record = loaded();
-    insta::assert_snapshot!("table_loaded", table_at(&record, 100));
-    record.cells.remove(0);
-    record.samples.retain(|sample| sample.cell > 0);
-    insta::assert_snapshot!("table_open_loop", table_at(&record, 100));
-    insta::assert_snapshot!("cells_open_loop", fields_of_the_open_loop(&record));
-}
-
-#[test]
-fn charts() {
-    insta::assert_snapshot!("chart_wide", chart_at(&sizes(), 100, false));
-    insta::assert_snapshot!("chart_narrow", chart_at(&sizes(), 40, false));
-    insta::assert_snapshot!("chart_ascii", chart_at(&sizes(), 80, true));
-    insta::assert_snapshot!("chart_strided", chart_at(&strided(), 80, false));
-    insta::assert_snapshot!("chart_troubled", chart_at(&troubled(), 80, false));
-    insta::assert_snapshot!("chart_troubled_ascii", chart_at(&troubled(), 60, true));
-}
-
-#[test]
 fn nothing_is_wider_than_the_terminal() {
     for record in [sizes(), strided(), troubled()] {
         for width in 40..200 {
@@ -209,69 +131,8 @@ fn nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn every_column_is_shown_or_listed_as_omitted() {
-    let wide = table_at(&sizes(), 200);
-    let narrow = table_at(&sizes(), 40);
-    for heading in [
-        "n", "MB/s", "95 % interval", "+/-", "IQR", "p50", "p99", "served by", "ended by",
-    ] {
-        assert!(wide.contains(heading), "{wide}");
-        assert!(
-            narrow.contains(heading),
-            "{heading} is silently gone:\n{narrow}"
-        );
-    }
-    assert!(!wide.contains("(hidden: "), "{wide}");
-}
-
-#[test]
 fn ascii_charts_are_ascii() {
     assert!(chart_at(&troubled(), 80, true).is_ascii());
-}
-
-#[test]
-fn the_same_record_gives_the_same_bytes() {
-    assert_eq!(table_at(&troubled(), 80), table_at(&troubled(), 80));
-    assert_eq!(
-        chart_at(&troubled(), 80, false),
-        chart_at(&troubled(), 80, false)
-    );
-}
-
-#[test]
-fn an_empty_run_prints_something() {
-    let record = record("nothing", &["bs"]);
-    insta::assert_snapshot!(table_at(&record, 80), @r"
-    nothing: throughput, median of n trials
-    95 % interval: for a repeat at once
-    bs  n  MB/s  95 % interval  +/-  IQR  served by  ended by
-    ");
-    assert!(chart_at(&record, 80, false).starts_with("throughput"));
-}
-
-#[test]
-fn escape_sequences_of_hostile_file_are_harmless() {
-    let mut record = sizes();
-    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}".to_owned();
-    record.experiment.name.clone_from(&evil);
-    record.experiment.factors[0].clone_from(&evil);
-    record.run.target.clone_from(&evil);
-    for cell in &mut record.cells {
-        cell.levels[0].clone_from(&evil);
-    }
-    for sample in &mut record.samples {
-        sample.verdict.reason.clone_from(&evil);
-        sample.failure = Some(evil.clone());
-    }
-    let mut all = table_at(&record, 200) + &table_at(&record, 40);
-    all += &table::table(&analyse(&record)).markdown();
-    all += &chart_at(&record, 100, false);
-    for format in [Format::Csv, Format::Json] {
-        all += &cells_text(&[record.clone()], format);
-        all += &samples_text(&[record.clone()], format);
-    }
-    let bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-    assert!(!all.contains(bad), "{all:?}");
 }
 
 /// A run as `a.iolab`, analysed.
@@ -298,15 +159,6 @@ fn samples_text(records: &[RunRecord], format: Format) -> String {
         .collect();
     export::samples(&runs, format, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
-}
-
-#[test]
-fn cells_and_samples_have_a_stable_shape() {
-    let mut record = record("read-size", &["bs"]);
-    add_cell(&mut record, &["bs=4KiB"], &[60.0]);
-    insta::assert_snapshot!("cells_csv", cells_text(&[record.clone()], Format::Csv));
-    insta::assert_snapshot!("samples_csv", samples_text(&[record.clone()], Format::Csv));
-    insta::assert_snapshot!("samples_json", samples_text(&[record], Format::Json));
 }
 
 fn two_cells() -> RunRecord {
@@ -463,22 +315,6 @@ fn only_all_groups_together_have_an_origin() {
     "data" "mixed (37 % device)" mixed
     "data" "mixed"
     "#);
-}
-
-#[test]
-fn json_has_every_sample_with_its_verdict() {
-    let record = troubled();
-    let text = samples_text(std::slice::from_ref(&record), Format::Json);
-    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(rows.as_array().unwrap().len(), record.samples.len());
-    let verdicts: Vec<&str> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|row| row["served_by"].as_str())
-        .collect();
-    assert_eq!(verdicts.iter().filter(|v| **v == "page-cache").count(), 9);
-    assert_eq!(verdicts.iter().filter(|v| **v == "not-storage").count(), 9);
 }
 
 #[test]

@@ -142,52 +142,6 @@ fn statements_beyond_a_run_files_needs_are_refused() {
 }
 
 #[test]
-fn virtual_tables_views_and_triggers_do_not_run() {
-    let bench = Fixture::new();
-    for (number, (sql, query)) in [
-        (
-            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING fts5(id, message);
-             INSERT INTO event VALUES (1, 'a')",
-            "SELECT * FROM event",
-        ),
-        (
-            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING fts4(id, message)",
-            "SELECT * FROM event",
-        ),
-        (
-            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING rtree(id, low, high)",
-            "SELECT * FROM event",
-        ),
-        (
-            "CREATE VIRTUAL TABLE pages USING dbstat",
-            "SELECT * FROM pages",
-        ),
-        (
-            "ALTER TABLE event RENAME TO old; CREATE VIEW event AS SELECT * FROM old",
-            "SELECT * FROM event",
-        ),
-    ]
-    .iter()
-    .enumerate()
-    {
-        let path = bench.finished(&format!("{number}"));
-        alter(&path, sql);
-        let connection = unlooked_at(&path);
-        assert!(failure(&connection, query).is_some(), "{sql}");
-    }
-    let path = bench.finished("trigger");
-    alter(
-        &path,
-        "CREATE TRIGGER late AFTER UPDATE ON run BEGIN DELETE FROM sample; END",
-    );
-    let connection = unlooked_at(&path);
-    assert_eq!(failure(&connection, "UPDATE run SET target = 'x'"), None);
-    let samples = "SELECT count(*) FROM sample";
-    let left: i64 = connection.query_row(samples, [], |row| row.get(0)).unwrap();
-    assert_eq!(left, 2);
-}
-
-#[test]
 fn an_entry_of_the_wrong_kind_is_reported() {
     let bench = Fixture::new();
     for (number, sql) in [

@@ -361,34 +361,3 @@ fn groups_and_their_samples_round_trip() {
     assert_eq!(record.group_of(1, part), Some("reader"));
     assert_eq!(record.group_of(1, PartId::default()), None);
 }
-
-#[test]
-fn a_block_may_visit_a_cell_several_times() {
-    let bench = Fixture::new();
-    let mut file = bench.create("a.iolab");
-    let visits = [0, 1].map(|visit| Sample {
-        visit,
-        ..sample_row(0, 1)
-    });
-    for sample in &visits {
-        add(&mut file, sample);
-    }
-    drop(file);
-    let record = read(&bench.path("a.iolab")).unwrap();
-    let found: Vec<_> = record.samples.iter().map(|s| (s.block, s.visit)).collect();
-    assert_eq!(found, [(1, 0), (1, 1)]);
-}
-
-#[test]
-fn numbers_that_are_not_known_stay_unknown() {
-    let bench = Fixture::new();
-    let mut file = bench.create("a.iolab");
-    let sample = Sample {
-        clock_drift_ppm: None,
-        ..sample_row(0, 0)
-    };
-    add(&mut file, &sample);
-    drop(file);
-    let record = read(&bench.path("a.iolab")).unwrap();
-    assert_eq!(record.samples[0].clock_drift_ppm, None);
-}

@@ -1,3 +1,0 @@
-//! Run files from outside.
-
-mod killed;
