@@ -417,6 +417,8 @@ struct Context<'a> {
     timed: ShownLatency,
     trials_min: usize,
     seeks_precision: bool,
+    /// Whether a budget of writes ends trials.
+    caps_writes: bool,
     precision_goal: f64,
     floor_ns: Option<f64>,
     clock_cost_ns: Option<f64>,
@@ -437,6 +439,7 @@ impl<'a> Context<'a> {
             precision_goal: record.experiment.precision,
             seeks_precision: definition
                 .is_none_or(|experiment| experiment.design.seeks_precision()),
+            caps_writes: definition.is_some_and(|experiment| experiment.design.writes.is_some()),
             floor_ns: record.run.floor_ns,
             clock_cost_ns: record.run.clock_cost_ns,
             clock_resolution_ns: record.run.clock_resolution_ns,

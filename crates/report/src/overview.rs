@@ -80,9 +80,18 @@ impl<'a> Overview<'a> {
                 .flat_map(|r| &r.samples)
                 .filter(|s| s.is_measured())
         };
-        // Saturates, since a damaged file may have any numbers.
-        let times = records().flat_map(|r| &r.samples).map(|s| s.wall_ns);
-        let spent = times.fold(0, u64::saturating_add);
+        let spent = |of_models: bool| {
+            let is_model = |record: &&RunRecord| record.run.target_kind == TargetKind::Model;
+            let mut own = records().filter(|record| is_model(record) == of_models);
+            let first = own.next()?;
+            let samples = std::iter::once(first).chain(own).flat_map(|r| &r.samples);
+            // Saturates, since a damaged file may have any numbers.
+            let spent = samples.map(|s| s.wall_ns).fold(0, u64::saturating_add);
+            let virtually = if of_models { " of virtual time" } else { "" };
+            let time = rough_duration(std::time::Duration::from_nanos(spent));
+            Some(format!("{time}{virtually}"))
+        };
+        let spent: Vec<String> = [false, true].into_iter().filter_map(spent).collect();
         let mut targets: Vec<String> = Vec::new();
         for name in records().flat_map(RunRecord::target_names) {
             let name = escape_control(&name).into_owned();
@@ -91,15 +100,11 @@ impl<'a> Overview<'a> {
             }
         }
         let mut text = format!(
-            "Measured: {}, {}, {} in {}{}, on {}",
+            "Measured: {}, {}, {} in {}, on {}",
             experiments(self.inputs.iter().copied()),
             counted(self.digest.cells, "cell"),
             counted(measured().count(), "trial"),
-            rough_duration(std::time::Duration::from_nanos(spent)),
-            match records().all(|record| record.run.target_kind == TargetKind::Model) {
-                true => " of virtual time",
-                false => "",
-            },
+            spent.join(" and "),
             targets.join(", "),
         );
         let one_target = targets.len() == 1;

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 use serde::{Serialize, Serializer};
 
 use super::{CellAnalysis, Context, Shortfall, is_peer};
@@ -210,6 +210,8 @@ doubts! {
         remedy "set sync=end to include that time", unit OfTrial, extent CellDisturbance::write_back_owed;
     StorageCache = "cached", Conditions, Better, "results exclude the time to store what was left in a cache of the storage",
         remedy "set sync=end to include that time", unit OfTrial, extent CellDisturbance::left_in_storage_cache;
+    CappedWrites = "capped-writes", Conditions, Better, "a cache can hold what a trial writes, because a budget of writes ends it",
+        remedy "set writes=none to measure lasting rates", raised |seen| seen.may_fit_a_cache();
     ReadAhead = "read-ahead", Conditions, Worse, "the kernel read ahead, and fetched more bytes than were requested",
         remedy "set cache=direct to measure the device without the page cache",
         unit Times, extent CellDisturbance::fetched_ahead;
@@ -371,6 +373,16 @@ impl Seen<'_> {
     fn is_served(&self, verdict: ServedBy) -> bool {
         let served = self.cell.served_alone();
         served.is_some_and(|served| served.any(verdict))
+    }
+
+    /// Whether a budget of writes ends its plain writes to a device before they fill the region.
+    fn may_fit_a_cache(&self) -> bool {
+        let is_within = |trial: &TrialSpec| {
+            let is_short = trial.limit.bytes.is_some_and(|bytes| bytes < trial.region);
+            is_short && trial.writes_data() && trial.sync == SyncPolicy::None
+        };
+        let trials = self.cell.cell.spec.trials();
+        self.context.caps_writes && self.cell.is_device() && trials.into_iter().any(is_within)
     }
 
     fn has_few_trials(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, DoubtKind, Response, analyse};
 use iolab_analysis::claim::{Claim, Difference, claims};
+use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{FurtherTarget, OperationSummary, RunRecord, ServedBy};
 
@@ -207,6 +208,25 @@ fn the_workers_of_all_ranks_count() {
         let flags = only_cell(&record).flags;
         assert_eq!(flags.contains(&DoubtKind::ToolBound), is_bound, "{flags:?}");
     }
+}
+
+/// A cache can hold what a budget of writes leaves to a trial.
+#[test]
+fn plain_writes_within_a_budget_are_flagged() {
+    let is_flagged = |sync: &str, budget: &str| {
+        let mut definition = Experiment::find("write-size").expect("built in");
+        definition.apply_set(budget).expect("a budget");
+        let mut record = record("write-size", &["bs"]);
+        record.experiment.toml = definition.to_toml().expect("TOML");
+        let levels = ["bs=64KiB", "read_percent=0", sync];
+        let cell = add_cell(&mut record, &levels, &around(100.0));
+        record.cells[cell].spec.trial.limit.bytes = Some(64 << 20);
+        let flags = only_cell(&record).flags;
+        flags.contains(&DoubtKind::CappedWrites)
+    };
+    assert!(is_flagged("sync=none", "writes=4GiB"));
+    assert!(!is_flagged("sync=each", "writes=4GiB"));
+    assert!(!is_flagged("sync=none", "writes=none"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use iolab_analysis::analysis::MeasuredTarget;
+use iolab_analysis::analysis::{DoubtKind, MeasuredTarget};
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell};
 use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
 use iolab_analysis::trust::TrustLevel;
@@ -171,13 +171,10 @@ impl Overview<'_> {
         all && runs().all(|run| run.seeks_precision)
     }
 
-    /// Note that a cache may hold the bytes of plain writes, because a budget of writes ends their trials.
-    pub(crate) fn capped_writes(&self) -> Option<String> {
-        let capped = self.digest.glance.rows.iter().filter(|row| {
-            let trial = row.cell.cell.trial();
-            let is_capped = trial.limit.bytes.is_some_and(|bytes| bytes < trial.region);
-            row.operation == AccessOperation::Write && is_capped && row.cell.is_device()
-        });
+    /// Note on plain writes that end within a cache.
+    fn capped_writes(&self) -> Option<String> {
+        let rows = self.digest.glance.rows.iter();
+        let capped = rows.filter(|row| row.cell.flags.contains(&DoubtKind::CappedWrites));
         let most = capped
             .filter_map(|row| row.cell.cell.trial().limit.bytes)
             .max()?;
