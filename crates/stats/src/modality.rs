@@ -303,18 +303,6 @@ mod tests {
     }
 
     #[test]
-    fn one_group_is_no_two() {
-        for n in [8, 20, 100, 5000] {
-            let scores = normal_scores(n);
-            let long_tail: Vec<f64> = scores.iter().map(|x| x.exp()).collect();
-            let even: Vec<f64> = (0..n).map(f64::from).collect();
-            for data in [scores, long_tail, even] {
-                assert_eq!(two_modes(&data), None, "{n}");
-            }
-        }
-    }
-
-    #[test]
     fn an_outlier_is_no_group() {
         let mut data = normal_scores(18);
         data.extend([50.0, 51.0]);

@@ -10,53 +10,16 @@ fn check((base, new): Pair, u: f64, p: f64, method: RankMethod) {
 }
 
 #[test]
-fn ranks_of_five() {
-    check(five(), 24.0, 0.01587301587301587, RankMethod::Exact);
-}
-
-#[test]
-fn ranks_of_published() {
-    check(published(), 35.0, 0.2544122544122544, RankMethod::Exact);
-}
-
-#[test]
-fn ranks_of_ties() {
-    check(ties(), 54.5, 0.08712464006581654, RankMethod::Exact);
-}
-
-#[test]
-fn ranks_of_far() {
-    check(far(), 13.0, 0.5238095238095238, RankMethod::Exact);
-}
-
-#[test]
-fn ranks_of_thirty() {
-    check(thirty(), 512.0, 0.1555783624559491, RankMethod::Exact);
-}
-
-#[test]
-fn ranks_of_large() {
-    check(
-        large(),
-        41071.0,
-        2.660018874449592e-12,
-        RankMethod::Asymptotic,
-    );
-}
-
-#[test]
-fn ranks_of_large_ties() {
-    check(
-        large_ties(),
-        34647.5,
-        0.003224331143356905,
-        RankMethod::Asymptotic,
-    );
-}
-
-#[test]
-fn ranks_of_apart() {
-    check(apart(), 1800.0, 6.929214843141313e-25, RankMethod::Exact);
+fn ranks_agree_with_scipy() {
+    use RankMethod::{Asymptotic, Exact};
+    check(five(), 24.0, 0.01587301587301587, Exact);
+    check(published(), 35.0, 0.2544122544122544, Exact);
+    check(ties(), 54.5, 0.08712464006581654, Exact);
+    check(far(), 13.0, 0.5238095238095238, Exact);
+    check(thirty(), 512.0, 0.1555783624559491, Exact);
+    check(large(), 41071.0, 2.660018874449592e-12, Asymptotic);
+    check(large_ties(), 34647.5, 0.003224331143356905, Asymptotic);
+    check(apart(), 1800.0, 6.929214843141313e-25, Exact);
 }
 
 #[test]
