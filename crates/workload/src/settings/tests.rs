@@ -65,20 +65,6 @@ fn defaults_can_be_written_and_read() {
 }
 
 #[test]
-fn fio_names_are_known() {
-    for (alias, name) in [
-        ("numjobs", "threads"),
-        ("iodepth", "depth"),
-        ("rwmixread", "read_percent"),
-        ("ioengine", "backend"),
-        ("size", "region"),
-        ("rate_iops", "rate"),
-    ] {
-        assert_eq!(Setting::find(alias).unwrap().name, name);
-    }
-}
-
-#[test]
 fn wrong_values_name_the_setting() {
     for (name, text) in [
         ("bs", "4kB"),
@@ -130,15 +116,6 @@ fn optional_settings_take_none_and_say_so_once() {
             );
         }
     }
-}
-
-#[test]
-fn a_bound_can_be_lifted() {
-    let mut cell = CellSpec::default();
-    let bytes = Setting::find("bytes").unwrap();
-    bytes.set(&mut cell, "1G").unwrap();
-    bytes.set(&mut cell, "none").unwrap();
-    assert_eq!(cell.trial.limit.bytes, None);
 }
 
 #[test]
