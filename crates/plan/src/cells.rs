@@ -533,11 +533,4 @@ mod tests {
         let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
         assert_eq!(cells(&none).unwrap().len(), 1);
     }
-
-    #[test]
-    fn no_factor_is_one_cell() {
-        let cells = cells(&experiment(&["bs=4k"])).unwrap();
-        assert_eq!(cells.len(), 1);
-        assert!(cells[0].levels.is_empty());
-    }
 }

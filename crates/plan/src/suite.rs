@@ -289,18 +289,6 @@ mod tests {
     }
 
     #[test]
-    fn micro_is_the_full_grid() {
-        let suite = Suite::find("micro").unwrap();
-        let cells: Vec<usize> = suite
-            .experiments
-            .iter()
-            .map(Experiment::cell_count)
-            .collect();
-        assert_eq!(cells, [6, 16, 16, 80, 80, 16, 16]);
-        assert!(suite.experiments.iter().all(|e| e.design.trials_min >= 5));
-    }
-
-    #[test]
     fn an_experiment_overrides_common_settings() {
         let suite = read(
             "name = 'mine'\nabout = ''\nbudget = '1min'\n[settings]\ntime = '1s'\n\

@@ -132,24 +132,6 @@ fn all_variants_are_cells_of_one_plan() {
     );
 }
 
-#[test]
-fn a_short_budget_names_the_suspects_left_out() {
-    let experiment = Experiment::inquiry(&phenomenon(30)).expect("valid");
-    let inquiry = experiment.inquiry.expect("an inquiry");
-    // A suspect that acts on one side alone is the last to go.
-    assert_eq!(inquiry.tried, ["read-ahead"]);
-    assert_eq!(inquiry.untried.len(), 2);
-    // 8 variants of two sides, 21 trials of 0.3 s each.
-    assert_eq!(
-        inquiry.untried[0].why,
-        Obstacle::NoTime {
-            budget_s: 120,
-            idle_ns: 0,
-            fill_ns: 0,
-        }
-    );
-}
-
 /// By the run that shows the difference, the drive's share takes longer in random order, or does not.
 #[test]
 fn suspects_with_a_sign_are_tried_first() {
@@ -216,20 +198,6 @@ fn a_hidden_suspect_is_measured_without_its_cover() {
         all.1.contains("huge") && but.1.contains("populated"),
         "{all:?} {but:?}"
     );
-}
-
-#[test]
-fn trials_ending_by_bytes_keep_their_actual_time() {
-    let mut asked = phenomenon(60);
-    asked.sides.is_model = false;
-    asked.took = [Duration::from_millis(10); 2];
-    let blocks = |asked: &Phenomenon| {
-        let experiment = Experiment::inquiry(asked).expect("valid");
-        experiment.design.trials_min
-    };
-    assert_eq!(blocks(&asked), BLOCKS_MAX);
-    asked.took = [Duration::from_secs(1); 2];
-    assert!(blocks(&asked) < BLOCKS_MAX);
 }
 
 #[test]
