@@ -5,43 +5,39 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 
 use super::super::{BUILTIN, Experiment};
+use super::tests::{between, planned};
 use super::{BLOCKS_MAX, Phenomenon};
 use crate::cells::{OneProcess, Plan, PlannedCell, cells};
-use crate::suspect::{Compared, Leftover, MachineState, Sides, Signs};
+use crate::suspect::{Compared, Leftover, MachineState};
 use crate::untried_suspect::Obstacle;
 
 /// As if a cell of an experiment differed from its first one.
 fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineState) -> Phenomenon {
-    let [base, other] = sides.map(CellSpec::clone);
-    Phenomenon {
-        text: "made up".to_owned(),
-        seen: 0.5,
-        expected: 1.0,
-        took: [&base, &other].map(|cell| cell.time_foreseen().unwrap_or(Duration::from_secs(1))),
-        sides: Sides {
-            base,
-            other,
-            is_model: false,
-            compared: Compared::Cells,
-            iops: None,
-            machine,
-            signs: Signs::default(),
-        },
-        only: Vec::new(),
-        response: experiment.response,
-        precondition: experiment.design.precondition,
-        changes_inside: false,
-        around: Duration::ZERO,
-        write_out: Duration::ZERO,
-        budget: Duration::from_secs(300),
-        fill: Duration::ZERO,
+    let took = sides.map(|cell| cell.time_foreseen().unwrap_or(Duration::from_secs(1)));
+    let mut asked = between(sides, took);
+    asked.sides.is_model = false;
+    asked.sides.machine = machine;
+    asked.response = experiment.response;
+    asked.precondition = experiment.design.precondition;
+    asked
+}
+
+/// As if the last cell of a built-in experiment with these settings differed from the first on a modelled disk.
+fn modelled(name: &str, sets: &[&str]) -> Phenomenon {
+    let mut experiment = Experiment::find(name).expect("built in");
+    for set in sets {
+        experiment.apply_set(set).expect("a setting");
     }
+    let all = cells(&experiment).expect("cells");
+    let sides = [&all[0].spec, &all[all.len() - 1].spec];
+    let mut asked = phenomenon(&experiment, sides, MachineState::default());
+    asked.sides.is_model = true;
+    asked
 }
 
 /// The time of all trials of an inquiry, with what lies around them; `None` if no suspect is tried.
 fn takes(asked: &Phenomenon) -> Option<Duration> {
-    let experiment = Experiment::inquiry(asked).expect("valid");
-    let inquiry = experiment.inquiry.as_ref().expect("an inquiry");
+    let (experiment, inquiry) = planned(asked);
     if inquiry.tried.is_empty() {
         return None;
     }
@@ -95,23 +91,12 @@ fn explanations_of_built_in_experiments_fit_their_budget() {
 /// The scratch file is filled within the budget: less is left for trials, and nothing if that takes all of it.
 #[test]
 fn time_of_filling_leaves_less_for_trials() {
-    let mut experiment = Experiment::find("read-size").expect("built in");
-    for set in ["pattern=seq,rand", "bs=64k", "time=300ms"] {
-        experiment.apply_set(set).expect("a setting");
-    }
-    let all = cells(&experiment).expect("two cells");
-    let sides = [&all[0].spec, &all[1].spec];
-    let mut slow = phenomenon(&experiment, sides, MachineState::default());
-    slow.sides.is_model = true;
-    let of = |asked: &Phenomenon| {
-        let experiment = Experiment::inquiry(asked).expect("valid");
-        let inquiry = experiment.inquiry.clone().expect("an inquiry");
-        (experiment.design.budget, inquiry)
-    };
-    assert_eq!(of(&slow).1.tried.len(), 3);
+    let sets = ["pattern=seq,rand", "bs=64k", "time=300ms"];
+    let mut slow = modelled("read-size", &sets);
+    assert_eq!(planned(&slow).1.tried.len(), 3);
     slow.fill = Duration::from_secs(200);
-    let (trials, inquiry) = of(&slow);
-    assert_eq!(trials, Duration::from_secs(100));
+    let (trials, inquiry) = planned(&slow);
+    assert_eq!(trials.design.budget, Duration::from_secs(100));
     assert_eq!(inquiry.fill_ns, Some(200_000_000_000));
     // All three take 8 variants of two sides, and 21 trials of 0.3 s each.
     assert_eq!(inquiry.tried, ["read-ahead", "waiting"]);
@@ -122,26 +107,19 @@ fn time_of_filling_leaves_less_for_trials() {
     };
     assert_eq!(inquiry.untried[0].why, no_time);
     slow.fill = Duration::from_secs(600);
-    assert!(of(&slow).1.tried.is_empty());
+    assert!(planned(&slow).1.tried.is_empty());
 }
 
 /// Trials that end by their bytes long before their time: their actual time decides, on a modelled disk too. Their time
 /// limit would let 20 blocks of all variants take three minutes.
 #[test]
 fn trials_ending_early_count_with_their_actual_time() {
-    let mut experiment = Experiment::find("read-size").expect("built in");
-    for set in ["pattern=seq,rand", "bs=64k", "bytes=4M", "time=1s"] {
-        experiment.apply_set(set).expect("a setting");
-    }
-    let all = cells(&experiment).expect("two cells");
-    let sides = [&all[0].spec, &all[1].spec];
-    let mut short = phenomenon(&experiment, sides, MachineState::default());
-    short.sides.is_model = true;
+    let sets = ["pattern=seq,rand", "bs=64k", "bytes=4M", "time=1s"];
+    let mut short = modelled("read-size", &sets);
     short.took = [Duration::from_millis(2), Duration::from_millis(5)];
     short.budget = Duration::from_secs(5);
-    let experiment = Experiment::inquiry(&short).expect("valid");
+    let (experiment, inquiry) = planned(&short);
     assert_eq!(experiment.design.trials_min, BLOCKS_MAX);
-    let inquiry = experiment.inquiry.expect("an inquiry");
     assert_eq!(inquiry.shorter_ns, None);
     assert_eq!(inquiry.tried, ["read-ahead", "waiting", "reach"]);
     assert_eq!(inquiry.untried, []);
@@ -150,20 +128,11 @@ fn trials_ending_early_count_with_their_actual_time() {
 /// Slow requests of a disk with 32 of them in flight: 1000 with one at a time take 160 s, and as they are 5 s.
 #[test]
 fn trials_for_slow_requests_keep_to_the_budget() {
-    let mut experiment = Experiment::find("read-random").expect("built in");
-    for set in ["bs=4k", "depth=32", "backend=libaio", "time=160s"] {
-        experiment.apply_set(set).expect("a setting");
-    }
-    let all = cells(&experiment).expect("a cell");
-    let mut slow = phenomenon(&experiment, [&all[0].spec; 2], MachineState::default());
-    slow.sides.is_model = true;
+    let sets = ["bs=4k", "depth=32", "backend=libaio", "time=160s"];
+    let mut slow = modelled("read-random", &sets);
     slow.sides.compared = Compared::Quantiles;
     slow.sides.iops = Some(200.0);
-    let of = |asked: &Phenomenon| {
-        let experiment = Experiment::inquiry(asked).expect("valid");
-        experiment.inquiry.expect("an inquiry")
-    };
-    let inquiry = of(&slow);
+    let (_, inquiry) = planned(&slow);
     assert_eq!(inquiry.shorter_ns, Some(5_000_000_000));
     assert_eq!(inquiry.tried, ["reach"]);
     assert_eq!(inquiry.untried[0].suspect, "queueing");
@@ -171,7 +140,7 @@ fn trials_for_slow_requests_keep_to_the_budget() {
         panic!("{inquiry:?}");
     };
     slow.budget = Duration::from_secs(budget_s);
-    let inquiry = of(&slow);
+    let (_, inquiry) = planned(&slow);
     assert_eq!(inquiry.shorter_ns, None);
     assert_eq!(inquiry.tried, ["queueing", "reach"]);
 }
@@ -179,18 +148,9 @@ fn trials_for_slow_requests_keep_to_the_budget() {
 /// Caches of a trial that take several times its own time to be written out are a part of each block.
 #[test]
 fn time_of_writing_out_leaves_less_for_trials() {
-    let mut experiment = Experiment::find("write-random").expect("built in");
-    for set in ["bs=4k,64k", "sync=none", "time=300ms", "bytes=none"] {
-        experiment.apply_set(set).expect("a setting");
-    }
-    let all = cells(&experiment).expect("two cells");
-    let sides = [&all[0].spec, &all[1].spec];
-    let mut writes = phenomenon(&experiment, sides, MachineState::default());
-    writes.sides.is_model = true;
-    let of = |asked: &Phenomenon| {
-        let experiment = Experiment::inquiry(asked).expect("valid");
-        experiment.inquiry.expect("an inquiry").tried
-    };
+    let sets = ["bs=4k,64k", "sync=none", "time=300ms", "bytes=none"];
+    let mut writes = modelled("write-random", &sets);
+    let of = |asked: &Phenomenon| planned(asked).1.tried;
     assert_eq!(of(&writes), ["waiting", "reach"]);
     writes.write_out = Duration::from_secs(3);
     // Two sides of two variants: 13 s a block.

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, Pattern, TrialLimit};
 
-use super::super::Experiment;
-use super::{Inquiry, Phenomenon};
+use super::Phenomenon;
+use super::tests::{between, planned};
 use crate::cells::{OneProcess, Plan};
-use crate::precondition::Precondition;
-use crate::suspect::{Compared, MachineState, Sides, Signs};
+use crate::suspect::Compared;
 
 /// Random writes of `bs` bytes: a load of 16 MiB compared with a longer one.
 fn phenomenon(bs: u64) -> Phenomenon {
@@ -24,40 +22,23 @@ fn phenomenon(bs: u64) -> Phenomenon {
         side.trial.limit = limit;
         side
     };
-    Phenomenon {
-        text: "throughput over 1 s is 0.55 times that over the first 16 MiB".to_owned(),
-        seen: 0.55,
-        expected: 1.0,
-        sides: Sides {
-            base: until(TrialLimit {
-                bytes: Some(16 << 20),
-                ..TrialLimit::default()
-            }),
-            other: until(TrialLimit {
-                time: Some(Duration::from_secs(1)),
-                ..TrialLimit::default()
-            }),
-            is_model: true,
-            compared: Compared::Loads,
-            iops: None,
-            machine: MachineState::default(),
-            signs: Signs::default(),
-        },
-        only: Vec::new(),
-        took: [Duration::from_millis(250), Duration::from_secs(1)],
-        response: Response::Throughput,
-        precondition: Precondition::default(),
-        changes_inside: true,
-        around: Duration::ZERO,
-        write_out: Duration::ZERO,
-        budget: Duration::from_secs(300),
-        fill: Duration::ZERO,
-    }
+    let base = until(TrialLimit {
+        bytes: Some(16 << 20),
+        ..TrialLimit::default()
+    });
+    let other = until(TrialLimit {
+        time: Some(Duration::from_secs(1)),
+        ..TrialLimit::default()
+    });
+    let took = [Duration::from_millis(250), Duration::from_secs(1)];
+    let mut asked = between([&base, &other], took);
+    asked.sides.compared = Compared::Loads;
+    asked.changes_inside = true;
+    asked
 }
 
 fn tried(asked: &Phenomenon) -> Vec<String> {
-    let experiment = Experiment::inquiry(asked).expect("valid");
-    experiment.inquiry.expect("an inquiry").tried
+    planned(asked).1.tried
 }
 
 /// Few requests in flight and the size of the region would change the speed, and with it whether a load ends before the fall.
@@ -97,13 +78,8 @@ fn cells_differing_in_time_have_the_usual_suspects() {
 
 #[test]
 fn each_variant_of_a_load_keeps_its_end() {
-    let experiment = Experiment::inquiry(&phenomenon(4096)).expect("valid");
-    let Inquiry {
-        variants,
-        shorter_ns,
-        ..
-    } = experiment.inquiry.clone().expect("an inquiry");
-    assert_eq!((variants.len(), shorter_ns), (4, None));
+    let (experiment, inquiry) = planned(&phenomenon(4096));
+    assert_eq!((inquiry.variants.len(), inquiry.shorter_ns), (4, None));
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
     let limits = |label: &str| {
         let mut cells = plan.cells().iter();
@@ -111,7 +87,7 @@ fn each_variant_of_a_load_keeps_its_end() {
         cell.expect("a cell").spec.trial.limit
     };
     let own = phenomenon(4096).sides;
-    for variant in &variants {
+    for variant in &inquiry.variants {
         assert_eq!(limits(&variant.base), own.base.trial.limit);
         assert_eq!(limits(&variant.other), own.other.trial.limit);
     }

@@ -3,19 +3,15 @@ use crate::cells::{OneProcess, Plan};
 use crate::suspect::{Compared, MachineState, Signs};
 use iolab_workload::trial::{BufferInit, CacheState, Pattern};
 
-fn phenomenon(budget: u64) -> Phenomenon {
-    let mut base = CellSpec::default();
-    base.trial.cache = CacheState::Direct;
-    base.trial.limit.time = Some(Duration::from_millis(300));
-    let mut other = base.clone();
-    other.trial.pattern = Pattern::Rand;
+/// Two cells whose throughput differs on a modelled disk.
+pub(super) fn between([base, other]: [&CellSpec; 2], took: [Duration; 2]) -> Phenomenon {
     Phenomenon {
         text: "throughput of rand 0.1 times the rate of seq".to_owned(),
         seen: 0.1,
         expected: 1.0,
         sides: Sides {
-            base,
-            other,
+            base: base.clone(),
+            other: other.clone(),
             is_model: true,
             compared: Compared::Cells,
             iops: None,
@@ -23,23 +19,40 @@ fn phenomenon(budget: u64) -> Phenomenon {
             signs: Signs::default(),
         },
         only: Vec::new(),
-        took: [Duration::from_millis(300); 2],
+        took,
         response: Response::Throughput,
         precondition: Precondition::default(),
         changes_inside: false,
         around: Duration::ZERO,
         write_out: Duration::ZERO,
-        budget: Duration::from_secs(budget),
+        budget: Duration::from_secs(300),
         fill: Duration::ZERO,
     }
+}
+
+/// The experiment that is planned, and what it asks for.
+pub(super) fn planned(asked: &Phenomenon) -> (Experiment, Inquiry) {
+    let experiment = Experiment::inquiry(asked).expect("valid");
+    let inquiry = experiment.inquiry.clone().expect("an inquiry");
+    (experiment, inquiry)
+}
+
+fn phenomenon(budget: u64) -> Phenomenon {
+    let mut base = CellSpec::default();
+    base.trial.cache = CacheState::Direct;
+    base.trial.limit.time = Some(Duration::from_millis(300));
+    let mut other = base.clone();
+    other.trial.pattern = Pattern::Rand;
+    let mut asked = between([&base, &other], [Duration::from_millis(300); 2]);
+    asked.budget = Duration::from_secs(budget);
+    asked
 }
 
 #[test]
 fn lasting_leftovers_leave_no_suspect_to_try() {
     let mut worn = phenomenon(60);
     worn.sides.machine.leftover = Leftover::Lasting;
-    let experiment = Experiment::inquiry(&worn).expect("an inquiry");
-    let inquiry = experiment.inquiry.expect("one");
+    let (_, inquiry) = planned(&worn);
     assert!(inquiry.tried.is_empty());
     let reasons: Vec<&Obstacle> = inquiry.untried.iter().map(|one| &one.why).collect();
     assert_eq!(reasons, [&Obstacle::KeepsState; 3]);
@@ -55,14 +68,13 @@ fn long_trials_are_shortened_to_fit_the_budget() {
     }
     long.took = [minute; 2];
     let of = |asked: &Phenomenon| {
-        let experiment = Experiment::inquiry(asked).expect("valid");
+        let (experiment, inquiry) = planned(asked);
         let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
         let block = plan
             .cells()
             .iter()
             .filter_map(|cell| cell.spec.time_foreseen());
         let blocks = experiment.design.trials_min + 1;
-        let inquiry = experiment.inquiry.expect("an inquiry");
         (inquiry, block.sum::<Duration>() * blocks)
     };
     let (inquiry, takes) = of(&long);
@@ -86,12 +98,7 @@ fn drained_credits_are_restored_before_each_trial() {
     let mut drained = phenomenon(700);
     drained.sides.is_model = false;
     drained.sides.machine.leftover = Leftover::Drained(10.0);
-    let of = |asked: &Phenomenon| {
-        let experiment = Experiment::inquiry(asked).expect("valid");
-        let inquiry = experiment.inquiry.clone().expect("an inquiry");
-        (experiment, inquiry)
-    };
-    let (experiment, inquiry) = of(&drained);
+    let (experiment, inquiry) = planned(&drained);
     assert_eq!(inquiry.idle_ns, Some(3_000_000_000));
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
     let idle = Duration::from_secs(3);
@@ -99,7 +106,7 @@ fn drained_credits_are_restored_before_each_trial() {
     // All four suspects take 10 variants and 66 s a block, two take 27 s.
     assert_eq!(inquiry.tried.len(), 2, "{inquiry:?}");
     drained.budget = Duration::from_secs(60);
-    let (_, inquiry) = of(&drained);
+    let (_, inquiry) = planned(&drained);
     assert!(inquiry.tried.is_empty());
     let no_time = Obstacle::NoTime {
         budget_s: 480,
@@ -111,8 +118,7 @@ fn drained_credits_are_restored_before_each_trial() {
 
 #[test]
 fn all_variants_are_cells_of_one_plan() {
-    let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
-    let inquiry = experiment.inquiry.clone().expect("an inquiry");
+    let (experiment, inquiry) = planned(&phenomenon(300));
     assert_eq!(inquiry.tried, ["read-ahead", "waiting", "reach"]);
     assert_eq!(inquiry.variants.len(), 8);
     let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
@@ -138,8 +144,7 @@ fn suspects_with_a_sign_are_tried_first() {
     let tried = |sign: Sign| {
         let mut asked = phenomenon(300);
         asked.sides.signs.stages.device = sign;
-        let inquiry = Experiment::inquiry(&asked).expect("valid").inquiry;
-        inquiry.expect("an inquiry").tried
+        planned(&asked).1.tried
     };
     assert_eq!(tried(Sign::OnWorseSide), ["read-ahead", "reach", "waiting"]);
     assert_eq!(tried(Sign::Unknown), ["read-ahead", "waiting", "reach"]);
@@ -151,8 +156,7 @@ fn suspects_with_a_sign_are_tried_first() {
 fn suspects_that_are_asked_for_are_tried_alone() {
     let mut asked = phenomenon(300);
     asked.only = vec!["waiting", "reach"];
-    let inquiry = Experiment::inquiry(&asked).expect("valid").inquiry;
-    let inquiry = inquiry.expect("an inquiry");
+    let (_, inquiry) = planned(&asked);
     assert_eq!(inquiry.tried, ["waiting", "reach"]);
     assert_eq!(inquiry.variants.len(), 4);
     let left = Untried {
@@ -177,8 +181,7 @@ fn a_hidden_suspect_is_measured_without_its_cover() {
         cell.trial.pattern = Pattern::Seq;
         cell.trial.buffer_init = BufferInit::Untouched;
     }
-    let experiment = Experiment::inquiry(&asked).expect("valid");
-    let inquiry = experiment.inquiry.expect("an inquiry");
+    let (_, inquiry) = planned(&asked);
     assert_eq!(inquiry.tried, ["page-faults", "buffer-footprint", "tlb"]);
     let of = |without: &[&str]| {
         let mut variants = inquiry.variants.iter();
@@ -190,8 +193,7 @@ fn a_hidden_suspect_is_measured_without_its_cover() {
     // Alone it is hidden.
     assert_eq!(of(&["tlb"]), of(&[]));
     asked.only = vec!["tlb"];
-    let alone = Experiment::inquiry(&asked).expect("valid").inquiry;
-    assert_eq!(alone.expect("an inquiry").tried, ["page-faults", "tlb"]);
+    assert_eq!(planned(&asked).1.tried, ["page-faults", "tlb"]);
     let all = of(&["page-faults", "buffer-footprint", "tlb"]);
     let but = of(&["page-faults", "buffer-footprint"]);
     assert!(
