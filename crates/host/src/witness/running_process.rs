@@ -456,6 +456,13 @@ mod tests {
         }
     }
 
+    fn unread() {
+        needs::skip(
+            needs::Need::IoAccount,
+            "the account of a child cannot be read",
+        );
+    }
+
     /// A shell that has read a megabyte, and reads more in a child on request.
     #[test]
     fn what_was_done_before_does_not_count() {
@@ -468,11 +475,7 @@ mod tests {
         joined.read_accounts(false);
         let totals = joined.totals(None);
         if !joined.is_read {
-            needs::skip(
-                needs::Need::IoAccount,
-                "the account of a child cannot be read",
-            );
-            return;
+            return unread();
         }
         let read = totals.io.expect("read").rchar;
         assert!(((2 << 20)..(5 << 19)).contains(&read), "{totals:?}");
@@ -506,11 +509,7 @@ mod tests {
         assert_eq!((joined.members.len(), joined.gone.processes), (1, 4));
         let totals = joined.totals(None);
         if !joined.is_read {
-            needs::skip(
-                needs::Need::IoAccount,
-                "the account of a child cannot be read",
-            );
-            return;
+            return unread();
         }
         let read = totals.io.expect("read").rchar;
         assert!(((3 << 20)..(7 << 19)).contains(&read), "{totals:?}");
@@ -549,11 +548,7 @@ mod tests {
         joined.read_accounts(false);
         let totals = joined.totals(None);
         if !joined.is_read {
-            needs::skip(
-                needs::Need::IoAccount,
-                "the account of a child cannot be read",
-            );
-            return;
+            return unread();
         }
         assert_eq!(totals.cut_short, 1, "{totals:?}");
     }
