@@ -215,6 +215,9 @@ fn reopening_gives_the_same_file_after_renaming() {
         assert_eq!(flags & libc::O_DSYNC, libc::O_DSYNC);
         assert_eq!(flags & libc::O_SYNC == libc::O_SYNC, mode.osync);
     }
+    // The name stands for another file now, which stays.
+    assert_eq!(target.remove().unwrap_err().kind(), Kind::Failed);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "another file");
 }
 
 #[test]
