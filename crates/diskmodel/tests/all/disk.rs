@@ -5,6 +5,8 @@ use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
 use iolab_diskmodel::disk::{Arm, Drive, Head};
 use iolab_diskmodel::{Completion, Model, Request, ServedFrom, build, serve};
 
+use super::rate;
+
 const MS: u64 = 1_000_000;
 
 /// Ten sectors a track and ten milliseconds a revolution: a sector passes in one millisecond. Two cylinders of one
@@ -31,7 +33,11 @@ fn plain() -> DiskDefinition {
         read_ahead = "none"
         stop_within_sector = true
     "#;
-    match Definition::parse(text).unwrap().model {
+    disk_of(Definition::parse(text).unwrap())
+}
+
+fn disk_of(definition: Definition) -> DiskDefinition {
+    match definition.model {
         PartDefinition::Disk(disk) => *disk,
         _ => unreachable!(),
     }
@@ -211,12 +217,9 @@ fn the_queue_chooses_by_its_policy() {
 #[test]
 fn sptf_serves_random_requests_faster_than_fifo() {
     let disk = |policy| {
-        let PartDefinition::Disk(mut disk) = catalogue::find("hp-97560").unwrap().unwrap().model
-        else {
-            unreachable!()
-        };
+        let mut disk = disk_of(catalogue::find("hp-97560").unwrap().unwrap());
         disk.queue.policy = policy;
-        *disk
+        disk
     };
     let requests: Vec<Request> = (0..200u64)
         .map(|n| read(n * 7_919_993 % 2_600_000, 8))
@@ -235,37 +238,17 @@ fn sptf_serves_random_requests_faster_than_fifo() {
 
 #[test]
 fn the_hp_97560_has_its_published_seek_curve() {
-    let PartDefinition::Disk(disk) = catalogue::find("hp-97560").unwrap().unwrap().model else {
-        unreachable!()
-    };
+    let disk = disk_of(catalogue::find("hp-97560").unwrap().unwrap());
     let arm = Arm::new(&disk.mechanics, disk.geometry.cylinders).unwrap();
-    let seek = |distance| {
-        arm.reposition(
-            Head::default(),
-            Head {
-                cylinder: distance,
-                head: 0,
-            },
-            false,
-        )
-    };
+    let to = |cylinder, head| arm.reposition(Head::default(), Head { cylinder, head }, false);
+    let seek = |distance| to(distance, 0);
     assert_eq!(seek(0), 0);
     assert_eq!(seek(1), 3_640_000);
     assert_eq!(seek(100), 7_240_000);
     assert_eq!(seek(383), 11_068_154);
     assert_eq!(seek(384), 11_072_000);
     assert_eq!(seek(1961), 23_688_000);
-    assert_eq!(
-        arm.reposition(
-            Head::default(),
-            Head {
-                cylinder: 0,
-                head: 5
-            },
-            false
-        ),
-        1_600_000
-    );
+    assert_eq!(to(0, 5), 1_600_000);
     assert_eq!(arm.period, 14_992_504);
 }
 
@@ -334,26 +317,7 @@ fn sata_disk_reaches_its_data_sheet_values() {
 fn sequential(name: &str, write: bool, bytes: u64, depth: u64, count: u64) -> f64 {
     let definition = catalogue::find(name).unwrap().unwrap();
     let mut model = build(&definition, 1).unwrap();
-    let request = |n: u64| {
-        if write {
-            Request::write(n * bytes, bytes)
-        } else {
-            Request::read(n * bytes, bytes)
-        }
-    };
-    for tag in 0..depth {
-        model.submit(0, tag, &request(tag));
-    }
-    let (mut next, mut now, mut out) = (depth, 0, Vec::new());
-    while next < count {
-        now = model.next_event().unwrap();
-        model.advance(now, &mut out);
-        for completion in out.drain(..) {
-            model.submit(completion.finished, next, &request(next));
-            next += 1;
-        }
-    }
-    ((next - depth) * bytes) as f64 / (now as f64 / 1e3)
+    rate(&mut *model, write, bytes, depth, count, 0, 0).0
 }
 
 #[test]

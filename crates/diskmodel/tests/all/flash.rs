@@ -8,6 +8,15 @@ use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::rate;
+
+fn ssd_of(name: &str) -> SsdDefinition {
+    match catalogue::find(name).unwrap().unwrap().model {
+        PartDefinition::Ssd(ssd) => *ssd,
+        _ => unreachable!(),
+    }
+}
+
 /// One die of many blocks, one slot a page: all blocks hold data, and there is no time to model.
 fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefinition {
     // Little over-provisioning takes many blocks, so that those which are being filled do not matter.
@@ -16,14 +25,11 @@ fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefin
     } else {
         100_000
     };
-    let PartDefinition::Ssd(mut ssd) = catalogue::find("nvme-970pro").unwrap().unwrap().model
-    else {
-        unreachable!()
-    };
+    let mut ssd = ssd_of("nvme-970pro");
     (ssd.flash.channels, ssd.flash.chips) = (1, 1);
     (ssd.flash.pages, ssd.flash.page, ssd.flash.blocks) = (pages, 4096, slots / pages);
     (ssd.collection, ssd.over_provisioning, ssd.free_blocks) = (collection, over_provisioning, 1);
-    *ssd
+    ssd
 }
 
 fn write_slot(ssd: &mut Ssd, now: &mut u64, slot: u64) {
@@ -217,46 +223,6 @@ fn requests_to_970_pro_take_published_times() {
     assert_eq!(flush.finished, 3 * at + 40_960 + 185_000);
 }
 
-/// MB/s of sequential requests of `bytes`, `depth` at a time, `count` in all, from `offset` on.
-fn rate(
-    model: &mut dyn Model,
-    write: bool,
-    bytes: u64,
-    depth: u64,
-    count: u64,
-    offset: u64,
-    start: u64,
-) -> (f64, u64) {
-    let mut out = Vec::new();
-    let mut next = 0;
-    let mut now = start;
-    let request = |n: u64| {
-        let at = offset + n * bytes;
-        if write {
-            Request::write(at, bytes)
-        } else {
-            Request::read(at, bytes)
-        }
-    };
-    while next < depth.min(count) {
-        model.submit(now, next, &request(next));
-        next += 1;
-    }
-    let mut done = 0;
-    while done < count {
-        now = model.next_event().unwrap();
-        model.advance(now, &mut out);
-        for completion in out.drain(..) {
-            done += 1;
-            if next < count {
-                model.submit(completion.finished, next, &request(next));
-                next += 1;
-            }
-        }
-    }
-    ((count * bytes) as f64 / ((now - start) as f64 / 1e3), now)
-}
-
 #[test]
 fn sata_ssd_reaches_its_data_sheet_values() {
     let definition = catalogue::find("sata-ssd").unwrap().unwrap();
@@ -293,10 +259,7 @@ fn sata_ssd_reaches_its_data_sheet_values() {
 
 #[test]
 fn slc_cache_fills_and_empties_while_idle() {
-    let PartDefinition::Ssd(mut ssd) = catalogue::find("qlc-slc-cached").unwrap().unwrap().model
-    else {
-        unreachable!()
-    };
+    let mut ssd = ssd_of("qlc-slc-cached");
     let slc = ssd.slc.as_mut().unwrap();
     (slc.fixed, slc.of_free) = (1_000_000_000, 0.0);
     let mut model = Ssd::new(&ssd, 0).unwrap();
@@ -321,9 +284,7 @@ fn slc_cache_fills_and_empties_while_idle() {
 
 #[test]
 fn read_ahead_hides_flash_from_sequential_reads() {
-    let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
-        unreachable!()
-    };
+    let mut ssd = ssd_of("sata-ssd");
     let ahead = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
     ssd.controller.read_ahead = 0;
     let without = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
@@ -332,9 +293,7 @@ fn read_ahead_hides_flash_from_sequential_reads() {
 
 #[test]
 fn read_times_vary_with_the_seed_alone() {
-    let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
-        unreachable!()
-    };
+    let mut ssd = ssd_of("sata-ssd");
     ssd.flash.read_spread = 0.2;
     let times = |seed| {
         let mut model = Ssd::new(&ssd, seed).unwrap();
