@@ -44,7 +44,7 @@ impl Command {
     pub fn new<A: Args + 'static>(
         name: &'static str,
         about: &'static str,
-        work: fn(&A, &Lists) -> Outcome,
+        work: impl Fn(&A, &Lists) -> Outcome + Copy + 'static,
     ) -> Self {
         Self::with_log(name, about, |_| Log::Lines, work)
     }
@@ -54,7 +54,7 @@ impl Command {
         name: &'static str,
         about: &'static str,
         log: fn(&A) -> Log,
-        work: fn(&A, &Lists) -> Outcome,
+        work: impl Fn(&A, &Lists) -> Outcome + Copy + 'static,
     ) -> Self {
         let read = move |matches: &ArgMatches| {
             let arguments = A::from_arg_matches(matches)?;

@@ -49,11 +49,7 @@ pub(super) fn sample(
     wall: Duration,
 ) -> Sample {
     let spec = &cell.trial;
-    let whole = Sample {
-        counters: outcome.counters,
-        region: outcome.region,
-        ..did(outcome)
-    };
+    let whole = counted(outcome);
     let verdict = match accessed.origin {
         Origin::Model => computed(),
         Origin::Medium(medium) => verdict(spec, &whole, medium, accessed.region_bytes),
@@ -72,6 +68,20 @@ pub(super) fn sample(
         verdict,
         ..whole
     }
+}
+
+/// Work and counters of a trial, without its place.
+fn counted(outcome: &Outcome) -> Sample {
+    Sample {
+        counters: outcome.counters,
+        region: outcome.region,
+        ..did(outcome)
+    }
+}
+
+/// Verdict on the source of the bytes of a trial that is no part of a run.
+pub(super) fn verdict_alone(spec: &TrialSpec, outcome: &Outcome, medium: Medium) -> ServedVerdict {
+    verdict(spec, &counted(outcome), medium, spec.region)
 }
 
 /// Verdict on the source of a sample's bytes; its workers cover a region of this length, bytes.

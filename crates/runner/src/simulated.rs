@@ -142,13 +142,13 @@ fn leaves_writes(cell: &CellSpec, outcome: &Outcome) -> bool {
 }
 
 /// A model as the engine asks it.
-struct Running {
+pub(super) struct Running {
     model: Box<dyn Model>,
     completions: Vec<Completion>,
 }
 
 impl Running {
-    fn new(disk: &Disk, seed: u64) -> Result<Self> {
+    pub(super) fn new(disk: &Disk, seed: u64) -> Result<Self> {
         Ok(Self {
             model: disk.build(seed)?,
             completions: Vec::new(),
