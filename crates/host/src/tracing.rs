@@ -37,6 +37,7 @@ mod ring_buffer_pages;
 pub mod syncs;
 mod tracefs_instance;
 
+pub use device_requests::{DiskRequest, disk_requests};
 pub use event::{DiskNumber, Edge, Event, Step, TraceEventKind, Transfer, kernel_number};
 pub use join::TracedRequest;
 pub use recorded_events::{TracedPlaces, TracedThreads};

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::device::Number;
 use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
-use super::{Target, TargetKind, sysfs};
+use super::{Target, TargetKind, device_under, sysfs};
+use iolab_workload::Error;
 
 /// Size of a sector, as the block layer counts, bytes.
 const SECTOR: u64 = 512;
@@ -58,6 +59,43 @@ pub struct Disk {
     pub has_requests: bool,
     /// Whether the disk stands on other devices.
     is_layer: bool,
+}
+
+/// Part of a disk, as trace events name it: the whole of it, or a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskPart {
+    /// Number of the whole disk: major, minor.
+    pub disk: Number,
+    /// Whether the disk has a request queue; other devices take bios directly.
+    pub has_requests: bool,
+    /// Bytes of the part on the disk.
+    pub range: Range<u64>,
+    /// Name of the disk or partition: `sda1`.
+    pub name: String,
+}
+
+/// The disk or partition that a file lies on, or is.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it lies on none.
+pub fn disk_part_under(path: &Path) -> Result<DiskPart, Error> {
+    let sys = Path::new("/sys");
+    let part = || {
+        let (major, minor) = device_under(path)?;
+        let disk = disk_of(sys, (major, minor))?;
+        let own = std::fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
+        let bytes = sysfs::value(&own.join("size"))? * SECTOR;
+        Some(DiskPart {
+            disk: disk.number,
+            has_requests: disk.has_requests,
+            range: disk.start..disk.start + bytes,
+            name: sysfs::name_of(&own),
+        })
+    };
+    part().ok_or_else(|| {
+        Error::usage(format!("{} lies on no block device", path.display()))
+            .hint("name a device, or a file or directory on one")
+    })
 }
 
 /// Contiguous sectors.

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::event::{Event, Step, TraceEventKind, Transfer};
 use super::syncs::Span;
 
+/// Size of a sector, as the block layer counts, bytes.
+const SECTOR: u64 = 512;
+
 /// Sectors that a device completed as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
@@ -29,6 +32,49 @@ pub(super) struct DeviceRequest {
     pub(super) complete: u64,
     /// Thread that submitted the request. Sectors that joined a request later have that request's thread.
     pub(super) thread: u32,
+}
+
+/// A request that a disk completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskRequest {
+    /// Creation of the request, stamp.
+    pub start: u64,
+    /// Completion by the disk, stamp.
+    pub complete: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// First byte on the whole disk.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Reads and writes of the only recorded disk, by events in time order; in the order of their creation.
+pub fn disk_requests(events: &[Event]) -> Vec<DiskRequest> {
+    let mut all: BTreeMap<(usize, bool), DiskRequest> = BTreeMap::new();
+    for part in of_events(events).parts {
+        let writes = match part.transfer {
+            Transfer::Read => false,
+            Transfer::Write => true,
+            Transfer::Flush | Transfer::Other => continue,
+        };
+        let (offset, end) = (part.first * SECTOR, part.end * SECTOR);
+        let own = all.entry((part.number, writes)).or_insert(DiskRequest {
+            start: part.start,
+            complete: part.complete,
+            writes,
+            offset,
+            bytes: end - offset,
+        });
+        // The parts of a request are contiguous.
+        let last = end.max(own.offset + own.bytes);
+        own.offset = own.offset.min(offset);
+        own.bytes = last - own.offset;
+        own.start = own.start.min(part.start);
+    }
+    let mut all: Vec<DiskRequest> = all.into_values().collect();
+    all.sort_by_key(|request| request.start);
+    all
 }
 
 /// Key of a request: disk, whether it writes, first sector, and its number among requests of the same sectors
@@ -241,6 +287,23 @@ mod tests {
     fn seen(events: &[Event]) -> Vec<(u64, u64, u64, u64, u64)> {
         let one = |r: &DeviceRequest| (r.first, r.end, r.start, r.issue, r.complete);
         of_events(events).parts.iter().map(one).collect()
+    }
+
+    #[test]
+    fn parts_of_a_request_are_one_request_of_the_disk() {
+        let events = [
+            block(1, Step::Start, 80, 8),
+            block(2, Step::Start, 88, 8),
+            block(3, Step::Start, 16, 1),
+            block(4, Step::Issue, 80, 16),
+            block(5, Step::Issue, 16, 1),
+            block(7, Step::Complete, 16, 1),
+            block(9, Step::Complete, 80, 16),
+        ];
+        let requests = disk_requests(&events).into_iter();
+        let places = requests.map(|one| (one.start, one.complete, one.offset, one.bytes));
+        let wanted = [(1, 9, 40_960, 8192), (3, 7, 8192, 512)];
+        assert_eq!(places.collect::<Vec<_>>(), wanted);
     }
 
     #[test]
