@@ -10,6 +10,10 @@ pub fn lists() -> Lists {
         command::lists(),
         #[cfg(feature = "gate")]
         iolab_gate::lists(),
+        #[cfg(feature = "replay")]
+        iolab_replay::lists(),
+        #[cfg(all(feature = "replay", feature = "measure"))]
+        iolab_replay::measuring(crate::campaign::PROGRAM),
     ];
     all.into_iter().fold(Lists::default(), Lists::with)
 }

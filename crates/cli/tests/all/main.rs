@@ -8,6 +8,9 @@ mod support;
 #[cfg(feature = "gate")]
 #[path = "../../../../instruments/gate/tests/command.rs"]
 mod gate;
+#[cfg(feature = "replay")]
+#[path = "../../../../instruments/replay/tests/command.rs"]
+mod replay;
 
 mod answers;
 mod buffer;

@@ -181,7 +181,7 @@ impl Line {
 
     /// The allowed exit codes.
     pub(super) fn codes(&self) -> &'static [i32] {
-        let answers = ["fit ", "--slo", "compare ", "gate "];
+        let answers = ["fit ", "--slo", "compare ", "gate ", "replay "];
         match () {
             () if self.ends_with_error().is_some() => &[2],
             () if answers.iter().any(|word| self.text.contains(word)) => &[0, 4, 5],

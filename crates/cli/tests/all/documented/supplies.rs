@@ -94,6 +94,10 @@ const TEXTS: &[(&str, &str)] = &[
         "R miss 0 8 20000 1000\nW miss 4000 8 20000 1000\nR hit 8 8 1000 1000\n",
     ),
     (
+        "trace.csv",
+        "time_us,op,offset,bytes\n0,R,0,4096\n2000,R,65536,4096\n5000,R,4096,8192\n",
+    ),
+    (
         "job.fio",
         "[reads]\nrw=randread\nbs=4k\nsize=8m\nruntime=1\n",
     ),

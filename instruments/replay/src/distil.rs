@@ -1,0 +1,287 @@
+//! `iolab distil`: an experiment that resembles a trace, made of its first half and held against its second.
+
+mod command;
+#[cfg(test)]
+mod tests;
+mod toml;
+
+use std::collections::BTreeMap;
+
+use iolab_latency::{LatencyHistogram, counts, new_latency_histogram};
+use iolab_workload::Result;
+
+use crate::trace::survey::Survey;
+use crate::trace::{Access, Trace};
+
+pub(crate) use command::distil;
+
+/// Most sizes of an experiment.
+const SIZES_MAX: usize = 10;
+/// Most sizes that are counted apart.
+const COUNTED_MAX: usize = 4096;
+/// Requests of the same kind before one that it may follow on.
+const RECENT: usize = 16;
+/// Equal parts of the trace's bytes whose requests are counted.
+const PARTS: usize = 64;
+/// Share of requests that follow on another from which the order counts as sequential.
+const SEQUENTIAL_FROM: f64 = 0.5;
+
+/// The requests of one kind in half a trace.
+#[derive(Debug)]
+struct Kind {
+    requests: u64,
+    /// Requests of each size, bytes.
+    sizes: BTreeMap<u32, u64>,
+    /// Requests that begin where a recent one ends.
+    following: u64,
+    /// Requests in each of the equal parts of the trace's bytes.
+    places: Vec<u64>,
+    /// Ends of recent requests.
+    recent: [u64; RECENT],
+}
+
+impl Kind {
+    fn new() -> Self {
+        Self {
+            requests: 0,
+            sizes: BTreeMap::new(),
+            following: 0,
+            places: vec![0; PARTS],
+            recent: [u64::MAX; RECENT],
+        }
+    }
+
+    fn note(&mut self, access: &Access, end: u64) {
+        self.following += u64::from(self.recent.contains(&access.offset));
+        self.recent[self.requests as usize % RECENT] = access.offset + u64::from(access.bytes);
+        self.requests += 1;
+        if self.sizes.len() < COUNTED_MAX || self.sizes.contains_key(&access.bytes) {
+            *self.sizes.entry(access.bytes).or_default() += 1;
+        }
+        let part = u128::from(access.offset) * PARTS as u128 / u128::from(end.max(1));
+        self.places[(part as usize).min(PARTS - 1)] += 1;
+    }
+
+    fn following_share(&self) -> f64 {
+        self.following as f64 / self.requests.max(1) as f64
+    }
+}
+
+/// Half of a trace.
+#[derive(Debug)]
+struct Half {
+    reads: Kind,
+    writes: Kind,
+    gaps: LatencyHistogram,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Half {
+    fn new() -> Self {
+        Self {
+            reads: Kind::new(),
+            writes: Kind::new(),
+            gaps: new_latency_histogram(),
+            first_ns: u64::MAX,
+            last_ns: 0,
+        }
+    }
+
+    fn note(&mut self, access: &Access, end: u64) {
+        match access.writes {
+            true => self.writes.note(access, end),
+            false => self.reads.note(access, end),
+        }
+        if self.first_ns == u64::MAX {
+            self.first_ns = access.at_ns;
+        } else {
+            let gap = access.at_ns.saturating_sub(self.last_ns);
+            self.gaps.saturating_record(gap);
+        }
+        self.last_ns = self.last_ns.max(access.at_ns);
+    }
+
+    fn seconds(&self) -> f64 {
+        self.last_ns.saturating_sub(self.first_ns).max(1) as f64 / 1e9
+    }
+
+    /// Requests per second.
+    fn rate(&self) -> f64 {
+        (self.reads.requests + self.writes.requests) as f64 / self.seconds()
+    }
+}
+
+/// Requests of one kind in an experiment.
+#[derive(Debug, Clone, PartialEq)]
+struct Group {
+    writes: bool,
+    /// Requests per second.
+    rate: f64,
+    /// Sizes, bytes, and their shares in percent.
+    sizes: Vec<(u32, u32)>,
+    is_sequential: bool,
+}
+
+impl Group {
+    /// The group of these requests; `None` if they are less than one in a thousand.
+    fn of(kind: &Kind, half: &Half, writes: bool) -> Option<Self> {
+        let all = half.reads.requests + half.writes.requests;
+        (kind.requests * 1000 > all).then(|| Self {
+            writes,
+            rate: kind.requests as f64 / half.seconds(),
+            sizes: shares(&kind.sizes),
+            is_sequential: kind.following_share() >= SEQUENTIAL_FROM,
+        })
+    }
+}
+
+/// The most frequent sizes with shares in percent; others count as the nearest of these.
+fn shares(sizes: &BTreeMap<u32, u64>) -> Vec<(u32, u32)> {
+    let mut frequent: Vec<(u32, u64)> = sizes.iter().map(|(size, count)| (*size, *count)).collect();
+    frequent.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut kept: BTreeMap<u32, u64> = frequent
+        .iter()
+        .take(SIZES_MAX)
+        .map(|one| (one.0, 0))
+        .collect();
+    let all: u64 = sizes.values().sum();
+    for (size, count) in sizes {
+        let nearest = kept.keys().min_by_key(|own| own.abs_diff(*size)).copied();
+        if let Some(own) = nearest.and_then(|nearest| kept.get_mut(&nearest)) {
+            *own += count;
+        }
+    }
+    // Whole percents that make 100: the greatest share takes what rounding leaves.
+    let percent = |count: u64| (count * 100 / all.max(1)) as u32;
+    let mut shares: Vec<(u32, u32)> = kept
+        .iter()
+        .map(|(size, count)| (*size, percent(*count)))
+        .collect();
+    shares.retain(|(_, share)| *share > 0);
+    let rest = 100 - shares.iter().map(|(_, share)| share).sum::<u32>().min(100);
+    if let Some(most) = shares.iter_mut().max_by_key(|(_, share)| *share) {
+        most.1 += rest;
+    }
+    shares
+}
+
+/// How far an experiment is from requests in one respect: 0 is equal, 1 is as far as can be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Distance {
+    what: &'static str,
+    value: f64,
+}
+
+/// An experiment made of half a trace.
+#[derive(Debug)]
+struct Distilled {
+    groups: Vec<Group>,
+    /// Bytes that the requests lie in.
+    end: u64,
+    /// Distances from the other half.
+    distances: Vec<Distance>,
+}
+
+/// Makes an experiment of the first half of a trace, and holds it against the second.
+///
+/// # Errors
+/// The trace cannot be read.
+fn distilled(trace: &Trace, survey: &Survey) -> Result<Distilled> {
+    let mut requests = trace.requests()?;
+    let (mut first, mut second) = (Half::new(), Half::new());
+    let mut number = 0;
+    while let Some(access) = requests.next()? {
+        let half = match number < survey.requests() / 2 {
+            true => &mut first,
+            false => &mut second,
+        };
+        half.note(&access, survey.end);
+        number += 1;
+    }
+    let reads = Group::of(&first.reads, &first, false);
+    let writes = Group::of(&first.writes, &first, true);
+    let groups: Vec<Group> = reads.into_iter().chain(writes).collect();
+    let distances = distances(&groups, &second);
+    Ok(Distilled {
+        groups,
+        end: survey.end,
+        distances,
+    })
+}
+
+fn distances(groups: &[Group], half: &Half) -> Vec<Distance> {
+    let rate: f64 = groups.iter().map(|group| group.rate).sum();
+    let kind = |group: &Group| {
+        if group.writes {
+            &half.writes
+        } else {
+            &half.reads
+        }
+    };
+    let most = |of: &dyn Fn(&Group) -> f64| groups.iter().map(of).fold(0.0, f64::max);
+    let written = groups.iter().filter(|group| group.writes);
+    let written: f64 = written.map(|group| group.rate).sum::<f64>() / rate;
+    let all = (half.reads.requests + half.writes.requests).max(1) as f64;
+    let sequential = |group: &Group| {
+        let share = kind(group).following_share();
+        (share - f64::from(u8::from(group.is_sequential))).abs()
+    };
+    let places = |group: &Group| match group.is_sequential {
+        // One after the other: over the time of a trial they go everywhere.
+        true => 0.0,
+        false => from_uniform(&kind(group).places),
+    };
+    let distance = |what, value| Distance { what, value };
+    vec![
+        distance("rate", 1.0 - rate.min(half.rate()) / rate.max(half.rate())),
+        distance(
+            "share of writes",
+            (written - half.writes.requests as f64 / all).abs(),
+        ),
+        distance("gaps", from_poisson(&half.gaps, rate)),
+        distance(
+            "sizes",
+            most(&|group| of_sizes(&group.sizes, &kind(group).sizes)),
+        ),
+        distance("sequential share", most(&sequential)),
+        distance("places", most(&places)),
+    ]
+}
+
+/// Distance of gaps from exponential ones at this rate (Kolmogorov and Smirnov).
+fn from_poisson(gaps: &LatencyHistogram, rate: f64) -> f64 {
+    let (all, mut below, mut most) = (gaps.len().max(1) as f64, 0, 0.0f64);
+    for (gap, count) in counts(gaps) {
+        let expected = 1.0 - (-rate * gap as f64 / 1e9).exp();
+        most = most.max((expected - below as f64 / all).abs());
+        below += count;
+        most = most.max((expected - below as f64 / all).abs());
+    }
+    most
+}
+
+/// Distance of two distributions of sizes (Kolmogorov and Smirnov).
+fn of_sizes(shares: &[(u32, u32)], counted: &BTreeMap<u32, u64>) -> f64 {
+    let all: u64 = counted.values().sum();
+    let below = |size: u32| {
+        let own = shares.iter().filter(|(own, _)| *own <= size);
+        let own: u32 = own.map(|(_, share)| share).sum();
+        let counted: u64 = counted.range(..=size).map(|(_, count)| count).sum();
+        (f64::from(own) / 100.0 - counted as f64 / all.max(1) as f64).abs()
+    };
+    let sizes = shares.iter().map(|(size, _)| size).chain(counted.keys());
+    sizes.map(|size| below(*size)).fold(0.0, f64::max)
+}
+
+/// Distance of places from a uniform distribution (Kolmogorov and Smirnov).
+fn from_uniform(places: &[u64]) -> f64 {
+    let all = places.iter().sum::<u64>().max(1) as f64;
+    let (mut below, mut most) = (0, 0.0f64);
+    for (number, count) in (1u32..).zip(places) {
+        below += count;
+        let expected = f64::from(number) / PARTS as f64;
+        most = most.max((expected - below as f64 / all).abs());
+    }
+    most
+}

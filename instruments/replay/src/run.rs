@@ -1,0 +1,399 @@
+//! The trials of a replay: every target at every speed, in blocks of random order.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use iolab_engine::asynchronous;
+use iolab_host::clock::Clock;
+use iolab_record::ServedVerdict;
+use iolab_runner::campaign::{Program, StopFlags};
+use iolab_runner::{Disk, GivenTargets, SystemUnderTest, Targets, run_list};
+use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
+use iolab_workload::outcome::{Outcome, Tally};
+use iolab_workload::pattern::derive;
+use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use crate::ahead::Ahead;
+use crate::answer::{Times, Trial};
+use crate::certificate::Meter;
+use crate::mapping::{Beyond, Mapping};
+use crate::trace::Trace;
+use crate::trace::survey::Survey;
+
+/// A bound that no replay reaches: its list ends it.
+const ENDLESS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+/// Most bytes in flight.
+const IN_FLIGHT_MAX: u64 = 256 << 20;
+
+/// The pace of a replay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Speed {
+    /// By the times of the trace, this many times as fast.
+    Times(f64),
+    /// As fast as the depth of the trace allows.
+    Max,
+}
+
+impl FromStr for Speed {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::usage(format!(
+                "the speed {text} is neither a number above 0 nor max"
+            ))
+            .hint("for example: --speed 1,2,0.5,max")
+        };
+        match text {
+            "max" => Ok(Self::Max),
+            _ => {
+                let number = text.strip_suffix('x').unwrap_or(text);
+                let factor: f64 = number.parse().map_err(|_| wrong())?;
+                let is_one = (1e-6..=1e6).contains(&factor);
+                is_one.then_some(Self::Times(factor)).ok_or_else(wrong)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Times(factor) => write!(f, "{factor}×"),
+            Self::Max => f.write_str("max"),
+        }
+    }
+}
+
+/// Choices of a user for a replay.
+pub(crate) struct Terms {
+    /// Files, devices, directories and models.
+    pub targets: Vec<PathBuf>,
+    /// The paces.
+    pub speeds: Vec<Speed>,
+    /// Requests that can be in flight.
+    pub depth: u32,
+    /// Handling of requests beyond the target.
+    pub beyond: Beyond,
+    /// Whether writes of the trace are left out.
+    pub reads_only: bool,
+    /// Bytes of scratch files; `None`: as the trace needs, up to [`SCRATCH_MAX`].
+    pub size: Option<u64>,
+    /// Most visits of each cell.
+    pub blocks: u32,
+    /// Time after which no further block begins.
+    pub budget: Duration,
+    /// Seed of the order of trials, of the data that is written, and of models.
+    pub seed: u64,
+    /// Consent to the loss of data on existing targets.
+    pub consent: Consent,
+}
+
+/// Bytes of scratch files, unless the user names a size.
+const SCRATCH_MAX: u64 = 1 << 30;
+
+/// Something that a trace is replayed on.
+enum Place<'a> {
+    Target(String, &'a Target),
+    Model(&'a Disk),
+}
+
+impl Place<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Target(name, _) => name,
+            Self::Model(disk) => disk.name(),
+        }
+    }
+
+    /// Bytes, the block to which requests are rounded, and the cache state.
+    fn extent(&self) -> (u64, u64, CacheState) {
+        match self {
+            Self::Target(_, target) => match target.direct_alignment() {
+                Ok(alignment) => (target.size(), alignment.offset.max(1), CacheState::Direct),
+                Err(_) => (target.size(), 1, CacheState::Cold),
+            },
+            Self::Model(disk) => (disk.bytes(), disk.block(), CacheState::Direct),
+        }
+    }
+}
+
+/// Replays a trace on all targets.
+///
+/// # Errors
+/// A target that lacks something or must not be used; a failed request; the user's interrupt.
+pub(crate) fn carry_out(
+    trace: &Trace,
+    survey: &Survey,
+    terms: &Terms,
+    program: Program,
+) -> Result<Vec<Trial>> {
+    check(survey, terms)?;
+    let given = GivenTargets::of(&terms.targets)?;
+    let watch = program.watch(&given.real);
+    let stop = (program.catch)(true)?;
+    if given.real.is_empty() {
+        return trials(trace, survey, terms, (None, &given.models), &stop, program);
+    }
+    if let Some(watch) = &watch {
+        watch.opens(&given.real);
+    }
+    let needs: Vec<Need> = given
+        .real
+        .iter()
+        .map(|path| need(survey, terms, path.is_dir()))
+        .collect();
+    let targets = Targets::open(&given.real, &needs)?;
+    let system = SystemUnderTest::Targets(&targets);
+    system.notes().iter().for_each(|note| (program.note)(note));
+    if let Some(watch) = &watch {
+        watch.has_opened(system, targets.fill_bytes());
+    }
+    let replayed = fill(&targets, terms.seed, &stop, program).and_then(|()| {
+        let places = (Some(&targets), given.models.as_slice());
+        trials(trace, survey, terms, places, &stop, program)
+    });
+    drop(watch);
+    let removed = {
+        let _watch = SystemUnderTest::Targets(&targets).watch_removal(&[], program.end);
+        targets.remove()
+    };
+    match (replayed, removed) {
+        (Err(error), Err(left)) => Err(error.also(left.message())),
+        (replayed, removed) => removed.and(replayed),
+    }
+}
+
+fn check(survey: &Survey, terms: &Terms) -> Result<()> {
+    let is_by_time = |speed: &Speed| matches!(speed, Speed::Times(_));
+    if survey.whole_seconds && terms.speeds.iter().any(is_by_time) {
+        return Err(Error::usage(
+            "the time stamps of the trace are whole seconds: they do not say when a request began",
+        )
+        .hint("replay a trace with finer stamps; or, if it has response times, as fast as its depth allows: --speed max"));
+    }
+    if survey.mean_depth.is_none() && terms.speeds.contains(&Speed::Max) {
+        return Err(Error::usage(
+            "--speed max: the trace has no completions, so it does not say how many requests were in flight",
+        )
+        .hint("state a factor instead, for example --speed 10"));
+    }
+    if terms.reads_only && survey.reads == 0 {
+        return Err(Error::usage("--reads-only: the trace has no reads").hint("leave it out"));
+    }
+    Ok(())
+}
+
+/// The need of a trace for a target.
+fn need(survey: &Survey, terms: &Terms, is_scratch: bool) -> Need {
+    const UNIT: u64 = 1 << 20;
+    let end = survey.end.next_multiple_of(UNIT);
+    let least = Mapping::longest(survey.largest, 4096);
+    let most = match is_scratch {
+        true => end.min(SCRATCH_MAX.max(least)),
+        false => end,
+    };
+    Need {
+        size: terms
+            .size
+            .map_or(Size::AtMost { most, least }, Size::Exactly),
+        write: survey.writes > 0 && !terms.reads_only,
+        consent: terms.consent.clone(),
+        beside: ExtraFiles::default(),
+        lends: false,
+    }
+}
+
+fn fill(targets: &Targets, seed: u64, stop: &StopFlags, program: Program) -> Result<()> {
+    let bytes = targets.fill_bytes();
+    if bytes == 0 {
+        return Ok(());
+    }
+    let mut shown = (program.filling)("filling the scratch files", bytes);
+    targets.fill(seed, &stop.after_trial, &mut shown)
+}
+
+/// All trials, block by block.
+fn trials(
+    trace: &Trace,
+    survey: &Survey,
+    terms: &Terms,
+    (targets, models): (Option<&Targets>, &[Disk]),
+    stop: &StopFlags,
+    program: Program,
+) -> Result<Vec<Trial>> {
+    let real = targets.into_iter().flat_map(Targets::iter);
+    let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
+    let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
+    let of_place = |place| terms.speeds.iter().map(move |speed| (place, *speed));
+    let cells: Vec<(&Place<'_>, Speed)> = places.iter().flat_map(of_place).collect();
+    stop.makes_trials.store(true, Ordering::Relaxed);
+    let clock = Clock::calibrate();
+    let (began, mut done) = (Instant::now(), Vec::new());
+    for block in 0..terms.blocks {
+        // Every block takes about as long.
+        let each = began.elapsed() / block.max(1);
+        if block > 0 && began.elapsed() + each > terms.budget {
+            break;
+        }
+        let seed = derive(terms.seed, u64::from(block));
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by_key(|number| derive(seed, *number as u64));
+        for number in order {
+            if stop.after_trial.load(Ordering::Relaxed) {
+                return Err(Error::interrupted());
+            }
+            let (place, speed) = cells[number];
+            if block == 0 {
+                let ns = match speed {
+                    Speed::Times(factor) => survey.span_ns as f64 / factor,
+                    Speed::Max => 0.0,
+                };
+                if ns > 60e9 && matches!(place, Place::Target(..)) {
+                    let time = Duration::from_nanos(ns as u64);
+                    let time = iolab_workload::units::rough_duration(time);
+                    (program.note)(&format!("{} at {speed}: takes {time}", place.name()));
+                }
+            }
+            let replay = Replay {
+                trace,
+                survey,
+                terms,
+                place,
+                speed,
+                clock: &clock,
+            };
+            let mut trial = replay.run(derive(seed, 0), stop)?;
+            (trial.cell, trial.block) = (number, block);
+            done.push(trial);
+        }
+    }
+    Ok(done)
+}
+
+/// One trial.
+struct Replay<'a> {
+    trace: &'a Trace,
+    survey: &'a Survey,
+    terms: &'a Terms,
+    place: &'a Place<'a>,
+    speed: Speed,
+    clock: &'a Clock,
+}
+
+impl Replay<'_> {
+    fn run(&self, seed: u64, stop: &StopFlags) -> Result<Trial> {
+        let (bytes, block, cache) = self.place.extent();
+        let (survey, terms) = (self.survey, self.terms);
+        let region = bytes.min(survey.end.next_multiple_of(block)) / block * block;
+        let spec = self.spec(region, block, cache, seed);
+        spec.check()
+            .map_err(|error| error.within(self.place.name()))?;
+        let mapping = Mapping::new(terms.beyond, survey.end, region, block, terms.reads_only);
+        let (factor, meter) = match self.speed {
+            Speed::Times(factor) => {
+                let gap = survey.median_gap_ns as f64 / factor;
+                (factor, Some(Meter::new(gap as u64)))
+            }
+            Speed::Max => (1.0, None),
+        };
+        let is_real = matches!(self.place, Place::Target(..));
+        let mut list = Ahead::new(self.trace, mapping, factor, meter, is_real)?;
+        let ran = match self.place {
+            Place::Model(disk) => disk.run_list(&spec, &mut list, &stop.now),
+            Place::Target(_, target) => {
+                let shared = Mutex::new(list);
+                let ran = run_list(&spec, &shared, target, self.clock, &stop.now);
+                list = shared
+                    .into_inner()
+                    .unwrap_or_else(|poisoned| poisoned.into_inner());
+                ran
+            }
+        };
+        let (outcome, verdict) = ran.map_err(|error| error.within(self.place.name()))?;
+        let (changed, meter) = list.finish()?;
+        let mut trial = measured(&outcome, &verdict);
+        trial.target = self.place.name().to_owned();
+        trial.speed = self.speed.to_string();
+        trial.region_bytes = region;
+        trial.block_bytes = block;
+        trial.depth = spec.depth;
+        trial.changed = changed;
+        trial.certificate = meter.map(Meter::certificate);
+        Ok(trial)
+    }
+
+    fn spec(&self, region: u64, block: u64, cache: CacheState, seed: u64) -> TrialSpec {
+        let (survey, terms) = (self.survey, self.terms);
+        let longest = Mapping::longest(survey.largest, block).min(region.max(1));
+        let room = (IN_FLIGHT_MAX / longest).clamp(1, u64::from(terms.depth)) as u32;
+        let (depth, rate) = match self.speed {
+            Speed::Times(factor) => {
+                let rate = (survey.rate() * factor).clamp(1.0, RATE_MAX as f64);
+                (room, Some(Rate::Requests(rate as u64)))
+            }
+            Speed::Max => {
+                let mean = survey.mean_depth.unwrap_or(1.0).round();
+                ((mean as u32).clamp(1, room), None)
+            }
+        };
+        let writes = survey.writes > 0 && !terms.reads_only;
+        TrialSpec {
+            backend: match (self.place, depth) {
+                (Place::Model(_), 1) | (Place::Target(..), 1) => Backend::Psync,
+                (Place::Model(_), _) => Backend::IoUring,
+                (Place::Target(..), _) => asynchronous(),
+            },
+            bs: longest,
+            region,
+            depth,
+            read_percent: match (survey.reads > 0, writes) {
+                (true, true) => 50,
+                (reads, _) => 100 * u8::from(reads),
+            },
+            cache,
+            rate,
+            limit: TrialLimit {
+                time: Some(ENDLESS),
+                ..TrialLimit::default()
+            },
+            seed,
+            ..TrialSpec::default()
+        }
+    }
+}
+
+/// The results of a trial, without its place.
+fn measured(outcome: &Outcome, verdict: &ServedVerdict) -> Trial {
+    let seconds = outcome.elapsed_ns.max(1) as f64 / 1e9;
+    let moved = outcome.operations.moved();
+    let requests = moved.read.requests + moved.write.requests;
+    let times = |tally: &Tally| {
+        let histogram = tally
+            .waits
+            .as_ref()
+            .map_or(&tally.latency, |waits| &waits.response);
+        (tally.requests > 0).then(|| Times {
+            requests: tally.requests,
+            p50_ns: histogram.value_at_quantile(0.5),
+            p99_ns: histogram.value_at_quantile(0.99),
+            max_ns: histogram.max(),
+        })
+    };
+    Trial {
+        requests,
+        seconds,
+        requests_per_s: requests as f64 / seconds,
+        mb_per_s: (moved.read.bytes + moved.write.bytes) as f64 / 1e6 / seconds,
+        reads: times(&outcome.operations.read),
+        writes: times(&outcome.operations.write),
+        served_by: verdict.served_by.to_string(),
+        served_because: verdict.reason.clone(),
+        ..Trial::default()
+    }
+}
