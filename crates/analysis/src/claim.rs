@@ -292,7 +292,7 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     }
 }
 
-/// The claims of [`of_runs`] as one list, in which the best sizes of runs with one curve each are one claim.
+/// The claims of [`of_runs`] as one list. The best sizes of runs with one curve each become one claim.
 pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let OfRuns { each, across } = of_runs(runs);
     let mut curves = Vec::new();

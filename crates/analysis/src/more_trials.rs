@@ -15,11 +15,11 @@ pub enum MoreTrials {
     Resume,
     /// A larger budget, more trials allowed, or a smaller goal of precision.
     Limits {
-        /// Whether the budget ended any of them.
+        /// Whether the budget ended a cell's trials.
         budget: bool,
-        /// Whether the most trials allowed ended any of them.
+        /// Whether the limit on the number of trials ended a cell.
         trials_max: bool,
-        /// Whether the goal of precision ended any of them.
+        /// Whether the goal of precision ended a cell's trials.
         precision: bool,
     },
 }

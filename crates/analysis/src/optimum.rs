@@ -7,7 +7,7 @@ use iolab_workload::response::Response;
 
 /// Number of resamples that the interval is computed from.
 const RESAMPLES: usize = 1000;
-/// Share of them outside the interval at either end.
+/// Share of the resamples outside the interval at either end.
 const TAIL: f64 = 0.025;
 /// Fewest trials of every size; resampling fewer is meaningless.
 const TRIALS_MIN: usize = 6;

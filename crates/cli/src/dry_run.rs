@@ -324,7 +324,7 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
 
 /// Plans with too short a budget.
 pub(crate) struct ShortBudget {
-    /// Their names.
+    /// Names of the plans.
     pub(crate) names: Vec<String>,
     /// A sentence without its full stop.
     pub(crate) words: String,

@@ -116,7 +116,7 @@ pub(crate) struct ArenaPart {
     pub(crate) arena: Arc<Arena>,
     /// Number of workers whose buffers come before its own.
     pub(crate) before: u32,
-    /// Whether an earlier trial has filled them.
+    /// Whether an earlier trial has filled the buffers.
     pub(crate) is_filled: bool,
     /// Shared by all workers of the trial.
     pub(crate) registration: Registration,

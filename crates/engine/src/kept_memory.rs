@@ -121,7 +121,7 @@ struct TrialBuffers {
     /// Layout that another trial needs in order to use this memory again; `None` if no other trial may.
     layouts: Option<Vec<Layout>>,
     groups: Vec<GroupMemory>,
-    /// Whether an earlier trial has filled them.
+    /// Whether an earlier trial has filled the buffers.
     are_filled: bool,
 }
 

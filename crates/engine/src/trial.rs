@@ -58,7 +58,7 @@ use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few ignores interrupted ones.
 const FLOOR_TRIALS: usize = 5;
-/// Requests of each of them.
+/// Requests of a null trial.
 const FLOOR_REQUESTS: u64 = 20_000;
 
 /// Carries one trial out on `target`, with memory of its own. Raising `stop` ends it early, with what was done until then.

@@ -20,7 +20,7 @@ const PROGRAM: &str = "iolab timed a program: ";
 pub struct DescribedJob {
     /// The number of the group; 0 without groups.
     pub group: u32,
-    /// Its settings.
+    /// Settings of the trials.
     pub trial: TrialSpec,
     /// The settings as options of fio.
     pub options: Options,

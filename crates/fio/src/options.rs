@@ -240,7 +240,7 @@ fn mix(options: &Options) -> Read<u8> {
     Ok(reads.or(percent("rwmixread")?).unwrap_or(50))
 }
 
-/// Their sizes, and the way to issue them.
+/// Sizes of requests, and the way to issue them.
 fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let (name, engine) = value(options, "ioengine").unwrap_or(("ioengine", "psync"));
     let backend = match engine {

@@ -100,7 +100,7 @@ fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
     words
 }
 
-/// Options that are there or not.
+/// Options that a trial gives or leaves out.
 fn choices(spec: &TrialSpec) -> Vec<&'static str> {
     let ring = spec.backend == Backend::IoUring;
     let choices = [

@@ -326,7 +326,7 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
     }));
 }
 
-/// Checks that a peer accepts such files.
+/// Checks that a peer accepts the files of a trial.
 ///
 /// # Errors
 /// The reason why it does not.

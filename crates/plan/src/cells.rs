@@ -187,7 +187,7 @@ impl Plan {
         &self.experiment
     }
 
-    /// Its cells.
+    /// The cells of the plan.
     pub fn cells(&self) -> &[PlannedCell] {
         &self.cells
     }

@@ -20,7 +20,7 @@ pub const ASSUMED_RATE: f64 = 3e9;
 pub struct Forecast {
     /// Name of the experiment.
     pub experiment: String,
-    /// Its cells.
+    /// Number of cells.
     pub cells: usize,
     /// Fewest and most trials with which the repetition ends within the budget, including warm-ups.
     pub trials: (u64, u64),

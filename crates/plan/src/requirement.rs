@@ -33,7 +33,7 @@ const LEVELS_MAX: usize = 20;
 /// Requirements of a purpose on storage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
-    /// Its name.
+    /// Name of the requirement.
     pub name: String,
     /// The question, one line.
     pub question: String,
@@ -48,11 +48,11 @@ pub struct Requirement {
 /// One workload of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequiredWorkload {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
     /// The experiment that runs it.
     pub experiment: Experiment,
-    /// Its levels.
+    /// Service levels that the workload must keep.
     pub levels: Vec<Need>,
     /// The length of its trials.
     trial: Duration,

@@ -27,7 +27,7 @@ const SUITE_CELLS_MAX: usize = 3 * CELLS_MAX;
 /// Experiments with a common budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// Its name.
+    /// Name of the suite.
     pub name: String,
     /// Its purpose, one line.
     pub about: String,

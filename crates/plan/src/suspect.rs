@@ -24,7 +24,7 @@ pub const QUANTILE_REQUESTS: f64 = 1000.0;
 /// A mechanism, and how it is taken away.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect {
-    /// Its name in files and in JSON.
+    /// Name of the suspect in files and in JSON.
     pub name: &'static str,
     /// Its description, for the middle of a sentence.
     pub what: &'static str,
@@ -52,7 +52,7 @@ pub enum ActsOn {
     Worse,
     /// The better side, which loses its advantage.
     Better,
-    /// One of them, or both.
+    /// One side, or both sides.
     Either,
 }
 
@@ -166,7 +166,7 @@ impl Sides {
         }
     }
 
-    /// The trials of both.
+    /// The trials of both sides.
     pub(crate) fn trials(&self) -> [&TrialSpec; 2] {
         [&self.base.trial, &self.other.trial]
     }

@@ -47,7 +47,7 @@ pub enum Null {
 pub struct Column<T: 'static> {
     /// Its name, including the unit.
     pub name: &'static str,
-    /// Its type with the functions that read and write it.
+    /// Type of the column, with the functions that read and write it.
     pub access: Access<T>,
     /// Lowest and highest valid integer.
     pub bounds: (u64, u64),
@@ -197,7 +197,7 @@ impl<T> Column<T> {
 
 /// A table of a run file.
 pub struct Table<T: 'static> {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
     /// The meaning of its rows, for RUNFILE.md.
     pub doc: &'static str,

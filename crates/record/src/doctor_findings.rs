@@ -30,7 +30,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Its name in JSON.
+    /// Name of the topic in JSON.
     pub fn key(self) -> &'static str {
         match self {
             Topic::Target => "target",
@@ -68,7 +68,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its name in JSON.
+    /// Name of the severity in JSON.
     pub fn key(self) -> &'static str {
         match self {
             Severity::Fine => "fine",
@@ -91,11 +91,11 @@ impl fmt::Display for Severity {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its subject.
+    /// Subject of the finding.
     pub topic: Topic,
     /// Stable name of the rule that made it, for scripts.
     pub rule: &'static str,
-    /// Its importance.
+    /// Importance of the finding.
     pub severity: Severity,
     /// The finding in words.
     pub what: String,

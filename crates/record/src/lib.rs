@@ -64,7 +64,7 @@ pub const SCHEMA_VERSION: i64 = 7;
 /// Table `run`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
-    /// Its state.
+    /// State of the run.
     pub status: RunStatus,
     /// Version of iolab.
     pub tool_version: String,
@@ -95,9 +95,9 @@ pub struct Run {
 /// Table `experiment`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExperimentRecord {
-    /// Its name.
+    /// Name of the experiment.
     pub name: String,
-    /// Its question.
+    /// Question that the experiment asks.
     pub question: String,
     /// The measured quantity.
     pub response: Response,
@@ -165,7 +165,7 @@ impl ServedVerdict {
 pub struct Event {
     /// Time, RFC 3339, UTC.
     pub at_utc: String,
-    /// Its kind.
+    /// Kind of the event.
     pub kind: EventKind,
     /// The cell that it is about; `None` for the whole run.
     pub cell: Option<i64>,

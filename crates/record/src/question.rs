@@ -85,7 +85,7 @@ impl Question {
         }
     }
 
-    /// Its levels.
+    /// The service levels of the requirement.
     pub fn levels(&self) -> ServiceLevels {
         self.needs.iter().map(|need| need.level).collect()
     }

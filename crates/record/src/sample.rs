@@ -134,7 +134,7 @@ pub struct RankActivity {
     pub start_skew_error_ns: u64,
     /// Lower bound on the bytes transferred while all were active.
     pub all_active_least_bytes: u64,
-    /// Upper bound on them.
+    /// Upper bound on the bytes transferred while all were active.
     pub all_active_most_bytes: u64,
 }
 
@@ -147,7 +147,7 @@ pub struct ClientPart {
     pub medium: Medium,
     /// Bytes that its ranks access.
     pub region_bytes: u64,
-    /// Its counters that other clients read as well.
+    /// Counters of this client that other clients read as well.
     pub shared: SharedAccounts,
 }
 
@@ -324,7 +324,7 @@ impl ShownLatency {
         &sample.operations[self.operation(sample)]
     }
 
-    /// Their operation.
+    /// The operation of the shown requests.
     pub fn operation(self, sample: &Sample) -> Operation {
         match self {
             Self::Of(operation) => operation,

@@ -38,7 +38,7 @@ impl ShownLatency {
         several.min().map_or(Self::Own, Self::Of)
     }
 
-    /// Whether the settings of a trial ask for such requests.
+    /// Whether the settings of a trial ask for requests of this operation.
     pub fn is_asked(self, trial: &TrialSpec) -> bool {
         match self {
             Self::Own => true,

@@ -97,7 +97,7 @@ named! {
         Done = "done",
         /// The trial was steady (setting `steady`).
         Steady = "steady",
-        /// Its time limit.
+        /// The trial reached its time limit.
         Time = "time",
         /// A request or the program failed.
         Failed = "failed",

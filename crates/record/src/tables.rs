@@ -128,11 +128,11 @@ pub static RANK: LazyLock<Table<Rank>> = LazyLock::new(|| Table {
 pub struct Fact {
     /// The host; 0 for the coordinating one.
     pub host: u32,
-    /// Its position among the facts of the host.
+    /// Position of the fact among the facts of the host.
     pub position: u64,
-    /// Its key.
+    /// Key of the fact.
     pub key: String,
-    /// Its value.
+    /// Value of the fact.
     pub value: String,
 }
 
@@ -232,7 +232,7 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
 pub struct LatencyRow {
     /// The sample.
     pub sample: i64,
-    /// The part of it.
+    /// The part of the sample.
     pub part: PartId,
     /// The operation of the requests.
     pub operation: Operation,

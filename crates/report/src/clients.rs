@@ -84,7 +84,7 @@ pub(crate) fn objects(cell: &CellAnalysis) -> Value {
     of(cell).iter().map(object).collect()
 }
 
-/// JSON schema of such an object.
+/// JSON schema of a client's object.
 pub(crate) fn schema() -> Value {
     row_schema(&data_columns(), &[])
 }

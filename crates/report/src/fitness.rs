@@ -63,7 +63,7 @@ pub struct AskedWorkload {
 /// Extent to which a workload was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {
-    /// All of it.
+    /// The whole workload.
     Whole,
     /// The run of the workload was not finished.
     Part,

@@ -12,7 +12,7 @@ use iolab_workload::trial::CacheState;
 
 use crate::findings::sentences::{finding, with_cell};
 
-/// Sentence on one such effect of the run in `file`.
+/// Sentence on an effect of the run in `file` that has no two sides to compare.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     match one {
         Unpaired::Change(change, why) => of_change(run, change, *why),

@@ -102,7 +102,7 @@ impl<'a> NewFile<'a> {
 /// A new file.
 #[derive(Debug)]
 pub(super) struct Created {
-    /// Its name in its folder.
+    /// Name of the file in its folder.
     pub(super) name: OsString,
     pub(super) path: PathBuf,
     pub(super) file: File,

@@ -93,7 +93,7 @@ fn unwritable(error: &std::io::Error) -> Error {
 struct Compiler {
     /// The program and what goes before the arguments: `ccache gcc`, `gcc -m64`.
     words: Vec<std::ffi::OsString>,
-    /// Its name and the first line of its version.
+    /// Name of the compiler, and the first line of its version.
     version: String,
 }
 

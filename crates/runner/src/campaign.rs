@@ -138,7 +138,7 @@ pub enum Permission {
     Given,
     /// The option is not given.
     NotGiven,
-    /// The command has no such option.
+    /// The command has no option that gives the permission.
     NoOption,
 }
 

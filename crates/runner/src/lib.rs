@@ -106,13 +106,13 @@ pub struct RunStart<'a> {
     pub file: &'a Path,
     /// Name of the experiment.
     pub experiment: &'a str,
-    /// Its factors, in the order of the levels of a cell.
+    /// Factors of the experiment, in the order of the levels of a cell.
     pub factors: &'a [String],
-    /// The quantity that it measures.
+    /// The measured quantity.
     pub response: Response,
     /// Cells.
     pub cells: usize,
-    /// Its progress.
+    /// Progress of the run.
     pub progress: Progress,
     /// Whether its trials leave writes in caches, which are written out between them: no bound counts that time.
     pub leaves_writes: bool,
@@ -136,7 +136,7 @@ pub struct TrialDone<'a> {
 /// A run that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct RunEnd {
-    /// Its final status.
+    /// Final status of the run.
     pub status: RunStatus,
     /// Trials done, warm-ups included, in all sessions.
     pub trials_done: u64,
@@ -152,7 +152,7 @@ pub struct RunEnd {
 pub trait Observer {
     /// The run begins or continues.
     fn run_starts(&mut self, _start: &RunStart<'_>) {}
-    /// The run file is another one from now on.
+    /// The run continues in another file.
     fn run_file(&mut self, _path: &Path) {}
     /// A step other than a trial is about to start: its name in words.
     fn step_starts(&mut self, _step: &str) {}
@@ -164,7 +164,7 @@ pub trait Observer {
     fn run_ends(&mut self, _end: &RunEnd) {}
     /// Something the user should know.
     fn note(&mut self, _message: &str) {}
-    /// The run has too little of its budget; of several runs that share one, the user may know it already.
+    /// The budget is too short for the run. If several runs share it, the user may know already.
     fn budget_is_short(&mut self, message: &str) {
         self.note(message);
     }

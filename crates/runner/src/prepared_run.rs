@@ -93,7 +93,7 @@ impl<'a> PreparedRun<'a> {
         })
     }
 
-    /// Its run file.
+    /// The run file of the prepared run.
     pub fn path(&self) -> &Path {
         self.file.path()
     }

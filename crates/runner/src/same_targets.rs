@@ -11,7 +11,7 @@ use super::targets::kind_of;
 /// The present state of a target.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetNow {
-    /// Its kind.
+    /// Kind of the target.
     pub(super) kind: TargetKind,
     /// Whether it was opened for writing.
     pub(super) writes: bool,

@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
         self.follow_strategy(&mut *strategy, executor, stop)
     }
 
-    /// Carries out what this strategy asks for.
+    /// Measures the steps of this strategy until it ends.
     pub(super) fn follow_strategy(
         &mut self,
         strategy: &mut dyn Strategy,
@@ -384,8 +384,8 @@ impl<'a> Session<'a> {
         own_cells(&plan.factor_names(), &own, &others)
     }
 
-    /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's. A tool that hung gets
-    /// none at all: it would hang again, each time for as long.
+    /// Gives no further trial to a cell whose tool has failed; the run goes on. A tool that hung gets no further
+    /// trial of any cell: it would hang again, each time for as long.
     fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
         let tool = self.record.plan.cells()[id].spec.tool;
         self.tool_failures.failed(tool, why);
@@ -406,7 +406,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Tells the user, and keeps it in the file.
+    /// Reports an event to the user and stores it in the run file.
     pub(super) fn event(&mut self, kind: EventKind, message: &str) -> Result<()> {
         self.observer.note(message);
         self.keep(kind, None, message)
@@ -442,7 +442,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds, or when these have none.
+    /// Warns if the budget is too short for the fewest trials, or if other tools may exceed it.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let plan = &self.record.plan;
         let shortfall = plan.shortfall(&iolab_peers::overhead);
@@ -497,7 +497,7 @@ fn snapshot(
     }
 }
 
-/// Ends the run if the user wants that.
+/// Returns the error of an interrupted run if the user has asked for the end.
 fn check(stop: &AtomicBool) -> Result<()> {
     match stop.load(Ordering::Relaxed) {
         true => Err(Error::interrupted()),
@@ -526,7 +526,7 @@ impl precondition::StepReporter for Session<'_> {
 #[derive(Default)]
 pub(super) struct ToolFailures {
     worked: Vec<Tool>,
-    /// Each tool that has failed, with how it did first.
+    /// Each tool that has failed, with its first failure.
     failed: Vec<(Tool, String)>,
 }
 
@@ -548,7 +548,7 @@ impl ToolFailures {
     /// Checks that each peer that was tried succeeded at least once.
     ///
     /// # Errors
-    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the first that has not, and how it failed first.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the first peer that never succeeded, and its first failure.
     pub(super) fn check(&self) -> Result<()> {
         let never = self.failed.iter().find(|(t, _)| !self.worked.contains(t));
         let Some((tool, why)) = never else {

@@ -89,7 +89,7 @@ pub(super) enum Finding {
 /// The forecast of the rest of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlook {
-    /// Its duration.
+    /// Duration of the rest of the run.
     pub(super) time: Duration,
     /// The basis of the forecast.
     pub(super) basis: Basis,

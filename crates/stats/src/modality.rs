@@ -26,7 +26,7 @@ const GAP_MIN: f64 = 8.0;
 /// Fewest values that can be two groups by the gap between them.
 const GAP_N_MIN: usize = 6;
 
-/// Two groups far apart for their widths.
+/// Two groups that are far apart relative to their widths.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TwoLevels {
     /// The share of the values in the lower group.

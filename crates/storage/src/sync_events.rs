@@ -68,7 +68,7 @@ pub struct SyncedFileSystem {
     pub times_syncs: bool,
 }
 
-/// All such file systems on block devices, each once.
+/// All file systems on block devices whose syncs the kernel traces, each once.
 pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
     let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let sys = Path::new("/sys");

@@ -35,7 +35,7 @@ impl Common {
 pub struct WarmUp {
     /// Number of blocks affected, including the warm-up block; 1 is that only.
     pub blocks: u32,
-    /// Throughput in them over throughput afterwards.
+    /// Throughput in the affected blocks over throughput afterwards.
     pub ratio: f64,
 }
 

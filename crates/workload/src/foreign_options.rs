@@ -33,7 +33,7 @@ pub struct InJob {
     pub is_flag: bool,
     /// The accepted values, if iolab supports only these; empty if all are, or its reader checks.
     pub only: &'static [&'static str],
-    /// Its effect.
+    /// Effect of the option on a cell.
     pub effect: Effect,
 }
 

@@ -151,7 +151,7 @@ pub const ALL: &str = "all";
 pub struct Active(Vec<String>);
 
 impl Active {
-    /// Their names.
+    /// Names of the active groups.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }

@@ -110,7 +110,7 @@ pub struct RateReport {
     /// Most requests that were due but not submitted because all slots were in use: the sum of each worker's maximum. With
     /// Poisson arrivals, estimated from the mean gap.
     pub backlog_max: u64,
-    /// Number of such requests at the time limit or the last submission.
+    /// Number of requests due but not submitted at the time limit or the last submission.
     pub backlog_end: u64,
 }
 
@@ -180,7 +180,7 @@ pub struct FailedRank {
 /// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedProgram {
-    /// Its name and arguments.
+    /// Name and arguments of the program.
     pub command: String,
     /// How it ended.
     pub end: ProgramEnd,

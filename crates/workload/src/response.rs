@@ -36,7 +36,7 @@ macro_rules! responses {
             /// Every response.
             pub const ALL: [Self; Self::NAMES.len()] = [$(Self::$response),+];
 
-            /// Their names in definitions and run files.
+            /// Names of the responses in definitions and run files.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             const QUANTITIES: [Quantity; Self::NAMES.len()] = [$(Quantity {

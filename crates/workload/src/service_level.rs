@@ -60,11 +60,11 @@ pub enum Bound {
 /// One service level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServiceLevel {
-    /// Its requests.
+    /// Requests that the level is about.
     pub of: Requests,
-    /// Its quantity.
+    /// Quantity that the level limits.
     pub quantity: Quantity,
-    /// Its bound.
+    /// Bound of the quantity.
     pub bound: Bound,
 }
 

@@ -125,7 +125,7 @@ named! {
     /// Visibility of a file system's journal in the trace.
     #[derive(Default, PartialOrd, Ord)]
     pub enum Journal: "journal" {
-        /// There is none.
+        /// The file system has no journal.
         #[default]
         Absent = "none",
         /// Shown by its commits.
@@ -300,11 +300,11 @@ fn slowest<'a>(all: &'a [PerStage<u64>], whole: &[Stage]) -> Option<Vec<&'a PerS
 /// A stage in a few numbers, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageSummary {
-    /// Its mean.
+    /// Mean time of the stage, ns.
     pub mean_ns: f64,
-    /// Its median.
+    /// Median time of the stage, ns.
     pub p50_ns: u64,
-    /// Its 99th percentile.
+    /// 99th percentile of the time of the stage, ns.
     pub p99_ns: u64,
     /// Its mean over the slowest requests: the requests that took at least the 99th percentile.
     pub tail_mean_ns: f64,

@@ -74,7 +74,7 @@ impl SystemSettings {
 }
 
 impl SchedulerName {
-    /// Its name.
+    /// Name of the scheduler.
     pub fn name(&self) -> &str {
         &self.0
     }

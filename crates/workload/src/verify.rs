@@ -11,7 +11,7 @@ pub enum FaultKind {
     Misplaced,
     /// Valid data in its place, but from an earlier write, trial or run.
     Stale,
-    /// Part of it is from one write, part from an earlier one.
+    /// Block with one part from one write and another part from an earlier one.
     Torn,
     /// No header of iolab's: zeros, or earlier content.
     Lost,
@@ -86,7 +86,7 @@ pub struct Faults {
 pub struct Verified {
     /// Number of distinct blocks that the trial wrote and that were read back.
     pub blocks: u64,
-    /// Their bytes.
+    /// Bytes of the blocks that were read back.
     pub bytes: u64,
     /// Bytes of the region still in the page cache when reading back began, after they were written and the cache was asked to
     /// drop them; `None` if unknown.

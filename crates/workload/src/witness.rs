@@ -15,9 +15,9 @@ pub enum Subject {
     Program(Vec<String>),
     /// A process that ran before.
     Process {
-        /// Its number.
+        /// Number of the process.
         pid: u32,
-        /// Its name and arguments.
+        /// Name and arguments of the program.
         command: Vec<String>,
     },
     /// Devices, whichever process uses them.
@@ -49,7 +49,7 @@ pub struct Observed {
     pub observed_ns: u64,
     /// CPU time that observing took, ns.
     pub observer_cpu_ns: u64,
-    /// Its processes together.
+    /// Totals over the processes of the observation.
     pub processes: ProcessTotals,
     /// Their ways of I/O, as far as they were seen.
     pub ways: IoWays,
@@ -201,7 +201,7 @@ pub struct ProcessTotals {
     pub running: u64,
     /// Whether a process ignored the ends of its children, whose accounts are in no other one.
     pub ignores_children: bool,
-    /// Whether the accounts of all ended tasks were received, including such children.
+    /// Whether the accounts of all ended tasks were received, including children whose parents ignored their ends.
     pub is_complete: bool,
     /// I/O of all of them; `None` if no account could be read.
     pub io: Option<ProcessIo>,
@@ -259,7 +259,7 @@ pub struct OpenWays {
 }
 
 impl OpenWays {
-    /// Ways of both.
+    /// Ways of opening in either of two sets.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -331,7 +331,7 @@ pub struct ObservedFile {
 /// The target that the user named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedTarget {
-    /// Its path.
+    /// Path of the target.
     pub path: PathBuf,
     /// The storage medium of its bytes.
     pub medium: Medium,
@@ -367,7 +367,7 @@ pub struct ObservedDevice {
     /// Whether an observed file on it was open for writing, or the target lies there; `false` for all devices if that is
     /// unknown.
     pub is_written: bool,
-    /// Its requests when the observation began.
+    /// Requests of the device in flight when the observation began.
     pub in_flight: InFlight,
 }
 
@@ -410,7 +410,7 @@ impl InFlight {
 /// Traffic of a disk.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskTraffic {
-    /// Its name.
+    /// Name of the disk.
     pub name: String,
     /// MAJOR and MINOR.
     pub number: (u32, u32),
@@ -420,7 +420,7 @@ pub struct DiskTraffic {
     pub of_group: Option<GroupTraffic>,
     /// The traced share; `None` without a trace.
     pub traced: Option<TracedDisk>,
-    /// Its requests when the observation began.
+    /// Requests of the disk in flight when the observation began.
     pub in_flight: InFlight,
 }
 
@@ -438,9 +438,9 @@ pub struct OtherProcesses {
 /// A process that does not belong to the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OtherProcess {
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
-    /// Its name.
+    /// Name of the process.
     pub name: String,
     /// Whether it is a thread of the kernel, whose writes may be data that others have left in the page cache.
     pub is_kernel: bool,
@@ -466,9 +466,9 @@ pub struct Times {
 /// Requests of a disk that the threads of a program sent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TracedRequests {
-    /// Their number.
+    /// Number of requests.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of the requests.
     pub bytes: u64,
     /// From their start in the block layer to their issue to the disk; `None` without any.
     pub queue: Option<Times>,
@@ -505,7 +505,7 @@ pub struct SyncTimes {
 /// Syncs of files that file systems with trace events got from the threads of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TracedSyncs {
-    /// Their number.
+    /// Number of syncs.
     pub syncs: u64,
     /// Syncs whose end is known.
     pub timed: u64,
@@ -522,7 +522,7 @@ pub struct TracedSyncs {
 /// Traced syncs of a program with all its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TracedProgram {
-    /// Its syncs.
+    /// Syncs of the program.
     pub syncs: TracedSyncs,
     /// Events that the kernel had no room for.
     pub lost: u64,

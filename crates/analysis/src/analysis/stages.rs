@@ -15,11 +15,11 @@ pub struct CellStages {
     pub traced: usize,
     /// Traced trials whose stages are known.
     pub known: usize,
-    /// Fewest joined requests of such a trial.
+    /// Fewest joined requests of a trial with known stages.
     pub requests_min: u64,
-    /// Fewest joined syncs after writes of such a trial.
+    /// Fewest joined syncs after writes of a trial with known stages.
     pub syncs_min: u64,
-    /// Counts of syncs, over all such trials.
+    /// Counts of syncs, over all trials with known stages.
     pub syncs: SyncCounts,
     /// Layers or devices that carried the requests out.
     pub carried_by: CarriedBy,

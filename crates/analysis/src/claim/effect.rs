@@ -80,7 +80,7 @@ pub struct Effect {
     pub other: CellId,
     /// The levels in which they differ: of the base, then of the other.
     pub levels: (String, String),
-    /// Factor and level of what both share and other pairs do not.
+    /// Factors and levels that both cells share and other pairs do not.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,

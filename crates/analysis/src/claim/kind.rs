@@ -50,7 +50,7 @@ pub struct Kind {
     /// First sentence. `{0}` stands for the first point, `{cell}` for the settings of the first cell, `{at}` for settings that all cells hold;
     /// `iolab-report` defines the other names.
     pub head: &'static str,
-    /// Standings that are listed after it, with their labels.
+    /// Standings that are listed after the first sentence, with their labels.
     pub labels: &'static [(Standing, &'static str)],
     /// Last sentence: what to do.
     pub advice: &'static str,

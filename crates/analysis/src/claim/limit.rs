@@ -59,7 +59,7 @@ fn is_free(cell: &CellAnalysis) -> bool {
     is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 
-/// The cell of this size with the most requests in flight; `None` unless half of them or fewer give as many
+/// The cell with this I/O size and the most requests in flight; `None` unless half of them or fewer give as many
 /// IOPS.
 fn saturated<'a>(cells: &[&'a CellAnalysis], size: u64, confidence: f64) -> Option<Saturated<'a>> {
     let flight = |cell: &CellAnalysis| cell.cell.trial().in_flight_of_all();

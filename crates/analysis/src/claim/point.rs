@@ -114,7 +114,7 @@ pub enum Standing {
     NotJudged,
     /// Page faults of a trial.
     Faults,
-    /// Cost of one of them.
+    /// Cost of one page fault.
     Cost,
     /// The size at which half of a rate is reached.
     Half,

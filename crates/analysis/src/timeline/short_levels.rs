@@ -3,11 +3,11 @@
 
 use iolab_stats::{Lasting, lasting_shifts, median};
 
-/// Fewest values of a piece whose ends are searched for such a level.
+/// Fewest values of a piece whose ends are searched for a short level.
 const PIECE_MIN: usize = 100;
-/// Fewest values of such a level.
+/// Fewest values of a short level at an end of a piece.
 const VALUES_MIN: usize = 2;
-/// Greatest length of such a level, as the inverse of its share of the piece.
+/// Greatest length of a short level, as the inverse of its share of the piece.
 const PARTS: usize = 5;
 /// Values on either side of a change that are skipped, as the change takes that long.
 const BETWEEN: usize = 2;

@@ -19,10 +19,10 @@ Examples:
 
 The program runs as it would without iolab, with its own output; the evidence goes to \
 stderr, or to FILE. --on records the page cache and the holes of a file before the program \
-starts. iolab observes the program and its descendants until all have ended. Ctrl-C reaches the \
-program as without iolab; once it has ended, Ctrl-C ends the observation of descendants that \
-outlive it, and they continue. With -p and --device, iolab observes until Ctrl-C or \
-for --for; with -p also until the process ends.
+starts. iolab observes the program and its descendants until all have ended. Signals reach \
+the program: Ctrl-C ends it as without iolab. After its end, Ctrl-C ends the observation of \
+descendants, and they continue. With -p and --device, iolab observes until Ctrl-C or for \
+--for; with -p also until the process ends.
 
 iolab compares a report that the program writes (fio --output=FILE with \
 --output-format=json; other files with --claim) with the counters of the devices.

@@ -366,7 +366,7 @@ fn chosen<'a>(found: &'a [Phenomenon], options: &Why) -> Result<&'a Phenomenon> 
 
 /// A difference to be explained, and the run that shows it.
 pub(super) struct Explanation<'a> {
-    /// Its file.
+    /// The run file that shows the difference.
     pub(super) file: &'a Path,
     pub(super) run: &'a AnalysedRun,
     pub(super) phenomenon: &'a Phenomenon,

@@ -33,7 +33,7 @@ enum State {
 }
 
 pub(super) struct Worker<'a, R = Varied, S = Schedule> {
-    /// Its number among all workers of the trial.
+    /// Number of the worker among all workers of the trial.
     id: u32,
     /// Whether it ends when all others do that do not.
     pub(super) follows: bool,

@@ -28,7 +28,7 @@ pub(crate) struct Signer {
 pub(crate) struct Signed {
     /// Number of the worker.
     pub(crate) worker: u32,
-    /// Its writes.
+    /// Number of signed writes.
     pub(crate) writes: u64,
     /// Most writes that it began while one of its writes was in flight.
     pub(crate) overlap: u64,

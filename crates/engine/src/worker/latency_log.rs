@@ -188,7 +188,7 @@ impl<'a> LatencyLog<'a> {
 pub(crate) struct Notes<'a> {
     /// The requests one by one, of a traced trial.
     pub(crate) requests: Option<NotedRequests>,
-    /// Their latencies over time.
+    /// Latencies of the worker's requests over time.
     pub(crate) over_time: Option<LatencyLog<'a>>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct WorkerOutcome {
     pub(crate) thread: Counters,
     /// Stretches of physical memory that its buffers lie in, if known.
     pub(crate) pieces: Option<Pieces>,
-    /// Its course over time.
+    /// Requests and bytes of the worker over time.
     pub(crate) series: Recorder,
     /// The writes that can be verified.
     pub(crate) signed: Option<Signed>,

@@ -110,10 +110,10 @@ impl Log for NoLog {
 pub(crate) struct NotedRequests {
     /// The worker's number.
     pub(crate) worker: u32,
-    /// Its thread.
+    /// Thread id of the worker.
     pub(crate) thread: u32,
     pub(crate) requests: Vec<NotedRequest>,
-    /// The syncs that followed them.
+    /// The syncs that followed the requests.
     pub(crate) syncs: Vec<NotedSync>,
     /// Stamp of the start of the first request without room; all earlier ones are noted.
     pub(crate) left_out_from: Option<u64>,

@@ -110,7 +110,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// Whether a trial needs them.
+    /// Whether requests of this trial vary: in size, by trims, or by pauses between them.
     pub(crate) fn are_asked(spec: &TrialSpec) -> bool {
         spec.bs_mix.is_some() || spec.thinktime.is_some() || spec.trims()
     }

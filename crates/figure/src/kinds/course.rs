@@ -20,7 +20,7 @@ use super::{axis, over_time};
 const POINTS_MAX: usize = 12_000;
 /// Most intervals of one trial: a line tells no more than it has room for.
 const INTERVALS_MAX: usize = 400;
-/// Fewest of them: with fewer there is no course.
+/// Fewest intervals of a trial with a course.
 const INTERVALS_MIN: usize = 2;
 
 /// Requests of an interval, on average over a trial: one more or less, which ends just before or after, is a tenth of its throughput.

@@ -9,7 +9,7 @@ use super::{Canvas, MARGIN, marks};
 
 /// Most lines labelled at their ends.
 const DIRECT_MAX: usize = 4;
-/// Most of the width that such labels may take.
+/// Largest share of the width for labels at the ends of lines.
 const DIRECT_SHARE: f64 = 0.3;
 /// Space between a line's end and its label, points.
 const DIRECT_GAP: f64 = 5.0;

@@ -90,7 +90,7 @@ impl MarkPositions<'_> {
     }
 }
 
-/// Draws all of it.
+/// Draws the marks of all series.
 pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     let places = MarkPositions { frame, panel };
     for band in &panel.bands {

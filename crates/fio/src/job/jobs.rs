@@ -17,9 +17,9 @@ pub(super) const JOBS_MAX: usize = 1000;
 /// A job.
 #[derive(Clone)]
 pub(super) struct Job {
-    /// Its name.
+    /// Name of the job, from its section.
     pub(super) name: String,
-    /// Its place in the file.
+    /// Place of the job's section in the file.
     place: LinePosition,
     /// Its options, all of them known.
     pub(super) options: Options,

@@ -37,7 +37,7 @@ impl ReadBack {
         self.0.get(number).is_some_and(Option::is_some)
     }
 
-    /// A note about each of them.
+    /// A note about each job whose data is read back.
     pub(super) fn told<'a>(&'a self, jobs: &'a [Job]) -> impl Iterator<Item = String> + 'a {
         let pairs = jobs.iter().zip(&self.0);
         pairs.filter_map(|(job, writer)| {

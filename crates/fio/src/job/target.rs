@@ -109,7 +109,7 @@ fn is_of_block_device(kind: FileType) -> bool {
     std::os::unix::fs::FileTypeExt::is_block_device(&kind)
 }
 
-/// Devices have no place among files there.
+/// Always false: on this system no file is a block device.
 #[cfg(not(unix))]
 fn is_of_block_device(_kind: FileType) -> bool {
     false

@@ -6,7 +6,7 @@ use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 
 use super::{Fault, Faults, Options, short, value};
 
-/// Names every such pair of a job.
+/// Reports every pair of options of a job that exclude each other.
 pub(super) fn check(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
     let trims = trial.trims();
     if trial.verify && trims {

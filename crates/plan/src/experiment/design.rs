@@ -28,7 +28,7 @@ iolab_workload::named! {
     /// The trials of a cell that no summary includes.
     #[derive(Default)]
     pub enum WarmUp: "warm-up" {
-        /// Its first trial.
+        /// The first trial of each cell.
         #[default]
         First = "first",
         /// No trial: the beginning is part of the answer.

@@ -17,7 +17,7 @@ use crate::precondition::Precondition;
 /// An entry of `[design]`, which has one value.
 #[derive(Debug)]
 pub struct DesignEntry {
-    /// Its name.
+    /// Name of the entry in the file.
     pub name: &'static str,
     set: Set,
     get: Get,

@@ -74,7 +74,7 @@ impl fmt::Display for GroupSetting {
 /// A group of workers in every trial, with its own settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentGroup {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// Settings in canonical form; they override the settings of all groups.
     pub settings: Vec<(&'static Setting, String)>,

@@ -35,23 +35,23 @@ pub struct Inquiry {
     pub phenomenon: String,
     /// Ratio of the response of the other side to the base, in the run that showed the difference.
     pub seen: f64,
-    /// Ratio that it would have without the phenomenon.
+    /// Ratio that would be expected without the phenomenon.
     pub expected: f64,
-    /// The suspects that are taken away, in the order in which they stand in the variants.
+    /// Suspects that are taken away, in the order of the variants.
     pub tried: Vec<String>,
-    /// Suspects that are not.
+    /// Suspects that are not taken away.
     #[serde(default)]
     pub untried: Vec<Untried>,
     /// Idle time before each trial, which restores what the one before has drained, ns; `None` if none is needed.
     #[serde(default)]
     pub idle_ns: Option<u64>,
-    /// The time of each trial if that is less than in the run, whose trials the budget could not pay for, ns; `None` if they are as long.
+    /// Time of each trial if the budget has no room for trials as long as in the first run, ns; otherwise `None`.
     #[serde(default)]
     pub shorter_ns: Option<u64>,
     /// Time foreseen for filling the scratch file, part of the budget, ns; `None` if unknown.
     #[serde(default)]
     pub fill_ns: Option<u64>,
-    /// The first has all suspects.
+    /// The measured variants; the first has all suspects.
     pub variants: Vec<Variant>,
 }
 
@@ -67,9 +67,9 @@ impl Inquiry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Untried {
-    /// Its name.
+    /// Name of the suspect.
     pub suspect: String,
-    /// Why not.
+    /// Reason why it is not tried.
     pub why: Obstacle,
 }
 
@@ -92,7 +92,7 @@ pub struct Phenomenon {
     pub text: String,
     /// Ratio of the response of the other side to the base.
     pub seen: f64,
-    /// Ratio that it would have without the phenomenon.
+    /// Ratio that would be expected without the phenomenon.
     pub expected: f64,
     /// The settings of both sides.
     pub sides: Sides,

@@ -21,7 +21,7 @@ struct Subject {
 /// Workers that do the same, in all cells.
 #[derive(Debug, PartialEq)]
 struct Part {
-    /// Its group.
+    /// Group of the workers; `None` for all workers.
     group: Option<String>,
     /// The distinct kinds of access.
     accesses: Vec<String>,

@@ -19,7 +19,7 @@ pub struct KeyEntry {
     pub words: &'static str,
     /// Whether the value changes by itself, so that runs on the same machine differ in it.
     pub is_passing: bool,
-    /// Its meaning.
+    /// Meaning of the value, for lists of keys.
     pub doc: &'static str,
 }
 
@@ -194,7 +194,7 @@ pub(super) const OF_TARGET: [&str; 8] = [
 pub struct Cache {
     /// 1 is the closest to the core.
     pub level: u8,
-    /// Its content.
+    /// Kind of content: data, instructions, or both.
     pub holds: Holds,
 }
 

@@ -98,11 +98,11 @@ pub struct GroupRow {
     pub cell: i64,
     /// From 1, in the order of the definition.
     pub id: u32,
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// Number of its target; 0 is the target in table `run`.
     pub target: u32,
-    /// Its settings.
+    /// Settings of the group.
     pub spec: CellSpec,
 }
 

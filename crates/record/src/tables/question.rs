@@ -63,7 +63,7 @@ pub struct LevelRow {
     pub id: u32,
     /// The text of the [`iolab_workload::service_level::ServiceLevel`].
     pub level: String,
-    /// Its source.
+    /// Source of the level.
     pub source: String,
     /// The wording of the source.
     pub wording: String,

@@ -6,7 +6,7 @@ use super::study::Study;
 use super::{Input, clean, commands, environment, evidence, method, section};
 use crate::block::{Block, Item, Lines, List};
 
-/// All of them.
+/// All blocks of this part.
 pub(super) fn blocks(study: &Study<'_>) -> Vec<Block> {
     let inputs = study.report.inputs;
     let mut all = vec![

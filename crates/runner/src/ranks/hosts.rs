@@ -8,7 +8,7 @@ use iolab_record::tables::Rank;
 /// A host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Host {
-    /// Its name.
+    /// Name of the host.
     pub(super) name: String,
     /// Identity of its kernel, which containers with other host names share.
     pub(super) kernel: String,

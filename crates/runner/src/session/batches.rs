@@ -78,7 +78,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The numbers of such cells.
+    /// The numbers of the cells for which `is_such` holds.
     fn cells(&self, is_such: impl Fn(&PlannedCell) -> bool) -> Vec<usize> {
         let cells = self.record.plan.cells().iter().enumerate();
         let such = cells.filter(|(_, cell)| is_such(cell));

@@ -28,7 +28,7 @@ pub struct Disk {
     text: String,
     definition: Definition,
     bytes: u64,
-    /// Bytes of it that are measured.
+    /// Size of the measured part of the disk, bytes.
     room: u64,
 }
 
@@ -84,7 +84,7 @@ impl Disk {
         self
     }
 
-    /// Bytes of it that are measured.
+    /// Size of the measured part of the disk, bytes.
     pub fn room(&self) -> u64 {
         self.room
     }
@@ -94,7 +94,7 @@ impl Disk {
         &self.name
     }
 
-    /// Its definition.
+    /// The definition of the disk.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }

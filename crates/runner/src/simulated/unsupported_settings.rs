@@ -146,11 +146,11 @@ fn check_groups(experiment: &Experiment) -> Result<()> {
 /// The levels of a setting.
 #[derive(Default)]
 struct Parted {
-    /// Levels with a meaning.
+    /// Levels with a meaning on a model.
     kept: Vec<String>,
-    /// Levels without one.
+    /// Levels without a meaning on a model.
     without: Vec<String>,
-    /// Why they have none.
+    /// Why these levels have no meaning.
     why: &'static str,
 }
 

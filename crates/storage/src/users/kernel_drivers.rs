@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::device::Number;
 use super::super::sysfs;
 
-/// Devices that such drivers use, each with the user in words.
+/// Devices that drivers use without a claim, each with the user in words.
 pub(super) fn read(sys: &Path) -> BTreeMap<Number, String> {
     let flash = folders(&sys.join("class/ubi")).filter_map(|folder| flash(&folder));
     let xen = folders(&sys.join("bus/xen-backend/devices")).filter_map(|folder| xen(&folder));

@@ -23,7 +23,7 @@ pub(in super::super) struct Image {
     pub(in super::super) is_reached: bool,
     /// Name for people.
     pub(in super::super) name: String,
-    /// Bytes of it that may be written.
+    /// Bytes of the file that may be written.
     pub(in super::super) range: Range<u64>,
     /// Whether a file system above writes changed data to a new place.
     pub(in super::super) is_moved: bool,

@@ -48,7 +48,7 @@ pub enum Step {
         /// The device below.
         over: Id,
     },
-    /// The end of such a device; its data stays.
+    /// The end of a mapped device; its data stays.
     Ended {
         /// The device.
         mapped: Id,

@@ -73,18 +73,18 @@ pub(super) enum Law {
 }
 
 impl Law {
-    /// Zipf's, with an exponent above 0 and at most 100.
+    /// Zipf's law, with an exponent above 0 and at most 100.
     pub(super) fn zipf(blocks: u64, theta: f64) -> Self {
         Self::Zipf(Zipf::new(blocks as f64, theta).expect("checked with the pattern"))
     }
 
-    /// Pareto's, with a parameter above 0 and below 1.
+    /// Pareto's law, with a parameter above 0 and below 1.
     pub(super) fn pareto(blocks: u64, h: f64) -> Self {
         let power = h.ln() / (1.0 - h).ln();
         Self::Pareto { power, blocks }
     }
 
-    /// The normal one, with the spread in percent of the blocks.
+    /// The normal law, with the spread in percent of the blocks.
     pub(super) fn normal(blocks: u64, percent: f64) -> Self {
         let spread = (blocks as f64 * percent / 100.0).ceil() as u64;
         Self::Normal {

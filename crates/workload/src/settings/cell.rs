@@ -50,7 +50,7 @@ pub const DESCRIBING: [&str; 8] = [
 /// A group of a cell: workers with the same settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSpec {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// The settings of its workers; has no groups itself.
     pub spec: CellSpec,

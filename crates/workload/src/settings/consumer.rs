@@ -6,7 +6,7 @@ use crate::trial::TrialSpec;
 /// Why a consumer refuses settings that no consumer names.
 const UNKNOWN: &str = "it has no such setting";
 
-/// Settings as a consumer takes them. A setting that it does not name has to have its default value.
+/// Settings as a consumer takes them. Settings that a consumer does not name must have their default value.
 #[derive(Debug, Clone, Copy)]
 pub struct Consumer {
     /// Settings that it carries out as the engine does, or that iolab carries out around it. Names here are separated by blanks.

@@ -53,7 +53,7 @@ impl Topic {
         Self::Programs,
     ];
 
-    /// Its heading.
+    /// Heading of the topic in lists.
     pub fn title(self) -> &'static str {
         match self {
             Self::Requests => "What a request is",
@@ -75,9 +75,9 @@ impl Topic {
 pub struct Setting {
     /// Its name in files, arguments and messages.
     pub name: &'static str,
-    /// Its topic.
+    /// Topic of the setting.
     pub topic: Topic,
-    /// Its names in fio.
+    /// Names of the setting in fio.
     pub aliases: &'static [&'static str],
     /// Unit of its values; empty without one.
     pub unit: &'static str,
@@ -91,7 +91,7 @@ pub struct Setting {
     pub exported: bool,
     /// A value other than the default, as users write it.
     pub example: &'static str,
-    /// Whether it takes `none`: no such value.
+    /// Whether `none` is allowed, which leaves the setting out.
     pub is_optional: bool,
     pub(super) set: Set,
     pub(super) get: fn(&CellSpec) -> Value,
@@ -131,7 +131,7 @@ macro_rules! rows {
     };
 }
 
-/// The second of two, if there is one.
+/// The second of two arguments, otherwise the first.
 macro_rules! or {
     ($one:literal) => {
         $one
@@ -233,7 +233,7 @@ impl Setting {
         self.value(cell).text(self.kind)
     }
 
-    /// Its value in a cell.
+    /// Value of the setting in a cell.
     pub fn value(&self, cell: &CellSpec) -> Value {
         match cell.unknown.contains(self.name) {
             true => Value::Unknown,

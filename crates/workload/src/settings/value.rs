@@ -75,7 +75,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 /// The value of a setting in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Absent: no such limit, no program.
+    /// Absent: a limit that does not exist, a program that does not run.
     None,
     /// Missing in the report of another tool.
     Unknown,

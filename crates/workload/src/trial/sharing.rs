@@ -37,7 +37,7 @@ named! {
 named! {
     /// Part of the region that a process (rank) reads if several measure together.
     pub enum Shift: "shift" {
-        /// Its own part.
+        /// The process reads the part that it writes.
         None = "none",
         /// The part of the next rank.
         Rank = "rank",
@@ -52,7 +52,7 @@ named! {
 pub struct Others {
     /// Number of workers before the workers of this process.
     pub before: u32,
-    /// Number of workers after them.
+    /// Number of workers after the workers of this process.
     pub after: u32,
     /// Number of workers before the part that this process writes, if it reads another part.
     pub before_written: Option<u32>,

@@ -21,7 +21,7 @@ pub struct Zones {
 pub struct Zone {
     /// Cumulated percent of the requests, for this part and those before it.
     pub up_to: u8,
-    /// Its first block.
+    /// First block of the zone.
     pub first: u64,
     /// Its number of blocks, at least 1.
     pub blocks: u64,

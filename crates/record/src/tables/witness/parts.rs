@@ -153,7 +153,7 @@ pub struct MomentDeviceRow {
     pub start_ns: u64,
     /// Name of the device.
     pub device: String,
-    /// Its traffic.
+    /// Traffic of the device in the moment.
     pub did: DeviceStat,
 }
 
