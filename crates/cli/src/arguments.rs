@@ -34,7 +34,7 @@ macro_rules! text_width {
     () => {
         "\
 Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
-220). NO_COLOR turns off colours, TERM=dumb also the live view.
+220). Columns of tables that do not fit are hidden. NO_COLOR turns off colours, TERM=dumb also the live view.
 "
     };
 }

@@ -57,9 +57,7 @@ pub(crate) fn read(lists: &Lists, is_silent: bool) -> Outcome<Task> {
                 missing.iter().find_map(|argument| unnamed(argument))
             }
             Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => {
-                command_with_settings(&command).and_then(|command| {
-                    unknown_option(&command, option, given_value(option).as_deref())
-                })
+                unknown(&command, option)
             }
             Some(ContextValue::String(option)) if option == "--direct" => Some(
                 iolab_workload::Error::usage("'--direct' takes no value")
@@ -107,16 +105,39 @@ fn unnamed(argument: &str) -> Option<iolab_workload::Error> {
     )))
 }
 
-/// The command, with its program, that an option was given to; `None` for a command that takes no settings, to which an option of another tool
-/// means nothing.
-fn command_with_settings(program: &clap::Command) -> Option<String> {
+/// The error for an option that a command does not have: a setting, an option of another tool, or of another command. `None` for
+/// other names. An option of another tool means nothing to a command without settings.
+fn unknown(program: &clap::Command, option: &str) -> Option<iolab_workload::Error> {
     let mut words = std::env::args_os().skip(1);
-    let Some(command) = words.find_map(|word| program.find_subcommand(word)) else {
-        return Some("iolab".to_owned());
+    let command = words.find_map(|word| program.find_subcommand(word));
+    let options = |command: &clap::Command| -> Vec<String> {
+        let all = command.get_arguments().filter_map(clap::Arg::get_long);
+        all.map(str::to_owned).collect()
     };
-    let is_set = |argument: &clap::Arg| argument.get_long() == Some("set");
-    let takes_settings = command.get_arguments().any(is_set);
-    takes_settings.then(|| format!("iolab {}", command.get_name()))
+    let own = command.map_or_else(Vec::new, options);
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let name = command.map_or_else(
+        || "iolab".to_owned(),
+        |command| format!("iolab {}", command.get_name()),
+    );
+    let foreign = || unknown_option(&name, &own, option, given_value(option).as_deref());
+    let takes_settings = command.is_none() || own.contains(&"set");
+    takes_settings.then(foreign).flatten().or_else(|| {
+        let long = option.trim_start_matches('-').split('=').next()?;
+        let others = program.get_subcommands();
+        let others = others.filter(|other| options(other).iter().any(|name| name == long));
+        let others: Vec<String> = others
+            .map(|other| format!("'iolab {}'", other.get_name()))
+            .collect();
+        let error =
+            iolab_workload::Error::usage(format!("'{option}' is not an option of '{name}'"));
+        (!others.is_empty()).then(|| {
+            error.hint(format!(
+                "it is an option of {}; '{name} --help' shows its own",
+                others.join(", ")
+            ))
+        })
+    })
 }
 
 /// The value that an unknown option has on the command line: after its `=`, or in the next word.

@@ -5,8 +5,12 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read, Take};
 use std::path::Path;
 
+use iolab_workload::escape_control::shell_path;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
+
+/// First bytes of a run file, which is an SQLite database.
+const RUN_FILE: &[u8; 16] = b"SQLite format 3\0";
 
 /// Reads a file of at most `most` bytes; `hint` says in errors what to name instead.
 ///
@@ -39,9 +43,25 @@ pub fn bytes(path: &Path, most: u64, hint: &str) -> Result<Vec<u8>> {
 ///
 /// Errors of [`bytes`], and text that is not UTF-8.
 pub fn text(path: &Path, most: u64, hint: &str) -> Result<String> {
+    if is_run_file(path) == Some(true) {
+        let fault = format!("{} is a run file, not a definition", path.display());
+        let words = shell_path(path);
+        return Err(Error::usage(fault).hint(format!(
+            "'iolab show {words} > again.toml' writes the definition that repeats it"
+        )));
+    }
     String::from_utf8(bytes(path, most, hint)?).map_err(|_| {
         Error::usage(format!("{} is not UTF-8 text", path.display())).hint("save it in UTF-8")
     })
+}
+
+/// Whether a file begins as a run file; `None` if it cannot be read.
+fn is_run_file(path: &Path) -> Option<bool> {
+    let metadata = std::fs::metadata(path).ok()?;
+    check(&metadata, path).ok()?;
+    let mut first = [0; RUN_FILE.len()];
+    open(path, &metadata).ok()?.read_exact(&mut first).ok()?;
+    Some(first == *RUN_FILE)
 }
 
 /// Checks that this is a regular file with content.

@@ -62,9 +62,13 @@ pub(crate) fn sentence(trust: &Trust) -> String {
         TrustLevel::Good | TrustLevel::Limited => format!("Limited: {what}."),
         TrustLevel::Poor => {
             let widest = trust.too_wide.map_or_else(String::new, |widest| {
-                format!(" (up to ±{})", format_percent(widest))
+                format!(" (intervals up to ±{})", format_percent(widest))
             });
-            let which = match trust.concerned {
+            let unusable = match doubt.class() {
+                DoubtClass::Others => trust.disturbed,
+                _ => trust.concerned,
+            };
+            let which = match unusable {
                 n if n > 0 && n < trust.cells => {
                     format!("{n} of {} results not usable", trust.cells)
                 }
@@ -91,12 +95,19 @@ pub(crate) fn is_by_others(trust: &Trust) -> bool {
     trust.level == TrustLevel::Poor && trust.doubt.map(DoubtKind::class) == Some(DoubtClass::Others)
 }
 
-/// Cells that a doubt concerns, after its words: ` in all 12 cells`, ` in 7 of 12 cells`; nothing for an only cell.
+/// Cells that a doubt concerns, after its words: ` in all 12 cells`, ` in 7 of 12 cells`; nothing for an only cell. If the
+/// verdict is about some cells of the runs only, these are named so.
 fn place(trust: &Trust) -> String {
+    let whose = match trust.cells < trust.measured {
+        true => " that the findings rest on",
+        false => "",
+    };
     match (trust.concerned, trust.cells) {
-        (0, _) | (_, 1) => String::new(),
-        (2, 2) => " in both cells".to_owned(),
-        (n, all) if n == all => format!(" in all {n} cells"),
-        (n, all) => format!(" in {n} of {all} cells"),
+        (0, _) => String::new(),
+        (_, 1) if whose.is_empty() => String::new(),
+        (_, 1) => format!(" in the cell{whose}"),
+        (2, 2) => format!(" in both cells{whose}"),
+        (n, all) if n == all => format!(" in all {n} cells{whose}"),
+        (n, all) => format!(" in {n} of {all} cells{whose}"),
     }
 }

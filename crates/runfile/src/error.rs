@@ -143,6 +143,8 @@ pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Er
         std::io::ErrorKind::InvalidFilename => {
             Error::usage(message).hint("name a file with a shorter name or path with -o")
         }
+        std::io::ErrorKind::PermissionDenied if doing == "create" => with_kind(error, message)
+            .hint("check the permissions there, or name another folder with -o"),
         _ => with_kind(error, message).hint("check the permissions and the free space there"),
     }
 }

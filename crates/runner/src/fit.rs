@@ -48,7 +48,7 @@ pub fn fit_all(
         true => fit_to(plan.buffered(processes)?, place),
         false => fit_to(plan, place),
     };
-    let wanted = plans.iter().filter_map(widest_region).max();
+    let wanted = plans.iter().filter_map(measured_end).max();
     let plans: Vec<FittedPlan> = plans.into_iter().map(fitted).collect::<Result<_>>()?;
     let note = refusal.filter(|_| is_changed).map(|reason| {
         format!(
@@ -56,46 +56,46 @@ pub fn fit_all(
             reason.message()
         )
     });
-    let region = plans.iter().filter_map(|plan| widest_region(plan)).max();
-    let cut = wanted.zip(region);
-    let cut = cut.and_then(|(wanted, region)| common_region(place, wanted, region));
+    let end = plans.iter().filter_map(|plan| measured_end(plan)).max();
+    let cut = wanted.zip(end).filter(|(wanted, end)| end < wanted);
+    let cut = cut.and_then(|(_, end)| shared_limit(place, end));
     Ok(Fitted {
         plans,
         notes: note.into_iter().chain(cut).collect(),
     })
 }
 
-/// The widest region that the cells of a plan ask for, bytes; `None` of groups, which have their own.
-fn widest_region(plan: &Plan) -> Option<u64> {
+/// The end of the farthest region that the cells of a plan ask for, bytes; `None` of groups, which have their own.
+fn measured_end(plan: &Plan) -> Option<u64> {
     let cells = plan.cells().iter().filter(|cell| !cell.spec.has_groups());
-    cells.map(|cell| cell.spec.trial.region).max()
+    let trials = cells.map(|cell| &cell.spec.trial);
+    trials
+        .map(|trial| trial.offset.saturating_add(trial.region))
+        .max()
 }
 
-/// Names the one of several targets that has less than the `wanted` bytes and so limits the region to this size, bytes, or says
-/// that a model is measured so. `None` for a single target, which reports it itself.
-fn common_region(place: SystemUnderTest<'_>, wanted: u64, region: u64) -> Option<String> {
+/// Names the one of several targets that limits what is measured to these bytes, or says that a model does. `None`
+/// for a single target, which reports it itself.
+fn shared_limit(place: SystemUnderTest<'_>, end: u64) -> Option<String> {
     if let SystemUnderTest::Model(disk) = place {
-        return (disk.room() < wanted).then(|| {
-            format!(
-                "{} is measured in regions of up to {}, because {} has no more",
-                disk.name(),
-                exact_size(region),
-                match disk.room() < disk.bytes() {
-                    true => "another disk next to it",
-                    false => "it",
-                }
-            )
-        });
+        return Some(format!(
+            "{} is measured in its first {}, because {} has no more",
+            disk.name(),
+            exact_size(end),
+            match disk.room() < disk.bytes() {
+                true => "another disk next to it",
+                false => "it",
+            }
+        ));
     }
     let targets = place.targets();
     let (smallest, _) = targets
         .iter()
         .filter(|_| targets.len() > 1)
-        .min_by_key(|(_, target)| target.size())
-        .filter(|(_, target)| target.size() < wanted)?;
+        .min_by_key(|(_, target)| target.size())?;
     Some(format!(
-        "all targets are measured in regions of up to {}, because {} has no more",
-        exact_size(region),
+        "all targets are measured in their first {}, because {} has no more",
+        exact_size(end),
         smallest.display()
     ))
 }

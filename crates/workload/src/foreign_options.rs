@@ -461,8 +461,13 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
 const BARE_UNITS: [(&str, &str); 3] = [("runtime", "s"), ("thinktime", "us"), ("time", "s")];
 
 /// The error for an option (`--runtime`) that the command (`iolab run`) does not have, and that names a setting or an option of another tool;
-/// `None` for other names. The way out has the `value` that was given with it.
-pub fn unknown_option(command: &str, option: &str, value: Option<&str>) -> Option<Error> {
+/// `None` for other names. The way out has the `value` that was given with it; it is one of the command's own `options` if there is one.
+pub fn unknown_option(
+    command: &str,
+    options: &[&str],
+    option: &str,
+    value: Option<&str>,
+) -> Option<Error> {
     let name = option.trim_start_matches('-');
     let name = name.split('=').next().unwrap_or(name).replace('-', "_");
     let hint = match Setting::find(&name) {
@@ -480,7 +485,10 @@ pub fn unknown_option(command: &str, option: &str, value: Option<&str>) -> Optio
             };
             let value = value.map(with_unit).filter(is_value);
             let value = value.as_deref().unwrap_or("VALUE");
-            format!("it is a setting: --set {}={value}", setting.name)
+            match options.contains(&setting.name) {
+                true => format!("use --{} {value}", setting.name),
+                false => format!("it is a setting: --set {}={value}", setting.name),
+            }
         }
         None => answer(&name)?.hint(),
     };
@@ -539,7 +547,7 @@ mod tests {
         'fdatasync' is not a setting of iolab
           iolab's way: --set sync=fdatasync, with --set sync_every=N after every Nth write
         ");
-        assert!(unknown_option("iolab run", "--cpus_allowed", None).is_some());
+        assert!(unknown_option("iolab run", &[], "--cpus_allowed", None).is_some());
         let told = [
             ("--iodepth", "8"),
             ("--runtime", "10"),
@@ -548,17 +556,18 @@ mod tests {
             ("--iodepth", "/dev/x"),
         ]
         .map(|(option, value)| {
-            let error = unknown_option("iolab run", option, Some(value)).expect("a setting");
+            let error = unknown_option("iolab run", &["time"], option, Some(value));
+            let error = error.expect("a setting");
             error.remedy().expect("a hint").to_owned()
         });
         insta::assert_snapshot!(told.join("\n"), @r"
         it is a setting: --set depth=8
-        it is a setting: --set time=10s
-        it is a setting: --set time=10ms
+        use --time 10s
+        use --time 10ms
         it is a setting: --set thinktime=5us
         it is a setting: --set depth=VALUE
         ");
-        assert!(unknown_option("iolab run", "--nothing-like-it", None).is_none());
+        assert!(unknown_option("iolab run", &[], "--nothing-like-it", None).is_none());
         let told = ["zzzzzz", "patern", "iodepht", "numjob"]
             .map(|typed| unknown_setting(typed, &[]).to_string());
         insta::assert_snapshot!(told.join("\n"), @r"

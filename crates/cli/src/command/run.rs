@@ -146,7 +146,7 @@ fn show(kept: &[PathBuf], full: bool) -> Outcome<Option<Answer>> {
     let paths = shell_words(kept);
     note(format_args!("\nrun file: {paths}"));
     if !full {
-        note(format_args!("everything: iolab table {paths}"));
+        note(format_args!("details: iolab table {paths}"));
     }
     to.end(paths)?;
     Ok(answer)
