@@ -117,15 +117,8 @@ pub(super) fn programs<'a>(runs: &'a [FigureRun<'a>]) -> Option<&'a str> {
     let factors = run.analysis().factors.iter().enumerate();
     let mut programs = factors.filter(|(_, name)| ["linkage", "command"].contains(&name.as_str()));
     let (place, factor) = programs.next()?;
-    let mut levels: Vec<&String> = run
-        .analysis()
-        .cells
-        .iter()
-        .filter_map(|c| c.cell.levels.get(place))
-        .collect();
-    levels.sort();
-    levels.dedup();
-    (run.analysis().response == Response::Elapsed && levels.len() == 2).then_some(factor)
+    let levels = run.analysis().levels(place).len();
+    (run.analysis().response == Response::Elapsed && levels == 2).then_some(factor)
 }
 
 /// The quantity shown: the requested one, otherwise the response of the first run.
@@ -223,17 +216,13 @@ fn legend(data: &Data<'_>, series: Option<usize>) -> String {
 
 /// The meaning of a hollow mark; empty where all cells were served by the device.
 fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
-    let mut verdicts: Vec<String> = Vec::new();
+    let cells: Vec<&CellAnalysis> = cells.filter(|cell| !cell.is_target()).collect();
     // Some of the bytes, or some of the trials of a cell, may have been the device's.
-    let mut is_part = false;
-    for cell in cells.filter(|cell| !cell.is_target()) {
-        let only = cell.served.as_ref().and_then(|served| served.unanimous());
-        is_part |= cell.served.is_some() && only.is_none_or(|only| only == ServedBy::Mixed);
-        let verdict = verdict(cell);
-        if !verdicts.contains(&verdict) {
-            verdicts.push(verdict);
-        }
-    }
+    let is_part = cells.iter().any(|cell| {
+        let served = cell.served.as_ref();
+        served.is_some_and(|all| all.unanimous().is_none_or(|only| only == ServedBy::Mixed))
+    });
+    let verdicts = distinct(cells.into_iter().map(verdict));
     match verdicts.as_slice() {
         [] => String::new(),
         [only] if !is_part => format!("not served by the device: {only}"),
@@ -274,15 +263,21 @@ fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
     format!("{}: {quantity}{group}", experiments(runs))
 }
 
-/// The names of the experiments of the runs.
-fn experiments(runs: &[FigureRun<'_>]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for run in runs {
-        if !names.contains(&run.analysis().experiment.as_str()) {
-            names.push(&run.analysis().experiment);
+/// The values, each where it occurs first.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
         }
     }
-    names.join(", ")
+    all
+}
+
+/// The names of the experiments of the runs.
+fn experiments(runs: &[FigureRun<'_>]) -> String {
+    let names = runs.iter().map(|run| run.analysis().experiment.as_str());
+    distinct(names).join(", ")
 }
 
 /// Name of the quantity in the first run: of a service level, or with the operation whose latency a mix shows.

@@ -3,7 +3,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
-use iolab_analysis::fitness::{Answer, CellAnswer, merge_answers};
+use iolab_analysis::fitness::{Answer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
@@ -11,7 +11,7 @@ use iolab_workload::trial_description::requests_of_cell;
 use serde_json::Value;
 
 use crate::block::{self, Block};
-use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured};
+use crate::fitness::{Fitness, Measured, WorkloadResult};
 use crate::shown_answer::{ShownAnswer, ToDo};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
@@ -143,7 +143,7 @@ impl Given<'_> {
             Self::Fit(fitness) => ShownAnswer::new(
                 (
                     vec![format!("{}.", fitness.sentence())],
-                    Some(fitness.requirement.question.clone()),
+                    Some(fitness.question.clone()),
                 ),
                 &fitness.to_do(),
                 (LEVELS, fitness.columns()),
@@ -236,59 +236,43 @@ fn written_bytes(record: &RunRecord) -> u64 {
 
 /// The answer from the runs of one requirement, at least one.
 fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
-    let (mut workloads, mut found) = (Vec::new(), Vec::new());
-    let names: Vec<String> = runs[0].fit.workloads.clone();
-    for name in names {
-        let own: Vec<&FitRun<'_>> = runs.iter().filter(|run| run.fit.workload == name).collect();
-        if own.is_empty() {
-            workloads.push(AskedWorkload {
-                name: name.clone(),
-                levels: Vec::new(),
-            });
-            found.push(fitness::WorkloadResult {
-                workload: name,
-                measured: Measured::Nothing,
-                ran: String::new(),
-                written_bytes: 0,
-                found: CellAnswer::default(),
-                file: String::new(),
-            });
-            continue;
+    let of_run = |run: &&FitRun<'_>| {
+        let AnswerBasis::Workload(found) = &run.answer.found else {
+            return None;
+        };
+        Some(WorkloadResult {
+            workload: run.fit.workload.clone(),
+            needs: run.question.needs.clone(),
+            measured: match run.answer.is_complete() {
+                true => Measured::Whole,
+                false => Measured::Part,
+            },
+            ran: ran(run.record),
+            written_bytes: written_bytes(run.record),
+            found: found.clone(),
+            file: run.file.clone(),
+        })
+    };
+    let of_workload = |name: &String| {
+        let own: Vec<&FitRun<'_>> = runs
+            .iter()
+            .filter(|run| run.fit.workload == *name)
+            .collect();
+        match own.is_empty() {
+            true => vec![WorkloadResult::without_a_run(name)],
+            false => own.iter().filter_map(of_run).collect(),
         }
-        for run in own {
-            let AnswerBasis::Workload(own) = &run.answer.found else {
-                continue;
-            };
-            workloads.push(AskedWorkload {
-                name: name.clone(),
-                levels: run.question.needs.clone(),
-            });
-            found.push(fitness::WorkloadResult {
-                workload: name.clone(),
-                measured: match run.answer.is_complete() {
-                    true => Measured::Whole,
-                    false => Measured::Part,
-                },
-                ran: ran(run.record),
-                written_bytes: written_bytes(run.record),
-                found: own.clone(),
-                file: run.file.clone(),
-            });
-        }
-    }
+    };
     let unfinished = runs.iter().filter(|run| !run.answer.is_complete());
     let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
     let FitRun { record, fit, .. } = &runs[0];
     Fitness {
-        requirement: Asked {
-            name: fit.requirement.clone(),
-            question: record.experiment.question.clone(),
-            not: fit.not.clone(),
-            hold: fit.hold,
-            workloads,
-        },
+        requirement: fit.requirement.clone(),
+        question: record.experiment.question.clone(),
+        not: fit.not.clone(),
+        hold: fit.hold,
         target: record.run.target.clone(),
-        found,
+        found: fit.workloads.iter().flat_map(of_workload).collect(),
         to_finish,
         limits: fit.limits.clone(),
     }

@@ -1,10 +1,6 @@
 //! The answer to "is this storage good enough for ...".
 
 pub(crate) mod data;
-mod open;
-mod short_load;
-
-pub(crate) use open::{in_line, in_words, why};
 
 use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
@@ -23,6 +19,9 @@ use crate::layout::{Column, none};
 use crate::shown_answer::ToDo;
 use iolab_workload::escape_control::escape_control;
 
+/// Share of the requested load from which it counts as made, since trials end a little early or late.
+const LOADED_AS_ASKED: f64 = 0.9;
+
 /// Most workloads that are named.
 const NAMED_MAX: usize = 4;
 /// Length of a load in whole seconds, since trials last a little longer than requested.
@@ -35,30 +34,6 @@ fn load_in_words(load: Duration) -> String {
 
 /// Length of a load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
-
-/// A requirement as run files store it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// Name of the requirement.
-    pub name: String,
-    /// The question, one line.
-    pub question: String,
-    /// Aspects that the answer does not cover, in words.
-    pub not: String,
-    /// Time for which each workload loads the storage.
-    pub hold: Duration,
-    /// Workloads of the requirement.
-    pub workloads: Vec<AskedWorkload>,
-}
-
-/// One workload of a requirement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AskedWorkload {
-    /// Name of the workload.
-    pub name: String,
-    /// Levels of the workload; empty if its run file is missing.
-    pub levels: Vec<Need>,
-}
 
 /// Extent to which a workload was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +51,8 @@ pub enum Measured {
 pub struct WorkloadResult {
     /// Name of the workload.
     pub workload: String,
+    /// Its levels; empty if its run file is missing.
+    pub needs: Vec<Need>,
     /// Extent to which the workload was measured.
     pub measured: Measured,
     /// A description of what was run.
@@ -102,8 +79,14 @@ enum Rank {
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitness {
-    /// The requirement.
-    pub requirement: Asked,
+    /// Name of the requirement.
+    pub requirement: String,
+    /// The question, one line.
+    pub question: String,
+    /// Aspects that the answer does not cover, in words.
+    pub not: String,
+    /// Time for which each workload loads the storage.
+    pub hold: Duration,
     /// The target.
     pub target: String,
     /// The result of each workload, in the order of the requirement.
@@ -115,6 +98,19 @@ pub struct Fitness {
 }
 
 impl WorkloadResult {
+    /// A workload whose run file was not given.
+    pub(crate) fn without_a_run(workload: &str) -> Self {
+        Self {
+            workload: workload.to_owned(),
+            needs: Vec::new(),
+            measured: Measured::Nothing,
+            ran: String::new(),
+            written_bytes: 0,
+            found: CellAnswer::default(),
+            file: String::new(),
+        }
+    }
+
     /// The answer to one level; [`Answer::CannotTell`] for an incomplete run.
     fn answer(&self, level: &LevelAnswer) -> Answer {
         self.of_whole(|| level.reasoned()).answer()
@@ -134,6 +130,12 @@ impl WorkloadResult {
         }
     }
 
+    /// Advice on satisfying a level that fails.
+    fn remedy(&self, level: &ServiceLevel) -> &str {
+        let own = self.needs.iter().find(|need| need.level == *level);
+        own.map_or("", |need| need.remedy.as_str())
+    }
+
     /// Description of the load that was run: `wal: 2300-byte sequential writes, each with fdatasync, for 30 s;
     /// 374 MiB written`. `None` if nothing was run.
     fn summary(&self) -> Option<String> {
@@ -147,6 +149,25 @@ impl WorkloadResult {
         };
         let (name, ran) = (&self.workload, &self.ran);
         Some(format!("{name}: {ran}, for {load}{written}."))
+    }
+
+    /// Whether its run is done, and loaded the storage for less than `hold`.
+    pub(super) fn is_short_of(&self, hold: Duration) -> bool {
+        let load = Duration::from_nanos(self.found.load_ns);
+        self.measured == Measured::Whole && load < hold.mul_f64(LOADED_AS_ASKED)
+    }
+
+    /// `w: 29 s of load instead of 10 min, because ...`, with advice. `None` if the load is as long as
+    /// requested.
+    fn short_load(&self, hold: Duration) -> Option<String> {
+        self.is_short_of(hold).then(|| {
+            format!(
+                "{}: {} of load instead of {}, because trials ended with their region before their time. A larger region in the requirement makes them longer.",
+                self.workload,
+                load_in_words(Duration::from_nanos(self.found.load_ns)),
+                load_in_words(hold),
+            )
+        })
     }
 }
 
@@ -164,7 +185,7 @@ impl Fitness {
     pub(crate) fn sentence(&self) -> String {
         format!(
             "{} on {}: {}",
-            escape_control(&self.requirement.name),
+            escape_control(&self.requirement),
             escape_control(&self.target),
             in_line(&self.reasoned())
         )
@@ -298,7 +319,7 @@ impl Fitness {
                     (Answer::No, Answer::No) => {
                         let remedy = match found.cause(answered) {
                             Some(cause) => doubt::limit(&cause),
-                            None => self.remedy(workload, level),
+                            None => of.remedy(level).to_owned(),
                         };
                         add(format!("{workload} {level}: {}; {remedy}.", gap(judged)));
                     }
@@ -313,10 +334,9 @@ impl Fitness {
                             false => {
                                 "a longer load does not decide it, only another level".to_owned()
                             }
-                            true => format!(
-                                "a longer load may settle it (--for {})",
-                                longer(self.requirement.hold)
-                            ),
+                            true => {
+                                format!("a longer load may settle it (--for {})", longer(self.hold))
+                            }
                         };
                         add(format!("{workload} {level}: {}; {remedy}.", why(judged)));
                     }
@@ -331,27 +351,15 @@ impl Fitness {
         reasons
     }
 
-    /// Advice on satisfying a level that fails.
-    fn remedy(&self, of: &str, level: &ServiceLevel) -> String {
-        let workloads = self.requirement.workloads.iter();
-        let needs = workloads
-            .filter(|workload| workload.name == of)
-            .flat_map(|workload| &workload.levels);
-        let mut remedies = needs.filter(|need| need.level == *level);
-        remedies
-            .next()
-            .map_or_else(String::new, |need| need.remedy.clone())
-    }
-
     /// Limits that the requirement states, and loads that were shorter than requested.
     fn limits_of_load(&self) -> Vec<String> {
         let short = self.found.iter();
-        let short = short.filter_map(|of| of.short_load(self.requirement.hold));
+        let short = short.filter_map(|of| of.short_load(self.hold));
         self.limits.iter().cloned().chain(short).collect()
     }
 
     fn limits(&self) -> Vec<String> {
-        let asked = self.requirement.hold;
+        let asked = self.hold;
         let short = self.found.iter().filter(|of| of.is_short_of(asked));
         let shortest = short.map(|of| of.found.load_ns).filter(|load| *load > 0);
         let hold = shortest.min().map_or(asked, Duration::from_nanos);
@@ -366,12 +374,12 @@ impl Fitness {
         let mut texts = self.limits_of_load();
         texts.push(format!(
             "Not covered: {}; loads longer than {} per workload, which use up burst credits and caches{longer}{stalls}.",
-            self.requirement.not,
+            self.not,
             load_in_words(hold),
         ));
         texts.push(format!(
             "Sources of the levels: iolab show {}",
-            self.requirement.name
+            self.requirement
         ));
         texts
     }
@@ -388,6 +396,26 @@ fn few(workloads: &[&str]) -> String {
         ..=NAMED_MAX => all_of(workloads),
         many => format!("{many} workloads"),
     }
+}
+
+/// The answer in a line: `yes`, `cannot tell: suspended, disturbed`.
+pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
+    let word = answer.answer();
+    match answer {
+        ReasonedAnswer::Yes | ReasonedAnswer::No => word.to_string(),
+        ReasonedAnswer::CannotTell(reasons) => format!("{word}: {}", in_words(reasons)),
+    }
+}
+
+/// The reasons: `suspended, few trials`.
+pub(crate) fn in_words(reasons: &[DoubtKind]) -> String {
+    let texts = reasons.iter().map(DoubtKind::to_string);
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Reason for an open answer to a level, as a clause; empty if it is not open.
+pub(crate) fn why(judged: &Judged) -> &'static str {
+    judged.open.map_or("", DoubtKind::words)
 }
 
 /// An answer with the reason if it is open. If a doubt changed it, also with the result as measured.

@@ -4,7 +4,6 @@ mod across;
 mod behind;
 mod blocks;
 mod commands;
-mod environment;
 mod evidence;
 mod experiment;
 mod file_names;

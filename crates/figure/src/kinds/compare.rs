@@ -28,31 +28,31 @@ const RATIO_LABEL_MAX: usize = 20;
 /// Most lines of ratios.
 const LINES_MAX: usize = 12;
 
-/// The positions of a comparison's cells along x, and the levels that distinguish cells at one position.
+/// A cell of a comparison: its place and level along x, and its levels of the other factors.
+struct Row<'a> {
+    x: f64,
+    level: &'a str,
+    others: Vec<&'a str>,
+    cell: &'a CellComparison,
+}
+
+/// The cells of a comparison, in ascending x, and what distinguishes cells at one position.
 struct Cells<'a> {
     comparison: &'a Comparison,
     along: FactorAxis<'a>,
-    x: Option<usize>,
-    /// The combinations of the other factors' levels, in order.
-    others: Vec<Vec<&'a str>>,
+    rows: Vec<Row<'a>>,
+    /// The combinations of the other factors' levels in order, each with its name.
+    lines: Vec<(Vec<&'a str>, String)>,
 }
 
 impl<'a> Cells<'a> {
     fn new(comparison: &'a Comparison, options: &Options) -> Result<Self> {
         let factors = &comparison.factors;
-        let levels = |i: usize| {
-            let mut levels: Vec<&str> = Vec::new();
-            for level in comparison
-                .cells
-                .iter()
-                .filter_map(|cell| cell.levels.get(i))
-            {
-                if !levels.contains(&level.as_str()) {
-                    levels.push(level);
-                }
-            }
-            levels
+        let level = |cell: &'a CellComparison, i: usize| {
+            let level = cell.levels.get(i);
+            level.map_or("", String::as_str)
         };
+        let levels = |i: usize| super::distinct(comparison.cells.iter().map(|cell| level(cell, i)));
         let worth = |i: &usize| {
             let numeric = labels::number_kind(&factors[*i]).is_some();
             (numeric, levels(*i).len())
@@ -68,93 +68,70 @@ impl<'a> Cells<'a> {
             Some(i) => axis::of_factor(&factors[i], levels(i), options),
             None => axis::single(),
         };
-        let mut cells = Self {
-            comparison,
-            along,
-            x,
-            others: Vec::new(),
-        };
-        for cell in &comparison.cells {
-            let other = cells.other(cell);
-            if !cells.others.contains(&other) {
-                cells.others.push(other);
+        let rest: Vec<usize> = (0..factors.len()).filter(|i| Some(*i) != x).collect();
+        let row = |cell| {
+            let own = x.map_or("", |i| level(cell, i));
+            Row {
+                x: along.place(own),
+                level: own,
+                others: rest.iter().map(|i| level(cell, *i)).collect(),
+                cell,
             }
+        };
+        let mut rows: Vec<Row<'_>> = comparison.cells.iter().map(row).collect();
+        let others = super::distinct(rows.iter().map(|row| row.others.clone()));
+        rows.sort_by(|a, b| a.x.total_cmp(&b.x));
+        if others.len() > LINES_MAX {
+            return Err(Error::usage(format!("{} lines are too many", others.len()))
+                .hint("choose the factor with the most levels with --x"));
         }
-        if cells.others.len() > LINES_MAX {
-            return Err(
-                Error::usage(format!("{} lines are too many", cells.others.len()))
-                    .hint("choose the factor with the most levels with --x"),
-            );
-        }
-        Ok(cells)
+        let named = |others: Vec<&'a str>| {
+            let levels = rest.iter().zip(&others);
+            let levels = levels.map(|(i, level)| labels::level(&factors[*i], level));
+            let name = levels.collect::<Vec<String>>().join(", ");
+            (others, name)
+        };
+        Ok(Self {
+            comparison,
+            lines: others.into_iter().map(named).collect(),
+            along,
+            rows,
+        })
     }
 
-    fn other(&self, cell: &'a CellComparison) -> Vec<&'a str> {
-        let levels = cell.levels.iter().enumerate();
-        let others = levels.filter(|(i, _)| Some(*i) != self.x);
-        others.map(|(_, level)| level.as_str()).collect()
-    }
-
-    fn level(&self, cell: &'a CellComparison) -> &'a str {
-        self.x
-            .and_then(|i| cell.levels.get(i))
-            .map_or("", String::as_str)
-    }
-
-    /// The cells of one line, in ascending x.
-    fn line(&self, other: &[&str]) -> Vec<(f64, &'a CellComparison)> {
-        let cells = self.comparison.cells.iter();
-        let mut own: Vec<(f64, &CellComparison)> = cells
-            .filter(|cell| self.other(cell) == other)
-            .map(|cell| (self.along.place(self.level(cell)), cell))
-            .collect();
-        own.sort_by(|a, b| a.0.total_cmp(&b.0));
-        own
-    }
-
-    fn other_name(&self, other: &[&str]) -> String {
-        let factors = self.comparison.factors.iter().enumerate();
-        let factors = factors
-            .filter(|(i, _)| Some(*i) != self.x)
-            .map(|(_, name)| name);
-        let named: Vec<String> = factors
-            .zip(other)
-            .map(|(f, level)| labels::level(f, level))
-            .collect();
-        named.join(", ")
-    }
-
-    fn look(&self) -> Look {
-        if self.along.is_names {
-            Look::Dots
-        } else {
-            Look::Line
-        }
+    /// The cells of one line.
+    fn line(&self, others: &[&str]) -> impl Iterator<Item = &Row<'a>> {
+        self.rows.iter().filter(move |row| row.others == others)
     }
 
     fn series(&self, name: String, place: usize, points: Vec<Mark>) -> Series {
-        Series::of_points(name, place, self.look(), points)
-    }
-
-    fn origin(&self, cell: &'a CellComparison, n: Option<usize>, what: &str) -> Origin {
-        let levels: Vec<&str> = cell.levels.iter().map(String::as_str).collect();
-        let place = if levels.is_empty() {
-            "all trials".to_owned()
-        } else {
-            levels.join(", ")
+        let look = match self.along.is_names {
+            true => Look::Dots,
+            false => Look::Line,
         };
-        Origin {
-            cell: None,
-            n,
-            verdict: cell.verdict.to_string(),
-            x: self.level(cell).to_owned(),
-            text: format!("{place}: {what}; {}", cell.verdict),
-        }
+        Series::of_points(name, place, look, points)
     }
 
     fn description(&self, what: &str) -> String {
         let comparison = self.comparison;
         format!("{what} of {} over {}", comparison.new, comparison.base)
+    }
+}
+
+impl Row<'_> {
+    fn origin(&self, n: Option<usize>, what: &str) -> Origin {
+        let place = match self.cell.levels.is_empty() {
+            true => "all trials".to_owned(),
+            false => self.cell.levels.join(", "),
+        };
+        let verdict = self.cell.verdict.to_string();
+        Origin {
+            cell: None,
+            n,
+            x: self.level.to_owned(),
+            text: format!("{place}: {what}; {verdict}"),
+            verdict,
+        }
     }
 }
 
@@ -168,7 +145,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
     let ratios = ratio_panel(&cells, options)?;
     let mut panels = Vec::new();
     let quantity = comparison.response;
-    if let (1, Some(quantity)) = (cells.others.len(), quantity) {
+    if let (1, Some(quantity)) = (cells.lines.len(), quantity) {
         panels.push(sides_panel(&cells, quantity, options));
     }
     panels.push(ratios);
@@ -222,21 +199,17 @@ fn is_programs(comparison: &Comparison) -> bool {
 
 fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Panel {
     let comparison = cells.comparison;
-    let line = cells
-        .others
-        .first()
-        .map_or_else(Vec::new, |other| cells.line(other));
     let side = |place: usize, name: &str, of: fn(&CellComparison) -> &Side| {
-        let points = line.iter().filter_map(|(x, cell)| {
-            let side = of(cell);
+        let points = cells.rows.iter().filter_map(|row| {
+            let side = of(row.cell);
             let y = side.centre?;
             let told = format!("{name}, {}", quantity.format(y));
             Some(Mark {
-                x: *x,
+                x: row.x,
                 y,
                 interval: side.interval,
                 hollow: false,
-                origin: cells.origin(cell, Some(side.values.len()), &told),
+                origin: row.origin(Some(side.values.len()), &told),
             })
         });
         cells.series(name.to_owned(), place, points.collect())
@@ -254,10 +227,11 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
 
 fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     let comparison = cells.comparison;
-    let single = cells.others.len() == 1;
+    let single = cells.lines.len() == 1;
     let mut series = Vec::new();
-    for (i, other) in cells.others.iter().enumerate() {
-        let points = cells.line(other).into_iter().filter_map(|(x, cell)| {
+    for (i, (others, name)) in cells.lines.iter().enumerate() {
+        let points = cells.line(others).filter_map(|row| {
+            let cell = row.cell;
             let ratio = cell.estimate?;
             // Where one side did not hold its rate, the place of the mark is a bound.
             let bound = ratio.bound.map(|bound| {
@@ -272,18 +246,14 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
             let n = cell.base.values.len().min(cell.new.values.len());
             let told = format!("ratio {is}{}{between}", significant(y));
             Some(Mark {
-                x,
+                x: row.x,
                 y,
                 interval,
                 hollow: ratio.bound.is_some(),
-                origin: cells.origin(cell, Some(n), &told),
+                origin: row.origin(Some(n), &told),
             })
         });
-        let name = if single {
-            String::new()
-        } else {
-            cells.other_name(other)
-        };
+        let name = if single { String::new() } else { name.clone() };
         // The ratio has a third colour besides the two sides.
         let place = if single { 2 } else { i };
         let points: Vec<Mark> = points.collect();
@@ -336,28 +306,26 @@ pub(in super::super) fn p_values(
     let y = Axis::new("p", scale, Ticks::Number);
     let mut panels = Vec::new();
     let tests = comparison.terms.tests.iter().copied();
-    for (test, other) in tests.flat_map(|test| cells.others.iter().map(move |o| (test, o))) {
+    for (test, (others, name)) in tests.flat_map(|test| cells.lines.iter().map(move |o| (test, o)))
+    {
         let mut panel = Panel::new(x.clone(), y.clone());
-        panel.title = match cells.other_name(other).as_str() {
+        panel.title = match name.as_str() {
             "" => format!("{test}'s test"),
             name => format!("{test}'s test, {name}"),
         };
         panel.lines.push(line_across(ALPHA, "0.05"));
-        let line = cells.line(other);
         let mut add = |name: String, of: &dyn Fn(&CellComparison) -> Option<f64>| {
-            let points: Vec<Mark> = line
-                .iter()
-                .filter_map(|(x, cell)| {
-                    let p = of(cell)?;
-                    let told = format!("{test}'s test, {name}, p {}", format_p(p));
-                    Some(Mark {
-                        x: *x,
-                        y: p.max(P_MIN),
-                        origin: cells.origin(cell, None, &told),
-                        ..Mark::default()
-                    })
+            let points = cells.line(others).filter_map(|row| {
+                let p = of(row.cell)?;
+                let told = format!("{test}'s test, {name}, p {}", format_p(p));
+                Some(Mark {
+                    x: row.x,
+                    y: p.max(P_MIN),
+                    origin: row.origin(None, &told),
+                    ..Mark::default()
                 })
-                .collect();
+            });
+            let points: Vec<Mark> = points.collect();
             let place = panel.series.len();
             if !points.is_empty() {
                 panel.series.push(cells.series(name, place, points));

@@ -59,7 +59,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let noun = labels::noun(data.factors[load]);
     let mut subject = super::subject(runs, quantity);
     if single {
-        let both = format!("latency ({})", quantiles(&lines));
+        let quantiles = super::distinct(lines.iter().map(|(_, line)| line.name.as_str()));
+        let both = format!("latency ({})", quantiles.join(", "));
         subject = subject.replacen(&labels::of_response(quantity), &both, 1);
     }
     Ok(FigureModel {
@@ -73,17 +74,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         ),
         ..FigureModel::of(panels)
     })
-}
-
-/// The names of the lines, each once: `p50, p99`.
-fn quantiles(lines: &[(Vec<String>, Series)]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for (_, line) in lines {
-        if !names.contains(&line.name.as_str()) {
-            names.push(&line.name);
-        }
-    }
-    names.join(", ")
 }
 
 fn load(data: &Data<'_>, options: &Options) -> Result<usize> {

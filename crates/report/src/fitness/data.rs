@@ -9,7 +9,7 @@ use iolab_workload::service_level::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AskedWorkload, Fitness, Measured, WorkloadResult, unit, why};
+use super::{Fitness, Measured, WorkloadResult, unit, why};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
@@ -152,27 +152,27 @@ struct ChangeData {
 
 impl<'a> FitDocument<'a> {
     pub(super) fn of(fitness: &'a Fitness) -> Self {
-        let asked = &fitness.requirement;
-        let workloads = fitness.found.iter().zip(&asked.workloads);
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            requirement: &asked.name,
-            question: &asked.question,
+            requirement: &fitness.requirement,
+            question: &fitness.question,
             target: &fitness.target,
             answer: fitness.answer().name(),
-            not_covered: &asked.not,
+            not_covered: &fitness.not,
             limits: fitness.limits_of_load(),
-            workloads: workloads
-                .map(|(found, needs)| Workload::of(found, needs, asked.hold))
+            workloads: fitness
+                .found
+                .iter()
+                .map(|found| Workload::of(found, fitness.hold))
                 .collect(),
         }
     }
 }
 
 impl<'a> Workload<'a> {
-    fn of(found: &'a WorkloadResult, asked: &'a AskedWorkload, hold: Duration) -> Self {
-        let levels = found.found.levels.iter().zip(&asked.levels);
+    fn of(found: &'a WorkloadResult, hold: Duration) -> Self {
+        let levels = found.found.levels.iter().zip(&found.needs);
         let doubts = &found.found.doubts;
         Self {
             workload: &found.workload,

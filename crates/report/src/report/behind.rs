@@ -1,10 +1,15 @@
 //! The blocks that support the numbers: method, evidence, settings, environment, and commands that repeat the study.
 
+use std::collections::HashSet;
+
+use iolab_record::environment::KEYS;
+
 use super::file_names::stem;
 use super::own_model::{self, OwnModel};
 use super::study::Study;
-use super::{Input, clean, commands, environment, evidence, method, section};
+use super::{Input, clean, commands, evidence, method, section};
 use crate::block::{Block, Item, Lines, List};
+use crate::fact;
 
 /// All blocks of this part.
 pub(super) fn blocks(study: &Study<'_>) -> Vec<Block> {
@@ -40,7 +45,7 @@ pub(super) fn blocks(study: &Study<'_>) -> Vec<Block> {
         repeat.extend(commands::of_run(input, &toml, model, &again));
     }
     all.push(Block::folded(3, "environment", "Environment"));
-    all.push(Block::Facts(environment::facts(inputs, &study.names)));
+    all.push(Block::Facts(environment(inputs, &study.names)));
     repeat.extend(commands::of_report(inputs));
     all.extend([
         Block::folded(3, "repeat", "Repeat it"),
@@ -105,4 +110,40 @@ fn of_run(place: usize, input: &Input, model: Option<&OwnModel>, toml: &str) -> 
         all.push(Block::list(events.into_iter().map(Item::of).collect()));
     }
     all
+}
+
+/// Name and value of each property of the machine, the kernel, the file systems and the devices, in the order in
+/// which they first appear. `RUNS: VALUE` for each value if runs differ.
+fn environment(inputs: &[Input], runs: &[String]) -> Vec<(String, String)> {
+    let mut seen = HashSet::new();
+    let names = inputs
+        .iter()
+        .flat_map(|i| i.run.record().environment.iter());
+    // A definition has a place of its own.
+    let names = names
+        .map(|(name, _)| name)
+        .filter(|name| *name != KEYS.model_definition.name() && seen.insert(*name));
+    let fact = |name: &str| (fact::name(name), values(inputs, runs, name).join("; "));
+    names.map(fact).collect()
+}
+
+fn values(inputs: &[Input], runs: &[String], name: &str) -> Vec<String> {
+    let of = |input: &Input| {
+        let found = input.run.record().environment.text(name);
+        found.map_or_else(|| "not known".to_owned(), |text| fact::value(name, text))
+    };
+    let mut of_values: Vec<(String, Vec<&str>)> = Vec::new();
+    for (value, run) in inputs.iter().map(of).zip(runs) {
+        match of_values.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, names)) => names.push(run),
+            None => of_values.push((value, vec![run])),
+        }
+    }
+    match of_values.as_slice() {
+        [(only, _)] => vec![only.clone()],
+        several => several
+            .iter()
+            .map(|(value, names)| format!("{}: {value}", names.join(", ")))
+            .collect(),
+    }
 }
