@@ -353,12 +353,13 @@ fn settings_decided_by_rounds_are_refused() {
 #[test]
 fn preparation_keeps_each_step_with_its_end() {
     use PreparationKind::{Purge, Sequential, Trim};
+    type Steps = &'static [(PreparationKind, bool)];
     const NO_PURGE: std::result::Result<(u64, Duration), &str> = Err("is a partition");
     let interrupt = Some((0, Cut::Interrupt));
     let failure = Some((0, Cut::Fail(5)));
     let refusal = Some((0, Cut::Fail(95)));
     let purged = Ok((1 << 40, Duration::from_secs(3)));
-    let rows: [(&str, _, _, bool, &[(PreparationKind, bool)]); 8] = [
+    let rows: [(&str, _, _, bool, Steps); 8] = [
         ("seq:2", NO_PURGE, interrupt, false, &[(Sequential, false)]),
         ("seq:2", NO_PURGE, failure, false, &[(Sequential, false)]),
         ("trim", NO_PURGE, failure, false, &[(Trim, false)]),
