@@ -268,12 +268,9 @@ impl<'a> Subject<'a> {
         let imprecise = |cell: &CellAnalysis| {
             seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal)
         };
-        // Of rounds the line says instead whether they are steady; a single long trial has neither.
-        let lacks = |cell: &CellAnalysis| {
-            (seeks || is_of_cells && cell.n == 1)
-                && cell.response.is_some()
-                && cell.precision.is_none()
-        };
+        // Rounds and a soak end by other rules than the precision of a median.
+        let lacks =
+            |cell: &CellAnalysis| seeks && cell.response.is_some() && cell.precision.is_none();
         let has = |cell: &CellAnalysis, what: DoubtKind| match what {
             // Where nothing was measured, the line has said so.
             DoubtKind::NoTrial => {
