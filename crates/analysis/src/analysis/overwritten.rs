@@ -2,8 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use iolab_record::environment::KEYS;
 use iolab_record::{Cell, PreparationKind, PreparationStep, RunRecord, Sample};
 use iolab_stats::SteadyLimits;
+
+/// Whether writes to a target may slow down once its region was overwritten: not on platters without a write cache.
+pub(super) fn matters(record: &RunRecord, target: usize) -> bool {
+    let environment = &record.environment;
+    let is_rotational = environment.get_of(target, &KEYS.device_rotational) == Some(true);
+    let cache = environment.get_of(target, &KEYS.device_write_cache);
+    !(is_rotational && cache.is_some_and(|state| state.trim() == "write through"))
+}
 
 /// The steps of a preparation that write.
 pub(super) fn writing(record: &RunRecord) -> impl Iterator<Item = &PreparationStep> + Clone {

@@ -114,7 +114,10 @@ pub(super) fn judge(
         cell.io_limit = io_limit::reached_limit(record, &cell.cell, own);
         cell.flags = doubt_kind::flags(context, cell, own);
         cell.ranks = parts.of_cell(context, &cell.cell, own);
-        cell.overwritten = overwritten::before_window(&written, &cell.cell, own);
+        cell.overwritten = target
+            .is_none_or(|number| overwritten::matters(record, number))
+            .then(|| overwritten::before_window(&written, &cell.cell, own))
+            .flatten();
         groups::flag(context, cell, group, own, |number| {
             trials.of_group(id, number)
         });

@@ -61,6 +61,15 @@ impl PartDefinition {
         }
     }
 
+    /// Whether the drive inside has platters; `None` without a drive.
+    pub fn is_rotational(&self) -> Option<bool> {
+        match self {
+            Self::Disk(_) => Some(true),
+            Self::Ssd(_) => Some(false),
+            _ => self.inner()?.is_rotational(),
+        }
+    }
+
     /// Whether writes can complete before their data is on the medium: what the kernel calls `write back` of a real disk.
     pub fn has_write_cache(&self) -> bool {
         match self {

@@ -227,6 +227,10 @@ impl Disk {
             false => "write through",
         };
         environment.put(&KEYS.device_write_cache, write_cache.to_owned());
+        environment.put(
+            &KEYS.device_rotational,
+            self.definition.model.is_rotational(),
+        );
         environment
     }
 }
