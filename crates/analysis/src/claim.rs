@@ -39,12 +39,10 @@ mod point;
 mod rounds;
 mod series;
 mod signs;
-mod simplicity;
 mod stages;
 mod tail;
 
-pub use answers::{Aspect, Programs, Verified};
-pub use best::{Best, Candidate};
+pub use answers::{Aspect, Programs};
 use best::{best_of_curves, ways};
 pub use causes::{
     Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
@@ -112,8 +110,6 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub enum Payload {
-    /// Whether the data read back is the data written.
-    Verified(Verified),
     /// Comparison of two programs.
     Programs(Box<Programs>),
     /// A lasting change between two levels.
@@ -122,9 +118,6 @@ pub enum Payload {
     TooFew(Cause),
     /// Comparison of two levels of a factor.
     Comparison(Comparison),
-    /// The best I/O sizes: of all curves of one run, or of the only curve of each of several runs. Or the best of the ways that an experiment
-    /// names.
-    Best(Vec<Best>),
     /// Layers that take most of the time of requests, and of the slowest ones.
     TimeByLayer(TimeByLayer),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
@@ -210,16 +203,15 @@ impl Claim {
                 let effects = comparison.effects.iter();
                 effects.flat_map(|effect| &effect.doubts).collect()
             }
-            Some(Payload::Best(curves)) => {
-                let all = curves.iter().flat_map(|best| &best.candidates);
-                all.flat_map(|one| &one.doubts).collect()
-            }
             Some(Payload::Reproduced(found)) => found.doubts.iter().collect(),
             Some(Payload::Suspects(found)) => {
                 let suspects = found.suspects.iter();
                 suspects.flat_map(|one| &one.doubts).collect()
             }
-            _ => self.doubts.iter().collect(),
+            _ => {
+                let of_points = self.points.iter().flat_map(|point| &point.doubts);
+                self.doubts.iter().chain(of_points).collect()
+            }
         };
         all.into_iter()
     }
@@ -245,14 +237,6 @@ impl Claim {
         match &self.payload {
             Some(Payload::Suspects(found)) => Some(found),
             _ => None,
-        }
-    }
-
-    /// The curves whose best sizes it states; empty for other kinds.
-    pub fn best(&self) -> &[Best] {
-        match &self.payload {
-            Some(Payload::Best(curves)) => curves,
-            _ => &[],
         }
     }
 }
@@ -282,6 +266,7 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
         all.extend(targets_across_runs(runs).into_iter().map(Claim::from));
     }
     contradictions::reconcile(&mut all, runs);
+    best::among_settings(&mut all);
     let mut all = all.into_iter();
     OfRuns {
         each: lengths
@@ -292,20 +277,10 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     }
 }
 
-/// The claims of [`of_runs`] as one list. The best sizes of runs with one curve each become one claim.
+/// The claims of [`of_runs`] as one list.
 pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let OfRuns { each, across } = of_runs(runs);
-    let mut curves = Vec::new();
-    let mut all = Vec::new();
-    for claim in each.into_iter().flatten() {
-        match claim.best() {
-            [only] if !only.is_of_ways => curves.push(only.clone()),
-            _ => all.push(claim),
-        }
-    }
-    all.extend((!curves.is_empty()).then(|| Claim::from(curves)));
-    all.extend(across);
-    all
+    each.into_iter().flatten().chain(across).collect()
 }
 
 fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
@@ -314,17 +289,16 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
         let cells = run.cells.iter().map(|cell| series::id(place, cell));
         return of_causes(again, suspects, &cells.collect::<Vec<_>>());
     }
-    let curves = best_of_curves(run, place);
     let mut all = Vec::new();
     all.extend(rounds::rounds(run, place));
     all.extend(answers::verified(run, place));
     all.extend(answers::programs(run, place));
     all.extend(answers::load(run, place));
-    all.extend(ways(run, place).map(|ways| Claim::from(vec![ways])));
+    all.extend(ways(run, place));
     all.extend(concurrency::too_few(run, place));
     all.extend(cost::of_faults(run, place));
     all.extend(comparisons(run, place).into_iter().map(Claim::from));
-    all.extend((!curves.is_empty()).then(|| Claim::from(curves)));
+    all.extend(best_of_curves(run, place));
     all.extend(change::changes(run, place));
     all.extend(tail::long_tail(run, place));
     all.extend(stages::time_by_layer(run, place));

@@ -10,15 +10,12 @@ mod disturbance;
 mod doubts;
 pub mod interpretation;
 mod limits;
-mod more_trials;
 mod peers;
 mod precision;
 mod ranks;
 mod rule;
 mod run_status;
 pub mod sentences;
-mod stages;
-mod tail;
 
 pub(crate) use crate::layout::capitalised;
 pub use agreement::{agreement, overall};
@@ -28,12 +25,11 @@ pub use doubts::doubts;
 use iolab_workload::trial_description::levels_in_words;
 pub use limits::{limits, no_given_load, one_cache_state};
 pub use peers::{gaps, peers};
-pub use precision::below_precision;
+pub use precision::{below_precision, tail_unknown};
 pub use ranks::{caches_kept, imbalance, stragglers};
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run_status::{a_model, unfinished};
-pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
@@ -59,8 +55,8 @@ const TOPICS: &[&[Says]] = &[
     ranks::SAYS,
     precision::SAYS,
     &[sentences::of_trials],
-    tail::UNKNOWN,
-    stages::SAYS,
+    precision::UNKNOWN,
+    run_status::TRACING,
 ];
 
 /// All findings about one run: results in the order of [`claim::Role`], then limits, then what it does not show.

@@ -14,19 +14,6 @@ use crate::analysis::{
 use crate::doubt::{Direction, SideDoubts};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
 
-/// Result of reading back data that was written.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Verified {
-    /// Counts over all cells.
-    pub all: CellVerified,
-    /// Trials with writes of which only a part was read back.
-    pub in_part: u64,
-    /// Trials with writes of which no data was read back.
-    pub unread: u64,
-    /// Cells with wrong data.
-    pub wrong: usize,
-}
-
 /// Two programs compared over the sizes of the file that they read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Programs {
@@ -61,18 +48,39 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Claim> {
         let read = cell.verified.map_or(0, |verified| verified.trials);
         ((cell.n + cell.failed) as u64).saturating_sub(read)
     });
-    let found = Verified {
-        all,
-        in_part: all.trials.saturating_sub(all.whole),
-        unread: unread.sum(),
-        wrong: analysis.cells.iter().filter(is_wrong).count(),
-    };
-    let kind = match all.failed {
-        0 => &kind::VERIFIED,
-        _ => &kind::VERIFY_FAILED,
+    let total = all.trials + unread.sum::<u64>();
+    let wrong = analysis.cells.iter().filter(is_wrong).count();
+    let bytes = |standing, bytes: u64| Point::new(standing, Quantity::Bytes, bytes as f64);
+    let unknown = all.cache_unknown as usize;
+    let (kind, points) = match all.failed {
+        0 => {
+            let whole = Point::count(Standing::Main, "trial", all.whole as usize);
+            let cached = bytes(Standing::Cached, all.cached_bytes);
+            let points = [
+                Some(bytes(Standing::Main, all.bytes)),
+                Some(whole.of(total as f64)),
+                (all.cached_bytes > 0).then_some(cached),
+                (unknown > 0).then(|| Point::count(Standing::CacheUnknown, "trial", unknown)),
+            ];
+            (&kind::VERIFIED, points.into_iter().flatten().collect())
+        }
+        _ => {
+            let cells = Point::count(Standing::Main, "cell", wrong);
+            let of_kinds = all.kinds().map(|(kind, blocks)| {
+                Point::new(Standing::Wrong, Quantity::Fault(kind), blocks as f64)
+            });
+            let faults: u64 = all.kinds().map(|(_, blocks)| blocks).sum();
+            let faulty = Point::count(Standing::Main, "block", faults as usize);
+            let points = [
+                cells.of(analysis.cells.len() as f64),
+                faulty.of(all.blocks as f64),
+            ];
+            let points: Vec<Point> = points.into_iter().chain(of_kinds).collect();
+            (&kind::VERIFY_FAILED, points)
+        }
     };
     let claim = Claim::of_run(kind, (analysis, run), |cell| cell.verified.is_some());
-    (all.blocks > 0).then(|| claim.with_payload(Payload::Verified(found)))
+    (all.blocks > 0).then(|| claim.with_points(points))
 }
 
 /// The response times at the lowest and the highest rate that was reached.

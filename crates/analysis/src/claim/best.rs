@@ -1,24 +1,18 @@
 //! The best I/O size of a curve: which sizes may be the best, which are equivalent to it within the margin, and which are worse.
 
-use std::collections::BTreeMap;
-
 use iolab_plan::experiment::trials_to_compare;
-use iolab_workload::response::Response;
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::choice::effort;
 use super::comparison::is_rate;
-use super::effect::{
-    CellId, Estimate, MARGIN_UP, confidence, is_no_worse, judge, log_ratios, within_run,
-};
-use super::point::Standing;
-use super::series::groups;
-use super::simplicity::effort;
+use super::effect::{Estimate, MARGIN_UP, confidence, is_no_worse, judge, log_ratios, within_run};
+use super::kind::{BEST_SIZE, FASTEST_WAY, Role};
+use super::point::{Point, Quantity, Standing};
+use super::series::id;
+use super::{CellId, Claim};
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size, held};
 use crate::doubt::{Doubt, SideDoubts};
 use crate::in_threads;
-use crate::json;
 
 /// Above this number of possibly best sizes, equivalence is not tested: the cost grows with the square.
 const OPEN_MAX: usize = 40;
@@ -26,65 +20,6 @@ const OPEN_MAX: usize = 40;
 /// Factors whose combinations are ways to do one task. Listed cells that differ in other factors, such as jobs
 /// of fio, need not be.
 const WAYS: [&str; 3] = ["backend", "threads", "depth"];
-
-/// One size of a curve.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Candidate {
-    /// The cell of this size.
-    pub cell: CellId,
-    /// The I/O size, bytes.
-    pub bs: u64,
-    /// Median response of the candidate.
-    pub median: f64,
-    /// The medians of two groups of trials, if there are any: the median may lie between them, where no trial
-    /// is.
-    pub groups: Option<(f64, f64)>,
-    /// Result of the comparison with the other sizes.
-    pub standing: Standing,
-    /// Ratio of its response to the best median of all sizes; `None` for that size itself, and without an
-    /// interval.
-    pub of_best: Option<Estimate>,
-    /// Doubts that could reverse the result, for [`Standing::Doubtful`].
-    pub doubts: Vec<Doubt>,
-    /// Whether it is [`Standing::Open`] although it is worse in each shared block, because these are fewer than
-    /// [`Best::blocks_needed`].
-    pub is_worse_in_each_block: bool,
-}
-
-/// The best sizes of one curve.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Best {
-    /// The quantity.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
-    pub response: Response,
-    /// Factors that are constant along the curve, with their levels.
-    #[serde(serialize_with = "json::object")]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub held: Vec<(String, String)>,
-    /// Whether it compares ways to do one task, which an experiment lists, instead of sizes.
-    pub is_of_ways: bool,
-    /// The compared sizes in ascending order, or the compared ways.
-    pub candidates: Vec<Candidate>,
-    /// Index in `candidates` of the size with the best median.
-    pub best: usize,
-    /// Number of shared blocks from which a size that is worse in each of them is shown to be worse, among all
-    /// pairs of the family.
-    pub blocks_needed: usize,
-}
-
-impl Best {
-    /// Whether the curve shows anything: a size that is worse, or one that is equivalent.
-    pub fn shows(&self) -> bool {
-        let all = self.candidates.iter();
-        let mut shown = all.map(|one| one.standing);
-        shown.any(|standing| standing == Standing::Worse)
-            || self
-                .candidates
-                .iter()
-                .all(|one| one.standing == Standing::Near)
-    }
-}
 
 /// Comparison of one size with another.
 struct Judged {
@@ -95,8 +30,37 @@ struct Judged {
     is_near: bool,
 }
 
-/// The best sizes of each curve over I/O sizes of a run, in the order of the definition.
-pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
+impl Claim {
+    /// The cells of which it states the best one, that one first; empty for other kinds.
+    pub fn ranked(&self) -> impl Iterator<Item = &Point> + Clone {
+        let is_ranked = self.of(Standing::Best).next().is_some();
+        let all = self.points.iter();
+        all.filter(move |point| is_ranked && point.cell.is_some())
+    }
+
+    /// Sets its kind by what its points show: a best cell, none that is better, or too few trials.
+    pub(super) fn settle(&mut self) {
+        let rest = || self.ranked().skip(1).map(|point| point.standing);
+        let are_all = |standing| rest().all(|one| one == standing);
+        let shows = rest().any(|one| one == Standing::Worse) || are_all(Standing::Near);
+        let place = match shows {
+            true => 0,
+            false if are_all(Standing::Unknown) => 2,
+            false => 1,
+        };
+        let kinds = match self.kind.name == FASTEST_WAY[0].name {
+            true => &FASTEST_WAY,
+            false => &BEST_SIZE,
+        };
+        self.kind = &kinds[place];
+        if !shows {
+            self.role = Role::Nothing;
+        }
+    }
+}
+
+/// The best size of each curve over I/O sizes of a run, in the order of the definition.
+pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let mut curves = by_size(analysis, "bs");
     // A rate that is kept decides the throughput, not the size.
     if is_rate(analysis.response) {
@@ -104,13 +68,30 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
         all.for_each(|curve| curve.points.retain(|point| !point.cell.is_paced()));
         curves.retain(|curve| curve.points.len() > 1);
     }
-    let pairs = curves.iter().map(|curve| pairs(curve.points.len()));
-    let family = pairs.sum();
+    let family = curves.iter().map(|curve| pairs(curve.points.len())).sum();
     let points = curves.iter().flat_map(|curve| &curve.points);
     let values = points.map(|point| point.cell.values.len()).sum();
-    let best = |curve: &Curve<'_>| best(analysis, curve, run, family);
+    let best = |curve: &Curve<'_>| {
+        let top = curve.best(analysis.response)?;
+        let best = curve.points.iter().position(|one| one.size == top.size)?;
+        let cells: Vec<&CellAnalysis> = curve.points.iter().map(|one| one.cell).collect();
+        let claim = Claim {
+            held: held(analysis, top.cell, |factor| factor == "bs"),
+            ..Claim::new(&BEST_SIZE[0], Vec::new())
+        };
+        Some(ranking(claim, &cells, best, (analysis, run), family))
+    };
     let found = in_threads::map(&curves, values, best);
     found.into_iter().flatten().collect()
+}
+
+/// Ranks the best sizes of several curves after the effects of what distinguishes these.
+pub(super) fn among_settings(claims: &mut [Claim]) {
+    let is_best = |claim: &&mut Claim| std::ptr::eq(claim.kind, &BEST_SIZE[0]);
+    if claims.iter_mut().filter(is_best).count() > 1 {
+        let all = claims.iter_mut().filter(is_best);
+        all.for_each(|claim| claim.role = Role::BestInSettings);
+    }
 }
 
 /// Number of pairs of `cells` cells. All pairs count, because the trials that judge the best median also choose
@@ -119,45 +100,62 @@ fn pairs(cells: usize) -> usize {
     cells * cells.saturating_sub(1) / 2
 }
 
-fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, family: usize) -> Option<Best> {
-    let points = &curve.points;
-    let top = curve.best(analysis.response)?;
-    let best = points.iter().position(|point| point.size == top.size)?;
-    let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
-    Some(Best {
-        response: analysis.response,
-        held: held(analysis, top.cell, |factor| factor == "bs"),
-        is_of_ways: false,
-        candidates: candidates(&cells, best, (analysis, run), family),
-        best,
-        blocks_needed: blocks_needed(family),
-    })
-}
-
 /// Comparison of the ways to do one task that an experiment lists. `None` if the experiment asks anything else
 /// about its cells.
-pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
+pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Claim> {
     let response = analysis.response;
     let measured = analysis.cells.iter();
     let cells: Vec<&CellAnalysis> = measured.filter(|cell| cell.response.is_some()).collect();
-    let median = |cell: &CellAnalysis| cell.response.map_or(f64::NAN, |summary| summary.median);
     let worth = |place: &usize| response.worth(median(cells[*place]));
     let best = (0..cells.len()).max_by(|a, b| {
         let by_worth = worth(a).total_cmp(&worth(b));
         by_worth.then_with(|| effort(cells[*b]).cmp(&effort(cells[*a])))
     })?;
-    let do_the_same = analysis
-        .factors
+    let mut factors = analysis.factors.iter();
+    let do_the_same = factors.all(|factor| WAYS.contains(&factor.as_str()));
+    let claim = Claim::new(&FASTEST_WAY[0], Vec::new());
+    (analysis.is_listed && do_the_same && cells.len() > 1)
+        .then(|| ranking(claim, &cells, best, (analysis, run), pairs(cells.len())))
+}
+
+/// The median response of a cell.
+fn median(cell: &CellAnalysis) -> f64 {
+    cell.response.map_or(f64::NAN, |summary| summary.median)
+}
+
+/// The claim about these cells, of which the one at `best` has the best median: that one first, then the others by their distance
+/// from it.
+fn ranking(
+    claim: Claim,
+    cells: &[&CellAnalysis],
+    best: usize,
+    of: (&Analysis, usize),
+    family: usize,
+) -> Claim {
+    let mut points: Vec<(usize, Point)> = candidates(cells, best, of, family)
+        .into_iter()
+        .enumerate()
+        .map(|(place, point)| (place.abs_diff(best), point))
+        .collect();
+    points.sort_by_key(|(distance, _)| *distance);
+    let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
+    let in_each = points
         .iter()
-        .all(|factor| WAYS.contains(&factor.as_str()));
-    (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
-        response,
-        held: Vec::new(),
-        is_of_ways: true,
-        candidates: candidates(&cells, best, (analysis, run), pairs(cells.len())),
-        best,
-        blocks_needed: blocks_needed(pairs(cells.len())),
-    })
+        .filter(|one| one.standing == Standing::WorseInEach);
+    let blocks = in_each.filter_map(|one| one.ratio?.blocks).min();
+    let needed = blocks.map(|blocks| {
+        let all = Point::count(Standing::Measured, "block", blocks);
+        all.of(blocks_needed(family) as f64)
+    });
+    let ids: Vec<CellId> = points.iter().filter_map(|one| one.cell).collect();
+    points.extend(needed);
+    let mut claim = Claim {
+        cells: ids,
+        points,
+        ..claim
+    };
+    claim.settle();
+    claim
 }
 
 /// The fewest shared blocks with simultaneous exact intervals for `family` pairs.
@@ -172,7 +170,7 @@ fn candidates(
     best: usize,
     (analysis, run): (&Analysis, usize),
     family: usize,
-) -> Vec<Candidate> {
+) -> Vec<Point> {
     let response = analysis.response;
     let confidence = confidence(family);
     let against = |i: usize, j: usize| {
@@ -219,29 +217,23 @@ fn candidates(
         let few = TRIALS_MIN..blocks_needed(family);
         few.contains(&logs.len()) && logs.values().all(is_worse)
     };
-    let has_interval = (0..cells.len()).any(|i| of_best[i].is_some());
     let all = cells.iter().enumerate().map(|(i, cell)| {
         let judged = of_best[i].as_ref();
         let doubts = judged.map_or(Vec::new(), |one| one.doubts.clone());
         let standing = match judged {
-            None if i != best || !has_interval => Standing::Unknown,
+            _ if i == best => Standing::Best,
+            None => Standing::Unknown,
             _ if is_near(i) => Standing::Near,
             _ if is_worse(i) => Standing::Worse,
             _ if !doubts.is_empty() => Standing::Doubtful,
+            _ if worse_in_each(i) => Standing::WorseInEach,
             _ => Standing::Open,
         };
-        Candidate {
-            cell: CellId {
-                run,
-                cell: cell.cell.id,
-            },
-            bs: cell.cell.trial().bs,
-            median: cell.response.map_or(f64::NAN, |summary| summary.median),
-            groups: groups(analysis, cell).map(|levels| (levels.low_median, levels.high_median)),
-            standing,
-            of_best: judged.map(|one| one.estimate),
+        Point {
+            cell: Some(id(run, cell)),
+            ratio: judged.map(|one| one.estimate),
             doubts,
-            is_worse_in_each_block: standing == Standing::Open && i != best && worse_in_each(i),
+            ..Point::new(standing, Quantity::Of(response), median(cell))
         }
     });
     all.collect()

@@ -24,7 +24,7 @@ use super::leftover::fell;
 use super::{Claim, Payload};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;
-use variants::Variants;
+pub use variants::{Remainder, remainders};
 use verdict::judge;
 
 /// Probability of any false accusation in a run.
@@ -500,71 +500,6 @@ fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
         .into_iter()
         .filter_map(of_block)
         .collect()
-}
-
-/// The part of a phenomenon that remains without some suspects. Uses the estimator of the verdicts, so that
-/// removed and remaining parts add up.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Remainder {
-    /// The suspects that are removed.
-    pub without: Vec<String>,
-    /// Remaining share of the phenomenon.
-    pub left: Share,
-    /// Whether the phenomenon is reversed according to the verdicts.
-    pub is_reversed: bool,
-}
-
-impl Remainder {
-    /// The removed suspect in the words of findings; empty for none, and for several.
-    pub fn what(&self) -> &str {
-        match self.without.as_slice() {
-            [one] => Suspect::find(one).map_or(one.as_str(), |suspect| suspect.what),
-            _ => "",
-        }
-    }
-}
-
-/// The remaining part with all suspects, without each, and without all. Empty if the phenomenon is not
-/// reproduced, or no suspect was tried.
-pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
-    let Some((inquiry, deviations)) = measured(analysis) else {
-        return Vec::new();
-    };
-    let Some((reproduction, found)) = causes(analysis) else {
-        return Vec::new();
-    };
-    if reproduction.again != Again::Reproduced || inquiry.tried.is_empty() {
-        return Vec::new();
-    }
-    let variants = Variants::new(inquiry, &deviations);
-    let whole = variants.of::<&str>(&[]);
-    let all = inquiry.tried.len();
-    let is_off = |suspect: &String| failed_check(analysis, inquiry, suspect).is_none();
-    let shown = inquiry.variants.iter().filter(|variant| {
-        let count = variant.without.len();
-        (count <= 1 || count == all) && variant.without.iter().all(is_off)
-    });
-    // Joint causes reverse it only if all are removed.
-    let is_reversed = |without: &[String]| {
-        found.iter().any(|group| {
-            let is_meant = |one: &Suspected| match group.verdict {
-                CauseVerdict::Joint => without.len() == all,
-                _ => without == [one.suspect.clone()],
-            };
-            group
-                .suspects
-                .iter()
-                .any(|one| one.is_reversed && is_meant(one))
-        })
-    };
-    let left = shown.filter_map(|variant| {
-        Some(Remainder {
-            without: variant.without.clone(),
-            left: variants.share(&variants.of(&variant.without), &whole)?,
-            is_reversed: is_reversed(&variant.without),
-        })
-    });
-    left.collect()
 }
 
 /// 1 if the phenomenon makes the other side greater than expected, otherwise -1.

@@ -3,11 +3,12 @@
 
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::Pattern;
 
 use super::effect::{CellId, across_runs, confidence, is_no_worse, within_run};
 use super::point::{Point, Quantity, Standing};
 use super::series::id;
-use super::simplicity::effort;
 use super::{Claim, kind};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
@@ -16,6 +17,9 @@ use crate::doubt::SideDoubts;
 type Access = Vec<(String, String)>;
 /// A cell with the index of its run.
 type Candidate<'a> = (usize, &'a CellAnalysis);
+
+/// Settings that are compared by their values.
+const COMPARED: [&str; 5] = ["pattern", "bs", "threads", "depth", "skip"];
 
 /// The choice for each kind of access with several measured cells. Excludes cells not served by the target, cells with a rate,
 /// and cells of programs or other tools.
@@ -102,4 +106,24 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
         held: access,
         ..Claim::new(&kind::BEST_SETTING, cells).with_points(points)
     })
+}
+
+/// Effort that a setting takes in the program that uses it, in ascending order: sequential before other
+/// patterns, default before other settings, fewer requests in flight, smaller requests, a smaller skip.
+pub(super) fn effort(cell: &CellAnalysis) -> impl Ord + use<> {
+    let spec = &cell.cell.spec;
+    let trial = cell.cell.trial();
+    let is_sequential = spec.shared(|trial| trial.pattern) == Some(Pattern::Seq);
+    let default = CellSpec::default();
+    let others = SETTINGS
+        .iter()
+        .filter(|setting| !COMPARED.contains(&setting.name));
+    let changed = others.filter(|setting| setting.value(spec) != setting.value(&default));
+    (
+        !is_sequential,
+        changed.count(),
+        trial.in_flight_of_all(),
+        trial.bs,
+        trial.skip,
+    )
 }

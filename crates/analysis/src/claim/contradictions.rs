@@ -14,8 +14,8 @@ use crate::doubt::{Doubt, DoubtKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Source {
     claim: usize,
-    /// Index of the effect in a comparison, or indices of the curve and of a size on it.
-    part: (usize, usize),
+    /// Index of the effect in a comparison, or of the point.
+    part: usize,
 }
 
 /// Statement of one claim about two settings: the ratio of the second to the first, ordered by their text.
@@ -126,27 +126,23 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
                 Difference::Equivalent => Relation::Equivalent,
                 Difference::NotFound | Difference::CannotTell => continue,
             };
-            let part = (place, 0);
-            let source = Source { claim, part };
+            let source = Source { claim, part: place };
             note(
                 effect.base, effect.other, &effect.estimate, relation, source,
             );
         }
-        for (curve, best) in one.best().iter().enumerate() {
-            let top = best.candidates.get(best.best).map(|top| top.cell);
-            for (place, one) in best.candidates.iter().enumerate() {
-                let (Some(top), Some(estimate)) = (top, one.of_best) else {
-                    continue;
-                };
-                let relation = match (one.standing, best.response.more_is_better()) {
-                    (Standing::Worse, true) => Relation::Lower,
-                    (Standing::Worse, false) => Relation::Higher,
-                    (Standing::Near, _) if is_alike(&estimate) => Relation::Equivalent,
-                    _ => continue,
-                };
-                let part = (curve, place);
-                note(top, one.cell, &estimate, relation, Source { claim, part });
-            }
+        let top = one.ranked().next().and_then(|top| top.cell);
+        for (part, point) in one.points.iter().enumerate() {
+            let (Some(top), Some(own), Some(estimate)) = (top, point.cell, point.ratio) else {
+                continue;
+            };
+            let relation = match point.standing {
+                Standing::Worse if estimate.ratio < 1.0 => Relation::Lower,
+                Standing::Worse => Relation::Higher,
+                Standing::Near if is_alike(&estimate) => Relation::Equivalent,
+                _ => continue,
+            };
+            note(top, own, &estimate, relation, Source { claim, part });
         }
     }
     all
@@ -177,21 +173,17 @@ fn note_once(doubts: &mut Vec<Doubt>, because: Doubt) {
 /// Replaces a claim's statement about one comparison by "cannot tell".
 fn doubt(claims: &mut [Claim], source: Source) {
     let because = Doubt::from(DoubtKind::Contradicted);
-    let claim = claims.get_mut(source.claim);
-    match claim.and_then(|claim| claim.payload.as_mut()) {
-        Some(Payload::Comparison(comparison)) => {
-            if let Some(effect) = comparison.effects.get_mut(source.part.0) {
-                effect.difference = Difference::CannotTell;
-                note_once(&mut effect.doubts, because);
-            }
+    let Some(claim) = claims.get_mut(source.claim) else {
+        return;
+    };
+    if let Some(Payload::Comparison(comparison)) = &mut claim.payload {
+        if let Some(effect) = comparison.effects.get_mut(source.part) {
+            effect.difference = Difference::CannotTell;
+            note_once(&mut effect.doubts, because);
         }
-        Some(Payload::Best(curves)) => {
-            let best = curves.get_mut(source.part.0);
-            if let Some(one) = best.and_then(|best| best.candidates.get_mut(source.part.1)) {
-                one.standing = Standing::Doubtful;
-                note_once(&mut one.doubts, because);
-            }
-        }
-        _ => {}
+    } else if let Some(point) = claim.points.get_mut(source.part) {
+        point.standing = Standing::Doubtful;
+        note_once(&mut point.doubts, because);
+        claim.settle();
     }
 }

@@ -129,6 +129,20 @@ const LEVELS: &[(Standing, &str)] = &[
         "Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change",
     ),
 ];
+/// Standings of cells compared with the best one.
+const RANKED: &[(Standing, &str)] = &[
+    (Standing::Near, "Within 5 % of it"),
+    (Standing::Open, "Not shown to differ"),
+    WORSE_IN_EACH,
+    MEASURED,
+    (Standing::Worse, "Worse"),
+    CANNOT_TELL,
+];
+/// Standings of cells none of which is shown to be worse.
+const UNRANKED: &[(Standing, &str)] = &[WORSE_IN_EACH, MEASURED, CANNOT_TELL];
+const WORSE_IN_EACH: (Standing, &str) = (Standing::WorseInEach, "Worse in each block");
+const MEASURED: (Standing, &str) = (Standing::Measured, "Measured for an interval");
+const CANNOT_TELL: (Standing, &str) = (Standing::Doubtful, "Cannot tell");
 const LENGTH_MATTERS: &str = "Shorter or longer trials would give other results.";
 
 /// Data that was read back is correct.
@@ -136,10 +150,28 @@ pub static VERIFIED: Kind = Kind::new(
     "verified",
     Role::Answer,
     "every block that a trial wrote, read back after it",
+)
+.says(
+    "The data that was read back is correct: {0}. All data of {1} was read back",
+    &[
+        (
+            Standing::Cached,
+            "At most so much came from the page cache, which does not verify storage",
+        ),
+        (Standing::CacheUnknown, "Share of the page cache unknown"),
+    ],
 );
 /// Data that was read back is wrong.
 pub static VERIFY_FAILED: Kind =
-    Kind::new("verify-failed", Role::Answer, VERIFIED.basis).doubt(None);
+    Kind::new("verify-failed", Role::Answer, VERIFIED.basis)
+        .doubt(None)
+        .says(
+            "This storage did NOT keep what was written to it in {0}: {1} that were read back are wrong",
+            &[(Standing::Wrong, "Faults")],
+        )
+        .advises(
+            "The first places are in the run file. Do not use any result before the cause is found.",
+        );
 /// Ratio of the times of two programs.
 pub static PROGRAMS_DIFFER: Kind = Kind::new(
     "programs-differ",
@@ -228,10 +260,30 @@ pub static REQUEST_COST: Kind = Kind::new(
 pub static EFFECT: Kind = Kind::new("effect", Role::Effect, IN_BLOCKS);
 /// Comparison of targets, or of groups at once with each alone: what a user measures them for.
 pub static ASKED_EFFECT: Kind = Kind::new("effect", Role::Answer, IN_BLOCKS);
-/// Best I/O sizes.
-pub static BEST_SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
-/// Best of the ways that an experiment names.
-pub static FASTEST_WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
+/// Best I/O size of a curve: shown, not shown, or not known from so few trials.
+pub static BEST_SIZE: [Kind; 3] = [
+    Kind::new("best-size", Role::Effect, SHARED_BLOCKS).says("{most} {quantity}{at}: {0}", RANKED),
+    Kind::new("best-size", Role::Effect, SHARED_BLOCKS).says(
+        "No I/O size is shown to give a {worse} {quantity} than another{at}",
+        UNRANKED,
+    ),
+    Kind::new("best-size", Role::Effect, SHARED_BLOCKS).says(
+        "Too few trials to tell which I/O size gives the best {quantity}{at}. Best median: {0}",
+        UNRANKED,
+    ),
+];
+/// Best of the ways that an experiment names, likewise.
+pub static FASTEST_WAY: [Kind; 3] = [
+    Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS).says(BEST_SIZE[0].head, RANKED),
+    Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS).says(
+        "No way is shown to give a {worse} {quantity} than another",
+        UNRANKED,
+    ),
+    Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS).says(
+        "Too few trials to tell which way gives the best {quantity}. Best median: {0}",
+        UNRANKED,
+    ),
+];
 /// Best setting for an access, of all runs.
 pub static BEST_SETTING: Kind = Kind::new(
     "choice",

@@ -1,6 +1,5 @@
 //! The order of claims, and which of them a page begins with.
 
-use super::best::Best;
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
 use super::kind::Role;
@@ -12,20 +11,8 @@ pub const HEADLINES_MAX: usize = 5;
 impl Claim {
     /// Meaning of this claim for the reader.
     pub fn role(&self) -> Role {
-        match (self.comparison(), self.best()) {
-            (Some(comparison), _) => comparison.role(),
-            (None, []) => self.role,
-            (None, curves) => match curves.iter().any(Best::shows) {
-                false => Role::Nothing,
-                true if self.kind.role == Role::Effect
-                    && curves.len() > 1
-                    && self.runs().len() == 1 =>
-                {
-                    Role::BestInSettings
-                }
-                true => self.kind.role,
-            },
-        }
+        self.comparison()
+            .map_or(self.role, |comparison| comparison.role())
     }
 
     /// Whether it compares targets and shows nothing of them: neither a difference, nor equivalence, nor how large a difference can be.
@@ -57,8 +44,9 @@ impl Claim {
     /// interval. Claims without a ratio have 0 and keep their order.
     pub fn size(&self) -> f64 {
         let effects = self.comparison().into_iter().flat_map(Comparison::shown);
-        let curves = self.best().iter().map(spread);
-        let sizes = effects.map(Effect::size).chain(curves);
+        let worse = self.of(Standing::Worse);
+        let worse = worse.filter_map(|point| Some(point.ratio?.size()));
+        let sizes = effects.map(Effect::size).chain(worse);
         sizes
             .chain(self.ratio.map(|ratio| ratio.size()))
             .fold(0.0, f64::max)
@@ -87,17 +75,6 @@ impl From<Comparison> for Claim {
             cells.extend(alone);
         }
         Self::new(kind, cells).with_payload(Payload::Comparison(comparison))
-    }
-}
-
-impl From<Vec<Best>> for Claim {
-    fn from(curves: Vec<Best>) -> Self {
-        let kind = match curves.iter().any(|best| best.is_of_ways) {
-            true => &kind::FASTEST_WAY,
-            false => &kind::BEST_SIZE,
-        };
-        let all = curves.iter().flat_map(|best| &best.candidates);
-        Self::new(kind, all.map(|one| one.cell).collect()).with_payload(Payload::Best(curves))
     }
 }
 
@@ -173,16 +150,6 @@ impl Estimate {
     }
 }
 
-/// The logarithm of the smallest ratio between the best and the worst size.
-fn spread(best: &Best) -> f64 {
-    let worse = best
-        .candidates
-        .iter()
-        .filter(|one| one.standing == Standing::Worse);
-    let sizes = worse.filter_map(|one| Some(one.of_best?.size()));
-    sizes.fold(0.0, f64::max)
-}
-
 /// The claims that show something, in descending weight, and those that show nothing.
 pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     let (mut news, nothing): (Vec<&Claim>, Vec<&Claim>) = claims
@@ -190,6 +157,14 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
         .partition(|claim| claim.role() < Role::Nothing);
     let key = |claim: &Claim| (claim.role(), claim.distance());
     news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
+    // Of the curves of a run, the one on which the size matters most.
+    let mut seen: Vec<Vec<usize>> = Vec::new();
+    news.retain(|claim| {
+        let runs = claim.runs();
+        let is_first = claim.role() != Role::BestInSettings || !seen.contains(&runs);
+        seen.extend((claim.role() == Role::BestInSettings).then_some(runs));
+        is_first
+    });
     (news, nothing)
 }
 
@@ -198,7 +173,7 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
     let answers = |claim: &Claim, runs: &[usize]| {
-        claim.kind == &kind::FASTEST_WAY && claim.role() == Role::Answer && claim.runs() == runs
+        claim.kind == &kind::FASTEST_WAY[0] && claim.role() == Role::Answer && claim.runs() == runs
     };
     let is_of_ways = |claim: &Claim| {
         let runs = claim.runs();

@@ -5,13 +5,12 @@ use iolab_plan::suspect::{Compared, MachineState, Sides, Signs};
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
-use super::best::{Best, Candidate};
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Difference, Effect, MARGIN};
 use super::falls::falls;
 use super::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
-use super::point::Standing;
-use super::{claims, tail};
+use super::point::{Point, Quantity, Standing};
+use super::{Claim, claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Doubt, DoubtClass};
 
@@ -67,7 +66,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
             let effects = comparison.effects.iter();
             all.extend(effects.filter_map(|effect| of_effect(run, comparison, effect)));
         }
-        all.extend(claim.best().iter().flat_map(of_curve));
+        all.extend(of_curve(run, claim));
     }
     all.extend(tail::explainable(run));
     all.retain(|one| one.size > MARGIN.ln_1p());
@@ -177,10 +176,20 @@ fn gained(comparison: &Comparison, effect: &Effect) -> Option<f64> {
 }
 
 /// The worst of the smaller and of the larger sizes compared with the best size, and the deepest dip.
-fn of_curve(best: &Best) -> Vec<Phenomenon> {
-    let (below, above) = (0..best.best, best.best + 1..best.candidates.len());
-    let worst = [below, above].map(|side| worst(best, &best.candidates[side]));
-    let dip = dip(best).filter(|dip| {
+fn of_curve(run: &Analysis, claim: &Claim) -> Vec<Phenomenon> {
+    let mut curve: Vec<&Point> = claim.ranked().collect();
+    let place = |point: &&Point| {
+        let id = point.cell?.cell;
+        let place = run.cells.iter().position(|cell| cell.cell.id == id)?;
+        Some((run.cells[place].cell.trial().bs, place))
+    };
+    curve.sort_by_key(place);
+    let is_best = |point: &&Point| point.standing == Standing::Best;
+    let Some(best) = curve.iter().position(is_best) else {
+        return Vec::new();
+    };
+    let worst = [&curve[..best], &curve[best + 1..]].map(|side| worst(curve[best], side));
+    let dip = dip(&curve).filter(|dip| {
         let mut worst = worst.iter().flatten();
         worst.all(|one| one.other != dip.other)
     });
@@ -188,14 +197,13 @@ fn of_curve(best: &Best) -> Vec<Phenomenon> {
 }
 
 /// The ratio of a size to the best one, with its interval.
-fn of_best(one: &Candidate) -> Option<(f64, (f64, f64))> {
-    let estimate = one.of_best?;
+fn of_best(one: &Point) -> Option<(f64, (f64, f64))> {
+    let estimate = one.ratio?;
     Some((estimate.ratio, estimate.interval?))
 }
 
 /// The worst of some sizes compared with the best one.
-fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
-    let top = best.candidates.get(best.best)?;
+fn worst(top: &Point, of: &[&Point]) -> Option<Phenomenon> {
     let worse = of.iter().filter(|one| match one.standing {
         Standing::Worse => true,
         Standing::Doubtful => are_disturbances(&one.doubts),
@@ -207,8 +215,8 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
     });
     let (one, seen, size) = sized.max_by(|a, b| a.2.total_cmp(&b.2))?;
     Some(Phenomenon {
-        base: top.cell,
-        other: one.cell,
+        base: top.cell?,
+        other: one.cell?,
         seen,
         expected: 1.0,
         size,
@@ -218,42 +226,42 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
 }
 
 /// The deepest dip: a size with a better one on either side, compared with the lower of these two.
-fn dip(best: &Best) -> Option<Phenomenon> {
-    let less = !best.response.more_is_better();
+fn dip(curve: &[&Point]) -> Option<Phenomenon> {
+    let more = |one: &Point| matches!(one.quantity, Quantity::Of(what) if what.more_is_better());
     // Distance of each from the best size, on the logarithm: the estimate and the ends of its interval.
-    let far = |one: &Candidate| -> Option<(f64, f64, f64)> {
-        if one.of_best.is_none() {
+    let far = |one: &Point| -> Option<(f64, f64, f64)> {
+        if one.ratio.is_none() {
             return Some((0.0, 0.0, 0.0));
         }
         let (ratio, (low, high)) = of_best(one)?;
-        match less {
-            true => Some((ratio.ln(), low.ln(), high.ln())),
-            false => Some((-ratio.ln(), -high.ln(), -low.ln())),
+        match more(one) {
+            false => Some((ratio.ln(), low.ln(), high.ln())),
+            true => Some((-ratio.ln(), -high.ln(), -low.ln())),
         }
     };
-    let is_sound = |one: &&Candidate| {
+    let is_sound = |one: &&&Point| {
         one.standing != Standing::Unknown
             && (one.doubts.is_empty() || are_disturbances(&one.doubts))
     };
-    let places = 1..best.candidates.len().saturating_sub(1);
+    let places = 1..curve.len().saturating_sub(1);
     let dips = places.filter_map(|place| {
-        let (before, rest) = best.candidates.split_at(place);
+        let (before, rest) = curve.split_at(place);
         let (one, after) = rest.split_first()?;
         is_sound(&one).then_some(())?;
-        let shoulder = |side: &[Candidate]| {
+        let shoulder = |side: &[&Point]| {
             let known = side
                 .iter()
                 .filter(is_sound)
-                .filter_map(|one| Some((one.cell, far(one)?)));
+                .filter_map(|one| Some((one.cell?, far(one)?)));
             known.min_by(|a, b| a.1.2.total_cmp(&b.1.2))
         };
         let (left, right) = (shoulder(before)?, shoulder(after)?);
         let (base, base_far) = if left.1.2 > right.1.2 { left } else { right };
         let (depth, nearest, _) = far(one)?;
-        let sign = if less { 1.0 } else { -1.0 };
+        let sign = if more(one) { -1.0 } else { 1.0 };
         Some(Phenomenon {
             base,
-            other: one.cell,
+            other: one.cell?,
             seen: (sign * (depth - base_far.0)).exp(),
             expected: 1.0,
             size: nearest - base_far.2,

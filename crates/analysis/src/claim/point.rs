@@ -1,14 +1,16 @@
 //! Points: the numbers of a claim, each with what it is.
 
 use iolab_workload::response::Response;
+use iolab_workload::verify::FaultKind;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::effect::CellId;
+use super::effect::{CellId, Estimate};
+use crate::doubt::Doubt;
 use crate::timeline::Access;
 
 /// A number of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Meaning of the number.
     pub standing: Standing,
@@ -27,6 +29,10 @@ pub struct Point {
     pub interval: Option<(f64, f64)>,
     /// Number that the value is a part of, or the limit that it is compared with.
     pub of: Option<f64>,
+    /// Its ratio to the best point; `null` for that point, for other kinds, and without an interval.
+    pub ratio: Option<Estimate>,
+    /// Doubts that could reverse the comparison with the best point.
+    pub doubts: Vec<Doubt>,
 }
 
 /// Beginning of a level of throughput.
@@ -51,6 +57,8 @@ pub enum Quantity {
     Bytes,
     /// Requests per second that are asked for, or made.
     Rate,
+    /// Blocks with this fault.
+    Fault(FaultKind),
     /// Ratio of two values.
     Times,
     /// Share from 0 to 1.
@@ -62,6 +70,7 @@ impl Serialize for Quantity {
         match self {
             Self::Of(response) => to.collect_str(response),
             Self::Count(one) => to.serialize_str(&[one, "s"].concat()),
+            Self::Fault(kind) => to.serialize_str(kind.name()),
             Self::Bytes => to.serialize_str("bytes"),
             Self::Rate => to.serialize_str("requests/s"),
             Self::Times => to.serialize_str("times"),
@@ -76,12 +85,18 @@ impl Serialize for Quantity {
 pub enum Standing {
     /// Statement of the claim.
     Main,
+    /// The best median of all.
+    Best,
     /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, even if shown to be worse.
     Near,
     /// Possibly the best: not shown to be worse than the size with the best median.
     Open,
     /// Shown to be worse than that size.
     Worse,
+    /// Not shown to be worse, although it is worse in each shared block: these are too few for an interval.
+    WorseInEach,
+    /// Shared blocks, of those that an interval takes.
+    Measured,
     /// Apparently worse, but its evidence holds doubts that could reverse the result.
     Doubtful,
     /// Too few trials.
@@ -124,6 +139,12 @@ pub enum Standing {
     HighestHeld,
     /// Response times at the highest rate that is not shown to be too high.
     NotTooHigh,
+    /// Bytes that the page cache may have served.
+    Cached,
+    /// Trials in which these are not known.
+    CacheUnknown,
+    /// Wrong data.
+    Wrong,
     /// Overload that trials are too short to show, and their length.
     Hidden,
     /// Time that the storage needed after a trial for writes in its cache, as a share of the timed span.
@@ -142,6 +163,8 @@ impl Point {
             value,
             interval: None,
             of: None,
+            ratio: None,
+            doubts: Vec::new(),
         }
     }
 

@@ -1,19 +1,24 @@
-//! Whether the intervals are as narrow as requested.
+//! Whether trials are enough: intervals as narrow as requested, and a known tail.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN, TRIALS_MIN};
 use iolab_analysis::more_trials::MoreTrials;
 use iolab_record::TargetKind;
 use iolab_workload::quantity::format_percent;
 
-use super::{Finding, Rule, Says, cells_of, has, levels_of, more_trials};
+use super::{Finding, Rule, Says, cells_of, has, levels_of};
 
 pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
     "below-precision",
     "half of the median's interval over the median, against the goal",
 );
 
+pub(crate) const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
+
 /// Rules on a run, in the order of their findings.
 pub(crate) const SAYS: &[Says] = &[below_precision];
+
+/// Findings on unknown tails.
+pub(crate) const UNKNOWN: &[Says] = &[tail_unknown];
 
 /// Cells whose interval is wider than the requested precision, or missing.
 pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
@@ -67,7 +72,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
             .any(|id| wide.iter().any(|cell| cell.cell.id == id));
         let remedy = match has_changed {
             true => "The level changed during the run, so that more trials do not help.",
-            false => more_trials::sentence(MoreTrials::of(analysis, &wide)),
+            false => more_trials(MoreTrials::of(analysis, &wide)),
         };
         findings.push(Finding {
             rule: BELOW_PRECISION,
@@ -81,7 +86,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                 "{} {} too few trials for a 95 % interval of the median ({TRIALS_MIN} are needed). {}",
                 cells_of(without.len(), analysis),
                 has(without.len()),
-                more_trials::sentence(MoreTrials::of(analysis, &without)),
+                more_trials(MoreTrials::of(analysis, &without)),
             )
             .trim_end()
             .to_owned(),
@@ -113,9 +118,60 @@ pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<S
 }
 
 /// Way to get more requests per trial.
-pub(super) fn longer_trials(analysis: &Analysis) -> &'static str {
+fn longer_trials(analysis: &Analysis) -> &'static str {
     match analysis.target_kind {
         TargetKind::Imported => "Longer jobs in the imported file have more.",
         _ => "Increase --time.",
+    }
+}
+
+/// Cells whose trials have too few requests for a 99th percentile.
+pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
+    let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
+    let shown = match analysis.response {
+        Response::P99 => "",
+        _ => ": p99 is close to the maximum of a trial there, and may be far from the true one",
+    };
+    match analysis.cells.iter().filter(unknown).count() {
+        0 => Vec::new(),
+        n => TAIL_UNKNOWN.one(format!(
+                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. {}",
+                cells_of(n, analysis),
+                longer_trials(analysis),
+            ),
+        ),
+    }
+}
+
+/// A sentence with the way to get more trials.
+fn more_trials(of: MoreTrials) -> &'static str {
+    match of {
+        MoreTrials::Jobs => "More jobs of the same settings in the imported file give more trials.",
+        MoreTrials::Uninterrupted => "A run that is not interrupted gives more trials.",
+        MoreTrials::Resume => "'iolab resume FILE' gives more trials.",
+        MoreTrials::Limits {
+            budget,
+            trials_max,
+            precision: _,
+        } => match (budget, trials_max) {
+            (true, false) => "A larger --budget gives more trials.",
+            (true, true) => "A larger --budget and --set trials_max=N give more trials.",
+            (false, true) => "--set trials_max=N gives more trials.",
+            // No setting of the user ended the trials.
+            (false, false) => "",
+        },
+    }
+}
+
+/// Ways to get more trials for cells that may have reached the goal of precision, and need trials for something
+/// else.
+pub(super) fn beyond_precision(of: MoreTrials) -> &'static str {
+    match of {
+        MoreTrials::Limits {
+            budget: false,
+            trials_max: false,
+            precision: true,
+        } => "A smaller --precision gives more trials.",
+        of => more_trials(of),
     }
 }

@@ -1,9 +1,10 @@
 //! The status of a run: whether it was performed, on which target, and whether its trials failed.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, CellStages};
 use iolab_record::{EndedBy, RunStatus, ServedBy};
+use iolab_workload::escape_control::escape_control;
 
-use super::{Finding, Rule, Says, has, within};
+use super::{Finding, Rule, Says, cells_of, has, within};
 
 pub(crate) const UNFINISHED: Rule = Rule::limit(
     "unfinished",
@@ -22,6 +23,14 @@ pub(crate) const DEFINITION: Rule = Rule::doubt(
 
 pub(crate) const ORDER_OF_CELLS: Rule =
     Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
+
+pub(crate) const NOT_JOINED: Rule = Rule::limit(
+    "not-joined",
+    "the requests of each traced trial, joined with the kernel's events",
+);
+
+/// Findings on what tracing could not show.
+pub(crate) const TRACING: &[Says] = &[not_joined];
 
 /// First findings: how far the run got.
 pub(crate) const STATUS: &[Says] = &[unfinished, no_definition, order_of_cells];
@@ -127,4 +136,23 @@ pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
             within(n, analysis)
         )),
     }
+}
+
+/// Cells with traced trials whose stages are not known.
+fn not_joined(analysis: &Analysis) -> Vec<Finding> {
+    let stages = analysis
+        .cells
+        .iter()
+        .filter_map(|cell| cell.stages.as_ref());
+    let missing: Vec<&CellStages> = stages
+        .filter(|stages| stages.known < stages.traced)
+        .collect();
+    let Some(reason) = missing.iter().find_map(|stages| stages.note.as_ref()) else {
+        return Vec::new();
+    };
+    NOT_JOINED.one(format!(
+        "{} had traced trials without stages: {}.",
+        cells_of(missing.len(), analysis),
+        escape_control(reason)
+    ))
 }

@@ -1,16 +1,10 @@
-//! Claims in words: `comparison.rs` effects, `best.rs` sizes and settings to choose, and a file each for what `iolab_analysis::claim`
-//! has one for.
+//! Claims in words: `sentence.rs` those of points, and a file each for evidence that points do not show.
 
-mod answers;
-mod best;
 mod cause_in_short;
 mod causes;
-mod causes_in_lines;
 mod comparison;
 mod concurrency;
 mod layers;
-pub(crate) mod limit;
-mod more_blocks;
 mod programs;
 mod rounds;
 mod sentence;
@@ -26,9 +20,8 @@ use iolab_workload::trial_description::levels_in_words;
 use crate::doubt::clauses as doubts;
 use crate::findings::{Finding, FindingKind, Rule, with_levels};
 
-pub(crate) use cause_in_short::cause_in_short;
+pub(crate) use cause_in_short::{cause_in_short, causes_in_lines};
 pub(crate) use causes::by_reason;
-pub(crate) use causes_in_lines::causes_in_lines;
 pub(crate) use rounds::state_in_short;
 pub(super) use sentence::done;
 use sentence::of_points;
@@ -56,7 +49,7 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
-/// Whether the sentences of a claim name the targets that it is about, where the runs have several: see `comparison.rs` and `best.rs`.
+/// Whether the sentences of a claim name the targets that it is about, where the runs have several: see `comparison.rs`.
 pub(super) fn names_targets(claim: &Claim, runs: &[&Analysis]) -> bool {
     claim.compares_targets() || has_several_targets(runs) && claim.runs().len() > 1
 }
@@ -69,7 +62,6 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
 /// The sentence; `first` is the first run that it is about.
 fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
     match &claim.payload {
-        Some(Payload::Verified(verified)) => answers::of_verified(verified, first),
         Some(Payload::Programs(two)) => programs::of_programs(two),
         Some(Payload::TooFew(cause)) => {
             format!(
@@ -79,7 +71,6 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
             )
         }
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs),
-        Some(Payload::Best(curves)) => best::of_curves(curves, runs),
         Some(Payload::TimeByLayer(time)) => layers::of_time(time, first),
         Some(Payload::Rounds(found)) => rounds::of_rounds(found, first),
         Some(Payload::Reproduced(found)) => causes::of_reproduction(found),

@@ -134,16 +134,6 @@ fn a_fall_beside_others_names_them() {
 }
 
 #[test]
-fn rise_over_the_run_is_reported() {
-    let record = writing(&["1MiB"], 16, |block, _| {
-        let speed = 100.0 * noise(block, 0.05);
-        if block < 5 { speed } else { 2.5 * speed }
-    });
-    let text = only(over_run(&record));
-    insta::assert_snapshot!(text);
-}
-
-#[test]
 fn the_place_is_found_within_a_trial() {
     let mut record = writing(
         &["1MiB"],
@@ -210,23 +200,6 @@ fn reading_cells_are_named_rate_cells_left_out() {
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
-}
-
-#[test]
-fn level_within_trials_is_reported() {
-    let mut record = writing(&["1MiB"], 3, |_, _| 500.0);
-    for trial in 1..=3 {
-        let bytes: Vec<u64> = (0..40)
-            .map(|i| {
-                let speed = if i < 12 { 1e8 } else { 3e7 };
-                (speed * noise(40 * trial + i, 0.1)) as u64
-            })
-            .collect();
-        over_time(&mut record, trial, &bytes);
-    }
-    let text = only(named("level-within-trials", &analyse(&record)));
-    insta::assert_snapshot!(text);
-    assert_eq!(over_run(&record), []);
 }
 
 #[test]

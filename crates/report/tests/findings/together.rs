@@ -198,9 +198,8 @@ fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
             Some(Payload::Comparison(one)) => {
                 levels.extend(one.effects.into_iter().map(|one| one.levels))
             }
-            Some(Payload::Best(all)) => {
-                let held = all.into_iter().flat_map(|best| best.held);
-                curves.extend(held.map(|(_, level)| level));
+            _ if claim.kind.name == "best-size" => {
+                curves.extend(claim.held.into_iter().map(|(_, level)| level));
             }
             _ => {}
         }

@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
-    Best, CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Payload, Standing,
+    CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Payload, Point, Standing,
     claims, headlines,
 };
 use iolab_record::RunRecord;
@@ -159,13 +159,12 @@ pub(crate) fn outcome(is_true: bool) -> Outcome {
 }
 
 /// Whether a size that is called worse or near is that.
-pub(crate) fn of_best(best: &Best, truth: &Truth) -> Outcome {
-    let level = |i: usize| truth.cells[place(best.candidates[i].cell, truth)].mb_s;
-    let most = (0..best.candidates.len()).map(level).fold(0.0, f64::max);
-    let all = best.candidates.iter().enumerate();
-    Outcome::of_all(all.map(|(i, one)| match one.standing {
-        Standing::Worse => outcome(level(i) < most),
-        Standing::Near => outcome(level(i) >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
+pub(crate) fn of_best(best: &Claim, truth: &Truth) -> Outcome {
+    let level = |one: &Point| truth.cells[place(one.cell.expect("a cell"), truth)].mb_s;
+    let most = best.ranked().map(level).fold(0.0, f64::max);
+    Outcome::of_all(best.ranked().map(|one| match one.standing {
+        Standing::Worse => outcome(level(one) < most),
+        Standing::Near => outcome(level(one) >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
         _ => Outcome::NotClaimed,
     }))
 }
@@ -204,12 +203,11 @@ pub(crate) fn bests(run: (RunRecord, Truth)) -> Outcome {
 /// Judges the best size of each curve.
 pub(crate) fn each_best(
     (record, truth): (RunRecord, Truth),
-    judge: impl Fn(&Best, &Truth) -> Outcome,
+    judge: impl Fn(&Claim, &Truth) -> Outcome,
 ) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let curves = all.iter().flat_map(Claim::best);
-    Outcome::of_all(curves.map(|best| judge(best, &truth)))
+    Outcome::of_all(all.iter().map(|best| judge(best, &truth)))
 }
 
 /// Grades a kind, prints its row, and checks it against the limits.
@@ -427,8 +425,10 @@ fn sizes_far_from_the_best_are_worse() {
 fn least_size_is_worse((record, _): (RunRecord, Truth)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let mut curves = all.iter().flat_map(Claim::best);
-    let is_worse = curves.any(|best| best.candidates[0].standing == Standing::Worse);
+    let mut sizes = all.iter().flat_map(Claim::ranked);
+    let least = analysis.cells[0].cell.id;
+    let is_worse = sizes
+        .any(|one| one.standing == Standing::Worse && one.cell.is_some_and(|id| id.cell == least));
     match is_worse {
         true => Outcome::True,
         false => Outcome::NotClaimed,
@@ -494,11 +494,7 @@ fn a_study_rarely_begins_with_anything_false() {
                                 judged(effect.difference, level(effect.other) / level(effect.base))
                             }))
                         }
-                        Some(Payload::Best(curves)) => Outcome::of_all(curves.iter().map(|best| {
-                            let run = best.candidates[0].cell.run;
-                            of_best(best, &truths[run])
-                        })),
-                        _ => Outcome::NotClaimed,
+                        _ => of_best(claim, &truths[claim.runs()[0]]),
                     }),
             )
         };
@@ -525,12 +521,10 @@ fn said(record: &RunRecord) -> Vec<String> {
                     })
                     .collect()
             }
-            Some(Payload::Best(curves)) => {
-                let all = curves.iter().flat_map(|best| &best.candidates);
-                all.map(|one| format!("{} {:?}", one.bs, one.standing))
-                    .collect()
-            }
-            _ => Vec::new(),
+            _ => claim
+                .ranked()
+                .map(|one| format!("{:?} {:?}", one.cell, one.standing))
+                .collect::<Vec<String>>(),
         })
         .collect();
     all.sort();
@@ -557,11 +551,7 @@ fn what_two_runs_contradict_is_claimed_of_neither() {
                 let all = claims(&all);
                 let effects = all.iter().map(|claim| match &claim.payload {
                     Some(Payload::Comparison(comparison)) => comparison.shown().count(),
-                    Some(Payload::Best(curves)) => {
-                        let sizes = curves.iter().flat_map(|best| &best.candidates);
-                        sizes.filter(|one| one.standing == Standing::Worse).count()
-                    }
-                    _ => 0,
+                    _ => claim.of(Standing::Worse).count(),
                 });
                 effects.sum::<usize>()
             };

@@ -133,13 +133,13 @@ fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
                 let own = effects.filter_map(|effect| of_effect(comparison, effect, name));
                 found.extend(own);
             }
-            Some(Payload::Best(curves)) => {
-                for one in curves.iter().flat_map(|best| &best.candidates) {
+            _ if claim.ranked().next().is_some() => {
+                for one in claim.ranked() {
                     let way = match one.standing {
                         Standing::Worse | Standing::Near => format!("{:?}", one.standing),
                         _ => continue,
                     };
-                    let about = vec![name(one.cell)];
+                    let about = one.cell.map(name).into_iter().collect();
                     let of = "size".to_owned();
                     found.push(Decided { of, about, way });
                 }

@@ -80,7 +80,7 @@ fn sizes_that_are_all_alike_begin_no_page() {
     };
     let begins = |scenario: &Scenario| {
         let first = first_claims(scenario);
-        first.iter().any(|claim| !claim.best().is_empty())
+        first.iter().any(|claim| claim.ranked().next().is_some())
     };
     for noise in [Noise::None, Noise::Lognormal { sigma: 0.005 }] {
         let alike = Scenario {
@@ -141,9 +141,10 @@ fn recommended_setting_is_not_called_lower() {
                 let simplest = simplest.iter().flat_map(|one| one.of(Standing::Near));
                 let simplest: Vec<_> = simplest.filter_map(|point| point.cell).collect();
                 let all = claims(&[&analysis]);
-                let curves = all.iter().flat_map(Claim::best);
-                let candidates = curves.flat_map(|best| &best.candidates);
-                for one in candidates.filter(|one| simplest.contains(&one.cell)) {
+                let candidates = all.iter().flat_map(Claim::ranked);
+                for one in
+                    candidates.filter(|one| one.cell.is_some_and(|id| simplest.contains(&id)))
+                {
                     named += 1;
                     let of = format!("{curve:?}, {sigma}, seed {seed}");
                     assert_ne!(one.standing, Standing::Worse, "{of}");

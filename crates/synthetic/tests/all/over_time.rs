@@ -442,7 +442,7 @@ fn soak_for(time: &str, sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Ve
 fn found_with_it(sigma: f64, seed: u64) -> Outcome {
     let without = soak(sigma, (0.5, 1.0), seed);
     let mut said = without.iter().flat_map(|claim| claim.of(Standing::Step));
-    let Some(Point { value: factor, .. }) = said.next().copied() else {
+    let Some(&Point { value: factor, .. }) = said.next() else {
         return Outcome::NotClaimed;
     };
     let after = 0.25 + 0.5 * (seed % 97) as f64 / 96.0;

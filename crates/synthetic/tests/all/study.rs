@@ -1,13 +1,11 @@
 //! A whole study: how often any of the first statements of its page is false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{
-    CellId, Claim, HEADLINES_MAX, MARGIN, Payload, Standing, claims, headlines,
-};
+use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, Payload, claims, headlines};
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Common, Curve, Noise, Outcome, Scenario, TrueCell, Truth};
 
-use crate::claims::{SAID_MIN, hold_each, judged, outcome, place, runs, shapes};
+use crate::claims::{SAID_MIN, hold_each, judged, of_best, outcome, place, runs, shapes};
 
 /// Greatest share of studies with a false first statement.
 const FALSE_MAX: f64 = 0.1;
@@ -76,16 +74,7 @@ fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
                 .iter()
                 .map(|effect| judged(effect.difference, level(effect.other) / level(effect.base))),
         ),
-        Some(Payload::Best(curves)) => Outcome::of_all(curves.iter().flat_map(|best| {
-            let levels: Vec<f64> = best.candidates.iter().map(|one| level(one.cell)).collect();
-            let most = levels.iter().copied().fold(0.0, f64::max);
-            let all = best.candidates.iter().zip(levels);
-            all.map(move |(one, own)| match one.standing {
-                Standing::Worse => outcome(own < most),
-                Standing::Near => outcome(own >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
-                _ => Outcome::NotClaimed,
-            })
-        })),
+        _ if claim.ranked().next().is_some() => of_best(claim, truths[claim.runs()[0]]),
         // No level changes in these runs.
         Some(Payload::LevelChange(_)) => Outcome::False,
         _ => match claim.kind.name {

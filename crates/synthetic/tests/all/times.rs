@@ -1,7 +1,7 @@
 //! Grades of claims on times of requests, where less is better: their median and 99th percentile, and the best
 //! sizes by them. `claims.rs` explains how the table of docs/METHODS.md is made.
 
-use iolab_analysis::claim::{Best, Contrast, MARGIN, Standing};
+use iolab_analysis::claim::{Claim, Contrast, MARGIN, Point, Quantity, Standing};
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
@@ -88,19 +88,18 @@ fn times_by_a_disturbance_are_not_claimed() {
 }
 
 /// Whether the sizes that are called worse or near in a time are that.
-fn of_best(best: &Best, truth: &Truth) -> Outcome {
-    let time = |i: usize| {
-        let cell = &truth.cells[place(best.candidates[i].cell, truth)];
-        cell.value(best.response).expect("a time")
+fn of_best(best: &Claim, truth: &Truth) -> Outcome {
+    let time = |one: &Point| {
+        let cell = &truth.cells[place(one.cell.expect("a cell"), truth)];
+        match one.quantity {
+            Quantity::Of(response) => cell.value(response).expect("a time"),
+            other => panic!("{other:?}"),
+        }
     };
-    let all = best.candidates.iter().enumerate();
-    let least = all
-        .clone()
-        .map(|(i, _)| time(i))
-        .fold(f64::INFINITY, f64::min);
-    Outcome::of_all(all.map(|(i, one)| match one.standing {
-        Standing::Worse => outcome(time(i) > least),
-        Standing::Near => outcome(time(i) <= (1.0 + MARGIN) * least * (1.0 + 1e-9)),
+    let least = best.ranked().map(time).fold(f64::INFINITY, f64::min);
+    Outcome::of_all(best.ranked().map(|one| match one.standing {
+        Standing::Worse => outcome(time(one) > least),
+        Standing::Near => outcome(time(one) <= (1.0 + MARGIN) * least * (1.0 + 1e-9)),
         _ => Outcome::NotClaimed,
     }))
 }

@@ -1,13 +1,17 @@
-//! Results of interventions, in a clause.
+//! Results of interventions, in a clause, and in one paragraph each.
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Claim, Reproduction, Suspected, Suspects, claims as claims_of, is_answered,
+    Again, CauseVerdict, Claim, Reproduction, Suspected, Suspects, claims as claims_of,
+    is_answered, ordered,
 };
 use iolab_workload::quantity::counted;
 
-use super::causes::{REST, here, of_share, short, without_joint};
-use super::doubts;
+use super::causes::{REST, here, of_share, of_suspects, short, shortened, without_joint};
+use super::{doubts, finding};
+
+/// Most characters of the name of a target.
+const TARGET_MAX: usize = 100;
 
 /// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference
 /// is gone); cleared: 2 suspects`; `None` for a run without an inquiry.
@@ -16,7 +20,7 @@ pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
 }
 
 /// The clause for these claims, with the names of causes only.
-pub(super) fn names_of_causes(claims: &[Claim]) -> Option<String> {
+fn names_of_causes(claims: &[Claim]) -> Option<String> {
     of_claims(claims, false)
 }
 
@@ -141,4 +145,18 @@ fn part(one: &Suspected, is_spelt: &mut bool) -> String {
             of_share(share)
         ),
     }
+}
+
+/// The answer, then whether the difference is reproduced and the part without explanation, then the suspects of
+/// each verdict, at most `named` by name. `run` is the run of the claims.
+pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) -> Vec<String> {
+    let target = shortened(&run.target, TARGET_MAX);
+    let answer = names_of_causes(claims);
+    let answer = answer.map(|answer| format!("{} on {target}: {answer}", run.experiment));
+    let (shown, _) = ordered(claims);
+    let sentences = shown.into_iter().map(|claim| match claim.suspects() {
+        Some(found) => of_suspects(found, named),
+        None => finding(claim, &[run]).text,
+    });
+    answer.into_iter().chain(sentences).collect()
 }

@@ -7,12 +7,13 @@ use iolab_analysis::claim::{
     Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
 };
 use iolab_analysis::doubt::Doubt;
+use iolab_plan::experiment::BLOCKS_MAX;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{counted, exact_duration};
 
+use super::doubts;
 use super::sentence::{List, sentence};
 use super::why_untried::why_untried;
-use super::{doubts, more_blocks};
 use crate::doubt::between;
 use crate::ratio::RatioShown;
 
@@ -73,7 +74,7 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
                         why_untried(&WhyUntried::LevelChanged { idle_ns })
                     )
                 }
-                None => format!(".{}", more_blocks::of_phenomenon(found.blocks)),
+                None => format!(".{}", more_blocks(found.blocks)),
             };
             format!("Cannot tell whether it is there again: {phenomenon}; here {here}{why}")
         }
@@ -177,7 +178,7 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
         CauseVerdict::CannotTell => {
             let needed = all().filter_map(|one| one.blocks_needed).max();
             let needed = needed.map_or_else(String::new, |needed| {
-                more_blocks::of_verdict(needed, found.blocks)
+                blocks_for_verdict(needed, found.blocks)
             });
             let each = all().map(|one| match one.doubts.is_empty() {
                 true => short(&one.suspect),
@@ -306,6 +307,24 @@ pub(super) fn here(found: &Reproduction) -> String {
             format!("{} in {blocks}", shown.in_words())
         }
         (None, _) => "no block with both sides".to_owned(),
+    }
+}
+
+/// ` Increase --budget.`, if that gives more than these blocks.
+fn more_blocks(blocks: usize) -> String {
+    match blocks < BLOCKS_MAX as usize {
+        true => " Increase --budget.".to_owned(),
+        false => format!(
+            " A larger budget gives no more than {BLOCKS_MAX} blocks: measure when the machine is idle."
+        ),
+    }
+}
+
+/// ` (about 25 blocks, here 20: increase --budget)`, if a verdict needs that many.
+fn blocks_for_verdict(needed: usize, blocks: usize) -> String {
+    match needed <= BLOCKS_MAX as usize {
+        true => format!(" (about {needed} blocks, here {blocks}: increase --budget)"),
+        false => format!(" (about {needed} blocks, and a run has at most {BLOCKS_MAX})"),
     }
 }
 
@@ -460,5 +479,13 @@ mod tests {
             text(CauseVerdict::Cleared, -0.001, (-0.002, 0.001)),
             "Cleared: a write cache."
         );
+    }
+
+    #[test]
+    fn larger_budget_is_recommended_only_for_more_blocks() {
+        insta::assert_snapshot!(more_blocks(29), @" Increase --budget.");
+        insta::assert_snapshot!(more_blocks(30), @" A larger budget gives no more than 30 blocks: measure when the machine is idle.");
+        insta::assert_snapshot!(blocks_for_verdict(30, 20), @" (about 30 blocks, here 20: increase --budget)");
+        insta::assert_snapshot!(blocks_for_verdict(60, 28), @" (about 60 blocks, and a run has at most 30)");
     }
 }

@@ -6,13 +6,11 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use iolab_workload::trial_description::level_in_words;
 
-use super::sentence::{List, sentence};
+use super::sentence::{List, NAMED_MAX, sentence};
 use super::{cell, doubts, has_several_targets, held_in_words, margin, quantity};
 use crate::findings::{capitalised, origin};
 use crate::ratio::RatioShown;
 
-/// Most places that are named with one standing.
-const NAMED_MAX: usize = 3;
 /// Factors that [`accesses_of`] names.
 const ACCESSES: [&str; 3] = ["read_percent", "pattern", "workload"];
 

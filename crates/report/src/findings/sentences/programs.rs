@@ -7,7 +7,7 @@ use iolab_workload::units::format_size;
 
 use super::doubts;
 use crate::equivalence::margin_name;
-use crate::findings::more_trials;
+use crate::findings::precision::beyond_precision;
 use crate::ratio::{self, RatioShown};
 
 /// Longest name of a program that a sentence bears.
@@ -169,7 +169,7 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         }
         (None, Some(naive)) => format!(
             "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. {}",
-            more_trials::beyond_precision(pair.more_trials)
+            beyond_precision(pair.more_trials)
         ),
         (None, None) => {
             let largest = pair.points.last();

@@ -8,7 +8,7 @@ use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
 
-use super::limit::beside_limit;
+use super::sentence::beside_limit;
 use super::with_cell;
 
 /// Whether rounds came to a steady state.

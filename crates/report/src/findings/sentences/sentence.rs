@@ -1,18 +1,22 @@
 //! The sentence of a claim: a head, then labelled lists.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{Claim, Point, Quantity};
+use iolab_analysis::claim::{Claim, Point, Quantity, Standing, groups};
 use iolab_analysis::timeline::Access;
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::quantity::{
+    counted, digits, format_bytes, format_ns, format_percent, significant,
+};
 use iolab_workload::response::Response;
-use iolab_workload::trial_description::requests_in_words;
+use iolab_workload::trial_description::{levels_in_words, requests_in_words};
 
-use super::limit::beside_limit;
-use super::{cell, doubts, held_in_words, with_cell, with_held};
+use super::{cell, doubts, held_in_words, quantity, with_cell, with_held};
+use crate::findings::origin;
 use crate::ratio::RatioShown;
 
+/// Most digits that distinguish a share from its limit.
+const DIGITS_MAX: usize = 6;
 /// Most points of a list.
-const NAMED_MAX: usize = 6;
+pub(super) const NAMED_MAX: usize = 3;
 
 /// Items that share a label.
 pub(super) struct List {
@@ -43,9 +47,20 @@ pub(super) fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named:
 /// The sentence of a claim whose kind has a head: that, its points by their standing, and the advice.
 pub(super) fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     let kind = claim.kind;
-    let lists = kind.labels.iter().map(|(standing, label)| List {
-        label: (*label).to_owned(),
-        items: claim.of(*standing).map(|point| item(point, runs)).collect(),
+    let lists = kind.labels.iter().flat_map(|(standing, label)| {
+        let own: Vec<&Point> = claim.of(*standing).collect();
+        let why = |point: &Point| match standing {
+            Standing::Doubtful => format!(" ({})", doubts(&point.doubts)),
+            _ => String::new(),
+        };
+        let alike = own.chunk_by(|a, b| why(a) == why(b)).map(|alike| List {
+            label: format!(
+                "{label}{}",
+                alike.first().map_or_else(String::new, |one| why(one))
+            ),
+            items: alike.iter().map(|point| item(point, claim, runs)).collect(),
+        });
+        alike.collect::<Vec<List>>()
     });
     let said = sentence(&head(claim, run, runs), lists, NAMED_MAX);
     let said = match claim.doubts.as_slice() {
@@ -120,6 +135,11 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
                 None => latency,
             }
         }
+        "quantity" => first.map_or_else(String::new, |id| quantity(runs, id)),
+        "most" if more_is_better(claim) => "Highest".to_owned(),
+        "most" => "Lowest".to_owned(),
+        "worse" if more_is_better(claim) => "lower".to_owned(),
+        "worse" => "higher".to_owned(),
         "time" => run.timed.subject("Median response time"),
         "moved" => ratio.map_or_else(String::new, |ratio| moved(ratio.ratio)),
         "times" => ratio.map_or_else(String::new, |ratio| times(ratio.ratio)),
@@ -139,9 +159,43 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
         number => {
             let place: Option<usize> = number.parse().ok();
             let point = place.and_then(|place| claim.points.get(place));
-            point.map_or_else(String::new, |point| item(point, runs))
+            point.map_or_else(String::new, |point| item(point, claim, runs))
         }
     }
+}
+
+/// Whether more of what its first point measures is better.
+fn more_is_better(claim: &Claim) -> bool {
+    let first = claim.points.first().map(|point| point.quantity);
+    matches!(first, Some(Quantity::Of(response)) if response.more_is_better())
+}
+
+/// `500 MB/s with 64 MiB`, `1.67× lower with 64 KiB`, `1 MiB`: a cell of a curve, of which `top` is the best one.
+fn of_curve(point: &Point, top: &Point, claim: &Claim, runs: &[&Analysis]) -> Option<String> {
+    let id = point.cell?;
+    let (run, cell) = (runs.get(id.run)?, cell(runs, id)?);
+    let levels = run.factors.iter().zip(&cell.cell.levels);
+    let is_own = |(name, _): &(&String, &String)| !claim.held.iter().any(|held| held.0 == **name);
+    let place = levels_in_words(&cell.cell.spec, levels.filter(is_own));
+    let format = |value| run.response.format(value);
+    Some(match (point.standing, &point.ratio) {
+        (Standing::Best, _) => {
+            // The median may lie between two groups, where no trial is.
+            let value = groups(run, cell).map_or_else(
+                || format(point.value),
+                |found| {
+                    let [low, high] = [found.low_median, found.high_median].map(format);
+                    format!("{low} in some trials and {high} in the others")
+                },
+            );
+            format!("{value} with {place}{}", origin(cell))
+        }
+        (Standing::Worse, Some(ratio)) => {
+            let shown = RatioShown::beside(ratio, (top.value, point.value));
+            format!("{} with {place}", shown.factor())
+        }
+        _ => place,
+    })
 }
 
 /// `fell 2.93×`.
@@ -162,7 +216,11 @@ fn times(ratio: f64) -> String {
 }
 
 /// `210 MB/s from 40.0 s (39.1 GiB written) on`, `6 of 12 trials`: a point of a list.
-fn item(point: &Point, runs: &[&Analysis]) -> String {
+fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
+    let top = claim.ranked().next();
+    if let Some(text) = top.and_then(|top| of_curve(point, top, claim, runs)) {
+        return text;
+    }
     let value = point.value;
     let count = |number: f64, one: &str| match number.fract() == 0.0 {
         true => counted(number as u64, one),
@@ -182,6 +240,7 @@ fn item(point: &Point, runs: &[&Analysis]) -> String {
             }
         }
         (Quantity::Rate, _) => format!("{}/s", significant(value)),
+        (Quantity::Fault(kind), _) => format!("{value} {}", kind.name()),
         (Quantity::Bytes, _) => format_bytes(value.round()),
         (Quantity::Times, _) => times(value),
         (Quantity::Share, None) => format_percent(value),
@@ -228,5 +287,57 @@ pub(in crate::findings) fn done(of: Access) -> &'static str {
     match of {
         Access::Writes => "written",
         Access::Reads => "read",
+    }
+}
+
+/// A share and its limit: `9.8 %` and `10 %`, `10.04 %` and `10 %`. The share has as many digits as show on
+/// which side of its limit it lies.
+pub(crate) fn beside_limit(share: f64, limit: f64) -> (String, String) {
+    let allowed = in_percent(limit);
+    let (percent, most) = (share * 100.0, limit * 100.0);
+    // The limit too is known only as it is printed, so that these texts have to differ.
+    let number = |text: &str| text.trim_end_matches(" %").parse::<f64>().ok();
+    let hides = |text: &str| percent != most && number(text) == number(&allowed);
+    let precise = (3..=DIGITS_MAX).map(|count| format!("{} %", digits(percent, count)));
+    let mut texts = std::iter::once(format_percent(share)).chain(precise);
+    let text = texts
+        .find(|text| !hides(text))
+        .unwrap_or_else(|| match percent > most {
+            true => format!("just above {allowed}"),
+            false => format!("just below {allowed}"),
+        });
+    (text, allowed)
+}
+
+/// `20 %`, `0.01 %`, also for shares below a tenth of a percent.
+fn in_percent(share: f64) -> String {
+    match share > 0.0 && share < 0.000_95 {
+        true => format!("{} %", significant(share * 100.0)),
+        false => format_percent(share),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_side_of_the_limit_is_seen() {
+        let cases = [
+            (0.098, 0.1, "9.8 % (10 % allowed)"),
+            (0.31, 0.2, "31 % (20 % allowed)"),
+            (0.1, 0.1, "10 % (10 % allowed)"),
+            (0.104, 0.1, "10.4 % (10 % allowed)"),
+            (0.100_4, 0.1, "10.04 % (10 % allowed)"),
+            (0.099_96, 0.1, "9.996 % (10 % allowed)"),
+            (0.199_6, 0.2, "19.96 % (20 % allowed)"),
+            (0.1 + 1e-9, 0.1, "just above 10 % (10 % allowed)"),
+            (0.1 - 1e-9, 0.1, "just below 10 % (10 % allowed)"),
+            (0.0, 0.0001, "0.0 % (0.0100 % allowed)"),
+        ];
+        for (share, limit, expected) in cases {
+            let (text, allowed) = beside_limit(share, limit);
+            assert_eq!(format!("{text} ({allowed} allowed)"), expected);
+        }
     }
 }
