@@ -36,7 +36,7 @@ pub(crate) struct Ahead {
     from: Receiver<Message>,
     part: std::vec::IntoIter<Planned>,
     end: Option<Result<Changed>>,
-    /// Requests that the worker has and has not issued.
+    /// Requests that the worker has and has not issued, if there is a meter.
     handed: VecDeque<Planned>,
     meter: Option<Meter>,
     /// Whether time that the worker waits for lines passes for the trial.
@@ -154,7 +154,10 @@ impl RequestList for Ahead {
     fn next(&mut self) -> Option<ListedRequest> {
         loop {
             if let Some(planned) = self.part.next() {
-                self.handed.push_back(planned);
+                // Without a meter no request is noted as issued.
+                if self.meter.is_some() {
+                    self.handed.push_back(planned);
+                }
                 return Some(planned.request);
             }
             if self.end.is_some() {

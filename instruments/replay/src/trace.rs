@@ -4,6 +4,7 @@ mod blkparse;
 mod csv;
 mod format;
 mod iolog;
+mod line;
 mod number;
 mod plausible;
 pub mod survey;
@@ -22,6 +23,7 @@ use iolab_workload::{Error, Result};
 
 pub use format::Format;
 use format::Parser;
+use line::{Line, Taken};
 pub use number::TimeUnit;
 
 /// Longest line, bytes.
@@ -46,28 +48,6 @@ pub struct Access {
     pub bytes: u32,
     /// Requests in flight at its arrival, with itself; `None` in a trace without completions.
     pub depth: Option<u32>,
-}
-
-/// A request as a line has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Line<'a> {
-    device: &'a str,
-    /// Time stamp, in units of the format, times [`number::SCALE`].
-    stamp: u128,
-    writes: bool,
-    offset: u64,
-    bytes: u64,
-    took: Taken,
-}
-
-/// What a line tells of the end of its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    Unknown,
-    /// Time in service, in units of the format, times [`number::SCALE`].
-    Time(u128),
-    /// Requests in flight at its arrival, with itself.
-    Depth(u32),
 }
 
 /// Choices of a user for the reading of a trace.

@@ -116,3 +116,25 @@ fn directory_gets_a_scratch_file_that_is_removed() {
     assert_eq!(said["trials"][0]["reads"]["requests"], 80);
     assert!(!is_scratch_left(&folder.join("disk")));
 }
+
+#[test]
+fn distilled_experiment_is_one_that_runs() {
+    let folder = folder();
+    let folder = folder.path();
+    // Exponential gaps from draws that are spread evenly.
+    let mut at = 0.0;
+    let mut lines = "time_us,op,offset,bytes\n".to_owned();
+    for i in 0..2000u64 {
+        at += -(1.0 - (i * 2_654_435_761 % 10_007) as f64 / 10_007.0).ln() * 1000.0;
+        let bytes = if i % 10 < 6 { 4096 } else { 16_384 };
+        lines += &format!("{at:.3},R,{},{bytes}\n", i * 7919 % 65_521 * 4096);
+    }
+    std::fs::write(folder.join("t.csv"), lines).unwrap();
+    run(folder, &["distil", "t.csv", "-o", "job.toml"]).expect(0);
+    let said = run(folder, &["run", "job.toml", "model:sata-ssd", "--dry-run"]).expect(0);
+    assert!(said.stdout.contains("reads"), "{}", said.stdout);
+    // Equal gaps are no random ones.
+    trace(folder, "equal.csv", "us", 1000);
+    run(folder, &["distil", "equal.csv", "-o", "none.toml"]).expect(5);
+    assert!(!folder.join("none.toml").exists());
+}

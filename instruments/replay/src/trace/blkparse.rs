@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::line::{Line, Taken};
 use super::number::decimal;
-use super::{Line, Taken};
 
 /// Most requests in flight of which completions are looked for.
 const IN_FLIGHT_MAX: usize = 1 << 16;

@@ -1,8 +1,7 @@
 //! CSV with a header that names columns and their units.
 
-use super::format::{Parsed, writes};
+use super::line::{Line, Parsed, Taken, writes};
 use super::number::{TimeUnit, decimal};
-use super::{Line, Taken};
 
 /// Longest header, columns.
 const COLUMNS_MAX: usize = 64;

@@ -5,11 +5,12 @@ use std::fmt;
 use clap::ValueEnum;
 use iolab_workload::{Error, Result};
 
+use super::Lines;
 use super::blkparse::Blkparse;
 use super::csv::Columns;
 use super::iolog::Iolog;
+use super::line::{Line, Parsed, Taken, writes};
 use super::number::{TimeUnit, decimal};
-use super::{Line, Lines, Taken};
 
 /// Lines that are looked at to find a format.
 const LOOKED_AT: usize = 10_000;
@@ -94,21 +95,8 @@ impl Parser {
     }
 }
 
-/// The request of a line, or what the line is instead.
-pub(super) type Parsed<'a> = std::result::Result<Option<Line<'a>>, String>;
-
 fn not_of<'a>(format: &str) -> Parsed<'a> {
     Err(format!("is not one of the format {format}"))
-}
-
-/// Whether the name of an operation is that of a write; `None` for any other name.
-pub(super) fn writes(name: &str) -> Option<bool> {
-    let is = |names: [&str; 2]| names.iter().any(|one| name.eq_ignore_ascii_case(one));
-    match (is(["r", "read"]), is(["w", "write"])) {
-        (true, _) => Some(false),
-        (_, true) => Some(true),
-        _ => None,
-    }
 }
 
 /// The fields of a line that has exactly this many.

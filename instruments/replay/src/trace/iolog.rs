@@ -1,8 +1,7 @@
 //! The iolog of fio, versions 2 and 3.
 
-use super::format::{Parsed, writes};
+use super::line::{Line, Parsed, Taken, writes};
 use super::number::{TimeUnit, decimal};
-use super::{Line, Taken};
 
 /// Reader of an iolog.
 ///

@@ -7,7 +7,6 @@ use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use super::number::TimeUnit;
-use super::survey::Survey;
 
 /// Requests from which a mean rate means something.
 const COUNT_MIN: u64 = 100;
@@ -23,12 +22,22 @@ const DATED_GAP_MAX: f64 = 1.0;
 const FILETIME_EPOCH: u128 = 11_644_473_600;
 const YEAR: u128 = 31_556_952;
 
-/// Refuses stamps that only another unit makes plausible; `first` is the first of them.
-pub(super) fn check(survey: &Survey, unit: TimeUnit, first: u128) -> Result<()> {
-    if survey.requests() < COUNT_MIN {
+/// The stamps of a trace, read in its unit.
+pub(super) struct Stamped {
+    pub(super) requests: u64,
+    /// Bytes that are read or written.
+    pub(super) bytes: u64,
+    pub(super) span_ns: u64,
+    /// The first stamp, in its unit.
+    pub(super) first: u128,
+}
+
+/// Refuses stamps that only another unit makes plausible.
+pub(super) fn check(stamped: &Stamped, unit: TimeUnit) -> Result<()> {
+    if stamped.requests < COUNT_MIN {
         return Ok(());
     }
-    let read = |other: TimeUnit| Read::of(survey, unit, other, first);
+    let read = |other: TimeUnit| Read::of(stamped, unit, other);
     let own = read(unit);
     let mut others: Vec<TimeUnit> = TimeUnit::ALL
         .into_iter()
@@ -72,9 +81,9 @@ struct Read {
 }
 
 impl Read {
-    fn of(survey: &Survey, own: TimeUnit, unit: TimeUnit, first: u128) -> Self {
+    fn of(stamped: &Stamped, own: TimeUnit, unit: TimeUnit) -> Self {
         let longer = unit.length_ns() as f64 / own.length_ns() as f64;
-        let seconds = first.saturating_mul(unit.length_ns()) / 1_000_000_000;
+        let seconds = stamped.first.saturating_mul(unit.length_ns()) / 1_000_000_000;
         let since_1970 = match unit {
             TimeUnit::Filetime => seconds.checked_sub(FILETIME_EPOCH),
             _ => Some(seconds),
@@ -82,9 +91,9 @@ impl Read {
         let year = since_1970.map(|seconds| 1970 + seconds / YEAR);
         Self {
             unit,
-            requests: survey.requests() as f64,
-            bytes: survey.read_bytes as f64 + survey.written_bytes as f64,
-            span_s: survey.span_ns as f64 * longer / 1e9,
+            requests: stamped.requests as f64,
+            bytes: stamped.bytes as f64,
+            span_s: stamped.span_ns as f64 * longer / 1e9,
             year: year.filter(|year| (1990..2100).contains(year)),
         }
     }

@@ -6,8 +6,9 @@ use iolab_latency::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
+use super::Trace;
 use super::number::SCALE;
-use super::{Trace, plausible};
+use super::plausible::{self, Stamped};
 
 /// Most devices whose requests are counted apart.
 const DEVICES_MAX: usize = 1000;
@@ -122,8 +123,13 @@ impl Survey {
         own.mean_depth = (known > 0).then(|| depths / known as f64);
         own.whole_seconds = !on_line.has_parts_of_seconds && on_line.stamps >= WHOLE_FROM;
         if trace.reading.unit.is_none() {
-            let first = on_line.first_stamp.unwrap_or_default() / SCALE;
-            plausible::check(&own, trace.unit(), first)?;
+            let stamped = Stamped {
+                requests: own.requests(),
+                bytes: own.read_bytes.saturating_add(own.written_bytes),
+                span_ns: own.span_ns,
+                first: on_line.first_stamp.unwrap_or_default() / SCALE,
+            };
+            plausible::check(&stamped, trace.unit())?;
         }
         Ok(own)
     }
