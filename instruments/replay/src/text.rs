@@ -223,7 +223,7 @@ fn reason(broken: Broken, certificate: &Certificate) -> String {
             format_percent(certificate.in_order)
         ),
         Broken::Gaps => format!(
-            "the gaps between requests were others (distance {:.3}, allowed 0.05)",
+            "the gaps between requests differ from those of the trace (distance {:.3}, allowed 0.05)",
             certificate.gap_distance
         ),
     }
