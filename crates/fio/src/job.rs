@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
+use iolab_workload::escape_control::shell_path;
 use iolab_workload::names::check_file_name;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
@@ -178,7 +179,17 @@ impl JobFile {
     pub fn to_toml(&self) -> Result<String> {
         let explained = self.explained().into_iter();
         let comments: String = explained.map(|line| format!("# {line}\n")).collect();
-        Ok(format!("{comments}\n{}", self.experiment.to_toml()?))
+        let target = self.target.as_deref().map(|target| {
+            format!(
+                "# The definition has no target. On that of the job file: iolab run MINE.toml {}\n",
+                shell_path(target)
+            )
+        });
+        let target = target.unwrap_or_default();
+        Ok(format!(
+            "{target}{comments}\n{}",
+            self.experiment.to_toml()?
+        ))
     }
 }
 

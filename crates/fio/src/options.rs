@@ -195,9 +195,13 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
                 faults.or(Err(Fault { option, error }), ());
             }
         },
-        // Each request has an offset of its own.
         Some(every) if every.trim() == "1" => {}
-        Some(_) => faults.or(Err(unknown_order()), ()),
+        Some(every) => {
+            let error = unknown(option, text).error.hint(format!(
+                "leave ':{every}' out: each request of a random order has an offset of its own"
+            ));
+            faults.or(Err(Fault { option, error }), ());
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! An experiment as a job file of fio: a job for each cell, or for each of its groups, the cells one after the other.
 
 use iolab_plan::cells::Plan;
+use iolab_workload::Error;
 use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
@@ -10,7 +11,10 @@ use super::unsupported::{ReadUnit, drops_at_each_pass};
 use super::words;
 
 /// The job file of a plan, each cell once. Cells that fio cannot carry out alike are left out, with the reason as a comment.
-pub fn job_file(plan: &Plan) -> String {
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): all cells are left out.
+pub fn job_file(plan: &Plan) -> Result<String, Error> {
     let experiment = plan.experiment();
     let mut text = format!(
         "; {}: {}\n; The cells of this iolab experiment, each once, in the order of the plan. Run it with\n;   fio --output-format=json+ --output=result.json JOB.fio\n; and see the result with 'iolab import result.json'. iolab repeats each cell, in random order.\n",
@@ -22,6 +26,15 @@ pub fn job_file(plan: &Plan) -> String {
         text.push_str("; At a rate fio counts latency from the submission of a request, iolab from its scheduled start.\n");
     }
     let jobs: Vec<Result<Vec<Job>, String>> = cells.iter().map(|cell| jobs(&cell.spec)).collect();
+    if jobs.iter().all(Result::is_err)
+        && let Some(Err(why)) = jobs.first()
+    {
+        let what = format!(
+            "fio can carry out no cell of {} alike: {why}",
+            experiment.name
+        );
+        return Err(Error::usage(what));
+    }
     let each = || jobs.iter().flatten().flatten();
     let shared: Vec<String> = match each().next() {
         Some(first) => {
@@ -59,7 +72,7 @@ pub fn job_file(plan: &Plan) -> String {
             }
         }
     }
-    text
+    Ok(text)
 }
 
 /// A section of a job file.
@@ -118,8 +131,8 @@ fn section(name: &str) -> String {
 }
 
 /// Options of a command line for one trial that a job file does not need, or that are fio's default.
-const OF_A_TRIAL: [&str; 6] = [
-    "allow_file_create", "fallocate", "invalidate", "randrepeat", "randseed", "lat_percentiles",
+const OF_A_TRIAL: [&str; 5] = [
+    "allow_file_create", "fallocate", "invalidate", "randrepeat", "randseed",
 ];
 /// The file that the jobs share; it is made if it is not there.
 const FILE: &str = "iolab.fio.tmp";
@@ -306,7 +319,7 @@ mod tests {
             ("interference", &["writer.rate=0,50MB/s,none"]),
         ] {
             let plan = plan(name, sets);
-            let text = job_file(&plan);
+            let text = job_file(&plan).expect("cells");
             let file = JobFile::parse(&text, "again").expect(&text);
             let again = cells(&file.experiment).expect("cells");
             let bare = |cell: &CellSpec| -> Vec<TrialSpec> {
@@ -332,10 +345,8 @@ mod tests {
     /// Random requests do not depend on the start of a pass.
     #[test]
     fn random_requests_ignore_the_start_of_passes() {
-        let left_out = |name: &str| {
-            let text = job_file(&plan(name, &["bs=4k", "first_offset=random"]));
-            text.contains("; left out: ")
-        };
+        let left_out =
+            |name: &str| job_file(&plan(name, &["bs=4k", "first_offset=random"])).is_err();
         assert!(!left_out("read-random"));
         assert!(left_out("read-size"));
     }
@@ -357,22 +368,21 @@ mod tests {
             ),
         ]
         .map(|(name, sets)| {
-            let text = job_file(&plan(name, sets));
-            let left_out = text.lines().filter(|line| line.starts_with("; left out: "));
-            // Two cells each, for one reason.
-            let reasons: Vec<&str> = left_out.collect();
-            assert_eq!(reasons.len(), 2, "{text}");
-            reasons.join("\n")
+            job_file(&plan(name, sets))
+                .expect_err("a reason")
+                .to_string()
         });
         insta::assert_snapshot!(told.join("\n"), @r"
-        ; left out: rate=1000: fio has a rate for its reads and one for its writes
-        ; left out: rate=2000: fio has a rate for its reads and one for its writes
-        ; left out: bs=4KiB: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
-        ; left out: bs=8KiB: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
-        ; left out: writer.rate=none: reader: its backward reads wrap at the end of the file, not of the region
-        ; left out: writer.rate=50MB/s: reader: its backward reads wrap at the end of the file, not of the region
-        ; left out: bs=64KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
-        ; left out: bs=128KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
+        fio can carry out no cell of load-latency alike: fio has a rate for its reads and one for its writes
+        fio can carry out no cell of read-random alike: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
+        fio can carry out no cell of interference alike: reader: its backward reads wrap at the end of the file, not of the region
+        fio can carry out no cell of read-size alike: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
         ");
+        let some = ["rate=1000", "read_percent=50,100"];
+        let text = job_file(&plan("load-latency", &some)).expect("a cell");
+        assert!(
+            text.contains("; left out: ") && text.contains("rw=randread"),
+            "{text}"
+        );
     }
 }

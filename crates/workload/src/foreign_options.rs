@@ -233,7 +233,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB");
     way "--set compressible=50 for a ratio of 2": "compressratio";
     way "--set buffer_memory=contiguous":
-        "mem iomem" => only(&["malloc", "mmap"], "buffers are small pages that were touched"),
+        "mem iomem" => only(&["malloc", "mmap", "mmaphuge"], "buffers are contiguous memory with direct I/O, small pages otherwise"),
         "hugepage-size";
     none "buffers are aligned to pages": "mem_align iomem_align";
     none "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...":
@@ -252,7 +252,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "ramp_time" => idle("the first trial of every cell is a warm-up"),
         "ramp_size warm_up";
     none "all groups start at one barrier": "job_start_clock_id startdelay start_delay";
-    none "a pause begins once the request of a thread has completed: --set thinktime=1ms":
+    none "a thread sleeps after each request (--set thinktime=1ms): it neither spins nor pauses after several requests only":
         "thinktime_iotime thinktime_blocks thinktime_spin",
         "thinktime_blocks_type"
             => only(&["complete", "issue"], "a pause begins once the requests before it have completed"),
@@ -288,8 +288,9 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set placement=packed (split), spread or float (shared)": "cpus_allowed_policy" => decides(&["placement"]);
     way "--set cpus=0-3 for the CPUs of a node; numactl --membind=0 iolab run EXPERIMENT for its memory":
         "numa_cpu_nodes numa numa_mem_policy";
-    way "ionice -c 2 -n 4 iolab run EXPERIMENT": "prio prioclass ionice";
-    none "requests carry no such flag or hint": "uncached atomic write_hint sqthread_poll_cpu";
+    way "ionice -c CLASS -n LEVEL iolab run EXPERIMENT": "prio prioclass ionice";
+    none "requests carry no such flag or hint": "uncached atomic write_hint";
+    none "the kernel chooses the CPU of the thread that polls": "sqthread_poll_cpu";
     none "a random pattern draws an offset for each request, and a trim is a request of its own":
         "rw_sequencer random_sequence_stride trimwrite";
     none "requests carry no hint of their duration": "priohint";

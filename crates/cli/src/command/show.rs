@@ -34,7 +34,11 @@ pub(crate) fn show(options: &Show) -> Outcome {
             if !experiment.names("first_offset") {
                 experiment.apply_set("first_offset=zero")?;
             }
-            job_file(&Plan::of_new_run(experiment, &OneProcess)?)
+            // fio carries the cells out, whichever tools have measured them.
+            if experiment.names("tool") {
+                experiment.apply_set("tool=iolab")?;
+            }
+            job_file(&Plan::of_new_run(experiment, &OneProcess)?)?
         }
     };
     let mut to = open(None)?;

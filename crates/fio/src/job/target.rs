@@ -18,7 +18,7 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
             (
                 "filename",
                 "names several files",
-                "name one file; fio adds up names that are given one by one",
+                "give filename once, with one name; 'iolab run EXPERIMENT A B' measures several",
             ),
             (
                 "directory",
