@@ -111,7 +111,7 @@ pub fn reported(
         counts,
     };
     let doubt = match (options, repeated) {
-        (None, _) => Some("it has no options".to_owned()),
+        (None, _) => Some("its report has none of its options".to_owned()),
         (_, Some(option)) => Some(format!("{option} is given twice")),
         _ => checked.contradiction(),
     };

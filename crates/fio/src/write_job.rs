@@ -36,7 +36,9 @@ pub fn job_file(plan: &Plan) -> Result<String, Error> {
         return Err(Error::usage(what));
     }
     let each = || jobs.iter().flatten().flatten();
-    let shared: Vec<String> = match each().next() {
+    // fio reports the options of a job only if its section has any.
+    let has_several = each().nth(1).is_some();
+    let shared: Vec<String> = match each().next().filter(|_| has_several) {
         Some(first) => {
             let in_all = |line: &&String| each().all(|job| job.lines.contains(line));
             first.lines.iter().filter(in_all).cloned().collect()
