@@ -121,7 +121,11 @@ fn unknown(program: &clap::Command, option: &str) -> Option<iolab_workload::Erro
         |command| format!("iolab {}", command.get_name()),
     );
     let foreign = || unknown_option(&name, &own, option, given_value(option).as_deref());
-    let takes_settings = command.is_none() || own.contains(&"set");
+    // The --set of iolab fit changes parameters.
+    let takes_settings = command.is_none_or(|command| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|argument| argument.get_id() == "sets")
+    });
     takes_settings.then(foreign).flatten().or_else(|| {
         let long = option.trim_start_matches('-').split('=').next()?;
         let others = program.get_subcommands();

@@ -1,5 +1,7 @@
 //! Requirements of a purpose on storage: workloads, and service levels with their sources.
 
+mod parameters;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,9 +17,10 @@ use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{Definition, DocumentText, Entries, Groups, budget};
+use crate::experiment::document::{Definition, DocumentText, Entries, Groups, Ordered, budget};
 use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question, read_text};
 use iolab_workload::names::check_file_name;
+use parameters::Parameters;
 
 /// Name and TOML text of every built-in requirement, in alphabetical order, collected from `requirements/` by the build.
 pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
@@ -54,6 +57,8 @@ pub struct RequiredWorkload {
     pub experiment: Experiment,
     /// Service levels that the workload must keep.
     pub levels: Vec<Need>,
+    /// Levels that follow from parameters, each with the expression, in words.
+    pub derived: Vec<String>,
     /// The length of its trials.
     trial: Duration,
 }
@@ -66,6 +71,8 @@ struct Document {
     #[serde(rename = "not")]
     not_covered: String,
     hold: Spanned<Value>,
+    #[serde(default)]
+    parameters: Ordered<f64>,
     workload: Vec<Spanned<WorkloadEntry>>,
 }
 
@@ -88,17 +95,27 @@ struct LevelEntry {
 }
 
 impl Requirement {
-    /// Reads a requirement; `source` names it in messages.
+    /// Reads a requirement with changes of its parameters, `NAME=VALUE`; `source` names it in messages.
     ///
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with its line and a valid alternative.
-    pub fn from_toml(text: &str, source: &str) -> Result<Self> {
+    pub fn from_toml(text: &str, source: &str, changes: &[String]) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
         let name = check_file_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
-        let question = check_question(document.question.get_ref())
+        let mut parameters = Parameters::default();
+        for (name, value) in document.parameters.entries() {
+            let added = parameters.add(name.get_ref(), *value);
+            added.map_err(|error| source.at(name.span(), error))?;
+        }
+        for change in changes {
+            parameters.set(source.name, change)?;
+        }
+        let question = parameters.fill(document.question.get_ref());
+        let question = question
+            .and_then(|filled| check_question(&filled.text))
             .map_err(|error| source.at(document.question.span(), error))?;
         let hold = budget(&source, &document.hold)?;
         let count = document.workload.len();
@@ -111,7 +128,9 @@ impl Requirement {
             .into_iter()
             .map(|entry| {
                 let span = entry.span();
-                let workload = entry.into_inner().resolve(&source, &name, &question)?;
+                let workload = entry
+                    .into_inner()
+                    .resolve(&source, &name, &question, &parameters)?;
                 workload
                     .experiment
                     .check()
@@ -130,19 +149,19 @@ impl Requirement {
         Ok(requirement)
     }
 
-    /// The built-in requirement of this name, or the one in the TOML file at this path.
+    /// The built-in requirement of this name, or the one in the TOML file at this path, with changes of its parameters.
     ///
     /// # Errors
     ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such requirement, with similar names; or a fault in the file.
-    pub fn find(name: &str) -> Result<Self> {
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such requirement, with similar names; or a fault in the file or a change.
+    pub fn find(name: &str, changes: &[String]) -> Result<Self> {
         let builtin = BUILTIN_REQUIREMENTS.iter();
         if let Some((_, text)) = builtin.clone().find(|(builtin, _)| *builtin == name) {
-            return Self::from_toml(text, name);
+            return Self::from_toml(text, name, changes);
         }
         let path = Path::new(name);
         if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
-            return Self::from_toml(&read_text(path)?, name);
+            return Self::from_toml(&read_text(path)?, name, changes);
         }
         let known: Vec<&str> = builtin.map(|(name, _)| *name).collect();
         Err(unknown("requirement", name, &known))
@@ -238,11 +257,19 @@ fn makes_files(cell: &CellSpec) -> bool {
 
 impl WorkloadEntry {
     fn resolve(
-        self,
+        mut self,
         source: &DocumentText<'_>,
         of: &str,
         question: &str,
+        parameters: &Parameters,
     ) -> Result<RequiredWorkload> {
+        for value in self.settings.values_mut() {
+            let span = value.span();
+            if let Value::String(text) = value.get_mut() {
+                let filled = parameters.fill(text);
+                *text = filled.map_err(|error| source.at(span, error))?.text;
+            }
+        }
         let name = check_file_name(self.name.get_ref())
             .map_err(|error| source.at(self.name.span(), error))?;
         let mut experiment = Experiment::bare(
@@ -267,18 +294,27 @@ impl WorkloadEntry {
             ));
             return Err(source.at(self.name.span(), error));
         }
+        let mut derived = Vec::new();
         let levels = self.level.into_iter().map(|entry| {
-            let level = entry.level.get_ref().parse();
+            let at = |error| source.at(entry.level.span(), error);
+            let filled = parameters.fill(entry.level.get_ref()).map_err(at)?;
+            let level = filled.text.parse().map_err(at)?;
+            if !filled.from.is_empty() {
+                let from = filled.from.join(", ");
+                derived.push(format!("{name} {level} is derived: {from}"));
+            }
             Ok(Need {
-                level: level.map_err(|error| source.at(entry.level.span(), error))?,
+                level,
                 source: entry.source,
                 wording: entry.wording,
                 remedy: entry.remedy,
             })
         });
+        let levels = levels.collect::<Result<_>>()?;
         Ok(RequiredWorkload {
+            levels,
+            derived,
             name,
-            levels: levels.collect::<Result<_>>()?,
             experiment,
             trial,
         })
@@ -312,7 +348,7 @@ mod tests {
     #[test]
     fn every_built_in_requirement_is_whole() {
         for (name, _) in BUILTIN_REQUIREMENTS {
-            let mut requirement = Requirement::find(name).expect(name);
+            let mut requirement = Requirement::find(name, &[]).expect(name);
             assert_eq!(requirement.name, *name);
             let mut time = Duration::ZERO;
             for workload in &requirement.workloads {
@@ -364,11 +400,12 @@ remedy = "a faster disk"
 
     #[test]
     fn mistakes_are_named_with_their_line() {
-        let good = Requirement::from_toml(GOOD, "mine.toml").expect("good");
+        let good = Requirement::from_toml(GOOD, "mine.toml", &[]).expect("good");
         assert_eq!(good.workloads[0].experiment.name, "mine-log");
         assert_eq!(good.workloads[0].experiment.design.trials_max, 10);
         let halves = GOOD.replacen("sync =", "bytes = \"none\", time = \"500ms\", sync =", 1);
-        let halves = Requirement::from_toml(&halves, "mine.toml").expect("trials of half a second");
+        let halves =
+            Requirement::from_toml(&halves, "mine.toml", &[]).expect("trials of half a second");
         assert_eq!(halves.workloads[0].experiment.design.trials_max, 20);
         let told = [
             ("syncs.p99<10ms", "p99"),
@@ -380,7 +417,7 @@ remedy = "a faster disk"
             ("sync =", "time = \"none\", sync ="),
         ]
         .map(|(from, to)| {
-            let read = Requirement::from_toml(&GOOD.replacen(from, to, 1), "mine.toml");
+            let read = Requirement::from_toml(&GOOD.replacen(from, to, 1), "mine.toml", &[]);
             read.expect_err(to).message().to_owned()
         });
         insta::assert_snapshot!(told.join("\n"), @r"
@@ -400,7 +437,7 @@ remedy = "a faster disk"
         mine.toml, line 6, column 8: log: bytes ends a trial before its time
         mine.toml, line 6, column 8: log: time=none: a trial without an end
         ");
-        let error = Requirement::find("etc").expect_err("unknown");
+        let error = Requirement::find("etc", &[]).expect_err("unknown");
         insta::assert_snapshot!(error.to_string(), @r"
 requirement 'etc' is unknown
   did you mean etcd?
@@ -410,7 +447,7 @@ requirement 'etc' is unknown
     #[test]
     fn a_bare_disk_takes_whole_blocks() {
         for (name, _) in BUILTIN_REQUIREMENTS {
-            let mut requirement = Requirement::find(name).expect(name);
+            let mut requirement = Requirement::find(name, &[]).expect(name);
             let grown = requirement.use_bare_disk(4096).expect(name);
             for workload in &requirement.workloads {
                 let trial = workload.experiment.base().expect(name).trial;
@@ -432,7 +469,7 @@ requirement 'etc' is unknown
             "allocate = \"fresh\"", "allocate = \"append\"", "layout = \"private\"",
         ] {
             let text = GOOD.replacen("settings = {", &format!("settings = {{ {set},"), 1);
-            let mut requirement = Requirement::from_toml(&text, "mine.toml").expect(set);
+            let mut requirement = Requirement::from_toml(&text, "mine.toml", &[]).expect(set);
             assert!(requirement.write_in_place().expect(set), "{set}");
             let cell = requirement.workloads[0].experiment.base().expect(set);
             cell.trial.check().expect(set);

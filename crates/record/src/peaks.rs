@@ -2,6 +2,7 @@
 //! them.
 
 use iolab_workload::quantity::significant;
+use iolab_workload::units::{parse_per_second, parse_throughput};
 use iolab_workload::{Error, Result};
 
 use crate::environment::{Environment, Family, KEYS, Real};
@@ -38,10 +39,13 @@ impl Peaks {
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("there is no '=' in '{part}'")))?;
             let (name, value) = (name.trim(), value.trim());
-            let rate =
-                || mb_s(value).ok_or_else(|| wrong(format!("'{value}' is not a throughput")));
+            let rate = || {
+                parse_throughput(value)
+                    .ok_or_else(|| wrong(format!("'{value}' is not a throughput")))
+            };
             let iops = || {
-                per_second(value).ok_or_else(|| wrong(format!("'{value}' is not a number of IOPS")))
+                parse_per_second(value)
+                    .ok_or_else(|| wrong(format!("'{value}' is not a number of IOPS")))
             };
             match name {
                 "read" => peaks.read_mb_s = Some(rate()?),
@@ -101,29 +105,6 @@ impl Peaks {
 /// Treats ceilings of zero in a run file as unknown.
 pub fn above_zero(number: Option<f64>) -> Option<f64> {
     number.filter(|n| *n > 0.0)
-}
-
-fn positive(number: &str, scale: f64) -> Option<f64> {
-    let value = number.trim_end().parse::<f64>().ok()? * scale;
-    (value > 0.0 && value.is_finite()).then_some(value)
-}
-
-/// `510MB/s`, `1.2GB/s`, or a bare number in MB/s.
-fn mb_s(text: &str) -> Option<f64> {
-    for (unit, scale) in [("GB/s", 1e3), ("MB/s", 1.0)] {
-        if let Some(number) = text.strip_suffix(unit) {
-            return positive(number, scale);
-        }
-    }
-    positive(text, 1.0)
-}
-
-/// `95000` or `95k`.
-fn per_second(text: &str) -> Option<f64> {
-    match text.strip_suffix(['k', 'K']) {
-        Some(number) => positive(number, 1e3),
-        None => positive(text, 1.0),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::named_enum::named;
-use crate::units::{format_duration, parse_duration};
+use crate::units::{format_duration, parse_duration, parse_per_second, parse_throughput};
 
 named! {
     /// The requests that a level is about.
@@ -110,7 +110,7 @@ const MEAN_REQUESTS: f64 = 100.0;
 /// Resolution of quantiles: a millionth of a percent.
 const QUANTILE_STEPS: f64 = 1e8;
 
-const HINT: &str = "write for example p99<1ms, mean<200us, max<50ms, reads.p99<2ms, writes.p50<1ms, syncs.p99.9<10ms, iops>500 or throughput>100; several with commas between";
+const HINT: &str = "write for example p99<1ms, mean<200us, max<50ms, reads.p99<2ms, writes.p50<1ms, syncs.p99.9<10ms, iops>10k or throughput>4GB/s; several with commas between";
 
 impl ServiceLevel {
     /// Whether it limits times.
@@ -217,13 +217,16 @@ impl FromStr for ServiceLevel {
             return wrong(format!("'{text}': {name} has to stay {should} its bound"));
         }
         let bound = if is_rate {
-            let number = bound
-                .parse::<f64>()
-                .ok()
-                .filter(|n| n.is_finite() && *n > 0.0);
-            match number {
-                Some(number) => Bound::Above(number),
-                None => return wrong(format!("'{bound}' in '{text}' is not a number above 0")),
+            let (rate, wanted) = match quantity {
+                Quantity::Throughput => (parse_throughput(bound), "a throughput, such as 4GB/s"),
+                _ => (
+                    parse_per_second(bound),
+                    "a number per second, such as 500 or 10k",
+                ),
+            };
+            match rate {
+                Some(rate) => Bound::Above(rate),
+                None => return wrong(format!("'{bound}' in '{text}' is not {wanted}")),
             }
         } else {
             match parse_duration(bound) {
@@ -319,7 +322,10 @@ mod tests {
             ("read.mean<0.5", "reads.mean<500ms"),
             ("writes.max<2s", "writes.max<2s"),
             ("iops>500", "iops>500"),
+            ("iops>10k", "iops>10000"),
             ("writes.throughput>100", "writes.throughput>100"),
+            ("throughput > 4GB/s", "throughput>4000"),
+            ("reads.throughput>1.5MB/s", "reads.throughput>1.5"),
             ("p99.99<1s", "p99.99<1s"),
             ("p99.999999<1s", "p99.999999<1s"),
         ] {
@@ -358,8 +364,9 @@ mod tests {
     fn invalid_levels_are_refused_with_a_remedy() {
         for text in [
             "", "p99", "p99=1ms", "p0<1ms", "p100<1ms", "p99.9999999<1ms", "p0.0000001<1ms",
-            "p99<0", "p99<fast", "p99>1ms", "iops<500", "iops>-1", "iops>nan", "trims.p99<1ms",
-            "q99<1ms", "p99<1ms,", "p99<1ms,p99<1ms", ".p99<1ms",
+            "p99<0", "p99<fast", "p99>1ms", "iops<500", "iops>-1", "iops>nan", "iops>4GB/s",
+            "throughput>4kB/s", "throughput>10k", "trims.p99<1ms", "q99<1ms", "p99<1ms,",
+            "p99<1ms,p99<1ms", ".p99<1ms",
         ] {
             let error = text.parse::<ServiceLevels>().expect_err(text);
             assert!(error.remedy().is_some(), "{text}: {error}");

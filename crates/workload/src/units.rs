@@ -191,6 +191,27 @@ pub fn parse_share(text: &str) -> Result<f64> {
         })
 }
 
+/// Reads a throughput, MB/s: `510MB/s`, `1.2GB/s`, or a bare number. `None` unless it is above 0.
+pub fn parse_throughput(text: &str) -> Option<f64> {
+    let units = [("GB/s", 1e3), ("MB/s", 1.0), ("", 1.0)];
+    let own = |(unit, scale)| Some((text.strip_suffix(unit)?, scale));
+    let (number, scale) = units.into_iter().find_map(own)?;
+    positive(number, scale)
+}
+
+/// Reads a number per second: `95000` or `95k`. `None` unless it is above 0.
+pub fn parse_per_second(text: &str) -> Option<f64> {
+    match text.strip_suffix(['k', 'K']) {
+        Some(number) => positive(number, 1e3),
+        None => positive(text, 1.0),
+    }
+}
+
+fn positive(number: &str, scale: f64) -> Option<f64> {
+    let value = number.trim_end().parse::<f64>().ok()? * scale;
+    (value > 0.0 && value.is_finite()).then_some(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -276,6 +276,9 @@ pub(crate) struct Fit {
     /// Directory, file, block device, or a model of a disk: model:NAME ('iolab model list')
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
+    /// Change a parameter of the requirement ('iolab show WHAT' lists them)
+    #[arg(long = "set", value_name = "NAME=NUMBER")]
+    pub(crate) parameters: Vec<String>,
     /// Duration of the load, per workload; a long load exhausts burst credits and write caches
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) hold: Option<String>,

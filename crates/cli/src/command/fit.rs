@@ -40,7 +40,7 @@ use iolab_command::run_files::read_run;
 pub(crate) fn fit(options: &Fit) -> Outcome {
     Builtin::Requirement.check(&options.requirement)?;
     check_folder(&options.output)?;
-    let mut requirement = Requirement::find(&options.requirement)?;
+    let mut requirement = Requirement::find(&options.requirement, &options.parameters)?;
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
     }
@@ -52,7 +52,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         ..Terms::strict(PROGRAM)
     };
     let site = Site::of(targets, model, watch, terms);
-    let mut limits = Vec::new();
+    let derived = requirement.workloads.iter().flat_map(|own| &own.derived);
+    let mut limits: Vec<String> = derived.map(|text| format!("{text}.")).collect();
     let in_place = !options.target.is_dir() && requirement.write_in_place()?;
     if in_place && site.model.is_none() {
         limits.push(

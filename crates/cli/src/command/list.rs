@@ -42,7 +42,7 @@ fn experiments(to: &mut dyn Write) -> Outcome {
     }
     writeln!(to, "\nRequirements (iolab fit NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN_REQUIREMENTS {
-        entry(name, width, &Requirement::find(name)?.question, to)?;
+        entry(name, width, &Requirement::find(name, &[])?.question, to)?;
     }
     Ok(())
 }

@@ -189,3 +189,66 @@ fn claims_of_program_are_compared_with_devices() {
         assert!(evidence["claim"].is_null(), "{report}: {evidence}");
     }
 }
+
+/// Loaders of a file of weights: reads, half of them from the page cache; reads past it; a mapping.
+const LOADERS: [(&str, &str); 3] = [
+    (
+        "read.py",
+        r#"import os, sys
+with open(sys.argv[1], "rb", buffering=0) as weights:
+    os.posix_fadvise(weights.fileno(), 0, 4 << 20, os.POSIX_FADV_DONTNEED)
+    while weights.read(1 << 20):
+        pass
+"#,
+    ),
+    (
+        "direct.py",
+        r#"import mmap, os, sys
+file = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+buffer, at = mmap.mmap(-1, 1 << 20), 0
+while count := os.preadv(file, [buffer], at):
+    at += count
+"#,
+    ),
+    (
+        "map.py",
+        r#"import mmap, os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+with mmap.mmap(file, 0, prot=mmap.PROT_READ) as weights:
+    sum(weights[at] for at in range(0, len(weights), 4096))
+"#,
+    ),
+];
+
+#[test]
+fn loaders_of_weights_are_told_apart() {
+    let Some(python) = needs::tool(needs::Need::Python) else {
+        return;
+    };
+    let folder = folder();
+    with_data(folder.path());
+    let data = std::fs::File::open(folder.path().join("data")).unwrap();
+    data.sync_all().unwrap();
+    let [read, direct, map] = LOADERS.map(|(name, text)| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let line = ["--on", "data", "--", python, name, "data"];
+        evidence(folder.path(), &line)
+    });
+    if !has_account(&read) {
+        return;
+    }
+    let moved = |evidence: &Value| number(evidence, "/reads/moved_bytes");
+    let asked = |evidence: &Value| number(evidence, "/processes/rchar");
+    assert!(asked(&read) >= SIZE && asked(&direct) >= SIZE, "{read:#}");
+    // No call reads a mapped file.
+    assert!(asked(&map) < SIZE, "{map:#}");
+    let reason = map["reads"]["reason"].as_str().unwrap();
+    // In memory nothing is moved.
+    if moved(&direct) >= SIZE {
+        let words = ["mmap", "mappings"];
+        assert!(words.iter().any(|word| reason.contains(word)), "{map:#}");
+        assert!(moved(&map) >= SIZE / 2, "{map:#}");
+        assert!((SIZE / 4..SIZE).contains(&moved(&read)), "{read:#}");
+    }
+}
