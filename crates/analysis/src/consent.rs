@@ -26,14 +26,14 @@ fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
-/// The command that finishes the runs of these files, or of the folders that stand for them. `None` if all are
-/// on models, whose state is not kept. Each of several files belongs to one process, as for the runs of one
+/// The command that finishes the runs of these files, or of the folders that stand for them. `None` if none
+/// can be resumed. Each of several files belongs to one process, as for the runs of one
 /// command.
 pub fn command_to_finish<'a>(
     runs: impl IntoIterator<Item = (&'a RunRecord, &'a str)>,
 ) -> Option<String> {
     let runs = runs.into_iter();
-    let kept = runs.filter(|(record, _)| record.run.target_kind != TargetKind::Model);
+    let kept = runs.filter(|(record, _)| record.run.target_kind.is_resumable());
     let (needed, mut files): (Vec<_>, Vec<_>) = kept
         .map(|(record, file)| ((NeededConsent::of(record), record.ranks.len()), file))
         .unzip();

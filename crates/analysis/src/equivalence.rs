@@ -6,11 +6,13 @@
 //! well.
 
 use iolab_stats::{student, tost_log, welch};
+use iolab_workload::command_template::Placeholder;
+use iolab_workload::settings::CellSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::effect::{Difference, Estimate, confidence, difference, within_run};
+use crate::claim::effect::{Difference, Estimate, confidence, judge, within_run};
 use crate::curve::held_levels;
 use crate::doubt::{Direction, Doubt, SideDoubts};
 use crate::more_trials::MoreTrials;
@@ -74,6 +76,9 @@ pub struct ProgramPair {
     pub points: Vec<SizePoint>,
     /// Whether the run compares further programs.
     pub is_one_of_several: bool,
+    /// Whether the programs read a file that iolab made; otherwise sizes have no meaning.
+    #[serde(skip)]
+    pub has_files: bool,
     /// Setting that gives its cells more trials.
     #[serde(skip)]
     pub more_trials: MoreTrials,
@@ -152,10 +157,30 @@ fn pairs_of(
             held,
             points,
             is_one_of_several: family.pairs > 1,
+            has_files: cells.iter().any(|cell| reads_file(&cell.cell.spec)),
             more_trials: MoreTrials::of(analysis, &cells),
         }
     };
     alike.into_iter().map(pair).collect()
+}
+
+/// Whether the program of a cell gets a file that iolab made, or its size.
+fn reads_file(cell: &CellSpec) -> bool {
+    let uses = |of: Placeholder| cell.program().is_some_and(|program| program.uses(of));
+    uses(Placeholder::File) || uses(Placeholder::Size)
+}
+
+/// What the data show of the new program at one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramAnswer {
+    /// It takes longer than the base.
+    Slower,
+    /// The base takes longer.
+    Faster,
+    /// Both are equivalent within this one of [`MARGINS`].
+    Equivalent(usize),
+    /// Neither is shown.
+    CannotTell,
 }
 
 impl ProgramPair {
@@ -194,6 +219,25 @@ impl ProgramPair {
 }
 
 impl SizePoint {
+    /// What the data show. A difference that is shown to be within the least margin is none; the other margins count
+    /// only where no difference is shown.
+    pub fn answer(&self) -> ProgramAnswer {
+        let mut within = (0..MARGINS.len())
+            .rev()
+            .filter(|margin| self.is_equivalent(*margin));
+        let tightest = within.next();
+        match self.difference {
+            _ if tightest == Some(MARGINS.len() - 1) => {
+                ProgramAnswer::Equivalent(MARGINS.len() - 1)
+            }
+            Difference::Higher => ProgramAnswer::Slower,
+            Difference::Lower => ProgramAnswer::Faster,
+            Difference::Equivalent | Difference::NotFound | Difference::CannotTell => {
+                tightest.map_or(ProgramAnswer::CannotTell, ProgramAnswer::Equivalent)
+            }
+        }
+    }
+
     /// Whether one of the two is shown to take longer at this size.
     pub fn differs(&self) -> bool {
         matches!(self.difference, Difference::Higher | Difference::Lower)
@@ -245,12 +289,13 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
     let ratio = within_run(base, new, family.confidence);
     // Each pair has its own sequence of tests.
     let of_all = |p: f64| (p * family.pairs as f64).min(1.0);
+    // Random blocks spread what others do over both: it counts where it differs, and else widens the interval.
+    let against = SideDoubts::of_runs(&[base], &[new], Response::Elapsed);
     let (difference, doubts) = ratio
         .as_ref()
         .map_or((Difference::CannotTell, Vec::new()), |ratio| {
-            difference(ratio, 0.0, (base, new), Response::Elapsed)
+            judge(ratio, 0.0, &against, false)
         });
-    let against = SideDoubts::of_cells(base, new, Response::Elapsed);
     SizePoint {
         size: base.cell.trial().region,
         medians_ns: medians.map(|(a, b)| (a.median, b.median)),

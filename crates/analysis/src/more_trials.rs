@@ -32,9 +32,10 @@ impl MoreTrials {
         }
         let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
         let is_cut = ended(None) && analysis.status != RunStatus::Done;
-        match (is_cut || ended(Some(EndedBy::User)), analysis.target_kind) {
-            (true, TargetKind::Model) => Self::Uninterrupted,
-            (true, _) => Self::Resume,
+        let is_resumable = analysis.target_kind.is_resumable();
+        match (is_cut || ended(Some(EndedBy::User)), is_resumable) {
+            (true, false) => Self::Uninterrupted,
+            (true, true) => Self::Resume,
             (false, _) => Self::Limits {
                 budget: ended(Some(EndedBy::Budget)),
                 trials_max: ended(Some(EndedBy::TrialsMax)),

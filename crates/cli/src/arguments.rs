@@ -55,6 +55,7 @@ Examples:
                                   one page: findings, tables, evidence, data
   iolab compare --base a*.iolab --new b*.iolab
                                   several runs of each side, cell by cell
+  iolab time './old x' './new x'  which command is faster, and is that more than noise
   iolab witness -- dd if=data of=/dev/null bs=1M
                                   the evidence for any program
 
@@ -70,7 +71,7 @@ bytes per second. A time without a unit is in seconds.
     text_width!(),
     "
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
-safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted."
+safety; 4 slower (compare, gate, time) or no (fit, --slo); 5 cannot tell; 130 interrupted."
 );
 
 #[cfg(not(feature = "measure"))]

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
-use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_record::{RunRecord, RunStatus};
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_runfile::Content;
 use iolab_runner::campaign::{self, Permission, Program, Region, Site, Terms, Workspace};
@@ -230,8 +230,8 @@ pub(crate) fn unfinished(folder: &Path) -> Result<Vec<PathBuf>> {
     for path in files_of_folder(folder)? {
         match iolab_runfile::read_content(&path) {
             Ok(Content::Run(record)) => {
-                let is_model = record.run.target_kind == TargetKind::Model;
-                if record.run.status != RunStatus::Done && !is_model {
+                let is_resumable = record.run.target_kind.is_resumable();
+                if record.run.status != RunStatus::Done && is_resumable {
                     open.push(path);
                 }
             }

@@ -14,6 +14,8 @@ pub fn lists() -> Lists {
         iolab_replay::lists(),
         #[cfg(all(feature = "replay", feature = "measure"))]
         iolab_replay::measuring(crate::campaign::PROGRAM),
+        #[cfg(all(feature = "measure", feature = "time"))]
+        iolab_time::lists(),
     ];
     all.into_iter().fold(Lists::default(), Lists::with)
 }

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
-use crate::counters::{OpenAccount, account_of_collected, resource_use};
+use crate::counters::{OpenAccount, account_of_collected, parse_run_delay_ns, resource_use};
 use crate::observation::Observation;
 use crate::page_cache;
 use iolab_storage::Target;
@@ -63,6 +63,9 @@ pub struct ProgramRun {
     pub outcome: Outcome,
     /// Standard output, where it is kept.
     pub output: Vec<u8>,
+    /// Most memory that one of its processes had resident, bytes. iolab's own is the least, since the kernel counts it for
+    /// a child before its program begins.
+    pub resident_bytes: u64,
 }
 
 impl Program {
@@ -154,7 +157,8 @@ pub fn run(
     let seen = watch.wait(clock, stop)?;
     let drift = clock.drift_ppm(anchor);
     let process_io = account.and_then(|account| account.read().map(|(io, _)| io));
-    let (status, usage) = watch.running.reap()?;
+    let run_delay_ns = watch.running.run_delay_ns();
+    let (status, usage, resident_bytes) = watch.running.reap()?;
     let process_io = process_io.or_else(|| {
         let now = account_of_collected()?.0;
         Some(now.since(collected?.0))
@@ -185,11 +189,13 @@ pub fn run(
         elapsed_ns: clock.ns_between(start, seen.at),
         clock_drift_ppm: drift,
         region,
+        run_delay_ns,
         ..outcome(counters, failure)
     };
     Ok(ProgramRun {
         outcome,
         output: output.into_bytes(),
+        resident_bytes,
     })
 }
 
@@ -331,8 +337,16 @@ impl Running {
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 
-    /// Collects the program's end: its status, and its resource use with the children it waited for.
-    fn reap(&mut self) -> Result<(ExitStatus, ResourceUse)> {
+    /// Time in which the first thread of the program was ready to run and waited for a CPU, ns; to be read before the end
+    /// is collected. `None` where the kernel does not count it.
+    fn run_delay_ns(&self) -> Option<u64> {
+        let stat = format!("/proc/{}/schedstat", self.id());
+        parse_run_delay_ns(&std::fs::read_to_string(stat).ok()?)
+    }
+
+    /// Collects the program's end: its status, its resource use with the children it waited for, and the most memory that
+    /// one of them had resident, bytes.
+    fn reap(&mut self) -> Result<(ExitStatus, ResourceUse, u64)> {
         self.kill();
         self.reaped = true;
         let mut status = 0;
@@ -354,7 +368,8 @@ impl Running {
         }
         // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
         let usage = unsafe { usage.assume_init() };
-        Ok((ExitStatus::from_raw(status), resource_use(&usage)))
+        let resident = usage.ru_maxrss as u64 * 1024;
+        Ok((ExitStatus::from_raw(status), resource_use(&usage), resident))
     }
 }
 

@@ -35,6 +35,8 @@ named! {
         Imported = "imported",
         /// A computed disk.
         Model = "model",
+        /// None: commands are timed, wherever their bytes are.
+        Commands = "commands",
     }
 }
 
@@ -43,8 +45,13 @@ impl TargetKind {
     pub fn is_existing(self) -> bool {
         match self {
             Self::File | Self::BlockDevice | Self::CharDevice => true,
-            Self::Scratch | Self::Imported | Self::Model => false,
+            Self::Scratch | Self::Imported | Self::Model | Self::Commands => false,
         }
+    }
+
+    /// Whether a run that was cut off can be resumed.
+    pub fn is_resumable(self) -> bool {
+        !matches!(self, Self::Model | Self::Commands)
     }
 }
 

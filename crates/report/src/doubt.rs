@@ -68,7 +68,7 @@ pub(crate) fn between(all: &[Doubt], sides: [&str; 2]) -> String {
 }
 
 /// The doubts about a comparison as clauses.
-pub(crate) fn clauses(all: &[Doubt]) -> String {
+pub fn clauses(all: &[Doubt]) -> String {
     between(all, ["on the base's side", "on the new one"])
 }
 
@@ -107,7 +107,7 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 }
 
 /// The remedy as a sentence; `None` where nothing is known to help.
-pub(crate) fn remedy(what: DoubtKind) -> Option<String> {
+pub fn remedy(what: DoubtKind) -> Option<String> {
     what.remedy()
         .map(|remedy| format!("{}.", capitalised(remedy)))
 }

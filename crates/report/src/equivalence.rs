@@ -9,7 +9,7 @@ use crate::ratio;
 use iolab_workload::escape_control::escape_control;
 
 /// A margin for people: `5 %`.
-pub(crate) fn margin_name(margin: f64) -> String {
+pub fn margin_name(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 
@@ -42,7 +42,8 @@ fn columns(pair: &ProgramPair) -> Vec<Column> {
         Column::new(heading, dispensable, pair.points.iter().map(value))
     };
     let p = |p: Option<f64>| p.map_or_else(none, p_value);
-    let mut columns = vec![of("region".to_owned(), 0, &|point| format_size(point.size))];
+    let region = of("region".to_owned(), 0, &|point| format_size(point.size));
+    let mut columns: Vec<Column> = pair.has_files.then_some(region).into_iter().collect();
     let estimates: Vec<_> = pair.points.iter().map(|point| point.ratio).collect();
     columns.extend(ratio::columns("ratio", &estimates));
     for (i, trials) in FIRST_TRIALS.iter().enumerate() {

@@ -45,7 +45,7 @@ mod notation;
 pub mod overview;
 mod pivot;
 pub mod prometheus;
-mod ratio;
+pub mod ratio;
 pub mod report;
 pub mod rows;
 pub mod run_text;

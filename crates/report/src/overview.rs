@@ -275,5 +275,6 @@ fn kind(kind: TargetKind) -> &'static str {
         TargetKind::CharDevice => "character device",
         TargetKind::Imported => "imported results",
         TargetKind::Model => "model",
+        TargetKind::Commands => "commands",
     }
 }

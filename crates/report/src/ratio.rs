@@ -157,6 +157,19 @@ pub(crate) fn of(estimate: &Estimate) -> RatioShown {
     RatioShown::from((estimate.ratio, estimate.interval)).bounded(estimate.bound)
 }
 
+/// The ratio of two median times next to these, with its interval: `1.10× slower than BASE (1.08 to 1.12×)`.
+pub fn in_time_than(base: &str, estimate: &Estimate, medians: (f64, f64)) -> String {
+    let ratio = RatioShown::beside(estimate, medians);
+    let range = ratio.range_in_time();
+    let range = range.map_or_else(String::new, |range| format!(" ({range})"));
+    format!("{} than {base}{range}", ratio.factor_in(TIMES))
+}
+
+/// The interval of a ratio of times: `1.02× faster to 1.05× slower`; `None` where it adds nothing.
+pub fn range_in_time(estimate: &Estimate) -> Option<String> {
+    of(estimate).range_in_time()
+}
+
 /// Whether a ratio is 1 in the digits that are shown.
 fn is_one(ratio: f64) -> bool {
     significant(ratio.max(1.0 / ratio)) == "1.00"

@@ -90,9 +90,11 @@ fn identity_of(kind: TargetKind) -> Option<&'static Key<Text>> {
     match kind {
         TargetKind::File => Some(&KEYS.target_file_id),
         TargetKind::BlockDevice => Some(&KEYS.device_identity),
-        TargetKind::Scratch | TargetKind::CharDevice | TargetKind::Imported | TargetKind::Model => {
-            None
-        }
+        TargetKind::Scratch
+        | TargetKind::CharDevice
+        | TargetKind::Imported
+        | TargetKind::Model
+        | TargetKind::Commands => None,
     }
 }
 

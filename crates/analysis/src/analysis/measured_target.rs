@@ -56,7 +56,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
                 TargetKind::Scratch
                 | TargetKind::File
                 | TargetKind::CharDevice
-                | TargetKind::Imported => None,
+                | TargetKind::Imported
+                | TargetKind::Commands => None,
             },
             file_system: text(&KEYS.file_system),
         }

@@ -66,9 +66,11 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     let medium = match record.run.target_kind {
         TargetKind::Model => Medium::Model,
         TargetKind::BlockDevice => Medium::Device,
-        TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice | TargetKind::Imported => {
-            Medium::File
-        }
+        TargetKind::Scratch
+        | TargetKind::File
+        | TargetKind::CharDevice
+        | TargetKind::Imported
+        | TargetKind::Commands => Medium::File,
     };
     let write_cache = record.environment.get(&KEYS.device_write_cache);
     let passes = record.preparation.iter();

@@ -64,6 +64,12 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
         )
         .hint("run it again; the same seed gives the same results"));
     }
+    if record.run.target_kind == TargetKind::Commands {
+        return Err(
+            Error::usage("commands that iolab time timed cannot be resumed")
+                .hint("time them again, with another -o FILE"),
+        );
+    }
     check_ranks(&record, file, ranks)?;
     // An unwritable file is noticed before the target is filled.
     RunFile::open_resume(file).map(drop)

@@ -11,6 +11,9 @@ mod gate;
 #[cfg(feature = "replay")]
 #[path = "../../../../instruments/replay/tests/command.rs"]
 mod replay;
+#[cfg(all(feature = "measure", feature = "time"))]
+#[path = "../../../../instruments/time/tests/command.rs"]
+mod time;
 
 mod answers;
 mod buffer;

@@ -150,7 +150,7 @@ impl Design {
     }
 
     /// Ends after this number of trials, whatever they take besides their load: no budget cuts a requested load short.
-    pub(crate) fn counted(trials: u32) -> Self {
+    pub fn counted(trials: u32) -> Self {
         Self {
             trials_min: trials,
             trials_max: trials,

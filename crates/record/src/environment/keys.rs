@@ -142,6 +142,7 @@ keys! {
     target_file_id: Text (passing) = "of an existing file: digest of its inode, its time of birth or handle, its file system and the devices below; lacks where the file has neither time of birth nor handle";
     target_file_bytes: Bytes (passing) = "of an existing file: its size";
     imported_from: Text (passing) = "the file that an imported run was read from";
+    timed_by: Text (passing) = "the command of a run of iolab time, without the files that it wrote";
     --
     cache_bytes: Bytes of Cache = "cache_l" LEVEL "_bytes", "size of a CPU cache of the first CPU; LEVEL is its level, with `d` for data or `i` for instructions where these are separate: `cache_l1d_bytes`, `cache_l2_bytes`";
     peak_read_mb_s: Real of PeakSource = "peak_" SOURCE "_read_mb_s", "ceiling of reads, MB/s; SOURCE is `stated` or `measured`";

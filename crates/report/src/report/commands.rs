@@ -5,6 +5,8 @@ use std::path::Path;
 use super::Input;
 use super::own_model::OwnModel;
 use iolab_analysis::consent::NeededConsent;
+use iolab_record::TargetKind;
+use iolab_record::environment::KEYS;
 use iolab_record::target_paths::target_paths;
 use iolab_workload::escape_control::shell_path;
 
@@ -48,11 +50,18 @@ pub(super) fn of_run(
         .take(given)
         .map(|target| format!(" {}", quoted_path(target)))
         .collect();
+    let timed_by = record.environment.get(&KEYS.timed_by);
+    let repeats = match timed_by {
+        Some(command) => command,
+        None => format!("iolab run {}{}", quoted(definition), targets.concat()),
+    };
+    let consent = match run.target_kind {
+        TargetKind::Commands => String::new(),
+        _ => consent.to_string(),
+    };
     vec![
         format!(
-            "iolab run {}{} --seed {}{consent} -o {}",
-            quoted(definition),
-            targets.concat(),
+            "{repeats} --seed {}{consent} -o {}",
             run.seed,
             quoted(again)
         ),

@@ -42,6 +42,9 @@ const WORDS: &[(&str, &str)] = &[
     ("TRACE", "trace.txt"),
     ("OUTPUT", "table"),
     ("COMMAND", "echo"),
+    ("'./old", "'sleep"),
+    ("'./new", "'sleep 0"),
+    ("x'", "0.01'"),
     ("DIR/_iolab", "_iolab"),
     ("...", ""),
 ];
@@ -181,7 +184,7 @@ impl Line {
 
     /// The allowed exit codes.
     pub(super) fn codes(&self) -> &'static [i32] {
-        let answers = ["fit ", "--slo", "compare ", "gate ", "replay "];
+        let answers = ["fit ", "--slo", "compare ", "gate ", "replay ", "time "];
         match () {
             () if self.ends_with_error().is_some() => &[2],
             () if answers.iter().any(|word| self.text.contains(word)) => &[0, 4, 5],
@@ -302,6 +305,9 @@ fn brief(own: &str, scope: Scope) -> String {
             "{} {NOWHERE}",
             own.rsplit_once(' ').map_or(own, |(words, _)| words)
         );
+    }
+    if own.starts_with("iolab time ") && !own.contains("--runs") {
+        return format!("{own} --max-runs 10");
     }
     if !does_measure(own) || own.contains(" --dry-run") {
         return own.to_owned();

@@ -48,24 +48,24 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     let medians = format!("({} against {})", format_ns(b), format_ns(a));
     let mut text = match shown(first) {
         Some(true) => format!(
-            "{new} is {} than {base} {} {medians}",
+            "{new} is {} than {base}{} {medians}",
             ratio.in_time(),
-            at(first)
+            at(pair, first)
         ),
         Some(false) => format!(
-            "No difference was found {} between {new} and {base} {medians}{}",
-            at(first),
+            "No difference was found{} between {new} and {base} {medians}{}",
+            at(pair, first),
             within(ratio)
         ),
         None => {
             return Some(match first.doubts.as_slice() {
                 [] => format!(
-                    "Too few trials to compare {new} with {base} {} {medians}.",
-                    at(first)
+                    "Too few trials to compare {new} with {base}{} {medians}.",
+                    at(pair, first)
                 ),
                 all => format!(
-                    "Cannot tell whether {new} takes as long as {base} {} {medians}: {}.",
-                    at(first),
+                    "Cannot tell whether {new} takes as long as {base}{} {medians}: {}.",
+                    at(pair, first),
                     doubts(all)
                 ),
             });
@@ -77,11 +77,15 @@ fn difference(pair: &ProgramPair) -> Option<String> {
         let ratio = ratio::of(ratio);
         text.push_str(&match (shown(first), shown(last)) {
             (Some(true), Some(false)) => {
-                format!("; no difference was found {}{}", at(last), within(ratio))
+                format!(
+                    "; no difference was found{}{}",
+                    at(pair, last),
+                    within(ratio)
+                )
             }
-            (_, None) if last.doubts.is_empty() => format!("; too few trials {}", at(last)),
-            (_, None) => format!("; cannot tell {}: {}", at(last), doubts(&last.doubts)),
-            _ => format!("; {} {}", at(last), ratio.in_time()),
+            (_, None) if last.doubts.is_empty() => format!("; too few trials{}", at(pair, last)),
+            (_, None) => format!("; cannot tell{}: {}", at(pair, last), doubts(&last.doubts)),
+            _ => format!(";{} {}", at(pair, last), ratio.in_time()),
         });
     }
     // Between both ends there can be more.
@@ -92,8 +96,8 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     let mut greatest = between.filter(|point| point.differs() && size(point) >= most);
     if let Some((point, ratio)) = greatest.find_map(|point| Some((point, point.ratio?))) {
         text.push_str(&format!(
-            "; most {}: {}",
-            at(point),
+            "; most{}: {}",
+            at(pair, point),
             ratio::of(&ratio).in_time()
         ));
     }
@@ -162,10 +166,10 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         ),
         (None, _) if pair.doubted(margin).is_some() => {
             let doubted = pair.doubted(margin);
-            let place = doubted.map(at).unwrap_or_default();
+            let place = doubted.map(|point| at(pair, point)).unwrap_or_default();
             let against = doubted.and_then(|point| point.against_equivalence.get(margin));
             let doubts = against.map_or_else(String::new, |all| doubts(all));
-            format!("Cannot tell whether the two are equivalent within {within} {place}: {doubts}.")
+            format!("Cannot tell whether the two are equivalent within {within}{place}: {doubts}.")
         }
         (None, Some(naive)) => format!(
             "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. {}",
@@ -173,22 +177,24 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         ),
         (None, None) => {
             let largest = pair.points.last();
-            let measured =
-                largest.and_then(|point| Some((at(point), ratio::of(&point.ratio?).in_time())));
+            let measured = largest
+                .and_then(|point| Some((at(pair, point), ratio::of(&point.ratio?).in_time())));
             let why = measured.map_or_else(
                 || "too few trials".to_owned(),
-                |(place, ratio)| format!("the measured ratio {place} is {ratio}"),
+                |(place, ratio)| format!("the measured ratio{place} is {ratio}"),
             );
             format!("Equivalence within {within} is not shown{to}: {why}.")
         }
     }
 }
 
-fn at(point: &SizePoint) -> String {
+/// ` at 4 KiB`; nothing for programs without a file.
+fn at(pair: &ProgramPair, point: &SizePoint) -> String {
     match point.size {
-        1 => "at 1 byte".to_owned(),
-        bytes if bytes < 1024 => format!("at {bytes} bytes"),
-        bytes => format!("at {}", format_size(bytes)),
+        _ if !pair.has_files => String::new(),
+        1 => " at 1 byte".to_owned(),
+        bytes if bytes < 1024 => format!(" at {bytes} bytes"),
+        bytes => format!(" at {}", format_size(bytes)),
     }
 }
 

@@ -1,0 +1,199 @@
+//! The commands to time: every combination of parameters, with names and what surrounds each run.
+
+use std::collections::BTreeMap;
+
+use iolab_workload::Result;
+use iolab_workload::quantity::counted;
+use iolab_workload::usage_errors;
+
+use crate::options::Options;
+use crate::shell::{Shell, read};
+
+/// Most commands: each is a cell, and a table of more cannot be read.
+const COMMANDS_MAX: usize = 100;
+
+/// Values of parameters by name.
+pub(crate) type Parameters = BTreeMap<String, String>;
+
+/// A command to time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TimedCommand {
+    /// Its text as the user wrote it, with parameters filled in.
+    pub(crate) text: String,
+    /// Its text in the run file, as a value of the setting `command`.
+    pub(crate) level: String,
+    /// The name to show.
+    pub(crate) name: String,
+    /// Values of its parameters.
+    pub(crate) parameters: Parameters,
+    /// Command before each of its runs, as a value of `command`.
+    pub(crate) prepare: Option<String>,
+    /// Command before its first run.
+    pub(crate) setup: Option<String>,
+    /// Command after its last run.
+    pub(crate) cleanup: Option<String>,
+}
+
+/// The commands that the options ask for, each in every combination of parameters.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): too many commands or names, one command twice, a parameter without a value.
+pub(crate) fn of(options: &Options, shell: &Shell) -> Result<Vec<TimedCommand>> {
+    let (given, prepare) = (&options.commands, &options.prepare);
+    let combinations = combinations(&options.parameters)?;
+    let all = given.len().saturating_mul(combinations.len());
+    usage_errors! {
+        all > COMMANDS_MAX => counted(all as u64, "command"), format!("time at most {COMMANDS_MAX} at once");
+        prepare.len() > 1 && prepare.len() != given.len() =>
+            format!("{} for {}", counted(prepare.len() as u64, "--prepare"), counted(given.len() as u64, "command")),
+            "give --prepare once, or once for each command";
+        options.names.len() > all => format!("{} for {}", counted(options.names.len() as u64, "name"), counted(all as u64, "command")),
+            "give at most one -n for each command";
+    }
+    let mut commands: Vec<TimedCommand> = Vec::with_capacity(all);
+    for (number, command) in given.iter().enumerate() {
+        for parameters in &combinations {
+            let fill = |text: &String| shell.template(&filled(text, parameters));
+            let text = filled(command, parameters);
+            let name = options.names.get(commands.len()).unwrap_or(&text).clone();
+            usage_errors! {
+                text.trim().is_empty() => "a command is empty", "write a program and its arguments in quotes: iolab time './a x' './b x'";
+                commands.iter().any(|known| known.text == text) => format!("the command '{text}' is given twice"),
+                    "name every command once";
+                commands.iter().any(|known| known.name == name) => format!("the name '{name}' is given twice"),
+                    "give each command its own -n";
+            }
+            let level = shell.template(&text);
+            read(&level)?;
+            commands.push(TimedCommand {
+                level,
+                name,
+                prepare: prepare.get(number).or(prepare.first()).map(fill),
+                setup: options.setup.as_ref().map(fill),
+                cleanup: options.cleanup.as_ref().map(fill),
+                parameters: parameters.clone(),
+                text,
+            });
+        }
+    }
+    Ok(commands)
+}
+
+/// Every combination of the parameters, given as names and lists in turn: one without any where there are none.
+fn combinations(given: &[String]) -> Result<Vec<Parameters>> {
+    let mut all = vec![Parameters::new()];
+    for pair in given.chunks(2) {
+        let [name, list] = pair else { break };
+        usage_errors! {
+            all[0].contains_key(name) => format!("the parameter {name} is given twice"), "give all its values in one list";
+        }
+        let values = values(list);
+        usage_errors! {
+            name.is_empty() || values.iter().any(String::is_empty) => format!("-L {name} '{list}' has an empty value"),
+                "write for example: -L level 1,6,9";
+        }
+        all = all
+            .iter()
+            .flat_map(|own| {
+                values.iter().map(move |value| {
+                    let mut own = own.clone();
+                    own.insert(name.clone(), value.clone());
+                    own
+                })
+            })
+            .take(COMMANDS_MAX + 1)
+            .collect();
+    }
+    Ok(all)
+}
+
+/// Values between commas; `\,` is a comma.
+fn values(list: &str) -> Vec<String> {
+    let mut values = vec![String::new()];
+    let mut rest = list.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, values.last_mut()) {
+            (',', _) => values.push(String::new()),
+            ('\\', Some(value)) if rest.peek() == Some(&',') => value.extend(rest.next()),
+            (c, Some(value)) => value.push(c),
+            (_, None) => {}
+        }
+    }
+    values
+}
+
+/// The text with `{NAME}` replaced by the value of each parameter.
+fn filled(text: &str, parameters: &Parameters) -> String {
+    let fill = |text: String, (name, value): (&String, &String)| {
+        text.replace(&format!("{{{name}}}"), value)
+    };
+    parameters.iter().fold(text.to_owned(), fill)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(arguments: &[&str]) -> Result<Vec<TimedCommand>> {
+        let parser = <Options as clap::Args>::augment_args(clap::Command::new("time"));
+        let matches = parser.get_matches_from([&["time"], arguments].concat());
+        let options = <Options as clap::FromArgMatches>::from_arg_matches(&matches);
+        of(&options.expect("arguments"), &Shell::Named("sh".to_owned()))
+    }
+
+    #[test]
+    fn every_combination_of_parameters_is_a_command() {
+        let all = commands(&[
+            "-L", "a", "1,2", "-L", "b", r"x\,y,z", "-n", "first", "--prepare", "p {a}",
+            "c {a} {b}",
+        ]);
+        let all = all.expect("valid");
+        let told: Vec<String> = all
+            .iter()
+            .map(|own| {
+                format!(
+                    "{} | {} | {}",
+                    own.name,
+                    own.level,
+                    own.prepare.as_deref().unwrap_or("")
+                )
+            })
+            .collect();
+        insta::assert_snapshot!(told.join("\n"), @"
+        first | sh -c 'c 1 x,y' | sh -c 'p 1'
+        c 1 z | sh -c 'c 1 z' | sh -c 'p 1'
+        c 2 x,y | sh -c 'c 2 x,y' | sh -c 'p 2'
+        c 2 z | sh -c 'c 2 z' | sh -c 'p 2'
+        ");
+    }
+
+    #[test]
+    fn ambiguous_commands_are_refused() {
+        let told = [
+            &["a", "a"][..],
+            &["a", "b", "-n", "x", "-n", "x"],
+            &["a", "-n", "x", "-n", "y"],
+            &["a", "b", "c", "--prepare", "p", "--prepare", "q"],
+            &["a", "-L", "n", "1,,2"],
+            &["a {n}", "-L", "n", "1", "-L", "n", "2"],
+            &[" "],
+        ]
+        .map(|arguments| commands(arguments).expect_err("refused").to_string());
+        insta::assert_snapshot!(told.join("\n"), @"
+        the command 'a' is given twice
+          name every command once
+        the name 'x' is given twice
+          give each command its own -n
+        2 names for 1 command
+          give at most one -n for each command
+        2 --prepares for 3 commands
+          give --prepare once, or once for each command
+        -L n '1,,2' has an empty value
+          write for example: -L level 1,6,9
+        the parameter n is given twice
+          give all its values in one list
+        a command is empty
+          write a program and its arguments in quotes: iolab time './a x' './b x'
+        ");
+    }
+}

@@ -1,0 +1,28 @@
+//! iolab-time: times commands against each other, in blocks of random order.
+//!
+//! Files to begin with: `time.rs` for the command, `executor.rs` for one run of a command, `answer.rs` for the first screen.
+
+mod answer;
+mod commands;
+mod executor;
+mod hyperfine;
+mod options;
+mod progress;
+mod shell;
+mod time;
+
+use iolab_command::lists::{Command, Lists};
+use iolab_command::output::Log;
+
+/// The rows of this instrument.
+pub fn lists() -> Lists {
+    Lists {
+        commands: vec![Command::with_log(
+            "time",
+            "Find which of several commands is faster, and whether that is more than noise",
+            |_| Log::Live,
+            |options, _| time::time(options),
+        )],
+        ..Lists::default()
+    }
+}

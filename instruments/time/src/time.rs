@@ -1,0 +1,234 @@
+//! `iolab time`: commands against each other.
+
+use std::env::current_dir;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::{self, note};
+use iolab_command::output_format::check_run_file;
+use iolab_command::run_files::read_run;
+use iolab_host::clock::Clock;
+use iolab_plan::experiment::{Design, Experiment, TRIALS_MAX, WarmUp};
+use iolab_record::environment::{Environment, KEYS};
+use iolab_runfile::NewFile;
+use iolab_runner::{OwnTrials, Stop};
+use iolab_workload::escape_control::shell_word;
+use iolab_workload::response::Response;
+use iolab_workload::settings::Setting;
+use iolab_workload::units::parse_duration;
+use iolab_workload::{Error, Kind, Result, usage_errors};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::answer::{Answer, Timed};
+use crate::commands::{self, TimedCommand};
+use crate::executor::Runner;
+use crate::hyperfine;
+use crate::options::Options;
+use crate::progress::Line;
+use crate::shell::Shell;
+
+/// Time for each command by default.
+const TIME_EACH: Duration = Duration::from_secs(3);
+/// Precision of medians at which the runs end: a quarter of the least margin of equality, so that equal commands are
+/// shown to be equal.
+const PRECISION: f64 = 0.002;
+
+/// Times the commands, and prints which is faster.
+pub(crate) fn time(options: &Options) -> Outcome {
+    let shell = match options.no_shell {
+        true => Shell::None,
+        false => Shell::Named(options.shell.clone()),
+    };
+    let commands = commands::of(options, &shell)?;
+    if let Some(path) = &options.output {
+        check_run_file(path)?;
+        iolab_runfile::check_place(NewFile::At(path))?;
+    }
+    let experiment = experiment(options, &commands)?;
+    let stop = on_signals()?;
+    let clock = Clock::calibrate();
+    let start_up = shell.start_up(&clock, &stop)?;
+    let more = options.warmup.saturating_sub(1);
+    let terms = (more, options.ignore_failure);
+    let mut runner = Runner::of(&commands, &clock, start_up, terms)?;
+    let note_of_shell = start_up.map(|start_up| start_up.in_words(&options.shell));
+    let trials = OwnTrials {
+        experiment,
+        place: current_dir().map_or_else(|_| ".".to_owned(), |path| path.display().to_string()),
+        environment: environment(),
+        notes: note_of_shell.clone().into_iter().collect(),
+        seed: options.seed.unwrap_or_else(new_seed),
+        clock: &clock,
+        stop: Stop::at_once(&stop),
+    };
+    // Without -o the run file is a temporary one: it holds what the answer is made of.
+    let folder = tempfile::tempdir().map_err(|error| {
+        Error::failed(format!("cannot make a temporary folder: {error}"))
+            .hint("set TMPDIR to a folder that can be written")
+    })?;
+    let temporary = folder.path().join("time.iolab");
+    let path = options.output.as_deref().unwrap_or(&temporary);
+    let finished = trials.carry_out(&mut runner, NewFile::At(path), &mut Line::new());
+    let cleaned = runner.clean_up();
+    let interrupt = match finished {
+        Ok(_) => None,
+        Err(error) if error.kind() == Kind::Interrupted => Some(Error::interrupted()),
+        Err(error) => return Err(error.into()),
+    };
+    cleaned?;
+    let timed = Timed::of(&commands, &read_run(path)?, &runner);
+    if interrupt.is_some() && !timed.has_results() {
+        return Err(Error::interrupted().into());
+    }
+    let answer = show(&timed, note_of_shell.as_deref(), options, path)?;
+    match interrupt {
+        Some(interrupt) => Err(interrupt.into()),
+        None => concluded(answer, options.fail_if_slower),
+    }
+}
+
+/// Prints the answer, and writes what else was asked for.
+fn show(timed: &Timed, shell: Option<&str>, options: &Options, path: &Path) -> Outcome<Answer> {
+    let to_stdout = options
+        .export_json
+        .as_deref()
+        .is_some_and(output::is_stdout);
+    if let Some(file) = &options.export_json {
+        let mut to = output::open(Some(file))?;
+        hyperfine::write(timed, &mut to)?;
+        to.flush()?;
+    }
+    if !to_stdout {
+        let mut to = output::open(None)?;
+        write!(to, "{}", timed.text(shell, output::style().width))?;
+        to.flush()?;
+    }
+    if options.output.is_some() {
+        note(format_args!("\nrun file: {}", path.display()));
+    }
+    Ok(timed.answer())
+}
+
+/// The exit code of an answer.
+fn concluded(answer: Answer, fails_if_slower: bool) -> Outcome {
+    match answer {
+        Answer::Slower if fails_if_slower => Err(Failure::No),
+        Answer::Slower | Answer::Settled => Ok(()),
+        Answer::CannotTell => Err(Failure::CannotTell),
+    }
+}
+
+/// The experiment that times these commands.
+fn experiment(options: &Options, commands: &[TimedCommand]) -> Result<Experiment> {
+    let budget = options
+        .budget
+        .as_deref()
+        .map(|budget| parse_duration(budget).map_err(|error| error.within("--budget")));
+    let budget = budget.transpose()?;
+    let most = options.max_runs.unwrap_or(TRIALS_MAX);
+    usage_errors! {
+        options.min_runs > most => format!("--min-runs {} and --max-runs {most}", options.min_runs),
+            "--min-runs is at most --max-runs";
+    }
+    let warmup = match options.warmup {
+        0 => WarmUp::None,
+        _ => WarmUp::First,
+    };
+    let design = match options.runs {
+        Some(runs) => Design::counted(runs),
+        None => Design {
+            trials_min: options.min_runs,
+            trials_max: most,
+            precision: PRECISION,
+            budget: budget.unwrap_or(TIME_EACH.saturating_mul(commands.len() as u32)),
+            ..Design::default()
+        },
+    };
+    let mut experiment = Experiment::bare(
+        "time".to_owned(),
+        "Which command is faster, and is that more than noise?".to_owned(),
+        Response::Elapsed,
+        Design { warmup, ..design },
+    );
+    let levels: Vec<String> = commands.iter().map(|own| own.level.clone()).collect();
+    experiment.sweep(setting("command")?, &levels)?;
+    // Nothing is dropped from the page cache, and no file is read.
+    experiment.fix(setting("cache")?, "hot")?;
+    experiment.check()?;
+    Ok(experiment)
+}
+
+/// Facts about the machine, and the command that repeats the run.
+fn environment() -> Environment {
+    let mut list = iolab_doctor::environment::of_devices(&[]);
+    list.put(
+        &KEYS.timed_by,
+        format!(
+            "iolab {}",
+            again(
+                std::env::args_os()
+                    .skip(1)
+                    .map(|word| word.to_string_lossy().into_owned())
+            )
+        ),
+    );
+    list
+}
+
+/// Arguments as words for a shell, without the seed and the files to write.
+fn again(mut arguments: impl Iterator<Item = String>) -> String {
+    const LEFT_OUT: [&str; 4] = ["-o", "--output", "--export-json", "--seed"];
+    let mut words = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (argument.as_str(), None),
+        };
+        match LEFT_OUT.contains(&name) {
+            true if value.is_none() => drop(arguments.next()),
+            true => {}
+            false => words.push(shell_word(&argument)),
+        }
+    }
+    words.join(" ")
+}
+
+fn setting(name: &str) -> Result<&'static Setting> {
+    Setting::find(name).ok_or_else(|| Error::failed(format!("there is no setting '{name}'")))
+}
+
+fn new_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64) % (1 << 32)
+}
+
+/// A flag that signals set which end the process: the command that runs is killed then.
+fn on_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| {
+            Error::failed(format!("cannot catch signal {signal}: {error}"))
+                .hint("iolab stops here, because a command could go on without it")
+        })?;
+    }
+    Ok(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_repeated_without_its_files() {
+        let words = [
+            "time", "-N", "-o", "a.iolab", "--seed=3", "--export-json", "x y", "--runs", "4",
+            "./a b", "-n", "o",
+        ];
+        let again = again(words.map(str::to_owned).into_iter());
+        assert_eq!(again, "time -N --runs 4 './a b' -n o");
+    }
+}
