@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iolab_engine::trial::check_alignment;
 use iolab_host::device::Device;
-use iolab_peers::{beyond_budget, overhead, waiting};
+use iolab_peers::{beyond_budget, gaps, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::{BUDGET_MAX, INTERVAL_TRIALS};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
@@ -76,7 +76,7 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
             plan.shortfall(&overhead).filter(|_| !is_told),
             beyond_budget(plan),
         ];
-        let told = told.into_iter().flatten();
+        let told = gaps(plan).into_iter().chain(told.into_iter().flatten());
         lines.extend(told.map(|text| format!("{name}: {text}")));
     }
     let mut is_refused = false;

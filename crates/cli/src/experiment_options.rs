@@ -75,8 +75,8 @@ impl Changes {
                 (name, value, format!("--{option} {value}"))
             });
         let tools = self.tools();
-        let peers = tools.as_deref();
-        let peers = peers.map(|tools| ("tool", tools, format!("--set tool={tools}")));
+        let said = format!("--peer {}", self.peers.join(" --peer "));
+        let peers = tools.as_deref().map(|tools| ("tool", tools, said));
         let changes = flags.chain(values).chain(peers);
         let changes = changes.map(|(name, value, said)| Change::of_option(name, value, said));
         let sets = self.sets.iter().map(|set| Change::parse(set));

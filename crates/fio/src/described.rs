@@ -59,9 +59,7 @@ fn job(group: u32, lines: JobLines, cell: &CellSpec) -> DescribedJob {
     });
     let mut options: Options = given.collect();
     // The percentiles only change what fio prints.
-    for name in ["lat_percentiles", "clat_percentiles"] {
-        options.remove(name);
-    }
+    options.retain(|name, _| !name.ends_with("lat_percentiles"));
     // In a job file the file has another name.
     if let Some(name) = options.get_mut("filename") {
         "target".clone_into(name);

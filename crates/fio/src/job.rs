@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
-use iolab_workload::escape_control::shell_path;
 use iolab_workload::names::check_file_name;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
@@ -29,7 +28,7 @@ use self::job_errors::Mistakes;
 use self::jobs::Job;
 use self::lines::Around;
 use self::read_back::ReadBack;
-use super::options::{FileSize, cell_or_faults, duration, is_set};
+use super::options::{FileSize, cell_or_faults, duration, is_set, value};
 pub use super::unsupported::PageSize;
 use super::unsupported::ReadUnit;
 
@@ -138,6 +137,11 @@ impl JobFile {
                 true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
                 false => put_settings(&mut experiment, &cells)?,
             }
+            // As the jobs say; a run would choose otherwise.
+            let says_memory = |job: &Job| value(&job.options, "mem").is_some();
+            if jobs.iter().any(says_memory) && !experiment.names("buffer_memory") {
+                experiment.apply_set("buffer_memory=kernel")?;
+            }
             if let (Some(held), Some(cell)) = (held, cells.first()) {
                 held.put(&mut experiment, cell.trial.depth)?;
             }
@@ -172,24 +176,25 @@ impl JobFile {
         told.chain(notes).collect()
     }
 
+    /// Note on the target, which no definition and no job file of iolab names; `None` if it is where a run goes without one.
+    pub fn left_target(&self) -> Option<String> {
+        let target = self.target.as_deref()?;
+        (target != Path::new(".")).then(|| {
+            format!(
+                "the target {} is left out: give it as TARGET to 'iolab run', or as filename to fio",
+                target.display()
+            )
+        })
+    }
+
     /// The experiment as TOML, below the meaning of each option.
     ///
     /// # Errors
     /// Never for a file that was read.
     pub fn to_toml(&self) -> Result<String> {
-        let explained = self.explained().into_iter();
+        let explained = self.explained().into_iter().chain(self.left_target());
         let comments: String = explained.map(|line| format!("# {line}\n")).collect();
-        let target = self.target.as_deref().map(|target| {
-            format!(
-                "# The definition has no target. On that of the job file: iolab run MINE.toml {}\n",
-                shell_path(target)
-            )
-        });
-        let target = target.unwrap_or_default();
-        Ok(format!(
-            "{target}{comments}\n{}",
-            self.experiment.to_toml()?
-        ))
+        Ok(format!("{comments}\n{}", self.experiment.to_toml()?))
     }
 }
 

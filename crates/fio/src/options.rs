@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use iolab_workload::Error;
 use iolab_workload::Result;
+use iolab_workload::foreign_options::answer;
+use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::trial::{
     Backend, Batch, CacheState, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
 };
@@ -138,6 +140,11 @@ pub(crate) fn is_set(options: &Options, name: &str) -> bool {
     text(options, name).is_some_and(|text| text != "0")
 }
 
+/// Values of `rw`.
+const ORDERS: [&str; 8] = [
+    "read", "write", "rw", "trim", "randread", "randwrite", "randrw", "randtrim",
+];
+
 /// `rw`, its mix, and whether blocks may be visited twice.
 fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let (option, text) = value(options, "rw").unwrap_or(("rw", "read"));
@@ -149,11 +156,14 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         Some(direction) => (true, direction),
         None => (false, name),
     };
-    let unknown_order = || Fault {
-        option,
-        error: unknown(option, text)
-            .error
-            .hint("it is one of: read, write, rw, trim, randread, randwrite, randrw, randtrim"),
+    let unknown_order = || {
+        let hint = match (answer(direction), nearest(name, &ORDERS).as_slice()) {
+            (Some(answer), _) => answer.hint(None),
+            (None, []) => format!("it is one of: {}", ORDERS.join(", ")),
+            (None, near) => format!("did you mean {}?", alternatives(near)),
+        };
+        let error = unknown(option, text).error.hint(hint);
+        Fault { option, error }
     };
     let percent = match direction {
         "read" => Ok(100),
@@ -196,12 +206,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
             }
         },
         Some(every) if every.trim() == "1" => {}
-        Some(every) => {
-            let error = unknown(option, text).error.hint(format!(
-                "leave ':{every}' out: each request of a random order has an offset of its own"
-            ));
-            faults.or(Err(Fault { option, error }), ());
-        }
+        Some(_) => faults.or(Err(refused(option, text, "rw_sequencer")), ()),
     }
 }
 

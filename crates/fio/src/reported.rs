@@ -87,6 +87,26 @@ pub struct Reported {
     pub doubt: Option<String>,
     /// Number of jobs that it adds up, if that differs from the number of clones in its options.
     pub group_of: Option<u32>,
+    /// Its options that are shares of a file whose size the report does not give, as `NAME=VALUE`.
+    pub shares: Vec<String>,
+}
+
+/// Options that may be given as a share of the file.
+const SHARES: [&str; 3] = ["size", "offset", "offset_increment"];
+
+/// Separates shares of a file of unknown size from the other options.
+fn without_shares(options: &Options) -> (Options, Options) {
+    let is_sized = value(options, "filesize").is_some();
+    let all = options
+        .iter()
+        .map(|(name, text)| (name.clone(), text.clone()));
+    all.partition(|(name, text)| !is_sized && SHARES.contains(&name.as_str()) && text.contains('%'))
+}
+
+/// The settings that options decide.
+fn decided(options: &Options) -> BTreeSet<&'static str> {
+    let effects = options.keys().filter_map(|name| Some(in_job(name)?.effect));
+    effects.flat_map(Effect::settings).copied().collect()
 }
 
 /// The settings of an entry with these options, checked by its counts. `repeated` is an option that was given twice.
@@ -99,14 +119,14 @@ pub fn reported(
     repeated: Option<&str>,
     counts: &Counts,
 ) -> Result<Reported> {
-    let empty = Options::new();
     let size = FileSize {
         known: None,
         otherwise: u64::MAX >> 1,
     };
-    let mut cell = cell_of(options.unwrap_or(&empty), size)?;
+    let (shares, readable) = without_shares(options.unwrap_or(&Options::new()));
+    let mut cell = cell_of(&readable, size)?;
     let checked = Checked {
-        options: options.unwrap_or(&empty),
+        options: &readable,
         trial: &cell.trial,
         counts,
     };
@@ -117,7 +137,7 @@ pub fn reported(
     };
     let group_of = checked.group_of();
     let known = match doubt {
-        None => checked.said(),
+        None => &checked.said() - &decided(&shares),
         Some(_) => checked.counted(),
     };
     let counted = checked.counted();
@@ -139,6 +159,10 @@ pub fn reported(
         cell,
         doubt,
         group_of,
+        shares: shares
+            .iter()
+            .map(|(name, text)| format!("{name}={text}"))
+            .collect(),
     })
 }
 
@@ -156,12 +180,7 @@ impl Checked<'_> {
 
     /// The settings that the options say.
     fn said(&self) -> BTreeSet<&'static str> {
-        let mut said = BTreeSet::new();
-        for name in self.options.keys() {
-            if let Some(Effect::Decides(settings)) = in_job(name).map(|known| known.effect) {
-                said.extend(settings.iter().copied());
-            }
-        }
+        let mut said = decided(self.options);
         let is_mix = self.trial.reads() && self.trial.writes();
         let is_split = self.counts.unsplit.requests == 0;
         let threads_known = said.contains("threads") || self.counted().contains("threads");

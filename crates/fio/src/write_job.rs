@@ -1,8 +1,11 @@
 //! An experiment as a job file of fio: a job for each cell, or for each of its groups, the cells one after the other.
 
+use std::collections::BTreeMap;
+
 use iolab_plan::cells::Plan;
 use iolab_workload::Error;
 use iolab_workload::cpus::Placement;
+use iolab_workload::quantity::counted;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
 
@@ -10,30 +13,40 @@ use super::unsupported::check;
 use super::unsupported::{ReadUnit, drops_at_each_pass};
 use super::words;
 
-/// The job file of a plan, each cell once. Cells that fio cannot carry out alike are left out, with the reason as a comment.
+/// A job file, and what it lacks.
+#[derive(Debug)]
+pub struct WrittenJobs {
+    /// The file.
+    pub text: String,
+    /// Cells that fio cannot carry out alike, a note for each reason.
+    pub left_out: Vec<String>,
+}
+
+/// The job file of a plan, each cell once, with a `remark` as a comment. Cells that fio cannot carry out alike are left out, with
+/// the reason as a comment.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): all cells are left out.
-pub fn job_file(plan: &Plan) -> Result<String, Error> {
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no cell is left.
+pub fn job_file(plan: &Plan, remark: Option<&str>) -> iolab_workload::Result<WrittenJobs> {
     let experiment = plan.experiment();
     let mut text = format!(
         "; {}: {}\n; The cells of this iolab experiment, each once, in the order of the plan. Run it with\n;   fio --output-format=json+ --output=result.json JOB.fio\n; and see the result with 'iolab import result.json'. iolab repeats each cell, in random order.\n",
         experiment.name, experiment.question
     );
+    if let Some(remark) = remark {
+        text.push_str(&format!("; {remark}\n"));
+    }
     let cells = plan.cells();
     let is_paced = |cell: &CellSpec| cell.trials().iter().any(|trial| trial.rate.is_some());
     if cells.iter().any(|cell| is_paced(&cell.spec)) {
         text.push_str("; At a rate fio counts latency from the submission of a request, iolab from its scheduled start.\n");
     }
     let jobs: Vec<Result<Vec<Job>, String>> = cells.iter().map(|cell| jobs(&cell.spec)).collect();
-    if jobs.iter().all(Result::is_err)
-        && let Some(Err(why)) = jobs.first()
-    {
-        let what = format!(
-            "fio can carry out no cell of {} alike: {why}",
-            experiment.name
+    let left_out = left_out(&jobs);
+    if jobs.iter().all(Result::is_err) {
+        return Err(
+            Error::usage(left_out.join("; ")).hint("'iolab run' measures these cells with iolab")
         );
-        return Err(Error::usage(what));
     }
     let each = || jobs.iter().flatten().flatten();
     // fio reports the options of a job only if its section has any.
@@ -74,7 +87,20 @@ pub fn job_file(plan: &Plan) -> Result<String, Error> {
             }
         }
     }
-    Ok(text)
+    Ok(WrittenJobs { text, left_out })
+}
+
+/// A note for each reason for which cells are left out.
+fn left_out(jobs: &[Result<Vec<Job>, String>]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for why in jobs.iter().filter_map(|jobs| jobs.as_ref().err()) {
+        *reasons.entry(why).or_default() += 1;
+    }
+    let all = counted(jobs.len() as u64, "cell");
+    let notes = reasons.into_iter();
+    notes
+        .map(|(why, few)| format!("no job for {few} of {all}: {why}"))
+        .collect()
 }
 
 /// A section of a job file.
@@ -259,7 +285,9 @@ impl JobLines {
         match spec.reads() && spec.writes() {
             false => self.add(format!("{name}={each}")),
             true => {
-                self.differs("fio has a rate for its reads and one for its writes");
+                self.differs(
+                    "fio paces its reads and its writes each at a rate, iolab both together at one",
+                );
                 let reads = each * u64::from(spec.read_percent) / 100;
                 self.add(format!("{name}={reads},{}", each - reads));
             }
@@ -321,7 +349,7 @@ mod tests {
             ("interference", &["writer.rate=0,50MB/s,none"]),
         ] {
             let plan = plan(name, sets);
-            let text = job_file(&plan).expect("cells");
+            let text = job_file(&plan, None).expect("jobs").text;
             let file = JobFile::parse(&text, "again").expect(&text);
             let again = cells(&file.experiment).expect("cells");
             let bare = |cell: &CellSpec| -> Vec<TrialSpec> {
@@ -348,13 +376,25 @@ mod tests {
     #[test]
     fn random_requests_ignore_the_start_of_passes() {
         let left_out =
-            |name: &str| job_file(&plan(name, &["bs=4k", "first_offset=random"])).is_err();
+            |name: &str| job_file(&plan(name, &["bs=4k", "first_offset=random"]), None).is_err();
         assert!(!left_out("read-random"));
         assert!(left_out("read-size"));
     }
 
     #[test]
     fn differences_of_fio_are_left_out_with_reasons() {
+        let some = job_file(
+            &plan("read-size", &["pattern=seq,reverse", "bs=4k,8k"]),
+            None,
+        );
+        let some = some.expect("half of the cells");
+        assert_eq!(
+            some.text.matches("; left out: ").count(),
+            2,
+            "{}",
+            some.text
+        );
+        insta::assert_snapshot!(some.left_out.join("\n"), @"no job for 2 of 4 cells: its backward reads wrap at the end of the file, not of the region");
         let told = [
             ("load-latency", &["rate=1000,2000", "read_percent=50"][..]),
             ("read-random", &["bs=4k,8k", "cache=cold", "bytes=none"]),
@@ -370,18 +410,19 @@ mod tests {
             ),
         ]
         .map(|(name, sets)| {
-            job_file(&plan(name, sets))
-                .expect_err("a reason")
-                .to_string()
+            let error = job_file(&plan(name, sets), None).expect_err("no jobs");
+            error.message().to_owned()
         });
-        insta::assert_snapshot!(told.join("\n"), @r"
-        fio can carry out no cell of load-latency alike: fio has a rate for its reads and one for its writes
-        fio can carry out no cell of read-random alike: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
-        fio can carry out no cell of interference alike: reader: its backward reads wrap at the end of the file, not of the region
-        fio can carry out no cell of read-size alike: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
+        insta::assert_snapshot!(told.join("\n"), @"
+        no job for 2 of 2 cells: fio paces its reads and its writes each at a rate, iolab both together at one
+        no job for 2 of 2 cells: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
+        no job for 2 of 2 cells: reader: its backward reads wrap at the end of the file, not of the region
+        no job for 2 of 2 cells: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
         ");
         let some = ["rate=1000", "read_percent=50,100"];
-        let text = job_file(&plan("load-latency", &some)).expect("a cell");
+        let text = job_file(&plan("load-latency", &some), None)
+            .expect("a cell")
+            .text;
         assert!(
             text.contains("; left out: ") && text.contains("rw=randread"),
             "{text}"

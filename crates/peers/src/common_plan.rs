@@ -1,6 +1,7 @@
 //! A plan that iolab and its peers can run alike.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use iolab_plan::cells::{Plan, PlannedCell, cells};
@@ -8,7 +9,7 @@ use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
 use iolab_workload::names::all_of;
 use iolab_workload::quantity::{exact_duration, significant};
-use iolab_workload::settings::Setting;
+use iolab_workload::settings::{Setting, own_cells};
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
@@ -83,11 +84,48 @@ pub fn waiting(plan: &Plan) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
+/// Messages on cells that their peer cannot carry out, one for each reason; empty if there are none.
+pub fn gaps(plan: &Plan) -> Vec<String> {
+    let cells = plan.cells();
+    let mut gaps: BTreeMap<(Tool, String), Vec<&[String]>> = BTreeMap::new();
+    for cell in cells {
+        if let Some(why) = gap(cell) {
+            let own = gaps.entry((cell.spec.tool, why)).or_default();
+            own.push(&cell.levels);
+        }
+    }
+    let factors = plan.experiment().factors.iter();
+    let factors: Vec<String> = factors.map(|factor| factor.of.to_string()).collect();
+    let told = gaps.iter().map(|((tool, why), own)| {
+        let others = cells.iter().filter(|cell| cell.spec.tool == *tool);
+        let others = others.map(|cell| cell.levels.as_slice());
+        let others: Vec<&[String]> = others.filter(|levels| !own.contains(levels)).collect();
+        format!(
+            "{tool} cannot measure {}: {why}",
+            own_cells(&factors, own, &others)
+        )
+    });
+    told.collect()
+}
+
+/// Why a peer cannot carry out its cell, whatever the target.
+fn gap(cell: &PlannedCell) -> Option<String> {
+    let trial = &cell.spec.trial;
+    let files = vec![PathBuf::new(); trial.threads as usize];
+    let peer = cell
+        .spec
+        .tool
+        .is_peer()
+        .then(|| find(cell.spec.tool).ok())??;
+    peer.arguments(trial, &files).err()
+}
+
 /// Message on a plan whose trials with peers end only after their bytes: the storage speed below which it
 /// exceeds its budget. `None` if all of them have a time limit.
 pub fn beyond_budget(plan: &Plan) -> Option<String> {
-    let unbounded =
-        |cell: &&PlannedCell| cell.spec.tool.is_peer() && cell.spec.trial.time_foreseen().is_none();
+    let unbounded = |cell: &&PlannedCell| {
+        cell.spec.tool.is_peer() && cell.spec.trial.time_foreseen().is_none() && gap(cell).is_none()
+    };
     let cells: Vec<&PlannedCell> = plan.cells().iter().filter(unbounded).collect();
     let tools: BTreeSet<String> = cells
         .iter()
@@ -202,6 +240,16 @@ mod tests {
         let text = told(&["tool=iolab,fio", "time=none", "bs=4k", "bytes=64M"]).expect("told");
         // Two blocks of twice 64 MiB within 90 s, less twice 0.4 s.
         insta::assert_snapshot!(text, @"On storage slower than 3.01 MB/s the run exceeds its budget of 90 s: trials with fio have no time limit, and each of the 2 cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it");
+    }
+
+    #[test]
+    fn gaps_of_peers_are_foreseen() {
+        let sets = [
+            "tool=iolab,fio", "bs=4k", "pattern=rand,reverse", "buffer_memory=kernel",
+            "first_offset=zero",
+        ];
+        let plan = Plan::of_new_run(adapted("read-random", &sets).0, &OneProcess).expect("valid");
+        insta::assert_snapshot!(gaps(&plan).join("\n"), @"fio cannot measure 1 of its 2 cells (pattern=reverse): its backward reads wrap at the end of the file, not of the region");
     }
 
     #[test]

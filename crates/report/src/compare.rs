@@ -259,7 +259,7 @@ pub(crate) fn table(comparison: &Comparison) -> Table {
     );
     let ratio = format!("ratio new/base{within} with its 95 % interval{intervals}");
     let notes = [Some(ratio), decides].into_iter().flatten();
-    Table::new(title, notes, columns(comparison))
+    Table::new(title, notes, columns(comparison, ["base", "new"]))
 }
 
 /// The quantity that a test compares.
@@ -272,7 +272,7 @@ fn compares(test: HypothesisTest) -> &'static str {
 }
 
 /// The columns of the table.
-fn columns(comparison: &Comparison) -> Vec<Column> {
+fn columns(comparison: &Comparison, [base, new]: [&str; 2]) -> Vec<Column> {
     let response = comparison.response;
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellComparison) -> String| {
         Column::new(heading, dispensable, comparison.cells.iter().map(value))
@@ -287,8 +287,8 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         column("n", 4, &|c| {
             format!("{}+{}", c.base.values.len(), c.new.values.len())
         }),
-        column("base", 1, &|c| centre(&c.base)),
-        column("new", 1, &|c| centre(&c.new)),
+        column(base, 1, &|c| centre(&c.base)),
+        column(new, 1, &|c| centre(&c.new)),
     ]);
     let estimates: Vec<_> = comparison.cells.iter().map(|cell| cell.estimate).collect();
     columns.extend(ratio::columns(estimator(comparison), &estimates));
@@ -358,7 +358,9 @@ pub(crate) fn peer_columns(peers: &[Comparison]) -> Vec<Column> {
         })
     });
     all.cells = named.collect();
-    columns(&all)
+    let unit = all.response.map_or("", Response::unit);
+    let base = format!("{} {unit}", all.base);
+    columns(&all, [&base, &format!("tool {unit}")])
 }
 
 /// The heading of the ratios, with their estimator.

@@ -26,6 +26,16 @@ pub enum Effect {
     Idle(&'static str),
 }
 
+impl Effect {
+    /// The settings that the option decides.
+    pub fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Decides(settings) => settings,
+            Self::Asks(_) | Self::Target | Self::Idle(_) => &[],
+        }
+    }
+}
+
 /// Reading of an option in a fio job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InJob {
@@ -232,8 +242,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "buffer_pattern dedupe_mode dedupe_global dedupe_percentage dedupe_working_set_percentage dedupratio",
         "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB");
     way "--set compressible=50 for a ratio of 2": "compressratio";
-    way "--set buffer_memory=contiguous":
-        "mem iomem" => only(&["malloc", "mmap", "mmaphuge"], "buffers are contiguous memory with direct I/O, small pages otherwise"),
+    way "--direct --set buffer_memory=contiguous":
+        "mem iomem" => decides(&["buffer_memory"]),
         "hugepage-size";
     none "buffers are aligned to pages": "mem_align iomem_align";
     none "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...":
@@ -252,7 +262,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "ramp_time" => idle("the first trial of every cell is a warm-up"),
         "ramp_size warm_up";
     none "all groups start at one barrier": "job_start_clock_id startdelay start_delay";
-    none "a thread sleeps after each request (--set thinktime=1ms): it neither spins nor pauses after several requests only":
+    none "a thread sleeps for the whole thinktime, after each of its requests":
         "thinktime_iotime thinktime_blocks thinktime_spin",
         "thinktime_blocks_type"
             => only(&["complete", "issue"], "a pause begins once the requests before it have completed"),
@@ -288,9 +298,10 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set placement=packed (split), spread or float (shared)": "cpus_allowed_policy" => decides(&["placement"]);
     way "--set cpus=0-3 for the CPUs of a node; numactl --membind=0 iolab run EXPERIMENT for its memory":
         "numa_cpu_nodes numa numa_mem_policy";
-    way "ionice -c CLASS -n LEVEL iolab run EXPERIMENT": "prio prioclass ionice";
+    way "ionice -c VALUE iolab run EXPERIMENT": "prioclass ionice";
+    way "ionice -n VALUE iolab run EXPERIMENT": "prio";
     none "requests carry no such flag or hint": "uncached atomic write_hint";
-    none "the kernel chooses the CPU of the thread that polls": "sqthread_poll_cpu";
+    none "the kernel chooses the CPU of its thread that polls (sqpoll)": "sqthread_poll_cpu";
     none "a random pattern draws an offset for each request, and a trim is a request of its own":
         "rw_sequencer random_sequence_stride trimwrite";
     none "requests carry no hint of their duration": "priohint";
@@ -412,13 +423,8 @@ pub fn in_job(name: &str) -> Option<InJob> {
 /// Every setting that an option of a fio job decides.
 pub fn decided_settings() -> impl Iterator<Item = &'static str> {
     let all = FOREIGN.iter().flat_map(|foreign| foreign.options);
-    let effects = all
-        .filter_map(|option| option.in_job)
-        .map(|known| known.effect);
-    effects.flat_map(|effect| match effect {
-        Effect::Decides(settings) => settings.iter().copied(),
-        Effect::Asks(_) | Effect::Target | Effect::Idle(_) => [].iter().copied(),
-    })
+    let effects = all.filter_map(|option| Some(option.in_job?.effect));
+    effects.flat_map(Effect::settings).copied()
 }
 
 /// Every supported option of a fio job.
@@ -429,10 +435,13 @@ pub fn names_in_jobs() -> impl Iterator<Item = &'static str> {
 }
 
 impl Answer {
-    /// The answer as a hint.
-    pub fn hint(self) -> String {
+    /// The answer as a hint, with the value that the option was given in the place of VALUE.
+    pub fn hint(self, value: Option<&str>) -> String {
         match self {
-            Self::Way(way) => format!("iolab's way: {way}"),
+            Self::Way(way) => format!(
+                "iolab's way: {}",
+                way.replace("VALUE", value.unwrap_or("VALUE"))
+            ),
             Self::None(why) => format!("iolab has no counterpart: {why}"),
         }
     }
@@ -442,7 +451,7 @@ impl Answer {
 /// similar names among the settings and `further`.
 pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     if let Some(answer) = answer(name) {
-        return Error::usage(format!("'{name}' is not a setting of iolab")).hint(answer.hint());
+        return Error::usage(format!("'{name}' is not a setting of iolab")).hint(answer.hint(None));
     }
     let names = |setting: &'static Setting| {
         [setting.name]
@@ -491,7 +500,7 @@ pub fn unknown_option(
                 false => format!("it is a setting: --set {}={value}", setting.name),
             }
         }
-        None => answer(&name)?.hint(),
+        None => answer(&name)?.hint(None),
     };
     let what = format!("'{option}' is not an option of '{command}'");
     Some(Error::usage(what).hint(hint))

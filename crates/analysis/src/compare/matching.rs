@@ -17,8 +17,8 @@ use iolab_record::environment::{self, KEYS};
 use iolab_record::{Cell, RunRecord, ServedBy, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 use iolab_workload::operation::Operation;
-use iolab_workload::settings::cell_label;
-use iolab_workload::settings::{Setting, Value};
+use iolab_workload::settings::{CellSpec, Setting, Value, cell_label};
+use iolab_workload::trial::TrialSpec;
 
 /// One side: a run, or the cells of a run with one level of a factor.
 #[derive(Debug, Clone, Copy)]
@@ -364,6 +364,7 @@ pub(crate) fn setting_differences(
     expected: impl Fn(&str) -> bool,
 ) -> Vec<Difference> {
     let mut found: Vec<Difference> = Vec::new();
+    let default = CellSpec::of(TrialSpec::default());
     for (a, b) in both {
         let own = |cell: &CellAnalysis| -> Vec<(String, Cell)> {
             let groups = cell.cell.groups();
@@ -396,12 +397,16 @@ pub(crate) fn setting_differences(
             for ((setting, base), (_, new)) in a.in_force().zip(b.in_force()) {
                 let group = group.clone();
                 let what = DiffersIn::Setting { group, setting };
-                // The same is unknown of both, among what describes a cell.
-                if [&base, &new].contains(&&Value::Unknown) {
-                    continue;
-                }
-                if base != new && !expected(&what.key()) {
-                    let [base, new] = [base, new].map(|value| SideValue::Set(setting, value));
+                // Unknown and its default may be the same, unknown and another value hardly.
+                let [likely_base, likely_new] = [&base, &new].map(|value| match value {
+                    Value::Unknown => setting.value(&default),
+                    known => known.clone(),
+                });
+                if likely_base != likely_new && !expected(&what.key()) {
+                    let [base, new] = [base, new].map(|value| match value {
+                        Value::Unknown => SideValue::Unknown,
+                        known => SideValue::Set(setting, known),
+                    });
                     note(&mut found, what, base, new);
                 }
             }

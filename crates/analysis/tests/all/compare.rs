@@ -402,6 +402,22 @@ fn a_difference_in_any_fixed_setting_is_named() {
 }
 
 #[test]
+fn a_choice_unknown_of_one_side_is_named() {
+    let mut base = record("mine", &[]);
+    add_cell(&mut base, &[], &around(100.0));
+    let mut new = base.clone();
+    base.cells[0].spec.unknown.insert("batch");
+    let batch = SETTINGS.iter().find(|setting| setting.name == "batch");
+    for (level, is_named) in [("one", false), ("all", true)] {
+        let cell = &mut new.cells[0].spec;
+        batch.expect("a setting").set(cell, level).expect("a value");
+        let found = of(&base, &new, None).expect("a cell").differences;
+        let mut named = found.iter().filter(|found| found.what.key() == "batch");
+        assert_eq!(named.next().is_some(), is_named, "{level}");
+    }
+}
+
+#[test]
 fn two_runs_do_not_accuse_each_other() {
     let one_run_each = |base: &RunRecord, new: &RunRecord| {
         let (first, second) = (AnalysedRun::of(base.clone()), AnalysedRun::of(new.clone()));

@@ -22,41 +22,49 @@ use crate::builtin_names::Builtin;
 use crate::builtin_names::unknown_name;
 use crate::job_file;
 use iolab_command::failure::Outcome;
-use iolab_command::output::open;
+use iolab_command::output::{note, open};
 
 /// Writes the definition to stdout.
 pub(crate) fn show(options: &Show) -> Outcome {
-    let text = match options.format {
-        ShowFormat::Toml => toml(options)?,
-        ShowFormat::Fio => {
-            let mut experiment = experiment(options)?;
+    let file = JobFile::is_one(Path::new(&options.name)).then(|| read(options));
+    let file = file.transpose()?;
+    let left_target = file.as_ref().and_then(JobFile::left_target);
+    let mut notes: Vec<String> = left_target.clone().into_iter().collect();
+    let text = match (options.format, file) {
+        (ShowFormat::Toml, Some(file)) => file.to_toml()?,
+        (ShowFormat::Toml, None) => toml(&options.name)?,
+        (ShowFormat::Fio, file) => {
+            let given = file.map(|file| Ok(file.experiment));
+            let mut experiment = given.unwrap_or_else(|| experiment(&options.name))?;
             // As in fio; a run chooses otherwise.
             if !experiment.names("first_offset") {
                 experiment.apply_set("first_offset=zero")?;
             }
-            // fio carries the cells out, whichever tools have measured them.
+            // The cells of all tools are the same jobs.
             if experiment.names("tool") {
                 experiment.apply_set("tool=iolab")?;
             }
-            job_file(&Plan::of_new_run(experiment, &OneProcess)?)?
+            let plan = Plan::of_new_run(experiment, &OneProcess)?;
+            let written = job_file(&plan, left_target.as_deref())
+                .map_err(|error| error.within(escape_control(&options.name)))?;
+            notes.extend(written.left_out);
+            written.text
         }
     };
+    for text in notes {
+        note(format_args!("note: {text}"));
+    }
     let mut to = open(None)?;
     write!(to, "{text}")?;
     Ok(to.flush()?)
 }
 
-/// The TOML: for built-in definitions with their comments, for a file or a run with everything resolved, for a job file of
-/// fio with the meaning of each option.
-fn toml(options: &Show) -> Result<String> {
-    let name = options.name.as_str();
+/// The TOML: for built-in definitions with their comments, for a file or a run with everything resolved.
+fn toml(name: &str) -> Result<String> {
     let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
     let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
     if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
-    }
-    if JobFile::is_one(Path::new(name)) {
-        return read(options)?.to_toml();
     }
     if is_run_file(name)? {
         let file = escape_control(name);
@@ -83,11 +91,7 @@ fn toml(options: &Show) -> Result<String> {
     }
 }
 
-fn experiment(options: &Show) -> Result<Experiment> {
-    let name = options.name.as_str();
-    if JobFile::is_one(Path::new(name)) {
-        return Ok(read(options)?.experiment);
-    }
+fn experiment(name: &str) -> Result<Experiment> {
     if is_run_file(name)? {
         let record = iolab_runfile::read(Path::new(name))?;
         return Experiment::from_toml(&record.experiment.toml, name);

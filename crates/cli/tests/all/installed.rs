@@ -68,7 +68,7 @@ fn syncs_that_fio_has_timed_are_imported() {
 #[test]
 fn exported_job_file_runs_in_fio_and_iolab() {
     let folder = folder();
-    let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
+    let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\ntool = ['iolab', 'fio']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
     fs::write(folder.path().join("two.toml"), sets).unwrap();
     let shown = run(folder.path(), &["show", "two.toml", "--format", "fio"]).expect(0);
     fs::write(folder.path().join("two.fio"), &shown.stdout).unwrap();

@@ -59,7 +59,7 @@ impl Mistakes {
             message.push_str(&format!("\n  and {more} more"));
         }
         Err(Error::usage(message).hint(
-            "correct these lines, or run the job with fio --output-format=json+ and bring the report in with 'iolab import'",
+            "correct these lines; if fio itself accepts the job, run it with fio --output-format=json+ and bring the report in with 'iolab import'",
         ))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_workload::foreign_options::{Answer, Effect, answer, in_job, names_in_jobs};
+use iolab_workload::foreign_options::{Effect, answer, in_job, names_in_jobs};
 use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
@@ -221,11 +221,13 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
         return match answer(name) {
             Some(_) if is_off => Ok("0".to_owned()),
             Some(answer) => {
-                let given = match value.as_deref() {
+                let value = value.as_deref().map(short);
+                let given = match &value {
                     None => format!("'{shown}'"),
-                    Some(value) => format!("{shown}={}", short(value)),
+                    Some(value) => format!("{shown}={value}"),
                 };
-                Err(Error::usage(format!("iolab cannot carry out {given}")).hint(answer.hint()))
+                let hint = answer.hint(value.as_deref());
+                Err(Error::usage(format!("iolab cannot carry out {given}")).hint(hint))
             }
             None => Err(unknown_option(&shown)),
         };
@@ -246,7 +248,7 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
         ))
         .hint(answer(name).map_or_else(
             || format!("give {}", alternatives(known.only)),
-            Answer::hint,
+            |answer| answer.hint(None),
         ))),
         _ => Ok(value),
     }

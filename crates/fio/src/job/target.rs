@@ -18,7 +18,7 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
             (
                 "filename",
                 "names several files",
-                "give filename once, with one name; 'iolab run EXPERIMENT A B' measures several",
+                "give one filename in the whole job file: fio joins all filename lines of [global] and of a job",
             ),
             (
                 "directory",

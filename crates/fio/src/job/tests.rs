@@ -60,6 +60,9 @@ fn a_job_file_becomes_an_experiment() {
     assert_eq!(file.experiment.name, "fio-job");
     assert_eq!(file.target.as_deref(), Some(Path::new("/data/file")));
     assert_eq!(file.notes.len(), 2);
+    let definition = file.to_toml().expect("TOML");
+    let left = definition.lines().find(|line| line.contains("left out"));
+    insta::assert_snapshot!(left.unwrap_or_default(), @"# the target /data/file is left out: give it as TARGET to 'iolab run', or as filename to fio");
     let planned = cells(&file.experiment).expect("cells");
     let sizes: Vec<u64> = planned.iter().map(|cell| cell.spec.trial.bs).collect();
     assert_eq!(sizes, [4096, 65536]);
@@ -271,6 +274,8 @@ fn unknown_options_are_named_with_their_line() {
         "rw=read\n",
         "bs=4k\n[a]\nrw=read\n",
         "[a]\nrw=readd\n",
+        "[a]\nrw=randrw:8\n",
+        "[a]\nprioclass=3\n",
         "[a]\nwait_for=a\n",
         "[a]\nrw=read\n[b]\nrw=write\n[c]\nwait_for=a\n",
         "[a]\n[b]\nwait_for=none\n",
@@ -290,7 +295,7 @@ fn unknown_options_are_named_with_their_line() {
         assert!(error.remedy().is_some(), "{error}");
         error.message().to_owned()
     });
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(told.join("\n"), @"
     line 3: iolab cannot carry out verify=pattern
     line 3: bsrange: '4096-10240' is not a range of 2 to 4096 sizes, all multiples of the first one
     line 2: nrfiles=8 with filename
@@ -308,6 +313,8 @@ fn unknown_options_are_named_with_their_line() {
         a job begins with its name in brackets: [job1]
     line 1: 'bs' stands before the first section
     line 2: iolab cannot carry out rw=readd
+    line 2: iolab cannot carry out rw=randrw:8
+    line 2: iolab cannot carry out prioclass=3
     line 2: wait_for=a is not the job before this one
     line 6: wait_for=a is not the job before this one
     line 3: wait_for=none is not the job before this one

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use iolab_workload::Error;
 use iolab_workload::cpus::{Cpus, Placement};
-use iolab_workload::trial::{Advice, BS_MAX, CacheState, NICE, Pattern, SizeMix, Sizes, TrialSpec};
+use iolab_workload::trial::{
+    Advice, BS_MAX, BufferMemory, CacheState, NICE, Pattern, SizeMix, Sizes, TrialSpec,
+};
 
-use super::{Fault, Faults, Options, Read, is_set, short, size, unknown, value};
+use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown, value};
 
 /// Sizes of random draws, and the alignment of requests.
 pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
@@ -197,7 +199,7 @@ pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut F
     };
 }
 
-/// Advice, nice value, compressibility of data, and latency over time.
+/// Advice, nice value, memory of buffers, compressibility of data, and latency over time.
 pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let logs = ["write_lat_log", "write_hist_log"];
     trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
@@ -212,6 +214,18 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     if let Some((name, text)) = value(options, "nice") {
         let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
         trial.nice = faults.or(nice.ok_or_else(|| unknown(name, text)).map(Some), None);
+    }
+    if let Some((name, text)) = value(options, "mem") {
+        // A file in hugetlbfs may follow.
+        let kind = text.split(':').next().unwrap_or(text);
+        let memory = match kind {
+            "malloc" | "mmap" => Ok(BufferMemory::Kernel),
+            "mmaphuge" | "shmhuge" if trial.cache == CacheState::Direct => {
+                Ok(BufferMemory::Contiguous)
+            }
+            _ => Err(refused(name, text, name)),
+        };
+        trial.buffer_memory = faults.or(memory, BufferMemory::Kernel);
     }
     // A stage that only reads has no data of its own.
     if trial.writes_data() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::Error;
-use iolab_workload::foreign_options::{Answer, answer};
+use iolab_workload::foreign_options::answer;
 
 use super::{Fault, Options, Read};
 
@@ -56,7 +56,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// The fault of a value that stands for another option, with iolab's answer to that option.
 pub(super) fn refused(option: &'static str, text: &str, of: &str) -> Fault {
-    let hint = answer(of).map_or_else(String::new, Answer::hint);
+    let hint = answer(of).map_or_else(String::new, |answer| answer.hint(None));
     let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
     Fault {
         option,

@@ -9,6 +9,7 @@ use iolab_fio::reported::{named_file, reported};
 use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::tool::Tool;
+use iolab_workload::trial::Pattern;
 use iolab_workload::{Error, Result};
 
 use super::report::{FioJob, FioReport, Written};
@@ -44,10 +45,15 @@ pub(super) fn import(text: &str) -> Result<Results> {
         _ => Places::of(&groups, &mut notes),
     };
     let mut entries = Vec::new();
+    let mut may_repeat = false;
     for (number, group) in groups.iter().enumerate() {
         match entry(tool, group, places.of_each.get(number)) {
             Ok((entry, doubt)) => {
                 notes.extend(doubt);
+                let is_told = tool == Tool::IOLAB || group.options.contains_key("norandommap");
+                may_repeat |= !is_told
+                    && entry.cell.trial.pattern == Pattern::Rand
+                    && entry.cell.says_order();
                 entries.push(entry);
             }
             // A job that iolab cannot express is left out, and the others are kept.
@@ -56,6 +62,9 @@ pub(super) fn import(text: &str) -> Result<Results> {
             }
             Err(error) => return Err(error),
         }
+    }
+    if may_repeat {
+        notes.push("pattern=rand stands for rand or rand-replace: fio leaves a bare norandommap out of its report, but writes norandommap=1".to_owned());
     }
     notes.insert(0, Results::note_on_samples("job", &entries));
     Ok(Results {
@@ -141,7 +150,9 @@ fn groups_of(report: &FioReport) -> Vec<JobGroup<'_>> {
             Some(known) => known.jobs.push(job),
             None => groups.push(JobGroup {
                 options,
-                has_options: job.options.is_some(),
+                // A local run leaves the list of a job out if all its options are in [global].
+                has_options: job.options.is_some()
+                    || job.hostname.is_empty() && !report.global_options.0.is_empty(),
                 repeated: lists().find_map(repeated),
                 jobs: vec![job],
             }),
@@ -183,21 +194,22 @@ fn entry(
     let name = &group.first().jobname;
     let within = |error: Error| error.within(format!("job '{name}'"));
     let counts = FioJob::counts(jobs);
-    let (cell, doubt, group_of) = match tool {
+    let (cell, doubt, group_of, shares) = match tool {
         Tool::IOLAB => {
             let done = counts
                 .reads
                 .bytes
                 .max(counts.writes.bytes)
                 .max(counts.trims.bytes);
-            (described_cell(options, done).map_err(within)?, None, None)
+            let cell = described_cell(options, done).map_err(within)?;
+            (cell, None, None, Vec::new())
         }
         _ => {
             let options = group.has_options.then_some(options);
             let mut found = reported(options, group.repeated, &counts).map_err(within)?;
             found.cell.tool = tool;
             found.cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
-            (found.cell, found.doubt, found.group_of)
+            (found.cell, found.doubt, found.group_of, found.shares)
         }
     };
     let what = match group_of {
@@ -251,7 +263,11 @@ fn entry(
         },
         histograms,
     };
-    Ok((entry, doubt))
+    let unsized_file = (!shares.is_empty()).then(|| {
+        let shares = shares.join(", ");
+        format!("job '{name}': {shares} of a file whose size the report does not give")
+    });
+    Ok((entry, doubt.or(unsized_file)))
 }
 
 /// One direction of all clones. Quantiles are fio's own for one job, and follow from all bins for several.

@@ -182,12 +182,13 @@ impl FioReport {
         let mut last = None;
         for report in reports {
             last = Some(report.map_err(|error| {
-                let what = match last {
-                    None => "it is not a report of fio 3",
-                    Some(_) => "what follows its report is not another one",
+                let what = match (&last, error.is_eof()) {
+                    (_, true) => "its last report is cut off",
+                    (None, false) => "it is not a report of fio 3",
+                    (Some(_), false) => "what follows its report is not another one",
                 };
                 Error::usage(format!("{what}: {error}"))
-                    .hint("it must be the output of fio 3 with --output-format=json or json+, and nothing after it")
+                    .hint("it must be the whole output of fio 3 with --output-format=json or json+, and nothing after it")
             })?);
         }
         let mut report: FioReport = last.ok_or_else(|| Error::usage("it is empty"))?;
@@ -467,8 +468,13 @@ mod tests {
         for cut in (0..REPORT.trim_end().len()).step_by(7) {
             FioReport::parse(&REPORT[..cut]).expect_err("cut");
         }
-        for behind in ["trailing words", "{}", "{\"fio version\":"] {
-            FioReport::parse(&format!("{REPORT}{behind}")).expect_err(behind);
+        for (behind, is_cut) in [
+            ("trailing words", false),
+            ("{}", false),
+            ("{\"fio version\":", true),
+        ] {
+            let error = FioReport::parse(&format!("{REPORT}{behind}")).expect_err(behind);
+            assert_eq!(error.message().contains("cut off"), is_cut, "{error}");
         }
         FioReport::parse(&format!("{{{}", "[".repeat(100_000))).expect_err("deep");
     }

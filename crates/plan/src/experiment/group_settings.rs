@@ -277,7 +277,7 @@ impl Experiment {
             (
                 self.ever("tool", |tool| tool != "iolab"),
                 "another tool with groups",
-                "iolab carries groups out by itself: leave tool out",
+                "only iolab carries out groups, or jobs of fio side by side: leave the other tool out",
             ),
             (
                 self.runs_programs(),
@@ -445,7 +445,7 @@ group reader: verify in a trial that only reads
         --set cleaner.bs=4k: group 'cleaner' is unknown
           it is one of: reader, writer
         --set tool=iolab,fio: another tool with groups
-          iolab carries groups out by itself: leave tool out
+          only iolab carries out groups, or jobs of fio side by side: leave the other tool out
         --set refine=2: refine with groups
           finer sizes apply to all workers: leave refine out
         --set writer.bz=4k: setting 'bz' is unknown

@@ -94,8 +94,29 @@ fn a_job_without_words_leaves_the_others() {
     let import = Import::parse(&report(&jobs)).expect("a report");
     assert_eq!(import.results.entries.len(), 2);
     let told = import.notes().join(" ");
-    insta::assert_snapshot!(told, @"one job is one sample: there is no interval job 'b': iolab cannot carry out bs=many: it is left out the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)");
+    insta::assert_snapshot!(told, @"one job is one sample: there is no interval job 'b': iolab cannot carry out bs=many: it is left out pattern=rand stands for rand or rand-replace: fio leaves a bare norandommap out of its report, but writes norandommap=1 the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)");
     Import::parse(&report(&jobs[1..2])).expect_err("nothing is left");
+}
+
+#[test]
+fn options_of_global_alone_describe_a_job() {
+    let own = r#""job options": {"rw": "randread", "bs": "4k"},"#;
+    let bare = job("a", 0, "4k").replace(own, "");
+    let all = r#""rw": "randread", "bs": "4k", "offset": "25%", "size": "64m""#;
+    let text = report(&[bare]).replace(r#""size": "64m""#, all);
+    let import = Import::parse(&text).expect("a report");
+    let cell = &import.results.entries[0].cell;
+    let settings = ["bs", "region", "cache", "offset"].map(|name| {
+        let setting = Setting::find(name).expect("a setting");
+        setting.get(cell)
+    });
+    assert_eq!(settings, ["4KiB", "64MiB", "direct", "unknown"]);
+    insta::assert_snapshot!(import.notes().join("\n"), @"
+    one job is one sample: there is no interval
+    job 'a': offset=25% of a file whose size the report does not give
+    pattern=rand stands for rand or rand-replace: fio leaves a bare norandommap out of its report, but writes norandommap=1
+    the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)
+    ");
 }
 
 /// Options of jobs, two of which are alone a cell of an experiment: that would leave out one of them as the same.
@@ -172,10 +193,11 @@ fn different_files_make_cells_and_one_file_samples() {
     let of: Vec<i64> = record.samples.iter().map(|sample| sample.cell).collect();
     assert_eq!(of, [0, 1, 0, 2], "in the order of the report");
     let import = Import::parse(&text).expect("a report");
-    insta::assert_snapshot!(import.notes().join("\n"), @r"
+    insta::assert_snapshot!(import.notes().join("\n"), @"
     jobs with the same settings and target are the samples of one cell
     its jobs measured different files, devices or servers: each is a level of the factor target
     the report does not name the folder that fio ran in: /(folder of fio) stands for it
+    pattern=rand stands for rand or rand-replace: fio leaves a bare norandommap out of its report, but writes norandommap=1
     ");
     let record = imported(&on(&["/dev/a", "/dev/a"]));
     assert_eq!((record.cells.len(), record.samples.len()), (1, 2));

@@ -72,6 +72,23 @@ fn an_alignment_requests_miss_leaves_no_map() {
 }
 
 #[test]
+fn buffers_lie_in_the_memory_of_mem() {
+    for (mem, memory) in [
+        ("mem=mmaphuge", Some("contiguous")),
+        ("mem=mmaphuge:/huge/file", Some("contiguous")),
+        ("iomem=malloc", Some("kernel")),
+        // A run chooses.
+        ("thread", None),
+    ] {
+        let text = format!("[a]\ndirect=1\n{mem}\n");
+        let file = super::JobFile::parse(&text, "x").expect(mem);
+        let named: Vec<&str> = file.experiment.values("buffer_memory").collect();
+        assert_eq!(named, Vec::from_iter(memory), "{mem}");
+    }
+    super::JobFile::parse("[a]\nmem=mmaphuge\n", "x").expect_err("buffered I/O");
+}
+
+#[test]
 fn a_job_does_as_many_requests_as_fio() {
     for (options, bounds) in [
         ("bs=64k size=200k", "192KiB"),

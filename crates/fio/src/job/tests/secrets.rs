@@ -124,11 +124,11 @@ line 2 (common.fio, line 1, line 1): iolab cannot carry out this line
 ");
     std::fs::write(&included, "bs=64k\nfilename=/tmp\n").expect("written");
     let text = shown("[a]\nsize=1m\ninclude common.fio\n", Some(&job), false);
-    insta::assert_snapshot!(meanings(&text), @r"
-    # The definition has no target. On that of the job file: iolab run MINE.toml /tmp
+    insta::assert_snapshot!(meanings(&text), @"
     # line 2: size=1m: region=1MiB, bytes=1MiB
     # line 3 (common.fio, line 1): bs: bs=64KiB, bs_mix=none
     # line 3 (common.fio, line 2): filename: TARGET, unless one is given
+    # the target /tmp is left out: give it as TARGET to 'iolab run', or as filename to fio
     ");
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use iolab_workload::foreign_options::{Effect, in_job};
+use iolab_workload::foreign_options::in_job;
 use iolab_workload::settings::DESCRIBING;
 
 use super::*;
@@ -145,10 +145,8 @@ fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context
 }
 
 fn decides(option: &str) -> &'static [&'static str] {
-    match in_job(option).map(|known| known.effect) {
-        Some(Effect::Decides(settings)) => settings,
-        _ => &[],
-    }
+    let known = in_job(option);
+    known.map_or_else(Default::default, |known| known.effect.settings())
 }
 
 #[test]
