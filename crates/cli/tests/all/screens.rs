@@ -1,6 +1,7 @@
 //! Commands with their output, as files hold them. Lines of `tests/screens` change nothing: refusals, plans, help.
-//! Lines of a file in `tests/sessions` are typed one after another into a shell, in an empty folder.
-//! To add one, write `$ iolab ...` in a file and run with `INSTA_UPDATE=always`.
+//! A file of `tests/sessions` says what it shows, and holds what one shell prints whose commands are typed one after another, in an
+//! empty folder; further lines of a command begin with `> `.
+//! To add a command, write `$ iolab ...` in a file and run with `INSTA_UPDATE=always`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +9,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use needs::Need;
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use tempfile::TempDir;
 
-use crate::support::{Done, folder, run, shell, with_runs, without_random_names};
+use crate::support::{folder, run, shell, with_runs, without_random_names};
 
 /// Screens that are made at the same time.
 const AT_ONCE: usize = 4;
@@ -137,11 +139,10 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// A line and what it prints, without the path of the folder, the free space of this machine, and random names.
-fn shown(folder: &Path, line: &str, done: &Done) -> String {
+/// What is printed, without the path of the folder, the free space of this machine, and random names.
+fn neutral(folder: &Path, printed: &str) -> String {
     let path = folder.canonicalize().expect("it is there");
-    let printed =
-        format!("{}{}", done.stderr, done.stdout).replace(&path.display().to_string(), "DIR");
+    let printed = printed.replace(&path.display().to_string(), "DIR");
     let printed = without_random_names(&printed);
     let printed = printed
         .lines()
@@ -149,7 +150,7 @@ fn shown(folder: &Path, line: &str, done: &Done) -> String {
             Some((sure, _)) => format!("{sure}free for it: SPACE\n"),
             None => format!("{line}\n"),
         });
-    format!("$ {line}\n{}", printed.collect::<String>())
+    printed.collect()
 }
 
 /// A line with its output and exit code. A line that neither plans nor helps is refused.
@@ -162,21 +163,84 @@ fn screen(folder: &Path, line: &str) -> String {
         assert!(matches!(code, 2 | 3), "{line}: {code}\n{}", done.stderr);
         assert_eq!(done.stdout, "", "{line}");
     }
-    format!("{}(exit code {code})\n", shown(folder, line, &done))
+    let printed = neutral(folder, &(done.stderr + &done.stdout));
+    format!("$ {line}\n{printed}(exit code {code})\n")
 }
 
-/// A line of a session with its output, and its exit code unless that is 0.
-fn step(folder: &Path, line: &str) -> String {
-    let done = shell(folder, line);
-    let code = match done.code.expect("no signal ends it") {
-        0 => String::new(),
-        code => format!("(exit code {code})\n"),
-    };
-    shown(folder, line, &done) + &code
+/// What a session begins with: messages among the output, and exit codes of all parts of a pipe.
+const PRELUDE: &str = r#"
+exec 2>&1
+set -o pipefail
+# measure ARGUMENT...: a run of which only the run file matters.
+measure() { iolab run "$@" --quiet >/dev/null; }
+# fields FILE NAME,NAME: these fields of the samples in a run file, each combination of values once.
+fields() {
+  iolab export "$1" --format json | tr '{' '\n' | awk -v names="$2" '
+    BEGIN { count = split(names, name, ",") }
+    {
+      line = ""
+      for (i = 1; i <= count; i++)
+        if (match($0, "\"" name[i] "\":(\"[^\"]*\"|[^,}]*)"))
+          line = line substr($0, RSTART, RLENGTH) "  "
+      if (line) print line
+    }' | tr -d '"' | sed 's/ *$//' | sort -u
+}
+"#;
+
+/// Stands before and after each exit code in what a session prints.
+const MARK: char = '\u{1e}';
+
+/// What a session shows, and its commands, with lines that begin with `> ` where they go on.
+fn typed(text: &str) -> (String, Vec<String>) {
+    let (mut about, mut commands) = (String::new(), Vec::<String>::new());
+    for line in text.lines() {
+        if let Some(begins) = line.strip_prefix("$ ") {
+            commands.push(begins.to_owned());
+        } else if let Some(last) = commands.last_mut() {
+            if let Some(goes_on) = line.strip_prefix("> ") {
+                *last += "\n";
+                *last += goes_on;
+            }
+        } else if line.starts_with("# ") {
+            about += line;
+            about += "\n";
+        }
+    }
+    (about, commands)
 }
 
-/// Compares each file of a folder with what its lines print.
-fn check_each(name: &str, least: usize, made: impl Fn(&[&str]) -> Vec<String> + Sync) {
+/// The commands of a session with their outputs, and exit codes other than 0.
+fn session(folder: &Path, text: &str) -> String {
+    let (about, commands) = typed(text);
+    assert!(!about.is_empty(), "what is shown is not said: {text}");
+    let marked = commands
+        .iter()
+        .map(|command| format!("{command}\nprintf '{MARK}%d{MARK}' $?\n"));
+    let done = shell(folder, &(PRELUDE.to_owned() + &marked.collect::<String>()));
+    let mut parts = done.stdout.split(MARK);
+    let mut made = about;
+    for command in &commands {
+        let (Some(printed), Some(code)) = (parts.next(), parts.next()) else {
+            panic!("the session ends at {command}: {}", done.stdout);
+        };
+        made += &format!("$ {}\n", command.replace('\n', "\n> "));
+        made += &neutral(folder, printed);
+        if code != "0" {
+            made += &format!("(exit code {code})\n");
+        }
+    }
+    made
+}
+
+/// Whether files in a folder take direct I/O.
+fn takes_direct_io(folder: &Path) -> bool {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::DIRECT;
+    let opened = open(folder.join("direct"), flags, Mode::RUSR | Mode::WUSR);
+    opened.is_ok()
+}
+
+/// Compares each file of a folder with what is made of its text; `None` where this machine lacks what it needs.
+fn check_each(name: &str, least: usize, made: impl Fn(&str) -> Option<String> + Sync) {
     let all = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
         .join(name);
@@ -189,14 +253,15 @@ fn check_each(name: &str, least: usize, made: impl Fn(&[&str]) -> Vec<String> + 
     assert!(files.len() > least, "{files:?}");
     let check = |file: &PathBuf| {
         let text = fs::read_to_string(file).expect("a snapshot");
-        let lines = text.lines().filter_map(|line| line.strip_prefix("$ "));
-        let made = made(&lines.collect::<Vec<_>>());
+        let Some(made) = made(&text) else {
+            return;
+        };
         let stem = file.file_stem().expect("a name").to_string_lossy();
         insta::with_settings!({
             snapshot_path => format!("../{name}"),
             prepend_module_to_snapshot => false,
             omit_expression => true,
-        }, { insta::assert_snapshot!(&*stem, made.join("\n")) });
+        }, { insta::assert_snapshot!(&*stem, made) });
     };
     let files = Mutex::new(files.iter());
     std::thread::scope(|threads| {
@@ -215,19 +280,25 @@ fn check_each(name: &str, least: usize, made: impl Fn(&[&str]) -> Vec<String> + 
 fn each_line_prints_its_screen_and_changes_nothing() {
     let folder = place();
     let before = contents(folder.path());
-    check_each("screens", 20, |lines| {
-        lines
-            .iter()
-            .map(|line| screen(folder.path(), line))
-            .collect()
+    check_each("screens", 20, |text| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("$ "));
+        let made: Vec<String> = lines.map(|line| screen(folder.path(), line)).collect();
+        Some(made.join("\n"))
     });
     assert!(contents(folder.path()) == before, "a file has changed");
 }
 
 #[test]
 fn each_session_prints_what_it_printed() {
-    check_each("sessions", 10, |lines| {
-        let folder = folder();
-        lines.iter().map(|line| step(folder.path(), line)).collect()
+    if needs::tool(Need::Bash).is_none() {
+        return;
+    }
+    let is_direct = takes_direct_io(folder().path());
+    check_each("sessions", 10, |text| {
+        if text.contains("(Needs direct I/O.)") && !is_direct {
+            needs::skip(Need::DirectIo, typed(text).0.trim_end());
+            return None;
+        }
+        Some(session(folder().path(), text))
     });
 }
