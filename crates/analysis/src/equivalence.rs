@@ -289,8 +289,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
     let ratio = within_run(base, new, family.confidence);
     // Each pair has its own sequence of tests.
     let of_all = |p: f64| (p * family.pairs as f64).min(1.0);
-    // Random blocks spread what others do over both: it counts where it differs, and else widens the interval.
-    let against = SideDoubts::of_runs(&[base], &[new], Response::Elapsed);
+    let against = SideDoubts::of_cells(base, new, Response::Elapsed);
     let (difference, doubts) = ratio
         .as_ref()
         .map_or((Difference::CannotTell, Vec::new()), |ratio| {

@@ -104,6 +104,8 @@ impl<'a> ListedStarts<'a> {
 }
 
 impl Starts for ListedStarts<'_> {
+    const WAITS: bool = true;
+
     #[inline(always)]
     fn next(&self) -> u64 {
         self.next

@@ -11,6 +11,9 @@ use iolab_workload::trial::TrialSpec;
 
 /// The intended starts of one worker.
 pub(crate) trait Starts {
+    /// Whether advancing may wait, so that each request needs a stamp of its own.
+    const WAITS: bool = false;
+
     /// The next intended start, ticks since the worker's own start; `u64::MAX` if none is left.
     fn next(&self) -> u64;
 

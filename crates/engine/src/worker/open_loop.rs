@@ -312,6 +312,10 @@ impl<B: Backend, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R
             && !self.is_over(deadline)
             && let Some(slot) = self.common.buffers.take()
         {
+            let now = match S::WAITS {
+                true => self.common.clock.now(),
+                false => now,
+            };
             let outstanding = self.common.outstanding();
             self.timing.issued(slot.index(), now, outstanding);
             stamped |= self.issue_one(slot, now);
