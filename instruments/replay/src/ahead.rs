@@ -117,7 +117,7 @@ fn read(
     let mut latest = 0;
     let mut part = Vec::with_capacity(PART);
     let end = loop {
-        let access = match requests.next() {
+        let access = match requests.next_request() {
             Ok(Some(access)) => access,
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),

@@ -191,7 +191,7 @@ fn distilled(trace: &Trace, survey: &Survey) -> Result<Distilled> {
     let mut requests = trace.requests()?;
     let (mut first, mut second) = (Half::new(), Half::new());
     let mut number = 0;
-    while let Some(access) = requests.next()? {
+    while let Some(access) = requests.next_request()? {
         let half = match number < survey.requests() / 2 {
             true => &mut first,
             false => &mut second,

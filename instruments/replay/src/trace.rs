@@ -207,7 +207,7 @@ impl Requests {
     ///
     /// # Errors
     /// Of kind usage: a line that is not one of the format, with its number.
-    pub fn next(&mut self) -> Result<Option<Access>> {
+    pub fn next_request(&mut self) -> Result<Option<Access>> {
         while !self.ended && self.waiting.len() <= REORDERED {
             self.read_line()?;
         }

@@ -96,7 +96,7 @@ impl Survey {
         };
         let mut gaps: LatencyHistogram = new_latency_histogram();
         let (mut depths, mut known) = (0.0, 0u64);
-        while let Some(access) = requests.next()? {
+        while let Some(access) = requests.next_request()? {
             let (count, bytes) = match access.writes {
                 true => (&mut own.writes, &mut own.written_bytes),
                 false => (&mut own.reads, &mut own.read_bytes),

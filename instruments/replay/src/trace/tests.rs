@@ -19,7 +19,7 @@ fn sample(name: &str) -> PathBuf {
 
 fn all(trace: &Trace) -> Result<Vec<Access>> {
     let mut requests = trace.requests()?;
-    std::iter::from_fn(|| requests.next().transpose()).collect()
+    std::iter::from_fn(|| requests.next_request().transpose()).collect()
 }
 
 fn written(folder: &tempfile::TempDir, text: &str) -> PathBuf {
@@ -143,7 +143,7 @@ fn endless_line_ends_in_an_error() {
     };
     let endless = BufReader::new(std::io::repeat(b'7'));
     let mut requests = Requests::of(Box::new(endless), &trace);
-    let error = requests.next().unwrap_err();
+    let error = requests.next_request().unwrap_err();
     assert_eq!(error.message(), "line 1 is longer than 64 KiB");
 }
 
@@ -165,7 +165,7 @@ proptest! {
         if let Ok(parser) = format::parser(&mut lines(), None) {
             let trace = Trace { path: PathBuf::new(), parser, reading: Reading::default() };
             let mut requests = Requests::of(Box::new(Cursor::new(bytes)), &trace);
-            while let Ok(Some(access)) = requests.next() {
+            while let Ok(Some(access)) = requests.next_request() {
                 prop_assert!(access.bytes > 0);
                 prop_assert!(access.offset.checked_add(access.bytes.into()).is_some());
             }
