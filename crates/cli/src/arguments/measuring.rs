@@ -276,7 +276,7 @@ pub(crate) struct Fit {
     /// Directory, file, block device, or a model of a disk: model:NAME ('iolab model list')
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
-    /// Change a parameter of the requirement ('iolab show WHAT' lists them)
+    /// Change a parameter of the requirement (listed by iolab show, for example 'iolab show kv-cache')
     #[arg(long = "set", value_name = "NAME=NUMBER")]
     pub(crate) parameters: Vec<String>,
     /// Duration of the load, per workload; a long load exhausts burst credits and write caches
