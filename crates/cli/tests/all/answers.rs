@@ -62,7 +62,9 @@ fn an_interrupted_fit_ends_as_it_would_have() {
     let whole = run(folder, &["resume", FILES[1]]);
     assert!(matches!(whole.code, Some(0 | 5)), "{}", whole.stderr);
     let table = run(folder, &[&["table"], &FILES[..]].concat()).expect(0);
-    assert!(table.stdout.starts_with(&whole.stdout), "{}", whole.stdout);
+    // A screen of many doubts shows less than the table.
+    let answer = |text: &str| text.lines().next().map(str::to_owned);
+    assert_eq!(answer(&table.stdout), answer(&whole.stdout));
     for file in FILES {
         assert!(!finishes(&whole.stdout, file), "{}", whole.stdout);
         assert_eq!(status(&folder.join(file)), "done");
