@@ -127,7 +127,7 @@ pub struct CellAnalysis {
     pub minor_faults: Option<f64>,
     /// Whether a time limit ended any of its trials, so that their length is a setting.
     pub ended_by_time: bool,
-    /// Origin of the bytes; `None` without trials.
+    /// Origin of the bytes; `None` without trials, and for commands, whose files nothing is known of.
     pub served: Option<CellServed>,
     /// Result of reading back; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
@@ -501,7 +501,8 @@ impl<'a> Context<'a> {
             efficiency: None,
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
-            served: served_by::served(&ok),
+            served: served_by::served(&ok)
+                .filter(|_| self.record.run.target_kind != TargetKind::Commands),
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),
             reads_after_writes: false,

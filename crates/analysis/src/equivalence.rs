@@ -170,10 +170,10 @@ fn reads_file(cell: &CellSpec) -> bool {
     uses(Placeholder::File) || uses(Placeholder::Size)
 }
 
-/// What the data show of the new program at one size.
+/// Answer about the new program at one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// It takes longer than the base.
+    /// The new program takes longer than the base.
     Slower,
     /// The base takes longer.
     Faster,
@@ -219,7 +219,7 @@ impl ProgramPair {
 }
 
 impl SizePoint {
-    /// What the data show. A difference that is shown to be within the least margin is none; the other margins count
+    /// The answer at this size. A difference shown to be within the least margin counts as none; the other margins count
     /// only where no difference is shown.
     pub fn answer(&self) -> ProgramAnswer {
         let mut within = (0..MARGINS.len())

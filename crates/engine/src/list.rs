@@ -15,7 +15,7 @@ use crate::worker::Requests;
 /// A request of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedRequest {
-    /// Intended start, ns since the start of the trial; not before that of the request before it.
+    /// Intended start, ns since the start of the trial; not before the start of the request before it.
     pub at_ns: u64,
     /// Whether it writes.
     pub writes: bool,

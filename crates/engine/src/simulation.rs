@@ -88,7 +88,7 @@ pub fn run(
     )
 }
 
-/// As [`run`], with the requests of a list instead of those of a pattern: by its times if the trial has a rate, otherwise each as soon as
+/// As [`run`], with the requests of a list in place of a pattern: by its times if the trial has a rate, otherwise each as soon as
 /// another completes.
 ///
 /// # Errors

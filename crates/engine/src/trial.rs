@@ -217,7 +217,7 @@ struct Job<'a> {
     /// Identity of the trial in verifiable blocks.
     identity: u64,
     side: GroupRole,
-    /// The requests of the only worker, instead of those of a pattern.
+    /// Requests of the only worker, in place of a pattern.
     list: Option<&'a Mutex<dyn RequestList>>,
 }
 

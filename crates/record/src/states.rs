@@ -35,7 +35,7 @@ named! {
         Imported = "imported",
         /// A computed disk.
         Model = "model",
-        /// None: commands are timed, wherever their bytes are.
+        /// No target: commands are timed, wherever their bytes are.
         Commands = "commands",
     }
 }

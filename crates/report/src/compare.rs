@@ -126,7 +126,7 @@ fn short(side: &SideName) -> String {
     }
 }
 
-/// What distinguishes the sides apart from their numbers, in sentences.
+/// Differences of the sides apart from their numbers, in sentences.
 fn sides(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, name) in [(&comparison.base, "base"), (&comparison.new, "new side")] {

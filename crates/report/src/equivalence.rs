@@ -27,10 +27,11 @@ pub fn table(pair: &ProgramPair) -> Table {
     );
     let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
     let title = format!(
-        "{}: ratio of the times within blocks, {programs}{held}; intervals hold at all sizes together in 95 %",
+        "{}: ratio of the times within blocks, {programs}{held}",
         escape_control(&pair.factor)
     );
     let notes = [
+        "95 % intervals, simultaneous over all rows".to_owned(),
         format!("W, S: p of Welch's and Student's t test on the first {trials} measured trials"),
         "=: p of the test that shows equivalence within a margin".to_owned(),
     ];

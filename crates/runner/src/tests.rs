@@ -121,7 +121,7 @@ fn writes_stay_within_their_budget_over_all_sessions() {
 }
 
 #[test]
-fn cells_end_by_trials_or_by_a_spent_budget() {
+fn cells_end_by_trials_or_budget() {
     for (set, blocks, by) in [
         ("trials_max=9", 10, EndedBy::TrialsMax),
         // A warm-up, and one measured block at least.

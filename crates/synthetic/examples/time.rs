@@ -20,7 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const RUNS: u32 = 20;
 /// Synthetic rounds of each effect.
 const ROUNDS: u64 = 300;
-/// Time of the second command over that of the first.
+/// Ratio of the second command's time to the first's.
 const EFFECTS: [f64; 3] = [1.0, 1.03, 1.1];
 /// The commands of each effect: sleeps, without a shell.
 const COMMANDS: [[&str; 2]; 3] = [
@@ -29,7 +29,7 @@ const COMMANDS: [[&str; 2]; 3] = [
     ["sleep 0.020", "sleep 0.022"],
 ];
 
-/// What a reading says of the second command.
+/// Verdict of a reading on the second command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     Slower,

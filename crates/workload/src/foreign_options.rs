@@ -435,7 +435,7 @@ pub fn names_in_jobs() -> impl Iterator<Item = &'static str> {
 }
 
 impl Answer {
-    /// The answer as a hint, with the value that the option was given in the place of VALUE.
+    /// The answer as a hint, with the value of the option where VALUE stands.
     pub fn hint(self, value: Option<&str>) -> String {
         match self {
             Self::Way(way) => format!(

@@ -21,7 +21,7 @@ const PARTS_AHEAD: usize = 64;
 #[derive(Debug, Clone, Copy)]
 struct Planned {
     request: ListedRequest,
-    /// Time at which the trace has it, ns since the start; before that of the request before if the trace is out of order.
+    /// Time at which the trace has it, ns since the start; earlier than the previous request's if the trace is out of order.
     due_ns: u64,
     depth: Option<u32>,
 }

@@ -32,7 +32,7 @@ pub struct Trial {
     pub cell: usize,
     /// Number of its block.
     pub block: u32,
-    /// What was replayed on.
+    /// Target of the replay.
     pub target: String,
     /// Speed: a factor, or max.
     pub speed: String,
@@ -103,7 +103,7 @@ const MEASURES: [Measure; 5] = [
 /// A quantity of all replays of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Quantity {
-    /// Its name.
+    /// Name of the quantity.
     pub name: &'static str,
     /// Whether it is a time, ns.
     pub is_time: bool,
@@ -118,7 +118,7 @@ pub struct Quantity {
 /// The replays on one target at one speed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
-    /// What was replayed on.
+    /// Target of the replay.
     pub target: String,
     /// Speed: a factor, or max.
     pub speed: String,
@@ -126,7 +126,7 @@ pub struct Cell {
     pub replays: usize,
     /// Replays whose certificate is kept, or that have none.
     pub kept: usize,
-    /// What replays did not keep.
+    /// Conditions of the certificate that replays did not keep.
     pub broken: Vec<Broken>,
     /// The certificate of the replay with the greatest p99 of lateness.
     pub latest: Option<Certificate>,
@@ -219,11 +219,11 @@ pub struct Comparison {
 pub struct Answer {
     /// The file of the trace.
     pub trace: String,
-    /// Its format.
+    /// Format of the trace.
     pub format: String,
     /// Unit of its time stamps.
     pub time_unit: &'static str,
-    /// Its requests.
+    /// Requests of the trace.
     pub requests: u64,
     /// Writes among them.
     pub writes: u64,
@@ -274,7 +274,7 @@ impl Answer {
     }
 }
 
-/// Compares times of the other targets with those of the first, within blocks.
+/// Compares the other targets with the first, within blocks.
 fn comparisons(cells: &[Cell], trials: &[Vec<&Trial>]) -> Vec<Comparison> {
     let mut pairs = Vec::new();
     for (place, base) in cells.iter().enumerate().filter(|(_, cell)| cell.is_kept()) {

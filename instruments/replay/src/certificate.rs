@@ -358,7 +358,7 @@ fn distance(asked: &LatencyHistogram, done: &LatencyHistogram) -> f64 {
     above(asked, done).max(above(done, asked))
 }
 
-/// Greatest excess of the distribution function of `one` over that of `other`, at gaps that are a little longer.
+/// Greatest excess of the distribution function of `one` over the one of `other`, at gaps that are a little longer.
 fn above(one: &LatencyHistogram, other: &LatencyHistogram) -> f64 {
     let (ones, others) = (counts(one), counts(other));
     let (all, all_others) = (one.len().max(1) as f64, other.len().max(1) as f64);

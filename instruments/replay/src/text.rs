@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_report::layout::{Column, text as table, wrapped};
+use iolab_report::layout::{Column, none, text as table, wrapped};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{
     counted, exact_size, format_bytes, format_ns, format_percent, significant,
@@ -126,10 +126,6 @@ fn results(answer: &Answer) -> Vec<Column> {
     columns
 }
 
-fn none() -> String {
-    "-".to_owned()
-}
-
 /// The end of a long name, where names differ.
 fn shortened(name: &str) -> String {
     let name = escape_control(name);
@@ -223,7 +219,7 @@ fn reason(broken: Broken, certificate: &Certificate) -> String {
             format_percent(certificate.in_order)
         ),
         Broken::Gaps => format!(
-            "the gaps between requests differ from those of the trace (distance {:.3}, allowed 0.05)",
+            "the gaps between requests differ from the trace's (distance {:.3}, allowed 0.05)",
             certificate.gap_distance
         ),
     }

@@ -55,7 +55,7 @@ pub struct Access {
 pub struct Reading {
     /// The format; `None`: by the content.
     pub format: Option<Format>,
-    /// The unit of time stamps; `None`: that of the format.
+    /// Unit of time stamps; `None`: the unit that the format has.
     pub unit: Option<TimeUnit>,
     /// The only device, volume or file whose requests count; `None`: all.
     pub device: Option<String>,

@@ -17,7 +17,7 @@ pub(crate) struct TraceOptions {
     /// Format of the trace; default: by its first line
     #[arg(long = "trace-format", value_enum)]
     pub(crate) trace_format: Option<Format>,
-    /// Unit of its time stamps; default: that of the format
+    /// Unit of its time stamps; default: the unit of the format
     #[arg(long, value_enum)]
     pub(crate) time_unit: Option<TimeUnit>,
     /// Device, volume or file of the trace, if it has several

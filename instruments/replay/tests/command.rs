@@ -93,7 +93,7 @@ fn traces_write_existing_files_with_consent_only() {
     };
     let said = replay(&[]).expect(3).stderr;
     assert!(said.contains("--destroy-data"), "{said}");
-    // A busy machine may be late, which is no failure.
+    // A busy machine may be late: that is an answer, and not a failure.
     assert!([0, 5].contains(&replay(&["--reads-only"]).code.unwrap()));
     assert!(std::fs::read(&file).unwrap() == before);
     assert!([0, 5].contains(&replay(&["--destroy-data"]).code.unwrap()));
@@ -133,7 +133,7 @@ fn distilled_experiment_is_one_that_runs() {
     run(folder, &["distil", "t.csv", "-o", "job.toml"]).expect(0);
     let said = run(folder, &["run", "job.toml", "model:sata-ssd", "--dry-run"]).expect(0);
     assert!(said.stdout.contains("reads"), "{}", said.stdout);
-    // Equal gaps are no random ones.
+    // Equal gaps are not random.
     trace(folder, "equal.csv", "us", 1000);
     run(folder, &["distil", "equal.csv", "-o", "none.toml"]).expect(5);
     assert!(!folder.join("none.toml").exists());

@@ -22,14 +22,14 @@ const ROWS_MAX: usize = 6;
 /// Longest name in a sentence or a table, characters.
 const NAME_MAX: usize = 40;
 
-/// What the runs show of all commands together.
+/// Answer about all commands together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Each command is faster than the first, slower, or equal; one is slower.
     Slower,
-    /// The same without a slower one.
+    /// Each command is faster or equal.
     Settled,
-    /// Of some command neither is shown.
+    /// Some command is not shown to be any of these.
     CannotTell,
 }
 
@@ -37,12 +37,12 @@ pub(crate) enum Answer {
 pub(crate) struct TimedRuns {
     /// The command.
     pub(crate) command: TimedCommand,
-    /// Its measured runs, in the order of time.
+    /// Measured runs, in the order of time.
     pub(crate) samples: Vec<Sample>,
-    /// What the run file does not keep of them.
+    /// Facts of the runs that the run file does not keep.
     pub(crate) own: Vec<OwnRun>,
     interval: Option<Interval>,
-    /// What others did during its runs.
+    /// Doubts that other programs raise about its runs.
     disturbed: Vec<DoubtKind>,
 }
 
@@ -110,7 +110,7 @@ impl Timed {
         self.commands.iter().any(|own| !own.samples.is_empty())
     }
 
-    /// What the runs show.
+    /// The answer of all pairs.
     pub(crate) fn answer(&self) -> Answer {
         let answers = || self.pairs.iter().map(|pair| answer_of(pair.points.first()));
         if answers().any(|answer| answer == ProgramAnswer::Slower) {
@@ -256,7 +256,7 @@ impl Timed {
         ))
     }
 
-    /// What others did during the runs.
+    /// Disturbances during the runs, in words.
     fn disturbances(&self) -> Option<String> {
         let disturbed = self.commands.iter().filter(|own| !own.disturbed.is_empty());
         let what = disturbed

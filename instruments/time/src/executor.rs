@@ -29,14 +29,14 @@ struct Prepared {
     has_begun: bool,
 }
 
-/// What a run file does not keep of a run.
+/// Facts of a run that the run file does not keep.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnRun {
     /// Most memory resident, bytes.
     pub(crate) resident_bytes: u64,
     /// Whether that may be iolab's own, so that the command had less.
     pub(crate) is_of_iolab: bool,
-    /// Its exit code; `None` if a signal ended it.
+    /// Exit code; `None` if a signal ended the command.
     pub(crate) exit_code: Option<i32>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// What the run file does not keep of the last `count` runs of each command.
+    /// Facts of the last `count` runs of a command that the run file does not keep.
     pub(crate) fn last_runs(&self, command: usize, count: usize) -> &[OwnRun] {
         let runs = self.commands.get(command).map_or(&[][..], |own| &own.runs);
         &runs[runs.len().saturating_sub(count)..]
@@ -181,7 +181,7 @@ impl Executor for Runner<'_> {
         _stop: &AtomicBool,
         _begins: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<std::result::Result<(u64, Duration), String>> {
-        Ok(Err("is no device".to_owned()))
+        Ok(Err("is not a device".to_owned()))
     }
 
     fn gap(&self, _cell: &CellSpec) -> Option<String> {

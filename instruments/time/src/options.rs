@@ -1,4 +1,4 @@
-//! Arguments of `iolab time`, named as those of hyperfine are.
+//! Arguments of `iolab time`, with hyperfine's names.
 
 use std::path::PathBuf;
 

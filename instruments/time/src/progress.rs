@@ -20,7 +20,7 @@ impl Line {
         }
     }
 
-    /// Replaces the line. Errors are no reason to stop timing.
+    /// Replaces the line. Errors do not stop the timing.
     fn show(&self, text: &str) {
         if self.is_shown {
             let _ = write!(io::stderr().lock(), "\r{text}\x1b[K");

@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 /// Starts of the shell that are timed.
 const STARTS: usize = 50;
 
-/// What runs the commands.
+/// Shell that runs the commands, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shell {
     /// This shell, with `-c`.

@@ -1,4 +1,4 @@
-//! Questions of interrupted runs: `resume` answers them, and those of a stranger's file decide nothing.
+//! Questions of interrupted runs: `resume` answers them, and the questions of a stranger's file decide nothing.
 
 use std::path::Path;
 

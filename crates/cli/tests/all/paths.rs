@@ -25,7 +25,7 @@ fn deep(folder: &Path, length: usize) -> PathBuf {
 }
 
 #[test]
-fn targets_have_paths_of_any_length_there_can_be() {
+fn targets_have_paths_of_any_length() {
     let folder = folder();
     // The scratch file's own path is longer than any system call takes.
     let target = deep(folder.path(), PATH_MAX - 5);

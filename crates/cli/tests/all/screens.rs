@@ -139,7 +139,7 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// What is printed, without the path of the folder, the free space of this machine, and random names.
+/// Output without the path of the folder, the free space of this machine, and random names.
 fn neutral(folder: &Path, printed: &str) -> String {
     let path = folder.canonicalize().expect("it is there");
     let printed = printed.replace(&path.display().to_string(), "DIR");
@@ -167,7 +167,7 @@ fn screen(folder: &Path, line: &str) -> String {
     format!("$ {line}\n{printed}(exit code {code})\n")
 }
 
-/// What a session begins with: messages among the output, and exit codes of all parts of a pipe.
+/// Start of a session: messages among the output, and exit codes of all parts of a pipe.
 const PRELUDE: &str = r#"
 exec 2>&1
 set -o pipefail
@@ -190,7 +190,7 @@ fields() {
 /// Stands before and after each exit code in what a session prints.
 const MARK: char = '\u{1e}';
 
-/// What a session shows, and its commands, with lines that begin with `> ` where they go on.
+/// Purpose of a session, and its commands, with lines that begin with `> ` where they go on.
 fn typed(text: &str) -> (String, Vec<String>) {
     let (mut about, mut commands) = (String::new(), Vec::<String>::new());
     for line in text.lines() {

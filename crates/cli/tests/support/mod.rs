@@ -56,7 +56,7 @@ pub(crate) fn files_below(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// All that can be reached from one.
+/// Everything reachable from one node.
 pub(crate) fn reached<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>, from: &T) -> BTreeSet<T> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(one) = open.pop() {

@@ -14,8 +14,8 @@ use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
 
-/// As [`run`](super::run), with the requests of a list instead of those of a pattern: by its times if the trial has a rate, otherwise each as
-/// soon as another completes. The rate is that of the report, and paces nothing.
+/// As [`run`](super::run), with the requests of a list in place of a pattern: by its times if the trial has a rate, otherwise each as
+/// soon as another completes. The rate only goes into the report.
 ///
 /// # Errors
 /// As [`run`](super::run); also settings that a list has no use for.

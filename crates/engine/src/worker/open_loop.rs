@@ -71,7 +71,7 @@ impl<'a, L: Log> Open<'a, L> {
 }
 
 impl<'a, L: Log, S: Starts> Open<'a, L, S> {
-    /// These starts, at `rate` on average.
+    /// An open loop with these starts, at `rate` on average.
     pub(crate) fn of(
         schedule: S,
         spec: &TrialSpec,

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_request_are_one_request_of_the_disk() {
+    fn parts_of_one_request_are_joined() {
         let events = [
             block(1, Step::Start, 80, 8),
             block(2, Step::Start, 88, 8),

@@ -1,4 +1,4 @@
-//! Claims in words: `sentence.rs` those of points, and a file each for evidence that points do not show.
+//! Claims in words: `sentence.rs` writes claims with points, and a file each writes evidence that points do not show.
 
 mod cause_in_short;
 mod causes;

@@ -163,13 +163,13 @@ fn three_programs_are_compared_with_the_first() {
         .map(|pair| (pair.base.as_str(), pair.new.as_str()))
         .collect();
     assert_eq!(names, [("a", "b"), ("a", "c")]);
-    insta::assert_snapshot!(text(&all_findings(&analyse(&record))), @r"
+    insta::assert_snapshot!(text(&all_findings(&analyse(&record))), @"
     b against a: The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     b against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     c against a: The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     c against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    b against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    c against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
+    b against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
+    c against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
     No difference was found at 1000000 between b and a (1.00 ms against 1.00 ms).
     No difference was found at 1000000 between c and a (1.00 ms against 1.00 ms).
     ");
@@ -194,7 +194,7 @@ fn the_sentences_name_both_crossings() {
         let size = format_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    insta::assert_snapshot!(text("programs-significance").join("\n"), @"Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.");
+    insta::assert_snapshot!(text("programs-significance").join("\n"), @"Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.");
 }
 
 #[test]
@@ -207,15 +207,15 @@ fn single_size_has_no_range() {
         let text: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
         text.join("\n")
     });
-    insta::assert_snapshot!(said[0], @r"
+    insta::assert_snapshot!(said[0], @"
     The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
+    Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
     No difference was found at 1000000 between dynamic and static (1.00 ms against 1.00 ms).
     ");
-    insta::assert_snapshot!(said[1], @r"
+    insta::assert_snapshot!(said[1], @"
     dynamic is 1.30× slower than static at 1000000 (1.30 ms against 1.00 ms).
-    Differences by Welch's t test (p < 0.05): one with 10 trials, one with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
+    Differences by Welch's t test (p < 0.05): one with 10 trials, one with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
     Equivalence within 5 % is not shown: the measured ratio at 1000000 is 1.30× slower.
     Equivalence within 1 % is not shown: the measured ratio at 1000000 is 1.30× slower.
     ");

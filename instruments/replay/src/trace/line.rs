@@ -12,7 +12,7 @@ pub(super) struct Line<'a> {
     pub(super) took: Taken,
 }
 
-/// What a line tells of the end of its request.
+/// End of a request, as far as its line has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
     Unknown,
@@ -25,7 +25,7 @@ pub(super) enum Taken {
 /// The request of a line, or what the line is instead.
 pub(super) type Parsed<'a> = Result<Option<Line<'a>>, String>;
 
-/// Whether the name of an operation is that of a write; `None` for any other name.
+/// Whether an operation of this name writes; `None` for unknown names.
 pub(super) fn writes(name: &str) -> Option<bool> {
     let is = |names: [&str; 2]| names.iter().any(|one| name.eq_ignore_ascii_case(one));
     match (is(["r", "read"]), is(["w", "write"])) {

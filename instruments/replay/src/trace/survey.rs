@@ -1,4 +1,4 @@
-//! What a trace holds: counted in one pass, before anything is replayed.
+//! Contents of a trace, counted in one pass before anything is replayed.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::plausible::{self, Stamped};
 const DEVICES_MAX: usize = 1000;
 /// Devices that a message names.
 const NAMED: usize = 3;
-/// Requests from which stamps in whole seconds are no chance.
+/// Number of requests from which stamps in whole seconds cannot be chance.
 const WHOLE_FROM: u64 = 10;
 
-/// What the lines of a trace tell beside their requests.
+/// Facts that the lines of a trace show in addition to their requests.
 #[derive(Debug, Default)]
 pub struct OnLines {
     devices: BTreeMap<String, u64>,

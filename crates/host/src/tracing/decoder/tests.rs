@@ -69,7 +69,7 @@ fn records_are_read_by_their_events_formats() {
 }
 
 #[test]
-fn syncs_and_new_threads_are_read_with_their_threads() {
+fn syncs_and_new_threads_name_their_thread() {
     let format = "name: ext4_sync_file_exit\nID: 900\nformat:\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\

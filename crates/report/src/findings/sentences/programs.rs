@@ -137,7 +137,7 @@ fn significance(pair: &ProgramPair) -> Option<String> {
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "Differences by Welch's t test (p < {ALPHA}): {}. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.",
+            "Differences by Welch's t test (p < {ALPHA}): {}. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.",
             parts.join(", ")
         )
     })
