@@ -190,9 +190,9 @@ impl CellAnalysis {
         self.served.as_ref().is_some_and(CellServed::is_device)
     }
 
-    /// Whether every measured trial was served by the target, a device or a model.
+    /// Whether every measured trial was served by the target, a device or a model, or there is no source to ask for.
     pub fn is_target(&self) -> bool {
-        self.served.as_ref().is_some_and(CellServed::is_target)
+        self.served.as_ref().is_none_or(CellServed::is_target)
     }
 
     /// The origin of its bytes, if it is known for these bytes alone; `None` for one of several groups.
@@ -224,7 +224,10 @@ impl CellAnalysis {
     /// Whether every measured trial was served as requested: by the page cache if it was filled on purpose, by
     /// nothing for programs and null I/O, otherwise by the device, the model or the file server.
     pub fn is_as_asked(&self) -> bool {
-        let Some(verdict) = self.served.as_ref().and_then(CellServed::unanimous) else {
+        let Some(served) = &self.served else {
+            return true;
+        };
+        let Some(verdict) = served.unanimous() else {
             return false;
         };
         // A report that leaves settings out does not show what was asked for.

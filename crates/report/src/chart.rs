@@ -163,7 +163,7 @@ fn line(analysis: &Analysis, cell: &CellAnalysis, axis: Option<usize>) -> BarLin
             },
         ),
         interval: interval.map_or(String::new(), |i| format!("[{}]", range(response, &i))),
-        device: cell.served.is_none() || cell.is_target(),
+        device: cell.is_target(),
         measured: summary.is_some(),
     }
 }

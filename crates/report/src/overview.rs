@@ -116,11 +116,14 @@ impl<'a> Overview<'a> {
                     .map(|t: String| escape_control(&t).into_owned())
             };
             let parts = [
-                Some(format!(
-                    "{} of {}",
-                    kind(first.run.target_kind),
-                    format_bytes(first.run.target_bytes as f64)
-                )),
+                Some(match first.run.target_bytes {
+                    0 => kind(first.run.target_kind).to_owned(),
+                    bytes => format!(
+                        "{} of {}",
+                        kind(first.run.target_kind),
+                        format_bytes(bytes as f64)
+                    ),
+                }),
                 known(&KEYS.file_system),
                 known(&KEYS.device).map(|device| match known(&KEYS.device_model) {
                     Some(model) => format!("{device} ({})", model.trim()),

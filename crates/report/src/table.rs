@@ -438,7 +438,8 @@ fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
 
 /// Origin of the bytes, if cells differ in it.
 fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    if common_source(analysis).is_some() {
+    let asks = analysis.cells.iter().any(|cell| cell.served.is_some());
+    if !asks || common_source(analysis).is_some() {
         return Vec::new();
     }
     let served = |c: &CellAnalysis| c.served_alone().map_or_else(none, result_names::served);

@@ -58,20 +58,22 @@ pub(super) fn lines(text: &str) -> String {
 /// The number of trials that findings are based on, and the source of their bytes.
 pub(super) fn trials(analysis: &Analysis) -> String {
     let cells = analysis.cells.iter().filter(|c| c.n > 0);
-    let (mut n, mut count, mut device) = (0, 0, 0);
+    let (mut n, mut count, mut device, mut asked) = (0, 0, 0, 0);
     for cell in cells {
         n += cell.n;
         count += 1;
         device += usize::from(cell.is_device());
+        asked += usize::from(cell.served.is_some());
     }
     let source = match device {
-        _ if analysis.model.is_some() => format!("all computed by {}", clean(&analysis.target)),
-        all if all == count => "all served by the device".to_owned(),
-        0 => "none served by the device alone".to_owned(),
-        some => format!("{some} of them served by the device alone"),
+        _ if analysis.model.is_some() => format!(", all computed by {}", clean(&analysis.target)),
+        _ if asked == 0 => String::new(),
+        all if all == count => ", all served by the device".to_owned(),
+        0 => ", none served by the device alone".to_owned(),
+        some => format!(", {some} of them served by the device alone"),
     };
     format!(
-        "{} in {}, {source}",
+        "{} in {}{source}",
         counted(n, "trial"),
         counted(count, "cell")
     )
