@@ -24,7 +24,7 @@ const ROUNDS: u64 = 300;
 const EFFECTS: [f64; 3] = [1.0, 1.03, 1.1];
 /// The commands of each effect: sleeps, without a shell.
 const COMMANDS: [[&str; 2]; 3] = [
-    ["sleep 0.020", "sleep 0.0200"],
+    ["sleep 0.020", "sleep 0.020"],
     ["sleep 0.020", "sleep 0.0206"],
     ["sleep 0.020", "sleep 0.022"],
 ];

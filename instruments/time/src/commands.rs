@@ -37,7 +37,7 @@ pub(crate) struct TimedCommand {
 /// The commands that the options ask for, each in every combination of parameters.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): too many commands or names, one command twice, a parameter without a value.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): too many commands or names, one name twice, a parameter without a value.
 pub(crate) fn of(options: &Options, shell: &Shell) -> Result<Vec<TimedCommand>> {
     let (given, prepare) = (&options.commands, &options.prepare);
     let combinations = combinations(&options.parameters)?;
@@ -55,15 +55,24 @@ pub(crate) fn of(options: &Options, shell: &Shell) -> Result<Vec<TimedCommand>> 
         for parameters in &combinations {
             let fill = |text: &String| shell.template(&filled(text, parameters));
             let text = filled(command, parameters);
-            let name = options.names.get(commands.len()).unwrap_or(&text).clone();
+            // A command may be timed against itself.
+            let again = commands.iter().filter(|known| known.text == text).count();
+            let unnamed = match again {
+                0 => text.clone(),
+                _ => format!("{text} ({})", again + 1),
+            };
+            let name = options
+                .names
+                .get(commands.len())
+                .unwrap_or(&unnamed)
+                .clone();
             usage_errors! {
                 text.trim().is_empty() => "a command is empty", "write a program and its arguments in quotes: iolab time './a x' './b x'";
-                commands.iter().any(|known| known.text == text) => format!("the command '{text}' is given twice"),
-                    "name every command once";
                 commands.iter().any(|known| known.name == name) => format!("the name '{name}' is given twice"),
                     "give each command its own -n";
             }
-            let level = shell.template(&text);
+            // Empty quotes change no word, and tell equal commands apart in the run file.
+            let level = shell.template(&text) + &"''".repeat(again);
             read(&level)?;
             commands.push(TimedCommand {
                 level,
@@ -168,10 +177,21 @@ mod tests {
     }
 
     #[test]
+    fn equal_commands_get_levels_of_the_same_words() {
+        let all = commands(&["a 1", "a 1"]).expect("valid");
+        assert_eq!([&all[0].name, &all[1].name], ["a 1", "a 1 (2)"]);
+        assert_ne!(all[0].level, all[1].level);
+        let words = |own: &TimedCommand| {
+            let template = read(&own.level).expect("readable");
+            template.arguments(std::path::Path::new(""), 0, 0)
+        };
+        assert_eq!(words(&all[0]), words(&all[1]));
+    }
+
+    #[test]
     fn ambiguous_commands_are_refused() {
         let told = [
-            &["a", "a"][..],
-            &["a", "b", "-n", "x", "-n", "x"],
+            &["a", "b", "-n", "x", "-n", "x"][..],
             &["a", "-n", "x", "-n", "y"],
             &["a", "b", "c", "--prepare", "p", "--prepare", "q"],
             &["a", "-L", "n", "1,,2"],
@@ -180,8 +200,6 @@ mod tests {
         ]
         .map(|arguments| commands(arguments).expect_err("refused").to_string());
         insta::assert_snapshot!(told.join("\n"), @"
-        the command 'a' is given twice
-          name every command once
         the name 'x' is given twice
           give each command its own -n
         2 names for 1 command

@@ -49,6 +49,7 @@ fn a_slower_command_is_named_first() {
     assert_eq!(rows[0]["target_kind"], "commands");
     run(folder, &words!("report t.iolab -o t.md")).expect(0);
     run(folder, &words!("compare t.iolab t.iolab")).expect(0);
+    run(folder, &words!("history .")).expect(0);
 }
 
 #[test]
