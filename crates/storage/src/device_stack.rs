@@ -70,6 +70,12 @@ impl Stack {
         std::iter::once(self).chain(&self.beside)
     }
 
+    /// Disks at the bottom, or the device itself if it lies on no other; `None` where neither is known.
+    pub fn disks(&self) -> Option<Vec<(u32, u32)>> {
+        let own = || self.device.map(|device| vec![device]);
+        self.bottom.clone().or_else(own)
+    }
+
     fn below_in(sys: &Path, device: Option<Number>) -> Self {
         let Some(number) = device else {
             return Self::default();

@@ -6,23 +6,16 @@
 //! them, reach other namespaces, or lock the drive where they are interrupted: iolab does not send them.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
-use rustix::io::Errno;
 
 use super::device::{Number, number_of};
-use super::errno::of_std;
+use super::nvme_command::{AdminCommand, Failed, namespace_of, send};
 use super::sysfs::value;
 use super::{Target, TargetKind};
-
-/// `NVME_IOCTL_ID` of linux/nvme_ioctl.h: number of a block device's namespace.
-const NAMESPACE: libc::Ioctl = 0x4e40;
-/// `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h, for the 72 bytes of [`AdminCommand`].
-const ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 
 const IDENTIFY: u8 = 0x06;
 const FORMAT_NVM: u8 = 0x80;
@@ -37,30 +30,6 @@ const ERASE_USER_DATA: u32 = 1 << 9;
 /// that.
 pub const PURGE_MAX: Duration = Duration::from_secs(4 * 3600);
 
-/// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h.
-#[repr(C)]
-#[derive(Default)]
-struct AdminCommand {
-    opcode: u8,
-    flags: u8,
-    reserved: u16,
-    namespace: u32,
-    dword_2: u32,
-    dword_3: u32,
-    metadata: u64,
-    address: u64,
-    metadata_length: u32,
-    data_length: u32,
-    dword_10: u32,
-    dword_11: u32,
-    dword_12: u32,
-    dword_13: u32,
-    dword_14: u32,
-    dword_15: u32,
-    timeout_ms: u32,
-    result: u32,
-}
-
 /// A purge that a device supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purge {
@@ -71,14 +40,6 @@ pub struct Purge {
     bytes: u64,
     /// Model name that the disk reports.
     model: Option<String>,
-}
-
-/// A command that did not succeed.
-#[derive(Debug)]
-struct Failed {
-    why: String,
-    /// Whether the drive may have begun the command.
-    is_sent: bool,
 }
 
 impl Purge {
@@ -260,13 +221,6 @@ fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32,
     Ok(format | ERASE_USER_DATA)
 }
 
-/// Number of an NVMe namespace; `None` for any other device.
-fn namespace_of(file: &File) -> Option<u32> {
-    // SAFETY: the request takes no argument and touches no memory of this process.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), NAMESPACE) };
-    u32::try_from(answer).ok().filter(|number| *number > 0)
-}
-
 fn identify(
     file: &File,
     namespace: u32,
@@ -285,33 +239,6 @@ fn identify(
     };
     send(file, command, &mut page[..])?;
     Ok(page)
-}
-
-/// Sends a command whose answer has the length of `data`.
-fn send(
-    file: &File,
-    mut command: AdminCommand,
-    data: &mut [u8],
-) -> std::result::Result<(), Failed> {
-    command.address = data.as_mut_ptr().expose_provenance() as u64;
-    command.data_length = u32::try_from(data.len()).unwrap_or(0);
-    // SAFETY: the request reads and writes one `nvme_passthru_cmd`, whose layout `AdminCommand` has, and writes at most `data_length`
-    // bytes to `address`: `data`, which is borrowed until the call returns.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN, &raw mut command) };
-    match answer {
-        0 => Ok(()),
-        status if status > 0 => Err(Failed {
-            why: format!("NVMe status 0x{status:x}"),
-            is_sent: true,
-        }),
-        _ => {
-            let errno = of_std(&std::io::Error::last_os_error());
-            Err(Failed {
-                why: errno.to_string(),
-                is_sent: ![Errno::ACCESS, Errno::PERM, Errno::NOTTY].contains(&errno),
-            })
-        }
-    }
 }
 
 #[cfg(test)]
@@ -391,11 +318,6 @@ mod tests {
         std::fs::remove_dir(at.join("holders")).expect("removed");
         assert!(namespace_in(at).is_err());
         assert!(namespace_in(&at.join("nowhere")).is_err());
-    }
-
-    #[test]
-    fn command_size_matches_its_request_number() {
-        assert_eq!(size_of::<AdminCommand>(), ((ADMIN as usize) >> 16) & 0x3fff);
     }
 
     #[test]

@@ -41,19 +41,13 @@ pub(super) fn read_disks(stacks: &[Stack]) -> Option<Counted> {
     if stacks.iter().all(|stack| stack.bottom.is_none()) {
         return None;
     }
-    let disks: Option<Vec<Vec<(u32, u32)>>> = stacks.iter().map(bottom_disks).collect();
+    let disks: Option<Vec<Vec<(u32, u32)>>> = stacks.iter().map(Stack::disks).collect();
     sum(disks?.into_iter().flatten().collect::<BTreeSet<_>>())
-}
-
-/// Disks at the bottom of a stack, or the device itself if it lies on no other; `None` where neither is known.
-fn bottom_disks(stack: &Stack) -> Option<Vec<(u32, u32)>> {
-    let own = || stack.device.map(|device| vec![device]);
-    stack.bottom.clone().or_else(own)
 }
 
 /// Temperature sensors of the disks at the bottom of these stacks.
 pub(crate) fn thermometer(sys: &Path, stacks: &[Stack]) -> Thermometer {
-    let disks: BTreeSet<(u32, u32)> = stacks.iter().filter_map(bottom_disks).flatten().collect();
+    let disks: BTreeSet<(u32, u32)> = stacks.iter().filter_map(Stack::disks).flatten().collect();
     Thermometer::of(sys, disks)
 }
 
