@@ -21,7 +21,7 @@ use crate::arguments::Changes;
 use crate::experiment_options::Asked;
 use crate::progress::{Display, filling};
 use crate::target_names::give;
-use crate::{dry_run, launcher, signals};
+use crate::{dry_run, instruments, launcher, signals};
 use iolab_command::exit::tell;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
@@ -34,6 +34,7 @@ pub(crate) const PROGRAM: Program = Program {
     announce: dry_run::announce,
     catch: signals::catch,
     place: launcher::place,
+    observers: instruments::OBSERVERS,
     end: end_at_once,
 };
 

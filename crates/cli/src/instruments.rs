@@ -1,8 +1,14 @@
 //! The lists of the program: the rows of the core, and of each instrument that this build has.
 
 use iolab_command::lists::Lists;
+#[cfg(feature = "measure")]
+use iolab_runner::NewObserver;
 
 use crate::command;
+
+/// Observers of drives around each trial.
+#[cfg(feature = "measure")]
+pub(crate) const OBSERVERS: &[NewObserver] = &[];
 
 /// All lists, assembled.
 pub fn lists() -> Lists {

@@ -54,12 +54,12 @@ pub use states::{
     ClockDomain, Ended, EndedBy, EventKind, PreparationKind, RequestTime, RunStatus, ServedBy,
     TargetKind,
 };
-pub use tables::{FurtherTarget, GroupRow, PreparationStep, Rank};
+pub use tables::{DriveLog, FurtherTarget, GroupRow, PreparationStep, Rank};
 pub use targets::UNKNOWN_TARGET;
 pub use tell_targets_apart::tell_targets_apart;
 
 /// The schema version that this build writes, and the only one that it reads.
-pub const SCHEMA_VERSION: i64 = 7;
+pub const SCHEMA_VERSION: i64 = 8;
 
 /// Table `run`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]

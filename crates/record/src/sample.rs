@@ -17,7 +17,7 @@ use iolab_workload::series::Series;
 use iolab_workload::stages::TraceSummary;
 use iolab_workload::verify::Verified;
 
-use crate::{Ended, Operation, RequestTime, ServedVerdict, ShownLatency};
+use crate::{DriveLog, Ended, Operation, RequestTime, ServedVerdict, ShownLatency};
 
 /// The result of one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,6 +92,8 @@ pub struct Sample {
     pub verdict: ServedVerdict,
     /// When its ranks were active; `None` for a single process.
     pub together: Option<RankActivity>,
+    /// Counts of the drives below its targets; empty if no log could be read.
+    pub drives: Vec<DriveLog>,
 }
 
 /// Identifies a part of a sample: one group on one rank with one target.

@@ -18,6 +18,7 @@ mod kernel_counters;
 mod pressure;
 
 mod cell;
+mod drive_log;
 mod over_time;
 mod preparation;
 mod question;
@@ -25,6 +26,7 @@ mod sample;
 mod witness;
 
 pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
+pub use drive_log::{DRIVE_LOG, DriveLog};
 pub use over_time::{LATENCY_OVER_TIME, LatencyOverTimeRow};
 pub use preparation::{PREPARATION, PreparationStep};
 pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};

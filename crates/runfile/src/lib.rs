@@ -42,12 +42,12 @@ pub use create::{FileName, Folder, NewFile, unmade_folder};
 use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
-    CLIENT_SAMPLE, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK, Rank, SAMPLE,
-    TARGET,
+    CLIENT_SAMPLE, DRIVE_LOG, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK,
+    Rank, SAMPLE, TARGET,
 };
 use iolab_record::{
-    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot,
-    PreparationStep, Run, RunRecord, RunStatus, Sample,
+    Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
+    Pilot, PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
 pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
 use layout::{laid_out, write_cells};
@@ -262,6 +262,13 @@ impl RunFile {
                         let own = Sample { id, ..own.clone() };
                         rows::insert(connection, &path, table, &own, true)?;
                     }
+                }
+                for drive in &sample.drives {
+                    let drive = DriveLog {
+                        sample: id,
+                        ..drive.clone()
+                    };
+                    rows::insert(connection, &path, &DRIVE_LOG, &drive, true)?;
                 }
                 for part in parts {
                     let part = Part {

@@ -12,11 +12,11 @@ use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
 use super::{question, series, trials, witness};
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
+    GROUP_SAMPLE, GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
 };
 use iolab_record::witness::Witnessed;
-use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
+use iolab_record::{Cell, DriveLog, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
 use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
 use iolab_workload::trial::Rate;
@@ -102,7 +102,8 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let mut cells = cells(tables, &experiment)?;
     groups(tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
-    let samples = trials::read(tables, cells.len())?;
+    let mut samples = trials::read(tables, cells.len())?;
+    drives(tables, &mut samples)?;
     let levels = experiment.asked.as_ref().map_or(0, |q| q.needs.len());
     if samples.len().saturating_mul(levels) > JUDGED_MAX {
         let what = format!("it asks {levels} levels of {} trials", samples.len());
@@ -236,6 +237,23 @@ fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>
         own.take_place_of(&samples[trial]);
     }
     Ok(found)
+}
+
+/// Adds what drives counted to the samples that it belongs to.
+fn drives(tables: &Tables<'_>, samples: &mut [Sample]) -> Result<()> {
+    let rows: Vec<DriveLog> = tables.all(&DRIVE_LOG, "sample_id, drive")?;
+    for drive in rows {
+        let place = samples.binary_search_by_key(&drive.sample, |sample| sample.id);
+        let sample = place.map_err(|_| {
+            let what = format!(
+                "drive {} is of an unknown sample {}",
+                drive.drive, drive.sample
+            );
+            damaged(tables.path, what)
+        })?;
+        samples[sample].drives.push(drive);
+    }
+    Ok(())
 }
 
 /// The level of each factor, in the order of the factors; `None` if any is missing or extra.

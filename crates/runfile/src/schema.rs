@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
-    LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES,
-    TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE,
+    LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE,
+    SERIES, TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
     WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
 };
 use rusqlite::Connection;
@@ -20,7 +20,7 @@ pub(super) const ROWS_MAX: usize = 1_000_000;
 
 /// The name of each table with the statement that creates it. Constraints guard against mistakes of the writer; readers do not
 /// trust them.
-static TABLES: LazyLock<[(&str, String); 25]> = LazyLock::new(|| {
+static TABLES: LazyLock<[(&str, String); 26]> = LazyLock::new(|| {
     let (sample, mut create_sample) = create(&SAMPLE, "");
     create_sample.push_str(
         "CREATE UNIQUE INDEX sample_once ON sample (cell_id, block, visit) WHERE ok = 1;\n",
@@ -42,6 +42,7 @@ static TABLES: LazyLock<[(&str, String); 25]> = LazyLock::new(|| {
         create(&LATENCY, " WITHOUT ROWID"),
         create(&SERIES, " WITHOUT ROWID"),
         create(&LATENCY_OVER_TIME, " WITHOUT ROWID"),
+        create(&DRIVE_LOG, " WITHOUT ROWID"),
         create(&PREPARATION, ""),
         create(&EVENT, ""),
         create(&WITNESS, ""),

@@ -27,8 +27,8 @@ use iolab_workload::{Error, Result, launchers};
 
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::{
-    Disk, EndProcess, Fitted, GivenTargets, Programs, RunPrograms, Stop, Watch, adapt, fit_all,
-    settle_targets,
+    Disk, EndProcess, Fitted, GivenTargets, NewObserver, Programs, RunPrograms, Stop, Watch, adapt,
+    fit_all, settle_targets,
 };
 pub use fill_limit::FillLimit;
 pub use workspace::{AskedPeaks, Opened, Prepared, Workspace};
@@ -52,6 +52,8 @@ pub struct Program {
     pub catch: fn(bool) -> Result<StopFlags>,
     /// The path of a target's name in this process.
     pub place: fn(&Path) -> Result<PathBuf>,
+    /// Observers of the drives.
+    pub observers: &'static [NewObserver],
     /// Ends the process if storage does not answer.
     pub end: EndProcess,
 }

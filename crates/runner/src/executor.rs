@@ -1,6 +1,7 @@
 //! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +13,8 @@ use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
-use iolab_record::RankReport;
-use iolab_storage::{PURGE_MAX, Target};
+use iolab_record::{DriveLog, RankReport};
+use iolab_storage::{PURGE_MAX, Stack, Target};
 use iolab_workload::medium::Medium;
 use iolab_workload::names::TargetName;
 use iolab_workload::outcome::Outcome;
@@ -30,6 +31,18 @@ use crate::ranks::{ANSWER, Ranks};
 
 /// Interval at which a pause checks whether it is to end early.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Reads what drives count of themselves, around each trial of a run.
+pub trait DriveObserver {
+    /// Reads the drives at these disks (major, minor) before a trial.
+    fn before(&mut self, disks: &BTreeSet<(u32, u32)>);
+
+    /// What the drives counted since then.
+    fn after(&mut self) -> Vec<DriveLog>;
+}
+
+/// Makes an observer for a run.
+pub type NewObserver = fn() -> Box<dyn DriveObserver>;
 
 /// Carries trials out, one after the other.
 pub trait Executor {
@@ -59,6 +72,11 @@ pub trait Executor {
     /// Work of each process in the last trial, if several carried it out.
     fn by_ranks(&mut self) -> RankReport {
         RankReport::default()
+    }
+
+    /// What the drives below its targets counted in the last trial.
+    fn drives(&mut self) -> Vec<DriveLog> {
+        Vec::new()
     }
 
     /// Number of processes that carry trials out together.
@@ -103,6 +121,10 @@ pub(super) struct Engine<'a> {
     pub(super) ranks: Option<&'a Ranks>,
     pub(super) system: Option<&'a SystemControl>,
     pub(super) watch: Watch,
+    /// The observers; none if other processes have targets too.
+    pub(super) observers: Vec<Box<dyn DriveObserver>>,
+    /// What the drives counted in the last trial.
+    pub(super) drives: Vec<DriveLog>,
     /// Memory that the last trial left for the next one.
     pub(super) kept: RefCell<KeptMemory>,
     pub(super) began: Instant,
@@ -126,6 +148,16 @@ impl<'a> Engine<'a> {
             None => cell.targets(),
         };
         names.into_iter().map(|name| self.target(name)).collect()
+    }
+
+    /// Disks below the targets of a cell, or of the files of its programs.
+    fn disks(&self, cell: &CellSpec) -> Result<BTreeSet<(u32, u32)>> {
+        let targets = match self.programs {
+            Some(_) => self.targets.iter().map(|(_, target)| *target).collect(),
+            None => self.measured(cell)?,
+        };
+        let stacks = targets.iter().flat_map(|target| target.stack().each());
+        Ok(stacks.filter_map(Stack::disks).flatten().collect())
     }
 
     /// One trial of several groups, each on its own target.
@@ -213,7 +245,14 @@ impl Executor for Engine<'_> {
         let before = targets.iter().map(|target| target.standing(trims));
         let before = before.collect::<Result<Vec<_>>>()?;
         let changed = self.change_system(cell)?;
-        let mut outcome = self.carry_out(cell, stop).and_then(|outcome| {
+        let disks = self.disks(cell)?;
+        for observer in &mut self.observers {
+            observer.before(&disks);
+        }
+        let carried_out = self.carry_out(cell, stop);
+        let observers = self.observers.iter_mut();
+        self.drives = observers.flat_map(|observer| observer.after()).collect();
+        let mut outcome = carried_out.and_then(|outcome| {
             let mut after = targets.iter().zip(before);
             after.try_for_each(|(target, before)| target.check_standing(before))?;
             Ok(outcome)
@@ -257,6 +296,10 @@ impl Executor for Engine<'_> {
     fn by_ranks(&mut self) -> RankReport {
         self.ranks
             .map_or_else(RankReport::default, Ranks::take_report)
+    }
+
+    fn drives(&mut self) -> Vec<DriveLog> {
+        std::mem::take(&mut self.drives)
     }
 
     fn processes(&self) -> usize {

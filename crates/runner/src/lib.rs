@@ -47,7 +47,7 @@ use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
 
-pub use executor::Executor;
+pub use executor::{DriveObserver, Executor, NewObserver};
 pub(crate) use fit::record as cell_record;
 pub use fit::{Fitted, adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
@@ -220,6 +220,8 @@ pub struct Setup<'a> {
     pub ranks: Option<&'a Ranks>,
     /// The right to change settings of the kernel; `None` if no cell asks for it.
     pub system: Option<&'a SystemControl>,
+    /// Observers of the drives.
+    pub observers: &'static [NewObserver],
     /// Ends the process if its storage does not answer.
     pub end: EndProcess,
 }

@@ -213,6 +213,11 @@ impl<'a> SystemUnderTest<'a> {
             ranks: setup.ranks,
             system: setup.system,
             watch,
+            observers: match setup.ranks {
+                None => setup.observers.iter().map(|new| new()).collect(),
+                Some(_) => Vec::new(),
+            },
+            drives: Vec::new(),
             kept: RefCell::default(),
             began: Instant::now(),
         }))

@@ -152,6 +152,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         all_active_ns: elapsed_ns,
         in_flight: None,
         together: None,
+        drives: Vec::new(),
         end_sync_ns: 0,
         paused_ns: 0,
         wall_ns: elapsed_ns + 1_000_000,

@@ -8,9 +8,9 @@ use iolab_plan::experiment::design_names;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
-    LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES,
-    TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE,
+    LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE,
+    SERIES, TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
     WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
 };
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
@@ -175,6 +175,7 @@ fn tables(text: &mut String) {
     table(text, &LATENCY);
     table(text, &SERIES);
     table(text, &LATENCY_OVER_TIME);
+    table(text, &DRIVE_LOG);
     table(text, &PREPARATION);
     table(text, &EVENT);
     table(text, &WITNESS);

@@ -18,7 +18,14 @@ fn everything_comes_back() {
     };
     file.set_batch(1, Batch::Percent(50)).unwrap();
     file.add_event(&event).unwrap();
-    assert_eq!(add(&mut file, &sample_row(0, 0)), 1);
+    // The number of the sample is set when it is stored.
+    let with_drives = |sample: i64| Sample {
+        drives: ["nvme0", "nvme1"]
+            .map(|name| drive_row(sample, name))
+            .into(),
+        ..sample_row(0, 0)
+    };
+    assert_eq!(add(&mut file, &with_drives(0)), 1);
     let none = histogram(&[]);
     assert_eq!(
         file.add_sample(&bare_sample(1, 0), &[(READS, &none)], &Series::default())
@@ -63,7 +70,7 @@ fn everything_comes_back() {
         samples: vec![
             Sample {
                 id: 1,
-                ..sample_row(0, 0)
+                ..with_drives(1)
             },
             Sample {
                 id: 2,

@@ -297,6 +297,27 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             all_active_least_bytes: 6004,
             all_active_most_bytes: 6005,
         }),
+        drives: Vec::new(),
+    }
+}
+
+/// What a drive counted in the sample of this number.
+pub(super) fn drive_row(sample: i64, drive: &str) -> DriveLog {
+    DriveLog {
+        sample,
+        drive: drive.to_owned(),
+        host_read_bytes: Some(12_001),
+        host_write_bytes: Some(12_002),
+        media_write_bytes: Some(12_003),
+        light_throttles: Some(12_004),
+        heavy_throttles: Some(12_005),
+        light_throttle_s: Some(12_006),
+        heavy_throttle_s: Some(12_007),
+        throttle_events: None,
+        warning_min: Some(12_009),
+        critical_min: Some(12_010),
+        before_millidegrees: Some(12_011),
+        after_millidegrees: Some(12_012),
     }
 }
 

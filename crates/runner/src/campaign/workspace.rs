@@ -464,6 +464,7 @@ impl Workspace {
             known: &self.known,
             ranks: self.ranks.as_deref(),
             system: self.system.as_ref(),
+            observers: self.program.observers,
             end: self.program.end,
         }
     }

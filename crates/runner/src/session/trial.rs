@@ -164,6 +164,7 @@ impl Session<'_> {
             made.wall,
         );
         whole.together = together;
+        whole.drives = executor.drives();
         sample::tell_mixed_media(&mut whole, &clients);
         let groups = sample::of_groups(cell, &whole, outcome);
         let clients = sample::of_clients(&cell.trial, &whole, clients);

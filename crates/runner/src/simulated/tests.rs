@@ -48,6 +48,7 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
         known: &Environment::default(),
         ranks: None,
         system: None,
+        observers: &[],
         end: |error| panic!("{error}"),
     };
     let path = folder.path().join("run.iolab");

@@ -104,6 +104,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         known: &Environment::default(),
         ranks: Some(ranks),
         system: None,
+        observers: &[],
         end: |error| panic!("{error}"),
     };
     let path = match folder.is_dir() {

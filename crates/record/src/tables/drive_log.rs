@@ -1,0 +1,120 @@
+//! Table `drive_log`.
+
+use std::sync::LazyLock;
+
+use crate::column::{COUNT_MAX, Table};
+use iolab_workload::table;
+
+/// Counts of a drive's own log, since it was made or over a trial (a row of table `drive_log`), for all programs, partitions and
+/// namespaces. `None` for a count that the drive lacks, or that went back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DriveLog {
+    /// The sample.
+    pub sample: i64,
+    /// Name of its controller.
+    pub drive: String,
+    /// Bytes that hosts read from it, rounded to [`DriveLog::UNIT`].
+    pub host_read_bytes: Option<u64>,
+    /// Bytes that hosts wrote to it, rounded likewise.
+    pub host_write_bytes: Option<u64>,
+    /// Bytes written to its flash memory.
+    pub media_write_bytes: Option<u64>,
+    /// Times that it throttled itself with little effect on performance.
+    pub light_throttles: Option<u64>,
+    /// Times that it throttled itself whatever the effect.
+    pub heavy_throttles: Option<u64>,
+    /// Time of the first kind of throttling, s.
+    pub light_throttle_s: Option<u64>,
+    /// Time of the second kind of throttling, s.
+    pub heavy_throttle_s: Option<u64>,
+    /// Times that it throttled itself, by the extended log.
+    pub throttle_events: Option<u64>,
+    /// Time above its warning temperature, min.
+    pub warning_min: Option<u64>,
+    /// Time above its critical temperature, min.
+    pub critical_min: Option<u64>,
+    /// Temperature before the trial, thousandths of a degree Celsius.
+    pub before_millidegrees: Option<u64>,
+    /// Temperature after the trial, thousandths of a degree Celsius.
+    pub after_millidegrees: Option<u64>,
+}
+
+impl DriveLog {
+    /// Unit of the bytes of hosts, bytes.
+    pub const UNIT: u64 = 1000 * 512;
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let counted = |of: fn(&Self) -> Option<u64>| {
+            let since = of(self)?.checked_sub(of(earlier)?)?;
+            (since <= COUNT_MAX).then_some(since)
+        };
+        Self {
+            sample: self.sample,
+            drive: self.drive.clone(),
+            host_read_bytes: counted(|log| log.host_read_bytes),
+            host_write_bytes: counted(|log| log.host_write_bytes),
+            media_write_bytes: counted(|log| log.media_write_bytes),
+            light_throttles: counted(|log| log.light_throttles),
+            heavy_throttles: counted(|log| log.heavy_throttles),
+            light_throttle_s: counted(|log| log.light_throttle_s),
+            heavy_throttle_s: counted(|log| log.heavy_throttle_s),
+            throttle_events: counted(|log| log.throttle_events),
+            warning_min: counted(|log| log.warning_min),
+            critical_min: counted(|log| log.critical_min),
+            before_millidegrees: earlier.after_millidegrees,
+            after_millidegrees: self.after_millidegrees,
+        }
+    }
+
+    /// Time for which it throttled itself, ns; 0 if it counts none.
+    pub fn throttled_ns(&self) -> u64 {
+        let parts = [self.light_throttle_s, self.heavy_throttle_s];
+        let seconds = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        seconds.saturating_mul(1_000_000_000)
+    }
+
+    /// Times that it throttled itself; 0 if it counts none.
+    pub fn throttles(&self) -> u64 {
+        let levels = [self.light_throttles, self.heavy_throttles];
+        let levels = levels.into_iter().flatten().fold(0, u64::saturating_add);
+        levels.max(self.throttle_events.unwrap_or(0))
+    }
+}
+
+/// Table `drive_log`.
+pub static DRIVE_LOG: LazyLock<Table<DriveLog>> = LazyLock::new(|| {
+    const HOSTS: &str = "bytes that hosts read and wrote, of all programs, partitions and namespaces; the drive rounds them to 512,000";
+    const TIMES: &str =
+        "times that it throttled itself with little effect on performance, and whatever the effect";
+    const SECONDS: &str = "seconds of both kinds of throttling";
+    const MINUTES: &str = "minutes above its warning and its critical temperature";
+    const HEAT: &str =
+        "its temperature before and after the trial, in thousandths of a degree Celsius";
+    Table {
+        name: "drive_log",
+        doc: "one row per sample and NVMe drive whose log could be read (root): what the drive counted from before the trial to after it; NULL where it does not count, or the count went back",
+        exported: false,
+        columns: Vec::from(table! {
+            whole!("sample_id", DriveLog, sample as i64).doc("the sample");
+            text!("drive", DriveLog, drive).doc("name of its controller: `nvme0`");
+            number!("host_read_bytes", DriveLog, host_read_bytes?).doc(HOSTS);
+            number!("host_write_bytes", DriveLog, host_write_bytes?).doc(HOSTS);
+            number!("media_write_bytes", DriveLog, media_write_bytes?).doc("bytes written to its flash memory (log page C0h of the Open Compute Project)");
+            number!("light_throttles", DriveLog, light_throttles?).doc(TIMES);
+            number!("heavy_throttles", DriveLog, heavy_throttles?).doc(TIMES);
+            number!("light_throttle_s", DriveLog, light_throttle_s?).doc(SECONDS);
+            number!("heavy_throttle_s", DriveLog, heavy_throttle_s?).doc(SECONDS);
+            number!("throttle_events", DriveLog, throttle_events?).doc("times that it throttled itself, by page C0h, which counts to 255");
+            number!("warning_min", DriveLog, warning_min?).doc(MINUTES);
+            number!("critical_min", DriveLog, critical_min?).doc(MINUTES);
+            number!("before_millidegrees", DriveLog, before_millidegrees?).doc(HEAT);
+            number!("after_millidegrees", DriveLog, after_millidegrees?).doc(HEAT);
+        }),
+        constraints: &[
+            "PRIMARY KEY (sample_id, drive)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
