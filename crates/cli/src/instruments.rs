@@ -8,7 +8,10 @@ use crate::command;
 
 /// Observers of drives around each trial.
 #[cfg(feature = "measure")]
-pub(crate) const OBSERVERS: &[NewObserver] = &[];
+pub(crate) const OBSERVERS: &[NewObserver] = &[
+    #[cfg(feature = "device-log")]
+    iolab_device_log::observer,
+];
 
 /// All lists, assembled.
 pub fn lists() -> Lists {
