@@ -4,6 +4,7 @@ mod added_sizes;
 mod ceiling;
 mod concurrency;
 mod doubt_kind;
+mod drives;
 mod groups;
 mod levels;
 mod measured_target;
@@ -25,6 +26,7 @@ pub use concurrency::{Concurrency, FasterCell, Shortfall};
 
 pub(crate) use doubt_kind::CLOCK_SHOWS;
 pub use doubt_kind::{DoubtClass, DoubtKind, ExtentUnit, Looks};
+pub use drives::CellDrives;
 pub use groups::GroupAnalysis;
 pub use iolab_workload::response::{PerResponse, Response};
 pub use measured_target::MeasuredTarget;
@@ -135,6 +137,8 @@ pub struct CellAnalysis {
     pub stages: Option<CellStages>,
     /// Disturbances from outside during its trials.
     pub disturbance: CellDisturbance,
+    /// Counts of the drives below it; `None` if no log of a drive was read.
+    pub drives: Option<CellDrives>,
     /// The I/O limit of control groups that the cell reached, which then decides its rate.
     pub io_limit: Option<ReachedLimit>,
     /// Whether the cell only reads, and the storage may still have been writing what other cells had left in its
@@ -510,6 +514,7 @@ impl<'a> Context<'a> {
             stages: CellStages::of(&ok),
             reads_after_writes: false,
             io_limit: None,
+            drives: CellDrives::of(&ok),
             disturbance: CellDisturbance::of(cell, &ok, around, |s| s.value(self.response, timed)),
             overwritten: None,
             clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),

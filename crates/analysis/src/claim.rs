@@ -14,7 +14,7 @@
 //!   levels over time.
 //! - `phenomena.rs` and `falls.rs`: differences that can be explained, `overhead.rs`: the time of trials
 //!   outside their I/O, `causes.rs`: results of interventions.
-//! - `answers.rs`: claims of particular experiments, `cost.rs`: fixed costs, `order.rs`: the order of claims.
+//! - `answers.rs`: claims of particular experiments, `drives.rs`: counts of drives, `cost.rs`: fixed costs, `order.rs`: the order of claims.
 
 mod answers;
 mod best;
@@ -26,6 +26,7 @@ mod comparison;
 mod concurrency;
 mod contradictions;
 mod cost;
+mod drives;
 pub(crate) mod effect;
 mod falls;
 pub mod kind;
@@ -301,6 +302,8 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(best_of_curves(run, place));
     all.extend(change::changes(run, place));
     all.extend(tail::long_tail(run, place));
+    all.extend(drives::throttled(run, place));
+    all.extend(drives::amplifications(run, place));
     all.extend(stages::time_by_layer(run, place));
     all.extend(series::steady(run, place));
     all.extend(limit::limits(run, place));

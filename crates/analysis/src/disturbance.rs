@@ -11,7 +11,7 @@ use iolab_workload::counters::{Bottom, DeviceStat, amplifies_writes};
 use iolab_workload::trial::CacheState;
 
 use crate::trial_values::median_of;
-use iolab_record::{Cell, Residency, RunRecord, Sample, ServedBy};
+use iolab_record::{Cell, DriveLog, Residency, RunRecord, Sample, ServedBy};
 
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
 const BEYOND_OURS: f64 = 0.05;
@@ -122,6 +122,8 @@ pub struct CellDisturbance {
     pub memory_stall: Option<f64>,
     /// Time in which the CPU quota of the control group was used up, over the time of all CPUs.
     pub quota_wait: Option<f64>,
+    /// Time in which a drive throttled itself, over the time of the trials.
+    pub throttled: Option<f64>,
     /// Time in which workers were ready to run and waited for a CPU, over the time of all workers.
     pub worker_wait: Option<f64>,
     /// The part of `worker_wait` in which others had a CPU that workers wanted. Excludes the time in which
@@ -199,6 +201,11 @@ impl CellDisturbance {
     /// The share of others in the device's traffic, if it gets a flag.
     pub fn traffic_of_others(&self) -> Option<f64> {
         self.others.filter(|share| *share > BEYOND_OURS)
+    }
+
+    /// The share of the time in which a drive throttled itself, if it gets a flag.
+    pub(crate) fn throttled_itself(&self) -> Option<f64> {
+        self.throttled.filter(|share| *share > BEYOND_OURS)
     }
 
     /// Bytes fetched over bytes requested, if the read-ahead of the kernel gets a flag.
@@ -305,6 +312,7 @@ impl CellDisturbance {
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
             quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / of_cpus),
+            throttled: share(throttled_ns).map(of_all_time),
             worker_wait: worker_wait(cell, trials),
             wait_for_others: wait_for_others(cell, trials, around.cpus),
             preemptions: preemptions(cell, trials),
@@ -377,6 +385,11 @@ fn named_cpus(cell: &Cell) -> Option<u32> {
         named.extend(trial.cpus.as_ref()?.numbers());
     }
     Some(named.len() as u32)
+}
+
+/// Time for which the drive below a trial throttled itself, of several the longest; `None` if no log was read.
+pub(crate) fn throttled_ns(sample: &Sample) -> Option<u64> {
+    sample.drives.iter().map(DriveLog::throttled_ns).max()
 }
 
 /// Time that the machine was suspended, or iolab stopped, during a trial; 0 where it is too short to matter.

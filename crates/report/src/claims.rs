@@ -34,7 +34,7 @@ pub(crate) struct ClaimData<E> {
     /// `no-level-change` (no trial of a soak changes its level), `not-written-over`, `not-steady`,
     /// `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`, `rounds-not-judged`
     /// (rounds that are repeated until they are steady), `request-limit` and `throughput-limit` (which more
-    /// requests in flight do not raise), `time-by-layer`, `syncs-by-layer` (which layer takes the time); of
+    /// requests in flight do not raise), `throttled`, `write-amplification` (of a soak), `time-by-layer`, `syncs-by-layer` (which layer takes the time); of
     /// `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`,
     /// `syncs`, `other-use`, `more-than-devices` (a program reports more bytes than devices can have carried),

@@ -25,7 +25,7 @@ pub enum DoubtClass {
     Source,
     /// Writes may not be durable.
     Durability,
-    /// Others used the device or the machine.
+    /// Others used the device or the machine, or it was too hot.
     Others,
     /// The conditions of the trials differ from what was asked for.
     Conditions,
@@ -188,6 +188,9 @@ doubts! {
     RequestsInPieces = "requests-in-pieces", Others, Worse, "requests reached the device in pieces",
         remedy "repeat the run with --set buffer_memory=contiguous, which keeps the buffers in one piece",
         unit Count, compared |around| around.ios_per_request => Apart::Times(1.2);
+    Throttled = "throttled", Others, Worse, "the drive throttled itself because of its temperature",
+        remedy "cool the drive, then repeat the run",
+        extent CellDisturbance::throttled_itself, compared |around| around.throttled => Apart::By(0.05);
     // Smaller ratios have no effect.
     Fragmentation = "fragmentation", Others, Worse, "buffers were in several pieces of memory",
         remedy "free memory, so that the kernel has huge pages again ('echo 1 > /proc/sys/vm/compact_memory' as root), then repeat the run",

@@ -108,6 +108,8 @@ const LAST_TRIALS: &str =
     "the last 5 trials of each cell that writes, and the bytes written before them";
 const ROUNDS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
 const SUSPECTS: &str = "the difference without each suspect, and without all others, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
+const DRIVE_LOG: &str = "the drive's own log (SMART, page C0h), read before and after each trial";
+const MEDIA_OVER_HOST: &str = "bytes written to flash memory over bytes from hosts, by the drive's own log before and after each trial; it counts all programs, partitions and namespaces";
 const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; simultaneous 95 % intervals of the median share over the trials";
 
 /// Standings of a change of level.
@@ -129,6 +131,9 @@ const LEVELS: &[(Standing, &str)] = &[
         "Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change",
     ),
 ];
+/// Further cells with throttling.
+const ALIKE_THROTTLED: &[(Standing, &str)] = &[(Standing::Alike, "Throttled too in")];
+const COOL: &str = "Cool the drive, then repeat the run.";
 /// Standings of cells compared with the best one.
 const RANKED: &[(Standing, &str)] = &[
     (Standing::Near, "Within 5 % of it"),
@@ -368,6 +373,38 @@ pub static LONG_TAIL: Kind = Kind::new(
         (Standing::NotJudged, "Not judged"),
     ],
 );
+/// Throttling of a drive, for a time that it counts.
+pub static THROTTLED: Kind = Kind::new("throttled", Role::Explanation, DRIVE_LOG)
+    .doubt(None)
+    .says(
+        "The drive throttled itself because of its temperature for {0} of {1}{cell}",
+        ALIKE_THROTTLED,
+    )
+    .advises(COOL);
+/// Throttling of a drive, of which it counts the times only.
+pub static THROTTLED_AT_TIMES: Kind = Kind::new("throttled", Role::Explanation, DRIVE_LOG)
+    .doubt(None)
+    .says(
+        "The drive throttled itself because of its temperature {0}{cell}",
+        ALIKE_THROTTLED,
+    )
+    .advises(COOL);
+/// Bytes written to flash memory over bytes that hosts wrote.
+pub static WRITE_AMPLIFICATION: Kind = Kind::new(
+    "write-amplification",
+    Role::Explanation,
+    MEDIA_OVER_HOST,
+)
+.says(
+    "Write amplification{cell} is {0}: the drive wrote {1} to its flash memory for {2} from hosts",
+    &[(Standing::Own, "Written by the trial itself")],
+);
+/// Counts of a drive that give no write amplification.
+pub static UNKNOWN_AMPLIFICATION: Kind =
+    Kind::new("write-amplification", Role::Nothing, MEDIA_OVER_HOST).says(
+        "Cannot tell the write amplification{cell}: the drive counted {0} to its flash memory and {1} from hosts (both have to grow, the second by at least {2})",
+        &[],
+    );
 /// Layers that take most of the time of requests.
 pub static TIME_BY_LAYER: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
 /// Layers that take most of the time of syncs.

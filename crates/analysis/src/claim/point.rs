@@ -147,6 +147,8 @@ pub enum Standing {
     Wrong,
     /// Overload that trials are too short to show, and their length.
     Hidden,
+    /// Part that the trial itself wrote.
+    Own,
     /// Time that the storage needed after a trial for writes in its cache, as a share of the timed span.
     Stored,
 }

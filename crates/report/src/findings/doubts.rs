@@ -59,8 +59,8 @@ pub fn doubts(analysis: &Analysis) -> Vec<Finding> {
 /// Whether a finding of its own is about the doubt: it makes numbers useless, or something helps against it.
 fn is_told(analysis: &Analysis, what: DoubtKind) -> bool {
     match (what, what.class()) {
-        // A claim has the result of reading back.
-        (DoubtKind::VerifyFailed, _) => false,
+        // Claims say what was read back, and what the drive counted.
+        (DoubtKind::VerifyFailed | DoubtKind::Throttled, _) => false,
         // A standard, or the job file, prescribes which trials follow each other.
         (DoubtKind::EarlierWrites, _) => {
             analysis.standard.is_none() && analysis.target_kind != TargetKind::Imported

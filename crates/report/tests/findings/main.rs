@@ -8,6 +8,7 @@ mod claims;
 mod concurrency;
 mod digest;
 mod disturbance;
+mod drives;
 mod equivalence;
 mod findings;
 mod groups;
