@@ -21,6 +21,11 @@ pub(crate) trait Starts {
     /// of `outstanding` in flight.
     fn advance(&mut self, now: u64, outstanding: usize);
 
+    /// The last intended start that lies within `slack` after the next one, as far as starts are known. Ticks as in [`Starts::next`].
+    fn last_within(&self, _slack: u64) -> u64 {
+        self.next()
+    }
+
     /// Number of intended starts up to `at` that have not been taken.
     fn backlog(&self, at: u64) -> u64;
 
@@ -96,6 +101,12 @@ impl Starts for Schedule {
         self.next += gap;
     }
 
+    /// Exact for constant arrivals. Poisson arrivals have not been drawn yet: the mean gap stands for each.
+    fn last_within(&self, slack: u64) -> u64 {
+        let gaps = (u128::from(slack) << FRACTION) / self.gap;
+        ((self.next + gaps * self.gap) >> FRACTION) as u64
+    }
+
     /// Exact for constant arrivals. For Poisson arrivals it is the next one plus the mean number of later ones, since their times have not
     /// been drawn yet.
     fn backlog(&self, at: u64) -> u64 {
@@ -168,6 +179,18 @@ mod tests {
             }
             let exact = (steps as f64 + 0.5) * 1e9 / rate as f64;
             prop_assert!((schedule.next() as f64 - exact).abs() <= 2.0);
+        }
+
+        #[test]
+        fn starts_within_the_slack_are_awaited_together(rate in 1..=RATE_MAX, slack in 0..1_000_000u64) {
+            let clock = Clock::of_rate(1.0);
+            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), Rate::Requests(rate), 0, &clock);
+            let (next, last) = (schedule.next, schedule.last_within(slack));
+            let within = next + (u128::from(slack) << FRACTION);
+            while schedule.next + schedule.gap <= within {
+                schedule.advance(0, 0);
+            }
+            prop_assert_eq!(schedule.next(), last);
         }
 
         #[test]

@@ -221,8 +221,8 @@ pub struct TrialSpec {
     pub rate: Option<Rate>,
     /// Distribution of the intended starts.
     pub arrivals: Arrivals,
-    /// Time by which requests of a rate may start late, except one in a hundred, so that the worker sleeps instead of
-    /// spinning; zero: as little as possible.
+    /// Time by which requests of a rate may start late so that one sleep of the worker serves several; zero: the worker spins before
+    /// each.
     pub rate_slack: Duration,
     /// Pause of a worker after each completed request.
     pub thinktime: Option<Duration>,
@@ -286,7 +286,7 @@ impl Default for TrialSpec {
             limit: TrialLimit::default(),
             rate: None,
             arrivals: Arrivals::Constant,
-            rate_slack: Duration::ZERO,
+            rate_slack: rate::RATE_SLACK,
             thinktime: None,
             latency: true,
             latency_over_time: false,

@@ -358,6 +358,8 @@ impl Replay<'_> {
             },
             cache,
             rate,
+            // Starts as exact as the machine allows: lateness can cost the certificate.
+            rate_slack: rate.map_or(TrialSpec::default().rate_slack, |_| Duration::ZERO),
             limit: TrialLimit {
                 time: Some(ENDLESS),
                 ..TrialLimit::default()

@@ -356,7 +356,7 @@ const OTHER: &[(&str, &str)] = &[
     ("trim_percent", "30"),
     ("compressible", "50"),
     ("thinktime", "1ms"),
-    ("rate_slack", "50us"),
+    ("rate_slack", "200us"),
     ("fadvise", "random"),
     ("nice", "10"),
     ("realtime", "10"),

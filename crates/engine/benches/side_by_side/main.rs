@@ -1,9 +1,8 @@
-//! Ratios of medians of iolab's engine to a bare loop and to fio, in one run.
+//! Ratios of iolab's engine to a bare loop and to fio, in one run.
 //!
-//! `cargo bench -p iolab-engine` prints a line per goal and fails when one is missed. The contenders alternate, and a ratio
-//! is the median of the rounds' own ratios (with its interval). A machine that gets slower thus gets slower for all.
-//! Contenders that are not installed or not permitted are skipped with the reason. `cargo bench -p iolab-engine -- tracing`
-//! prints only the cost of tracing, `-- open-loop` only the cost of requests at a rate.
+//! `cargo bench -p iolab-engine` prints a line per goal and fails when one is missed; `-- hot-reads open-loop` prints these sections alone.
+//! The contenders alternate, and a ratio is the median of the rounds' own ratios. A machine that gets slower thus gets slower for all.
+//! Contenders that are not installed or not permitted are skipped with the reason.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -20,14 +19,18 @@ use std::time::Duration;
 
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
+use iolab_stats::{median_interval, ratio_of_medians, two_modes};
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{
     Backend, Batch, BufferInit, CacheState, Pattern, TrialLimit, TrialSpec,
 };
 
-/// Odd, so that the median is one of them.
 const ROUNDS: usize = 11;
+/// Rounds of the loops whose modes are counted.
+const MODE_ROUNDS: usize = 30;
+/// Confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
 const HOT_FILE: u64 = 256 << 20;
 const SMALL_FILE: u64 = 16 << 20;
 const HOT_REQUESTS: u64 = 1 << 19;
@@ -53,17 +56,14 @@ impl From<&Outcome> for Reached {
     }
 }
 
-/// Median over the rounds.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(rounds: &[f64]) -> f64 {
+    iolab_stats::median(rounds).expect("rounds with finite values")
 }
 
-/// Ends of the exact interval of the median (METHODS.md): for 11 rounds the second value from either end, 98.8 %. Of one value, that value.
-fn ends(mut rounds: Vec<f64>) -> (f64, f64) {
-    rounds.sort_by(f64::total_cmp);
-    let inside = usize::from(rounds.len() == ROUNDS);
-    (rounds[inside], rounds[rounds.len() - 1 - inside])
+/// Ends of the interval of the median.
+fn ends(rounds: &[f64]) -> (f64, f64) {
+    let interval = median_interval(rounds, CONFIDENCE).expect("enough rounds for an interval");
+    (interval.low, interval.high)
 }
 
 /// Verdicts so far, so that the whole table is printed before the run fails.
@@ -74,11 +74,24 @@ struct Score {
 }
 
 impl Score {
-    /// Compares the median of the rounds with a goal. The goal is missed if the interval of the median lies below it as a whole; if only
-    /// the median does, the rounds cannot tell.
-    fn goal(&mut self, what: &str, rounds: Vec<f64>, at_least: f64) {
-        let (low, high) = ends(rounds.clone());
-        let middle = median(rounds);
+    /// Compares the median of the rounds with a goal.
+    fn goal(&mut self, what: &str, rounds: &[f64], at_least: f64) {
+        let (low, high) = ends(rounds);
+        self.judge(what, (median(rounds), low, high), at_least);
+    }
+
+    /// Compares the user CPU times of two contenders. The kernel counts them in ticks, too coarse for a ratio of each round.
+    fn user_goal(&mut self, what: &str, theirs: &[Reached], own: &[Reached], at_least: f64) {
+        let of = |rounds: &[Reached]| -> Vec<f64> { rounds.iter().map(|r| r.user_ns).collect() };
+        let ratio = ratio_of_medians(&of(own), &of(theirs), CONFIDENCE);
+        let Some((ratio, Some(interval))) = ratio.map(|one| (one.ratio, one.interval)) else {
+            return println!("  {what}: not measured, a round took no tick of user CPU");
+        };
+        self.judge(what, (ratio, interval.low, interval.high), at_least);
+    }
+
+    /// A goal is missed if the whole interval lies below it; if only the median does, the rounds cannot tell.
+    fn judge(&mut self, what: &str, (middle, low, high): (f64, f64, f64), at_least: f64) {
         let verdict = if middle >= at_least {
             "met"
         } else if high >= at_least {
@@ -89,8 +102,33 @@ impl Score {
             "MISSED"
         };
         println!(
-            "  {what}: {middle:.3} [{low:.3} to {high:.3}], goal at least {at_least}: {verdict}"
+            "  {what}: {middle:.3} [{low:.3} to {high:.3}], goal at least {at_least:.3}: {verdict}"
         );
+    }
+
+    /// Compares the shapes of the rates of two loops that alternate: a second mode of the first alone is the first's own.
+    fn one_mode(&mut self, own: &[Reached], other: &[Reached]) {
+        let modes = |rounds: &[Reached]| {
+            let rates: Vec<f64> = rounds.iter().map(|r| r.iops / 1e3).collect();
+            two_modes(&rates)
+        };
+        let verdict = match (modes(own), modes(other)) {
+            (None, _) => "one: met".to_owned(),
+            (Some(_), Some(_)) => {
+                self.undecided += 1;
+                "two, as of the loop it is compared with: cannot tell".to_owned()
+            }
+            (Some(two), None) => {
+                self.missed += 1;
+                format!(
+                    "two, {:.0} % of the rounds near {:.0} kIOPS, others near {:.0}: MISSED",
+                    100.0 * two.low_share,
+                    two.low_median,
+                    two.high_median
+                )
+            }
+        };
+        println!("  modes of {} rounds: {verdict}", own.len());
     }
 
     /// Prints the verdict on all goals; fails if one is missed.
@@ -108,11 +146,11 @@ impl Score {
 }
 
 fn iops(rounds: &[Reached]) -> f64 {
-    median(rounds.iter().map(|r| r.iops).collect())
+    median(&rounds.iter().map(|r| r.iops).collect::<Vec<_>>())
 }
 
 fn user_ns(rounds: &[Reached]) -> f64 {
-    median(rounds.iter().map(|r| r.user_ns).collect())
+    median(&rounds.iter().map(|r| r.user_ns).collect::<Vec<_>>())
 }
 
 /// Ratio of the IOPS of `a` to the IOPS of `b`, round by round.
@@ -120,17 +158,12 @@ fn iops_ratios(a: &[Reached], b: &[Reached]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a.iops / b.iops).collect()
 }
 
-/// Ratio of the median user CPU times of `a` and `b`: the kernel counts CPU time in ticks, too coarse for one round.
-fn user_ratio(a: &[Reached], b: &[Reached]) -> Vec<f64> {
-    vec![user_ns(a) / user_ns(b)]
-}
-
 fn show(name: &str, rounds: &[Reached]) {
     let raw: Vec<String> = rounds
         .iter()
         .map(|r| format!("{:.*}", usize::from(r.iops < 1e5), r.iops / 1e3))
         .collect();
-    let (low, high) = ends(rounds.iter().map(|r| r.iops).collect());
+    let (low, high) = ends(&rounds.iter().map(|r| r.iops).collect::<Vec<_>>());
     println!(
         "  {name:<24} median {:>8.1} kIOPS [{:.1} to {:.1}], {:>4.0} ns user CPU per I/O; rounds in kIOPS: {}",
         iops(rounds) / 1e3,
@@ -154,13 +187,13 @@ fn scratch(directory: &Path, size: u64) -> Target {
     target
 }
 
-fn null(clock: &Clock, score: &mut Score) {
+fn null(_: &Path, clock: &Clock, score: &mut Score) {
     println!("null backend, one thread, latency recorded");
-    let rates = (0..ROUNDS)
+    let rates: Vec<f64> = (0..ROUNDS)
         .filter_map(|_| trial::floor_ns(clock, true))
         .map(|ns| 1e3 / ns)
         .collect();
-    score.goal("million requests per second", rates, 25.0);
+    score.goal("million requests per second", &rates, 25.0);
 }
 
 fn hot_reads(directory: &Path, clock: &Clock, score: &mut Score) {
@@ -176,24 +209,27 @@ fn hot_reads(directory: &Path, clock: &Clock, score: &mut Score) {
         ..TrialSpec::default()
     };
     let (mut bare, mut own, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for round in 0..MODE_ROUNDS {
         own.push(Reached::from(&run(&spec, &target, clock)));
         bare.push(bare::read(target.path(), HOT_FILE, HOT_REQUESTS, clock));
-        theirs.extend(fio::run(target.path(), &fio::HOT));
+        if round < ROUNDS {
+            theirs.extend(fio::run(target.path(), &fio::HOT));
+        }
     }
     show("bare pread loop", &bare);
     show("iolab psync", &own);
-    score.goal("IOPS, iolab over bare loop", iops_ratios(&own, &bare), 0.98);
+    score.goal(
+        "IOPS, iolab over bare loop",
+        &iops_ratios(&own, &bare),
+        0.98,
+    );
+    score.one_mode(&own, &bare);
     if theirs.is_empty() {
         return println!("  skipped: fio is not installed");
     }
     show("fio psync", &theirs);
-    score.goal("IOPS, iolab over fio", iops_ratios(&own, &theirs), 1.3);
-    score.goal(
-        "user CPU per I/O, fio over iolab",
-        user_ratio(&theirs, &own),
-        3.0,
-    );
+    score.goal("IOPS, iolab over fio", &iops_ratios(&own, &theirs), 1.3);
+    score.user_goal("user CPU per I/O, fio over iolab", &theirs, &own, 3.0);
 }
 
 fn small_reads(directory: &Path, clock: &Clock, score: &mut Score) {
@@ -216,7 +252,11 @@ fn small_reads(directory: &Path, clock: &Clock, score: &mut Score) {
     }
     show("bare read loop", &bare);
     show("iolab sync", &own);
-    score.goal("IOPS, iolab over bare loop", iops_ratios(&own, &bare), 0.93);
+    score.goal(
+        "IOPS, iolab over bare loop",
+        &iops_ratios(&own, &bare),
+        0.93,
+    );
 }
 
 fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
@@ -263,19 +303,15 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
     }
     show("fio io_uring", &theirs);
     // One setting has to meet both goals: the cheapest one among the settings that keep up with fio.
-    let ratio_of = |rounds: &[Reached]| median(iops_ratios(rounds, &theirs));
+    let ratio_of = |rounds: &[Reached]| median(&iops_ratios(rounds, &theirs));
     let worth = |rounds: &[Reached]| (ratio_of(rounds).min(1.0), -user_ns(rounds));
     let best = own
         .iter()
         .max_by(|a, b| worth(a).partial_cmp(&worth(b)).expect("numbers"))
         .expect("three strategies");
-    score.goal("IOPS, iolab over fio", iops_ratios(best, &theirs), 1.0);
+    score.goal("IOPS, iolab over fio", &iops_ratios(best, &theirs), 1.0);
     // Less than in the page cache: if only single completions keep up with fio, both enter the kernel for each request.
-    score.goal(
-        "user CPU per I/O, fio over iolab",
-        user_ratio(&theirs, best),
-        1.5,
-    );
+    score.user_goal("user CPU per I/O, fio over iolab", &theirs, best, 1.5);
 }
 
 fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
@@ -306,7 +342,7 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
     show("constant", &constant);
     score.goal(
         "throughput, unique over constant",
-        iops_ratios(&unique, &constant),
+        &iops_ratios(&unique, &constant),
         0.97,
     );
     println!(
@@ -316,10 +352,21 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
     );
 }
 
+type Section = fn(&Path, &Clock, &mut Score);
+
+const SECTIONS: [(&str, Section); 7] = [
+    ("null", null),
+    ("hot-reads", hot_reads),
+    ("small-reads", small_reads),
+    ("deep-reads", deep_reads),
+    ("writes", writes),
+    ("open-loop", open_loop::costs),
+    ("tracing", tracing::costs),
+];
+
 fn main() -> ExitCode {
-    // cargo runs a bench target with --bench; listing has no meaning here.
     let asks = |name: &str| std::env::args().any(|word| word == name);
-    let (only_tracing, only_open_loop) = (asks("tracing"), asks("open-loop"));
+    let asks_all = !SECTIONS.iter().any(|(name, _)| asks(name));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let clock = Clock::calibrate();
     println!(
@@ -327,23 +374,13 @@ fn main() -> ExitCode {
         clock.source(),
         clock.cost_ns()
     );
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("load average before: {}", load.trim_end());
-    if only_tracing {
-        tracing::costs(&clock);
-        return ExitCode::SUCCESS;
-    }
-    if only_open_loop {
-        open_loop::costs(&clock);
-        return ExitCode::SUCCESS;
-    }
     let mut score = Score::default();
-    null(&clock, &mut score);
-    hot_reads(directory, &clock, &mut score);
-    small_reads(directory, &clock, &mut score);
-    deep_reads(directory, &clock, &mut score);
-    writes(directory, &clock, &mut score);
-    open_loop::costs(&clock);
-    tracing::costs(&clock);
+    for (name, section) in SECTIONS {
+        if asks_all || asks(name) {
+            let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+            println!("load average: {}", load.trim_end());
+            section(directory, &clock, &mut score);
+        }
+    }
     score.finish()
 }

@@ -1,5 +1,6 @@
 //! Cost of tracing: an event that is kept, with the engine's notes of a request, and an event that a filter drops.
 
+use std::path::Path;
 use std::time::Duration;
 
 use iolab_host::clock::Clock;
@@ -9,7 +10,7 @@ use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{CacheState, Pattern, TrialLimit, TrialSpec};
 
 use super::zram::Zram;
-use super::{ROUNDS, SMALL_FILE, median, run};
+use super::{ROUNDS, SMALL_FILE, Score, ends, median, run};
 
 /// Events of the block layer that a request of a device without a queue has.
 const EVENTS: f64 = 2.0;
@@ -17,7 +18,7 @@ const EVENTS: f64 = 2.0;
 const NOWHERE: (u32, u32) = (7, 0xf_ffff);
 
 /// Prints the costs; none of them is a goal, which another machine could miss.
-pub(crate) fn costs(clock: &Clock) {
+pub(crate) fn costs(_: &Path, clock: &Clock, _: &mut Score) {
     println!("4 KiB O_DIRECT reads of a zram device, one at a time, traced and not");
     let zram = match Zram::create(SMALL_FILE) {
         Ok(zram) => zram,
@@ -51,22 +52,20 @@ pub(crate) fn costs(clock: &Clock) {
         drop(tracer);
         kept.push(cpu_ns(&run(&spec(true), &target, clock)));
     }
-    let more =
-        |than: &[f64]| -> f64 { median(than.iter().zip(&plain).map(|(a, b)| a - b).collect()) };
-    let (request, all) = (median(plain.clone()), more(&kept));
-    println!("  CPU time of a request that is not traced: {request:.0} ns");
-    println!(
-        "  a traced one takes {all:.0} ns more ({:.0} %)",
-        100.0 * all / request
+    let more = |than: &[f64]| -> Vec<f64> { than.iter().zip(&plain).map(|(a, b)| a - b).collect() };
+    let show = |what: &str, times: &[f64], divisor: f64| {
+        let (low, high) = ends(times);
+        let [middle, low, high] = [median(times), low, high].map(|time| time / divisor);
+        println!("  {what}: {middle:.0} ns [{low:.0} to {high:.0}]");
+    };
+    show("CPU time of a request that is not traced", &plain, 1.0);
+    show("more CPU time of a traced one", &more(&kept), 1.0);
+    show(
+        "an event that is kept, with half of noting the request",
+        &more(&kept),
+        EVENTS,
     );
-    println!(
-        "  an event that is kept, with half of noting the request: {:.0} ns",
-        all / EVENTS
-    );
-    println!(
-        "  an event that a filter drops: {:.0} ns",
-        more(&filtered) / EVENTS
-    );
+    show("an event that a filter drops", &more(&filtered), EVENTS);
 }
 
 /// CPU time per request, ns. For a device in memory that is its whole time, without the time of other programs on a busy

@@ -276,8 +276,9 @@ impl Common<'_> {
         deadline: u64,
     ) -> bool {
         let began = *now;
+        let exact = until.saturating_sub(self.clock.ticks(pauses::LEAD_NS));
         while *now < until && !self.stopping {
-            pauses::pause(self.clock, until.min(*wake));
+            pauses::sleep_until(self.clock, exact.min(*wake));
             *now = self.clock.now();
             if *now >= *wake {
                 *wake = self.wake_up(*now, deadline);

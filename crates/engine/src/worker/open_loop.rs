@@ -9,12 +9,11 @@ mod tests;
 
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use rustix::thread::set_current_timer_slack;
 
 use super::outcome::waiting_operations;
-use super::pauses::Lead;
+use super::pauses::{self, LEAD_NS};
 use super::request_log::{Log, NoLog};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
@@ -37,11 +36,12 @@ pub(crate) struct Open<'a, L = NoLog, S = Schedule> {
     start: u64,
     /// Intended start of the request in each slot, a stamp.
     intended: Vec<u64>,
-    /// Time by which a request may start late, ticks.
+    /// Time by which a request may start late so that others start with it, ticks.
     slack: u64,
+    /// Time before an intended start at which sleeping stops, ticks.
+    lead: u64,
     waits: PerOperation<Option<Waits>>,
     issued: u64,
-    lead: Lead,
     backlog_max: u64,
     /// Set when the time is up or the last request was issued.
     closed: Option<Closing>,
@@ -86,6 +86,11 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
                 lateness: histograms.take(),
             })
         };
+        // Who accepts no slack wants exact starts.
+        let lead = match spec.rate_slack.is_zero() {
+            true => LEAD_NS,
+            false => 0,
+        };
         Self {
             clock,
             log,
@@ -95,9 +100,9 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
             start: 0,
             intended: vec![0; spec.depth as usize],
             slack: clock.ticks(spec.rate_slack.as_nanos() as u64),
+            lead: clock.ticks(lead),
             waits: waiting_operations(spec).map(waits),
             issued: 0,
-            lead: Lead::of_slack(spec.rate_slack),
             backlog_max: 0,
             closed: None,
         }
@@ -121,9 +126,12 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
         self.start.saturating_add(self.schedule.next())
     }
 
-    /// Stamp by which the next request has started, unless it is later than it may be.
-    fn latest_start(&self) -> u64 {
-        self.next().saturating_add(self.slack)
+    /// Stamp until which the worker may sleep.
+    fn wake(&self) -> u64 {
+        let together = self.schedule.last_within(self.slack);
+        self.start
+            .saturating_add(together)
+            .saturating_sub(self.lead)
     }
 
     /// Requests that are due at a stamp and not issued.
@@ -138,16 +146,6 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
         self.schedule
             .advance(now.saturating_sub(self.start), outstanding);
         self.issued += 1;
-        self.lead.relax();
-    }
-
-    /// Learns from a sleep that ended at a stamp, by its time or before.
-    fn slept(&mut self, woken: u64, by_its_time: bool) {
-        match self.backlog(woken.saturating_sub(self.slack)) {
-            0 if by_its_time => self.lead.shorten(),
-            0 => {}
-            late => self.lead.lengthen(late),
-        }
     }
 
     /// Notes that there is a free slot.
@@ -272,7 +270,7 @@ impl<B: Backend, L: Log, S: Starts, R: Requests> Run for Worker<'_, B, Open<'_, 
             if self.common.outstanding() == 0 && self.is_over(deadline) {
                 break;
             }
-            if let Err(failure) = self.pass_time(now, deadline, &mut done) {
+            if let Err(failure) = self.pass_time(deadline, &mut done) {
                 let common = &mut self.common;
                 common.mechanism_failed(&mut self.backend, failure, &mut done);
                 break;
@@ -348,29 +346,19 @@ impl<B: Backend, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R
     /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
     fn pass_time(
         &mut self,
-        now: u64,
         deadline: u64,
         done: &mut Vec<Completion>,
     ) -> Result<(), SystemFailure> {
-        let latest = self.timing.latest_start().min(deadline);
+        let wake = self.timing.wake().min(deadline);
         if self.common.outstanding() == 0 {
-            let until = self.timing.next().min(deadline);
-            if let Some(woken) = self.timing.lead.pause(self.common.clock, until, latest) {
-                self.timing.slept(woken, true);
-            }
+            pauses::sleep_until(self.common.clock, wake);
             return Ok(());
         }
         if self.common.buffers.home().is_empty() || self.is_over(deadline) {
             return self.backend.complete(1, done);
         }
-        let left = self.common.clock.ns_between(now, latest);
-        let timeout = Duration::from_nanos(self.timing.lead.sleep_ns(left));
-        self.backend.complete_within(timeout, done)?;
-        if !timeout.is_zero() {
-            // An earlier completion does not show how late the sleep would have ended, but can end it too late.
-            self.timing.slept(self.common.clock.now(), done.is_empty());
-        }
-        Ok(())
+        let timeout = pauses::time_until(self.common.clock, wake);
+        self.backend.complete_within(timeout, done)
     }
 }
 

@@ -94,8 +94,8 @@ pub(super) const LOAD: &[Setting] = rows! { Load:
     { name: "arrivals", kind: Word, exported: true, example: "poisson",
       doc: "spacing of the scheduled starts of a rate: constant or poisson",
       word: trial.arrivals }
-    { name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", exported: false, example: "50us",
-      doc: "how late 99 % of the requests of a rate may start, up to 1ms: with 50us a thread sleeps until several are due, instead of using its CPU until the next one is",
+    { name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", exported: false, example: "200us",
+      doc: "how late requests of a rate may start so that one sleep of a thread serves several, up to 1ms; 0 for exact starts: a thread stops sleeping 50us before each and uses its CPU until then",
       value: trial.rate_slack, put_duration }
     { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", exported: true, example: "0.001",
       doc: "pause of a thread after each request, once it has completed; none: no pause",

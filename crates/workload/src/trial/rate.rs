@@ -125,13 +125,16 @@ impl FromStr for Rate {
 /// the storage.
 const SLACK_MAX: Duration = Duration::from_millis(1);
 
+/// The slack of Linux's timers, by which other programs' sleeps end late: they serve as many requests with one sleep.
+pub(super) const RATE_SLACK: Duration = Duration::from_micros(50);
+
 impl TrialSpec {
     /// Checks the pauses of the threads.
     pub(super) fn check_pauses(&self) -> Result<()> {
         usage_errors! {
             self.thinktime.is_some() && self.rate.is_some() => "a rate with thinktime",
                 "a rate determines when each request starts: leave out one of the two";
-            !self.rate_slack.is_zero() && self.rate.is_none() => "rate_slack without a rate",
+            self.rate_slack != RATE_SLACK && self.rate.is_none() => "rate_slack without a rate",
                 "it is how late requests of a rate may start: set rate, for example rate=1000";
             self.rate_slack > SLACK_MAX => "rate_slack is longer than 1ms",
                 "a longer one saves hardly more CPU time, and most of the response time would be iolab's own: set rate_slack=1ms, or less";

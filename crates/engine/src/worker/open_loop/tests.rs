@@ -2,11 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 use crate::buffer::Slot;
-use crate::worker::pauses::pause;
 use crate::worker::tests::run_first;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
@@ -208,44 +207,4 @@ fn far_starts_end_with_the_trial() {
     assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
     let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
     assert_eq!(stopped.account.ended, Ended::Interrupted);
-}
-
-#[test]
-fn a_sleep_cut_short_counts_if_late() {
-    let clock = Clock::of_rate(1.0);
-    let (own, histograms) = (spec(Some(10_000), requests(10)), SpareHistograms::default());
-    let rate = Rate::Requests(10_000);
-    let mut open = Open::new(&own, rate, 0, &clock, NoLog, &histograms);
-    open.begin(0);
-    let longest = |open: &Open<'_>| open.lead.sleep_ns(MS);
-    for _ in 0..100 {
-        open.slept(0, true);
-    }
-    let learned = longest(&open);
-    open.slept(0, false);
-    assert_eq!(longest(&open), learned);
-    let due = open.next();
-    open.slept(due, false);
-    assert!(longest(&open) < learned, "{learned}");
-}
-
-#[test]
-fn a_pause_ends_on_time_and_not_before() {
-    let clock = Clock::calibrate();
-    for ns in [0, 1_000, 40_000, 3 * MS] {
-        let until = clock.now() + clock.ticks(ns);
-        let mut naps = 0;
-        while clock.now() < until {
-            pause(&clock, until);
-            naps += 1;
-        }
-        assert!(naps <= 100, "{naps}");
-    }
-    let far = clock.now() + clock.ticks(3_600_000 * MS);
-    let before = Instant::now();
-    pause(&clock, far);
-    assert!(
-        before.elapsed() < Duration::from_secs(60),
-        "it comes back to look around"
-    );
 }
