@@ -65,15 +65,4 @@ mod tests {
             [("cache line", 64), ("page", 4096), ("L3 cache", 32 << 20)]
         );
     }
-
-    #[test]
-    fn a_strange_environment_is_no_threshold() {
-        let environment = environment(&[
-            ("page_bytes", "4k"),
-            ("cache_l2_bytes", "0"),
-            ("cache_l1d_bytes", "-1"),
-            ("memory_bytes", "99999999999999999999999"),
-        ]);
-        assert!(machine_thresholds(&environment).is_empty());
-    }
 }

@@ -96,25 +96,3 @@ fn drift_found_from(course: &[f64], tested: usize) -> Option<f64> {
     let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());
     FACTORS.into_iter().find(is_seen)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A course that jumps between two values by this factor, in a pattern without a period.
-    fn uneven(values: usize, factor: f64) -> Vec<f64> {
-        let is_high = |at: usize| (at * at + at / 3) % 5 < 2;
-        (0..values)
-            .map(|at| if is_high(at) { factor.ln() } else { 0.0 })
-            .collect()
-    }
-
-    #[test]
-    fn detectable_factor_grows_with_the_scatter() {
-        let factors = [1.0, 1.1, 1.5, 3.0, 1000.0].map(|by| found_from(&uneven(60, by), 1));
-        assert_eq!(factors[0], Some(1.3));
-        assert!(factors.is_sorted_by_key(|factor| factor.map_or(u64::MAX, f64::to_bits)));
-        assert!(factors[2] > factors[0], "{factors:?}");
-        assert_eq!(factors[4], None);
-    }
-}

@@ -3,7 +3,6 @@
 use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, DoubtKind, Response, analyse};
 use iolab_analysis::claim::{Claim, Difference, claims};
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::Environment;
 use iolab_record::{FurtherTarget, OperationSummary, RunRecord, ServedBy};
 
 use iolab_synthetic::{add_cell, add_trial, around, by_ranks, record, serve};
@@ -38,21 +37,6 @@ fn a_failed_trial_is_left_out_and_flagged() {
 }
 
 #[test]
-fn a_failure_during_the_warm_up_is_flagged() {
-    let mut record = one_cell(&[]);
-    record.samples.clear();
-    add_trial(&mut record, 0, 5.0, true).ok = false;
-    let cell = only_cell(&record);
-    assert_eq!((cell.n, cell.failed), (0, 1));
-    assert_eq!(cell.flags, [DoubtKind::Errors, DoubtKind::FewTrials]);
-}
-
-#[test]
-fn a_clean_cell_has_no_flags() {
-    assert_eq!(only_cell(&one_cell(&around(100.0))).flags, []);
-}
-
-#[test]
 fn response_is_named_by_the_experiment() {
     let mut record = one_cell(&around(100.0));
     for (name, expected) in [
@@ -78,15 +62,6 @@ fn latency_is_median_of_trials_and_greatest_maximum() {
 }
 
 #[test]
-fn few_trials_are_flagged() {
-    assert_eq!(
-        only_cell(&one_cell(&[1.0, 2.0, 3.0, 4.0, 5.0])).flags,
-        [DoubtKind::FewTrials]
-    );
-    assert_eq!(only_cell(&one_cell(&[])).flags, [DoubtKind::FewTrials]);
-}
-
-#[test]
 fn equal_verdicts_are_one_and_others_are_counted() {
     let mut record = one_cell(&around(100.0));
     let served = only_cell(&record).served.unwrap();
@@ -106,79 +81,6 @@ fn equal_verdicts_are_one_and_others_are_counted() {
     );
     assert!(!cell.is_device());
     assert_eq!(cell.flags, [DoubtKind::PageCache]);
-}
-
-#[test]
-fn one_trial_from_page_cache_denies_the_device() {
-    let mut record = one_cell(&around(100.0));
-    record.samples[4].verdict.served_by = ServedBy::PageCache;
-    assert!(!only_cell(&record).is_device());
-}
-
-#[test]
-fn memory_is_flagged_as_not_storage() {
-    let mut record = one_cell(&around(60_000.0));
-    serve(&mut record, 0, ServedBy::NotStorage, "a character device");
-    let flags = only_cell(&record).flags;
-    assert!(flags.contains(&DoubtKind::NotStorage), "{flags:?}");
-}
-
-#[test]
-fn a_cell_near_the_floor_is_tool_bound() {
-    // 4 KiB at 60 GB/s are 68 ns a request; the floor is 30 ns.
-    let mut record = one_cell(&around(60_000.0));
-    assert!(only_cell(&record).flags.contains(&DoubtKind::ToolBound));
-    record.run.floor_ns = Some(5.0);
-    serve(&mut record, 0, ServedBy::PageCache, "hot");
-    assert!(!only_cell(&record).flags.contains(&DoubtKind::ToolBound));
-}
-
-#[test]
-fn clock_cost_above_one_percent_is_flagged() {
-    // 68 us a request: one per cent are 680 ns.
-    let mut record = one_cell(&around(60.0));
-    record.run.clock_cost_ns = Some(600.0);
-    assert_eq!(only_cell(&record).flags, []);
-    record.run.clock_cost_ns = Some(800.0);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::ClockCost]);
-}
-
-#[test]
-fn clock_step_above_one_percent_is_flagged() {
-    let mut record = one_cell(&around(60.0));
-    record.run.clock_resolution_ns = Some(600.0);
-    assert_eq!(only_cell(&record).flags, []);
-    record.run.clock_resolution_ns = Some(800.0);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::ClockResolution]);
-}
-
-#[test]
-fn cell_short_of_cpu_is_tool_bound() {
-    let mut record = one_cell(&around(100.0));
-    for sample in &mut record.samples {
-        sample.counters.usage.user_ns = sample.elapsed_ns * 95 / 100;
-    }
-    assert_eq!(only_cell(&record).flags, [DoubtKind::ToolBound]);
-    for sample in &mut record.samples {
-        sample.effective.polled = true;
-    }
-    assert_eq!(only_cell(&record).flags, []);
-}
-
-#[test]
-fn many_threads_can_exhaust_few_cpus() {
-    let mut record = record("read-size", &["threads"]);
-    add_cell(&mut record, &["threads=48"], &around(100.0));
-    for sample in &mut record.samples {
-        sample.counters.usage.user_ns = sample.elapsed_ns * 19 / 10;
-    }
-    assert_eq!(
-        only_cell(&record).flags,
-        [DoubtKind::ToolBound],
-        "two CPUs are used up"
-    );
-    record.environment = Environment::default();
-    assert_eq!(only_cell(&record).flags, []);
 }
 
 #[test]
@@ -230,13 +132,6 @@ fn plain_writes_within_a_budget_are_flagged() {
 }
 
 #[test]
-fn short_transfers_are_flagged() {
-    let mut record = one_cell(&around(100.0));
-    record.samples[2].operations.read.short_transfers = 1;
-    assert_eq!(only_cell(&record).flags, [DoubtKind::ShortTransfers]);
-}
-
-#[test]
 fn precision_is_relative_half_width_of_response() {
     let cell = only_cell(&one_cell(&[98.0, 99.0, 100.0, 100.0, 101.0, 102.0]));
     assert!((cell.precision.unwrap() - 0.02).abs() < 1e-4);
@@ -259,10 +154,109 @@ fn trials_without_requests_do_not_upset_it() {
     );
 }
 
+/// What happens in the only cell, which is quiet at 60 MB/s and 68 µs a request, and its flags.
+type Row = (&'static str, fn(&mut RunRecord), &'static [DoubtKind]);
+
+const ROWS: [Row; 16] = [
+    ("nothing", |_| (), &[]),
+    (
+        "a trial fails",
+        |r| add_trial(r, 0, 5.0, false).ok = false,
+        &[DoubtKind::Errors],
+    ),
+    (
+        "the warm-up fails",
+        |r| {
+            r.samples.clear();
+            add_trial(r, 0, 5.0, true).ok = false;
+        },
+        &[DoubtKind::Errors, DoubtKind::FewTrials],
+    ),
+    (
+        "five trials",
+        |r| r.samples.truncate(6),
+        &[DoubtKind::FewTrials],
+    ),
+    ("no trial", |r| r.samples.clear(), &[DoubtKind::FewTrials]),
+    (
+        "memory serves it",
+        |r| serve(r, 0, ServedBy::NotStorage, "a character device"),
+        &[DoubtKind::NotStorage],
+    ),
+    (
+        "a floor of half a request",
+        |r| r.run.floor_ns = Some(34_000.0),
+        &[DoubtKind::ToolBound],
+    ),
+    (
+        "a floor of a tenth",
+        |r| r.run.floor_ns = Some(6_800.0),
+        &[],
+    ),
+    (
+        "stamps cost 0.9 %",
+        |r| r.run.clock_cost_ns = Some(600.0),
+        &[],
+    ),
+    (
+        "stamps cost 1.2 %",
+        |r| r.run.clock_cost_ns = Some(800.0),
+        &[DoubtKind::ClockCost],
+    ),
+    (
+        "steps of 0.9 %",
+        |r| r.run.clock_resolution_ns = Some(600.0),
+        &[],
+    ),
+    (
+        "steps of 1.2 %",
+        |r| r.run.clock_resolution_ns = Some(800.0),
+        &[DoubtKind::ClockResolution],
+    ),
+    (
+        "its thread uses 95 % of a CPU",
+        |r| used(r, 0.95),
+        &[DoubtKind::ToolBound],
+    ),
+    (
+        "its thread polls",
+        |r| {
+            used(r, 0.95);
+            r.samples
+                .iter_mut()
+                .for_each(|sample| sample.effective.polled = true);
+        },
+        &[],
+    ),
+    (
+        "48 threads use 1.9 of two CPUs",
+        |r| {
+            used(r, 1.9);
+            r.cells[0].spec.trial.threads = 48;
+        },
+        &[DoubtKind::ToolBound, DoubtKind::FewInFlight],
+    ),
+    (
+        "a transfer is short",
+        |r| r.samples[2].operations.read.short_transfers = 1,
+        &[DoubtKind::ShortTransfers],
+    ),
+];
+
+/// CPU time of a cell's threads, CPUs.
+fn used(record: &mut RunRecord, cpus: f64) {
+    for sample in &mut record.samples {
+        sample.counters.usage.user_ns = (sample.elapsed_ns as f64 * cpus) as u64;
+    }
+}
+
 #[test]
-fn the_same_record_gives_the_same_analysis() {
-    let record = one_cell(&around(100.0));
-    assert_eq!(analyse(&record), analyse(&record));
+fn each_event_of_a_cell_has_its_flags() {
+    for (what, change, flags) in ROWS {
+        let mut record = one_cell(&around(60.0));
+        change(&mut record);
+        assert_eq!(only_cell(&record).flags, flags, "{what}");
+    }
 }
 
 #[test]

@@ -80,15 +80,16 @@ fn waits(analysis: &mut Analysis, place: usize) {
 }
 
 #[test]
-fn without_doubts_the_cause_is_named() {
+fn cpu_wait_of_worse_cell_alone_opens_verdict() {
     assert_eq!(verdict(&explained()), (CauseVerdict::Cause, 0));
-}
-
-#[test]
-fn cpu_wait_of_worse_cell_leaves_verdict_open() {
-    let mut analysis = explained();
-    waits(&mut analysis, 1);
-    assert_eq!(verdict(&analysis), (CauseVerdict::CannotTell, 1));
+    for (place, expected) in [
+        (1, (CauseVerdict::CannotTell, 1)),
+        (3, (CauseVerdict::Cause, 0)),
+    ] {
+        let mut analysis = explained();
+        waits(&mut analysis, place);
+        assert_eq!(verdict(&analysis), expected, "{place}");
+    }
 }
 
 /// Waiting for a tenth of the time does not make a cell half as fast.
@@ -113,13 +114,6 @@ fn open_verdict_does_not_report_a_reversal() {
     waits(&mut analysis, 1);
     let (open, found) = suspected(&analysis);
     assert_eq!((open, found.is_reversed), (CauseVerdict::CannotTell, false));
-}
-
-#[test]
-fn wait_of_better_cell_is_ignored() {
-    let mut analysis = explained();
-    waits(&mut analysis, 3);
-    assert_eq!(verdict(&analysis), (CauseVerdict::Cause, 0));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Comparison of runs with doubts about a side: disturbed, from another source, or measured by a coarse clock.
 
-use iolab_analysis::compare::{CellVerdict, Conclusion};
+use iolab_analysis::compare::CellVerdict;
 use iolab_analysis::doubt::{Doubt, DoubtKind};
-use iolab_record::{RunRecord, ServedBy};
+use iolab_record::RunRecord;
 use iolab_workload::response::Response;
 
-use iolab_synthetic::{serve, size_curve};
+use iolab_synthetic::size_curve;
 
 use crate::compare::of;
 
@@ -84,25 +84,6 @@ fn latencies_within_a_clock_step_are_equal() {
         verdict(500.0),
         (CellVerdict::CannotTell(DoubtKind::ClockResolution), 2)
     );
-}
-
-#[test]
-fn bytes_from_another_source_are_not_compared() {
-    let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
-    for mb_s in [50.0, 100.0, 2000.0] {
-        let mut new = size_curve("read-size", &[("4KiB", mb_s), ("1MiB", 900.0)]);
-        serve(&mut new, 0, ServedBy::PageCache, "all from memory");
-        let comparison = of(&base, &new, None).unwrap();
-        let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
-        assert_eq!(
-            verdicts,
-            [
-                CellVerdict::CannotTell(DoubtKind::PageCache),
-                CellVerdict::Equivalent
-            ]
-        );
-        assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
-    }
 }
 
 #[test]

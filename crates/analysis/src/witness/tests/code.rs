@@ -12,34 +12,6 @@ fn read_file(bytes: u64) -> ObservedFile {
     }
 }
 
-/// A program that reads past the page cache still has pages of itself fetched, from another disk that others use too.
-#[test]
-fn code_of_a_direct_reader_can_lie_elsewhere() {
-    let code = 4 << 10;
-    let mut observed = reader(64 * MIB + code, 64 * MIB + code, 640 * MIB, 9 * MIB);
-    by_another(&mut observed, 600 * MIB, 0);
-    observed.ways.reads.buffered = false;
-    observed.ways.reads.direct = true;
-    observed.files = vec![read_file(64 * MIB)];
-    let carried = |observed: &Observed| Reading::of(observed).carried_reads();
-    let of = |least: u64| {
-        let most = 64 * MIB + code;
-        Some(Bounds { least, most })
-    };
-    // Loaders read a little, and the page cache more ahead of them.
-    let beside = |kib: u64| of(64 * MIB + code - (kib << 10));
-    observed.processes.fault_bytes = Some(0);
-    assert_eq!(carried(&observed), beside(256));
-    // Its calls asked for nearly all of it, whatever its faults could have fetched.
-    observed.processes.fault_bytes = Some(8 * MIB);
-    assert_eq!(carried(&observed), beside(256));
-    // What comes by a ring is in no count of calls.
-    observed.ways.uncounted.insert(UncountedWay::Libaio);
-    assert_eq!(carried(&observed), beside((8 << 10) + 256));
-    observed.disks[1].traffic.read_bytes = code;
-    assert_eq!(carried(&observed), of(64 * MIB));
-}
-
 proptest! {
     /// Whatever disk its program and libraries lie on, and however much more its page faults could have fetched.
     #[test]
