@@ -251,24 +251,3 @@ impl Formatter for Lines {
         self.end(to, b"}", 1)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_entry_has_a_line() {
-        let value = serde_json::json!({"a": [{"b": [1, {"c": 2}]}, {}], "d": []});
-        let mut text = Vec::new();
-        write(&value, &mut text).unwrap();
-        insta::assert_snapshot!(String::from_utf8(text).unwrap(), @r#"
-        {
-        "a":[
-        {"b":[1,{"c":2}]},
-        {}
-        ],
-        "d":[]
-        }
-        "#);
-    }
-}

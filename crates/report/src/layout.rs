@@ -392,18 +392,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_escapes_commands_of_latex() {
-        let columns = vec![
-            Column::new("95 %", 0, ["a_b".to_owned(), "\\x{y}".to_owned()]).left(),
-            Column::new("n", 0, ["1".to_owned(), "2 & 3".to_owned()]),
-        ];
-        assert_eq!(
-            latex(&columns),
-            "\\begin{tabular}{lr}\n\\hline\n95 \\% & n \\\\\n\\hline\na\\_b & 1 \\\\\n\\textbackslash{}x\\{y\\} & 2 \\& 3 \\\\\n\\hline\n\\end{tabular}\n"
-        );
-    }
-
-    #[test]
     fn headings_are_not_broken_within_words() {
         let headings = ["experiment", "throughput", "concurrency", "95 % interval"];
         let columns = || {

@@ -162,23 +162,4 @@ mod tests {
         \end{table*}
         ");
     }
-
-    #[test]
-    fn values_equal_in_all_rows_are_in_caption() {
-        let alike = Column::new("ended by", 1, ["budget", "budget"].map(str::to_owned));
-        let text = of(vec![column("size", 0, 2, "4KiB"), alike]);
-        insta::assert_snapshot!(text, @r"
-        \begin{table}[tbp]\centering\scriptsize
-        \begin{tabular}{r}
-        \hline
-        size \\
-        \hline
-        4KiB 0 \\
-        4KiB 1 \\
-        \hline
-        \end{tabular}
-        \caption{Speeds; in all rows: ended by budget}
-        \end{table}
-        ");
-    }
 }

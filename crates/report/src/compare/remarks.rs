@@ -254,17 +254,3 @@ fn power(comparison: &Comparison) -> Option<String> {
         factor(least)
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn advised_window_fits_the_rounds_of_a_run() {
-        let said = [12, 860].map(window_advice);
-        insta::assert_snapshot!(said.join("\n"), @r"
-        window=12 in --precondition, with rounds=12 or more
-        several runs on each side: --base FILE... --new FILE...; a window of that length is rarely steady
-        ");
-    }
-}

@@ -240,21 +240,3 @@ fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Opt
     let is_shared = values.all(|value| value.as_ref() == Some(&first));
     is_shared.then_some(first)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_read_by_people() {
-        for (utc, read) in [
-            ("2026-01-02T03:04:05.123456789Z", "2026-01-02 03:04:05 UTC"),
-            ("2026-01-02T03:04:05Z", "2026-01-02 03:04:05 UTC"),
-            ("yesterdayTnoonZ", "yesterdayTnoonZ"),
-            ("T.Z", "T.Z"),
-            ("", ""),
-        ] {
-            assert_eq!(moment(utc), read);
-        }
-    }
-}

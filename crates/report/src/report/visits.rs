@@ -54,25 +54,3 @@ pub(super) fn has_blocks(orders: &[Option<TrialOrder>]) -> bool {
         Some(TrialOrder::Rounds | TrialOrder::OnlyTrials) | None => false,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_design_has_its_own_words() {
-        let only = |order| visits(&[Some(order)]);
-        insta::assert_snapshot!(only(TrialOrder::BlocksAfterWarmUp), @"All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number.");
-        insta::assert_snapshot!(only(TrialOrder::Rounds), @"All cells are visited in rounds, in the order of the definition, until the last rounds are steady or no more are allowed. Rounds before the last window are kept in the run file and left out of every number.");
-        insta::assert_snapshot!(only(TrialOrder::OnlyTrials), @"Each cell has one trial, from its first request on, without a warm-up.");
-        for order in [TrialOrder::Rounds, TrialOrder::OnlyTrials] {
-            assert!(!has_blocks(&[Some(order), None]));
-        }
-        let both = visits(&[
-            Some(TrialOrder::Blocks),
-            Some(TrialOrder::Rounds),
-            Some(TrialOrder::Blocks),
-        ]);
-        insta::assert_snapshot!(both, @"In some runs all cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect. No trial is a warm-up. In some runs all cells are visited in rounds, in the order of the definition, until the last rounds are steady or no more are allowed. Rounds before the last window are kept in the run file and left out of every number.");
-    }
-}

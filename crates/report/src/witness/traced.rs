@@ -181,30 +181,3 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
         share(host_ns)
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use iolab_workload::witness::Times;
-
-    use super::*;
-
-    #[test]
-    fn few_requests_have_no_99th_percentile() {
-        let times = Some(Times {
-            mean_ns: 2000.0,
-            p50_ns: 2000,
-            p99_ns: 9000,
-        });
-        let of = |requests| {
-            let requests = TracedRequests {
-                requests,
-                bytes: 4096 * requests,
-                queue: times,
-                device: times,
-            };
-            requests_of("read", &requests).expect("it has times")
-        };
-        insta::assert_snapshot!(of(1), @"1 read by it (4 KiB), median 2.00 µs in the queue and 2.00 µs in the device");
-        insta::assert_snapshot!(of(1024), @"1024 reads by it (4 MiB), median 2.00 µs in the queue and 2.00 µs in the device (99th percentiles 9.00 µs and 9.00 µs)");
-    }
-}

@@ -234,59 +234,6 @@ proptest! {
 }
 
 #[test]
-fn reasons_are_left_out_where_there_are_many() {
-    use CauseVerdict::{CannotTell, Cause, Cleared, NotTried};
-    let of = |verdicts: &[CauseVerdict]| {
-        let found = Found {
-            phenomenon: "throughput at bs=16MiB is 1/82.3 of that at bs=64KiB".to_owned(),
-            left: 0.53,
-            doubts: 2,
-            verdicts: verdicts.to_vec(),
-        };
-        answer(&input("/mnt/disk"), &found.claims(), WIDTH)
-    };
-    insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @"
-    why on /mnt/disk: cause: allocation of space for a new file
-
-    Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 40.5×
-      lower (17.2 to 107×) in 22 blocks of shorter trials (123 ms). Not explained:
-      53 % (26 to 53 %); it could also come from tasks waited for memory (42 %); the
-      machine slept, or iolab was stopped, during trials.
-    Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
-      is gone with writes to space that was written before (2.87× lower).
-    Not the main cause: a limit of bytes per second (42 % (20 to 48 %) of the
-      difference is gone). ...
-    ");
-    insta::assert_snapshot!(of(&[Cause, Cleared, Cleared, NotTried, NotTried]), @"
-    why on /mnt/disk: cause: allocation of space for a new file
-
-    Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 40.5×
-      lower (17.2 to 107×) in 22 blocks of shorter trials (123 ms). Not explained:
-      53 % (26 to 53 %); it could also come from tasks waited for memory (42 %); the
-      machine slept, or iolab was stopped, during trials.
-    Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
-      is gone with writes to space that was written before (2.87× lower).
-    Not the main cause: a limit of bytes per second (42 % (20 to 48 %) of the
-      difference is gone); and 1 more. ...
-    ");
-    insta::assert_snapshot!(
-        of(&[Cause, Cleared, Cleared, CannotTell, CannotTell, NotTried, NotTried, NotTried]),
-        @"
-    why on /mnt/disk: cause: allocation of space for a new file
-
-    Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 40.5×
-      lower (17.2 to 107×) in 22 blocks of shorter trials (123 ms). Not explained:
-      53 % (26 to 53 %); it could also come from tasks waited for memory (42 %); the
-      machine slept, or iolab was stopped, during trials.
-    Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
-      is gone with writes to space that was written before (2.87× lower).
-    Not the main cause: a limit of bytes per second (42 % (20 to 48 %) of the
-      difference is gone); and 1 more. ...
-    "
-    );
-}
-
-#[test]
 fn suspects_that_lack_time_are_not_called_irremovable() {
     let no_time = || Obstacle::NoTime {
         budget_s: 60,

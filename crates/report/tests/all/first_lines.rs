@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::question::{Asked, Fit, Question};
 use iolab_record::{RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::chart::Style;
-use iolab_report::findings::conclusions;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
@@ -90,12 +88,6 @@ fn answer_to_the_question_comes_first() {
     ];
     let told = told.map(|record| first(&[input(record)]).join("\n"));
     insta::assert_snapshot!(told.join("\n\n"));
-}
-
-/// Without a question there is no answer, and the result of the run comes first.
-#[test]
-fn result_without_a_question_comes_first() {
-    insta::assert_snapshot!(first(&[input(reads(&["4KiB"]))]).join("\n"));
 }
 
 /// A run without claims begins with its numbers, or says that it has none, and has no list of findings.
@@ -231,44 +223,4 @@ fn trust_names_the_cells_of_its_reason() {
     told.push(format!("held by a quota: {}", trust_line(held)));
     let told = told.join("\n");
     insta::assert_snapshot!(told);
-}
-
-/// A suspended machine did not use the device: no format blames others for it.
-#[test]
-fn sleep_is_not_called_traffic_of_others() {
-    for sizes in [&["4KiB"][..], &["4KiB", "64KiB"]] {
-        let mut record = reads(sizes);
-        suspend(&mut record);
-        let analysed = AnalysedRun::of(record.clone());
-        let line = conclusions(analysed.analysis(), &[])[0].text.clone();
-        let inputs = [input(record)];
-        let report = StudyReport::new(&inputs);
-        let (markdown, latex) = (report.markdown("lab"), report.latex("lab"));
-        let texts = [
-            line.clone(),
-            Overview::new(&inputs).screen(0, &WIDE),
-            markdown.expect("a document").text,
-            latex.expect("a document").text,
-            report.html().expect("a page"),
-        ];
-        for text in texts {
-            assert!(
-                text.contains("suspended") || text.contains("slept"),
-                "{text}"
-            );
-            for other in [
-                "other programs used", "others used", "cell disturbed", "; disturbed",
-            ] {
-                assert!(!text.contains(other), "{other}: {text}");
-            }
-        }
-        match sizes.len() {
-            1 => {
-                insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s (4 KiB) +/- 1.0 %, from the device; suspended")
-            }
-            _ => {
-                insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s in both cells, from the device; suspended in 1 of 2 cells")
-            }
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{RunRecord, RunStatus, Sample, TargetKind};
+use iolab_record::{RunRecord, RunStatus, Sample};
 use iolab_report::answer::Answers;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
@@ -134,15 +134,6 @@ fn steps_to_finish_are_in_every_format() {
     for text in [markdown, page] {
         assert_eq!(text.matches(command).count(), 1, "{text}");
     }
-}
-
-#[test]
-fn a_model_is_measured_again() {
-    let (file, run) = run("reads", "reads.p99<10min", RunStatus::Interrupted);
-    let mut record = run.record().clone();
-    record.run.target_kind = TargetKind::Model;
-    let run = AnalysedRun::of(record).answered(std::iter::empty());
-    insta::assert_snapshot!(text(&[(file, run.expect("no latency"))]));
 }
 
 /// A longer load narrows an interval, which decides nothing if all of it lies at the level.

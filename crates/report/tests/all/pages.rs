@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::environment::KEYS;
-use iolab_record::{FurtherTarget, Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
+use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
-    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, around, latency_inside, record,
-    throughput_inside, traced,
+    LayerShares, Layers, add_cell, around, latency_inside, record, throughput_inside, traced,
 };
 use iolab_workload::trial::Pattern;
 
@@ -74,17 +73,6 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 }
 
 #[test]
-fn glance_of_two_disks_has_two_columns() {
-    let inputs = two_disks();
-    let page = StudyReport::new(&inputs).html().unwrap();
-    let glance = between(&page, "<section id=\"glance\"", "</table>");
-    let heading = between(glance, "<thead>", "</thead>");
-    assert_eq!(heading.matches("<th ").count(), 3, "{heading}");
-    // A row for the descriptions of the disks, and one for each of four kinds of access.
-    assert_eq!(glance.matches("<th scope=\"row\"").count(), 5, "{glance}");
-}
-
-#[test]
 fn page_of_soak_shows_inside_of_trials() {
     let inputs = soak();
     let page = StudyReport::new(&inputs).html().unwrap();
@@ -106,19 +94,6 @@ fn page_of_soak_shows_inside_of_trials() {
         names,
         ["lab-e1-read-random.svg", "lab-e1-read-random-latency.svg"]
     );
-}
-
-#[test]
-fn the_page_of_traced_requests_shows_their_stages() {
-    let page = StudyReport::new(&stages()).html().unwrap();
-    for stage in LAYERS.iter().chain(&SYNC_LAYERS) {
-        assert!(
-            page.contains(&format!("data-series=\"{}\"", stage.name())),
-            "{stage}"
-        );
-    }
-    // Bars of that many stages differ by more than their colour.
-    assert!(page.contains("class=\"hatch paper\""));
 }
 
 #[test]
@@ -146,22 +121,6 @@ fn small_figures_of_two_disks_share_axes() {
     }
 }
 
-#[test]
-fn targets_keep_the_order_of_the_arguments() {
-    let mut inputs = two_disks();
-    // The study of the second target comes first, although the first target precedes by name.
-    inputs.rotate_left(6);
-    let page = StudyReport::new(&inputs).html().unwrap();
-    let first = &inputs[0].run.record().run.target;
-    let second = &inputs[6].run.record().run.target;
-    let subject = between(&page, "<p class=\"subject\">", "</p>");
-    let title = between(&page, "<h1>", "</h1>");
-    for text in [subject, title] {
-        let places = [first, second].map(|target| text.find(target.as_str()));
-        assert!(places[0].is_some() && places[0] < places[1], "{text}");
-    }
-}
-
 /// The numbers of a page come from the latest run of each experiment.
 #[test]
 fn earlier_runs_of_an_experiment_are_counted_apart() {
@@ -178,123 +137,6 @@ fn earlier_runs_of_an_experiment_are_counted_apart() {
     };
     let told = [1, 2, 3].map(|count| subject(&inputs[..count]));
     insta::assert_snapshot!(told.join("\n"));
-}
-
-#[test]
-fn long_names_of_targets_break_in_tables() {
-    let long = "/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0AAAAAA:/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0BBBBBB";
-    let mut record = record("read-random", &["bs", "target"]);
-    for target in ["/mnt/a", long] {
-        add_cell(
-            &mut record,
-            &["bs=4KiB", &format!("target={target}")],
-            &[60.0],
-        );
-    }
-    let inputs = vec![Input::new(
-        PathBuf::from("s.iolab"),
-        AnalysedRun::of(record),
-    )];
-    let page = StudyReport::new(&inputs).html().unwrap();
-    let cell = |name: &str| {
-        let at = page
-            .find(&format!(">{name}</td>"))
-            .expect("a cell of the table");
-        &page[page[..at].rfind('<').expect("its tag")..at]
-    };
-    assert!(cell(long).contains("long"), "{}", cell(long));
-    assert!(!cell("/mnt/a").contains("long"), "{}", cell("/mnt/a"));
-}
-
-/// The small curves of a page, of which one disk has none. The headline of each names its disk.
-#[test]
-fn a_disk_without_a_curve_has_no_key() {
-    let mut one = record("depth", &["read_percent"]);
-    one.run.target = "/mnt/other".to_owned();
-    for (reads, mb_s) in [("100", 60.0), ("0", 20.0)] {
-        let reads = format!("read_percent={reads}");
-        add_cell(
-            &mut one,
-            &["bs=4KiB", "pattern=rand", &reads],
-            &around(mb_s),
-        );
-    }
-    let other = Input::new(PathBuf::from("other.iolab"), AnalysedRun::of(one));
-    let inputs: Vec<Input> = crate::overview::study()
-        .into_iter()
-        .chain([other])
-        .collect();
-    let page = StudyReport::new(&inputs).html().unwrap();
-    let keys = between(&page, "<p class=\"keys\">", "</p>");
-    assert!(!keys.contains("/mnt/other"), "{keys}");
-    let found = between(&page, "<ol class=\"findings\">", "</ol>");
-    assert!(found.contains("<li>/mnt/other: Throughput is"), "{found}");
-}
-
-/// Trials are too few for any effect.
-#[test]
-fn page_without_headlines_states_that() {
-    let mut few = record("few", &["bs"]);
-    for (size, mb_s) in [("4KiB", 60.0), ("64KiB", 400.0)] {
-        add_cell(&mut few, &[&format!("bs={size}")], &[mb_s]);
-    }
-    let input = Input::new(PathBuf::from("few.iolab"), AnalysedRun::of(few));
-    let page = StudyReport::new(&[input]).html().unwrap();
-    let found = between(&page, "<h2>What matters</h2>", "</section>");
-    insta::assert_snapshot!(found.trim().replace('\u{a0}', " "), @r##"
-    <p>No effect is shown.</p>
-    "##);
-}
-
-/// With the target as a factor, naming a run by its targets would name cells twice.
-#[test]
-fn runs_that_compare_targets_are_named_once() {
-    let run = |file: &str, targets: [&str; 2]| {
-        let mut record = record("read-random", &["bs", "target"]);
-        let [first, second] = targets;
-        record.run.target = first.to_owned();
-        record.further_targets = vec![FurtherTarget {
-            id: 1,
-            target: second.to_owned(),
-            ..FurtherTarget::default()
-        }];
-        for (target, mb_s) in targets.into_iter().zip([60.0, 90.0]) {
-            for (size, times) in [("4KiB", 1.0), ("64KiB", 8.0)] {
-                let levels = [format!("bs={size}"), format!("target={target}")];
-                let levels = levels.each_ref().map(String::as_str);
-                add_cell(&mut record, &levels, &around(times * mb_s));
-            }
-        }
-        Input::new(PathBuf::from(file), AnalysedRun::of(record))
-    };
-    let inputs = [
-        run("june.iolab", ["/mnt/a", "/mnt/b"]),
-        run("july.iolab", ["/mnt/b", "/mnt/c"]),
-    ];
-    let text = StudyReport::new(&inputs).markdown("x").unwrap().text;
-    let captions: Vec<&str> = text.lines().filter(|line| line.starts_with("![")).collect();
-    insta::assert_snapshot!(captions.join("\n"));
-}
-
-#[test]
-fn each_traced_run_has_its_chapter_of_stages() {
-    let mut inputs = stages();
-    let mut other = inputs[0].run.record().clone();
-    other.run.target = "/mnt/other".to_owned();
-    other.run.seed += 1;
-    let other = AnalysedRun::of(other);
-    inputs.push(Input::new(PathBuf::from("other.iolab"), other));
-    let alone = StudyReport::new(&inputs[..1]).html().unwrap();
-    let bars = |page: &str, id: &str, end: &str| {
-        let chapter = between(page, &format!("<section id=\"{id}\""), end);
-        let figure = between(chapter, "<figure class=\"stages\">", "</figure>");
-        figure.matches("class=\"mark\"").count()
-    };
-    let of_one = bars(&alone, "e1", "<section id=\"all\"");
-    let page = StudyReport::new(&inputs).html().unwrap();
-    assert!(of_one > 0);
-    assert_eq!(bars(&page, "e1", "<section id=\"e2\""), of_one);
-    assert_eq!(bars(&page, "e2", "<section id=\"all\""), of_one);
 }
 
 /// A long trial that falls from one level to another, as one of a cache that fills up.

@@ -169,7 +169,7 @@ fn text_from_outside_stays_text() {
 
 #[test]
 fn the_content_in_latex() {
-    let inputs = inputs(vec![sizes(), cached()]);
+    let inputs = inputs(vec![sizes()]);
     let report = StudyReport::new(&inputs);
     let latex = report.latex("report").unwrap();
     insta::assert_snapshot!("latex", latex.text);

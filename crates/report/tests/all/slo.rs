@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, DoubtKind, Doubts};
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer};
-use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
 use iolab_report::layout::SCREEN_LINES;
 use iolab_report::slo::SearchResult;
-use iolab_workload::counters::Traffic;
 use iolab_workload::service_level::ServiceLevels;
 
 fn text(found: &SearchAnswer) -> String {
@@ -109,39 +107,6 @@ fn holding_rate_comes_first_then_failing_and_limit() {
     insta::assert_snapshot!(said);
 }
 
-/// A single trial shows that a maximum fails, also at rates at which most trials keep it.
-#[test]
-fn limit_above_a_failing_rate_is_not_shown() {
-    let mut early = found("max<10ms");
-    early.fails.as_mut().expect("a rate").rate = 2850;
-    assert_eq!(early.answer(), Answer::Yes);
-    insta::assert_snapshot!(text(&early), @"
-    load-latency on /data: max<10ms holds at 2800 requests/s, fails at 2850 requests/s
-
-    The rates nearest to the limit
-    requests/s  trials  kept the level  level
-          2543       1               1  holds
-          2656       1               1  holds
-          2774       2               2  holds
-          2896       3               3  -
-          3025       4               0  fails
-          3158       2               0  fails
-          3298       2               0  fails
-          3597       2               0  fails
-
-    - Response times count from the scheduled start of a request.
-    - Not covered: stalls so rare that 8 trials can miss them (in up to 31 % of trials).
-    ");
-}
-
-#[test]
-fn the_level_that_sets_the_limit_is_named() {
-    let mut several = found("p99<1ms,p50<500us");
-    insta::assert_snapshot!(text(&several));
-    several.binding = several.levels.all().to_vec();
-    insta::assert_snapshot!(text(&several));
-}
-
 /// A stall in a trial is reported as a miss. An incomplete run has no answer, and no unseen stalls.
 #[test]
 fn complete_yes_states_stalls_it_leaves_open() {
@@ -170,19 +135,6 @@ fn doubt_that_reverses_an_end_comes_first() {
     turned.fails = Some(at(3200, &levels, Answer::No, traffic()));
     assert_eq!(turned.answer(), Answer::CannotTell);
     insta::assert_snapshot!(text(&turned));
-}
-
-#[test]
-fn a_limit_of_the_container_is_the_cause() {
-    let mut limited = found("p99<1ms");
-    let fails = limited.fails.as_mut().expect("a rate");
-    fails.found.doubts.limit = Some(ReachedLimit {
-        what: Traffic::Writes,
-        per_second: 60,
-    });
-    let said = text(&limited);
-    insta::assert_snapshot!(said);
-    assert_eq!(limited.answer(), Answer::Yes);
 }
 
 #[test]

@@ -228,13 +228,6 @@ fn prometheus_keeps_newest_value_of_each_cell() {
 }
 
 #[test]
-fn prometheus_gets_its_own_format() {
-    let mut gauges = Vec::new();
-    prometheus::cells(&[gauges_of(two_cells())], false, &mut gauges).unwrap();
-    insta::assert_snapshot!("prometheus", String::from_utf8(gauges).unwrap());
-}
-
-#[test]
 fn row_of_all_groups_names_active_targets() {
     let mut record = two_cells();
     record.run.target = "/a".to_owned();

@@ -122,76 +122,6 @@ fn reads_from_several_disks_bound_bytes_of_one() {
 }
 
 #[test]
-fn reads_with_pipes_cover_all_calls() {
-    let of = |served_by, share| {
-        let mut reads = direction(64 * MIB, served_by, share);
-        reads.asked = Asked::Bytes(Bounds {
-            least: 0,
-            most: 192 * MIB,
-        });
-        let mut evidence = evidence(reads, nothing());
-        evidence.observed.ways.inner_pipes = true;
-        headline(&evidence)
-    };
-    insta::assert_snapshot!(of(ServedBy::Mixed, Some(1.0 / 3.0)), @"fio: 33 % of the 192 MiB that it read came from vda, and the rest from the page cache or from its own pipes. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::PageCache, Some(0.0)), @"fio: all of the 192 MiB that it read came from the page cache or from its own pipes. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read. How much of the rest the page cache served is unknown: REASON. Nothing else used vda.");
-}
-
-/// Storage carried 25 MiB, including 5 MiB of read-ahead and program files, which another disk may have carried.
-#[test]
-fn a_part_is_no_more_than_the_whole() {
-    let of = |least| {
-        let mut reads = direction(20 * MIB, ServedBy::Device, Some(1.0));
-        reads.moved = Some(25 * MIB);
-        reads.carried = Some(Bounds {
-            least,
-            most: 25 * MIB,
-        });
-        headline(&evidence(reads, nothing()))
-    };
-    insta::assert_snapshot!(of(22 * MIB), @"fio: all of the 20 MiB that it read came from storage, at least 17 MiB of it from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(25 * MIB), @"fio: all of the 20 MiB that it read came from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(0), @"fio: all of the 20 MiB that it read came from storage, up to 20 MiB of it from vda. Nothing else used vda.");
-}
-
-/// The verdict is based on the traffic of the disks below, the bounds on the traffic of the device.
-#[test]
-fn share_is_capped_by_the_disks_below() {
-    let mut reads = direction(64 * MIB, ServedBy::Mixed, Some(0.38));
-    reads.by_calls = Some(Bounds {
-        least: 63 * MIB,
-        most: 64 * MIB,
-    });
-    insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: 38 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
-}
-
-/// Bytes that page faults fetch beyond the reads of calls do not count as a part of these reads.
-#[test]
-fn bytes_beyond_the_reads_are_excluded() {
-    let mut reads = direction(64 * MIB, ServedBy::Unknown, None);
-    reads.asked = Asked::Bytes(Bounds {
-        least: 63 * MIB,
-        most: 64 * MIB,
-    });
-    (reads.moved, reads.by_calls) = (Some(70 * MIB), None);
-    insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: storage carried 70 MiB for it; how much of the 64 MiB that it read came from there is unknown: REASON. Nothing else used vda.");
-}
-
-#[test]
-fn page_faults_leave_share_of_calls_open() {
-    let of = |served_by, least, most| {
-        let mut reads = direction(64 * MIB, served_by, None);
-        (reads.moved, reads.by_calls) = (Some(most), Some(Bounds { least, most }));
-        reads.carried = Some(Bounds::exact(most));
-        headline(&evidence(reads, nothing()))
-    };
-    insta::assert_snapshot!(of(ServedBy::PageCache, 0, MIB), @"fio: at most 1.6 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Mixed, 16 * MIB, 24 * MIB), @"fio: 25 % to 38 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Unknown, 0, 16 * MIB), @"fio: at most 25 % of the 64 MiB that it read came from vda: REASON. Nothing else used vda.");
-}
-
-#[test]
 fn bytes_from_file_server_are_listed_with_cache() {
     let of = |reads: bool| {
         let mut of_note = direction(64 * MIB, ServedBy::Mixed, None);
@@ -241,40 +171,6 @@ fn part_without_durability_is_reported() {
     insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it sent to storage reached vda, and 200 KiB had still to be written back. Nothing else used vda.");
     insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it sent to storage reached vda, and 4 KiB had still to be written back. Nothing else used vda.");
     insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it sent to storage and kept reached vda. It discarded 20 MiB unwritten. Nothing else used vda.");
-}
-
-/// A range is omitted if one end means that the program kept nothing.
-#[test]
-fn writes_that_were_mostly_discarded_have_no_bounds() {
-    let of = |served_by, carried| {
-        let mut writes = direction(8 * MIB, served_by, None);
-        writes.asked = Asked::Bytes(Bounds {
-            least: 0,
-            most: 8 * MIB,
-        });
-        writes.carried = Some(carried);
-        let mut evidence = Evidence {
-            flushes: None,
-            ..evidence(nothing(), writes)
-        };
-        evidence.observed.processes.cancelled_write_bytes = 12 * MIB;
-        headline(&evidence)
-    };
-    let none = Bounds::exact(0);
-    insta::assert_snapshot!(of(ServedBy::Mixed, none), @"fio: none of its writes had reached vda at its end. It discarded 4 MiB to 12 MiB unwritten. Nothing else used vda.");
-    let some = Bounds::exact(4096);
-    insta::assert_snapshot!(of(ServedBy::Mixed, some), @"fio: 4 KiB of its writes had reached vda at its end. It discarded 4 MiB to 12 MiB unwritten. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Unknown, some), @"fio: where its writes went is unknown: REASON. Nothing else used vda.");
-}
-
-#[test]
-fn nearly_all_is_not_all() {
-    let of = |share| {
-        let reads = direction(32 * MIB, ServedBy::Device, Some(share));
-        headline(&evidence(reads, nothing()))
-    };
-    insta::assert_snapshot!(of(0.9996), @"fio: nearly all of the 32 MiB that it read came from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(1.0), @"fio: all of the 32 MiB that it read came from vda. Nothing else used vda.");
 }
 
 #[test]
@@ -432,24 +328,6 @@ fn devices_are_shown_with_their_users() {
     load    vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which does not limit a device that serves requests in parallel
     other   dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk
     other   kworker/u8:1 (PID 8, thread of the kernel) read 0 B, wrote 4 KiB on behalf of processes, on any disk
-    CPU     observing took 0 ns
-    ");
-}
-
-/// The kernel checks at its ticks whether requests are in flight, and misses those between two ticks.
-#[test]
-fn short_requests_leave_busy_time_unknown() {
-    let traffic = DeviceStat {
-        read_ios: 1000,
-        read_bytes: 4_096_000,
-        ..DeviceStat::default()
-    };
-    insta::assert_snapshot!(of_disk(traffic, None, OtherProcesses::default()), @"
-    vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy time unknown (requests shorter than a clock tick of the kernel).
-
-    device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy time unknown (requests shorter than a clock tick of the kernel)
-    load    vda: 500 reads/s (2.05 MB/s)
-    other   processes that ended during the observation are missing: only root sees them
     CPU     observing took 0 ns
     ");
 }

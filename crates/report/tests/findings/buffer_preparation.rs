@@ -2,7 +2,6 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::buffer_preparation::preparation;
-use iolab_analysis::claim::{claims, headlines};
 use iolab_record::RunRecord;
 
 use iolab_report::findings::Finding;
@@ -68,19 +67,6 @@ fn the_finding_names_both_sides_and_the_price() {
         own.next().expect("told").text.clone()
     };
     insta::assert_snapshot!(of(&found));
-    // With fewer trials the tests on the first 10 and 20 are left out.
-    let few = all_findings(&analyse(&buffers(8)));
-    insta::assert_snapshot!(of(&few));
-}
-
-#[test]
-fn faults_precede_their_cost() {
-    let all = claims(&[&analyse(&buffers(20))]);
-    let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
-    assert_eq!(
-        first.take(2).collect::<Vec<_>>(),
-        ["cost-of-page-faults", "effect"]
-    );
 }
 
 /// A difference for another reason is left to the comparison of the levels.

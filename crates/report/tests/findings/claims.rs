@@ -1,13 +1,10 @@
 //! Claims in words: each kind if it is shown, if nothing is, and if it could be false.
 
-use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{claims, of_runs};
 use iolab_record::{RunRecord, ServedBy};
-use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::{Finding, choices, cross_findings};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
-use iolab_workload::response::Response;
 use iolab_workload::trial::Pattern;
 
 use crate::{all_findings, named, text};
@@ -33,16 +30,6 @@ fn all_equivalent_levels_are_named_together() {
     let levels = |record: &RunRecord| text(&named("effect", &analyse(record)));
     let alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 20.1)]);
     insta::assert_snapshot!(levels(&alike), @"Throughput with idle 1 s and 1 more against no idle. Equivalent within 5 %: idle 1 s; idle 10 s.");
-    let run = AnalysedRun::of(alike);
-    let told = [Told {
-        run: &run,
-        peers: &[],
-    }];
-    let first = Digest::of(&told).headlines;
-    let [first] = first.as_slice() else {
-        panic!("{first:?}");
-    };
-    assert_eq!((&first.text, first.cells.len()), (&levels(run.record()), 4));
     let one_alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 40.0)]);
     insta::assert_snapshot!(levels(&one_alike), @"Throughput is 2.00× higher with idle 10 s than with no idle: 40.0 MB/s against 20.0 MB/s. Equivalent within 5 %: idle 1 s.");
     // Two sizes for each wait.
@@ -55,58 +42,6 @@ fn all_equivalent_levels_are_named_together() {
         }
     }
     insta::assert_snapshot!(levels(&grid), @"Throughput with idle 1 s and 2 more against no idle. Equivalent within 5 %: idle 1 s, 4 KiB; idle 1 s, 64 KiB; idle 5 s, 4 KiB; and 3 more.");
-}
-
-#[test]
-fn grid_is_described_by_direction_pattern_and_threads() {
-    let mut cells = Vec::new();
-    for (workload, mb_s) in [("WS", 170.0), ("RS", 138.0), ("WR", 170.0), ("RR", 41.0)] {
-        for (bs, larger) in [("4KiB", 1.0), ("64KiB", 3.0)] {
-            for (threads, more) in [(1, 1.0), (2, if workload == "RS" { 0.6 } else { 1.9 })] {
-                cells.push((
-                    format!("workload={workload} bs={bs} threads={threads}"),
-                    mb_s * larger * more,
-                ));
-            }
-        }
-    }
-    let mut grid = record("disk-grid", &["workload", "bs", "threads"]);
-    for (levels, mb_s) in &cells {
-        let (workload, rest) = levels.split_once(' ').expect("three levels");
-        let (bs, threads) = rest.split_once(' ').expect("two levels");
-        let cell = add_cell(&mut grid, &[workload, bs, threads], &around(*mb_s));
-        let reads = workload.contains("=R");
-        let own = grid.samples.iter_mut().filter(|s| s.cell == cell as i64);
-        own.for_each(|sample| sample.region.owed_sync_ns = (!reads).then_some(1_000_000));
-        let trial = &mut grid.cells[cell].spec.trial;
-        trial.read_percent = if reads { 100 } else { 0 };
-        trial.pattern = if workload.ends_with('R') {
-            Pattern::Rand
-        } else {
-            Pattern::Seq
-        };
-    }
-    insta::assert_snapshot!(said(&grid));
-}
-
-#[test]
-fn sizes_are_shown_with_falls_and_near_ones() {
-    let bent = [
-        ("4KiB", 60.0),
-        ("64KiB", 300.0),
-        ("256KiB", 490.0),
-        ("1MiB", 500.0),
-        ("4MiB", 502.0),
-    ];
-    insta::assert_snapshot!("sizes", said(&size_curve("read-size", &bent)));
-    let flat = [("4KiB", 100.0), ("8KiB", 101.0), ("16KiB", 100.5)];
-    insta::assert_snapshot!(
-        "sizes_that_are_equal",
-        said(&size_curve("read-size", &flat))
-    );
-    let mut latency = size_curve("read-size", &bent);
-    latency.experiment.response = Response::Latency;
-    insta::assert_snapshot!("sizes_by_latency", said(&latency));
 }
 
 /// A run that has both patterns compares them itself; two runs with one pattern each are compared together.
@@ -210,23 +145,6 @@ fn few_trials_rank_nothing() {
         }
         insta::assert_snapshot!(format!("sizes_with_{trials}_trials"), said(&few));
     }
-}
-
-#[test]
-fn memory_against_a_device_is_no_comparison() {
-    let mut sync = run(
-        &["sync"],
-        &[
-            ("sync=none read_percent=0", 900.0),
-            ("sync=each read_percent=0", 90.0),
-        ],
-    );
-    serve(&mut sync, 0, ServedBy::PageCache, "nothing was written");
-    insta::assert_snapshot!(said(&sync), @"
-    1 of 2 cells: the page cache served the bytes (nothing was written).
-    1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
-    Throughput with fsync against no sync; [device] against [page cache]. Cannot tell (the page cache served the bytes).
-    ");
 }
 
 fn random(points: &[(&str, f64)]) -> RunRecord {

@@ -1,16 +1,13 @@
 //! Requests in flight, and ceilings, in made-up records.
 
-use std::time::Duration;
-
 use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
-use iolab_analysis::claim::{claims, headlines};
 use iolab_record::environment::KEYS;
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
 use iolab_report::ceiling;
 use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Rate, TrialLimit};
+use iolab_workload::trial::Rate;
 
 use crate::named;
 use iolab_synthetic::{add_cell, record};
@@ -99,43 +96,6 @@ fn region_limits_the_requests_in_flight() {
     insta::assert_snapshot!(text);
 }
 
-/// Eight threads with one request, with nine, with a time that ends before their many requests, and with time
-/// alone.
-#[test]
-fn remedy_for_few_requests_is_the_limiting_setting() {
-    let told = |limit: TrialLimit| {
-        let mut record = grid(&[("8", 100.0)]);
-        record.cells[0].spec.trial.limit = limit;
-        issued(&mut record, 0, 1.0);
-        named("serialised", &analyse(&record))[0].text.clone()
-    };
-    let requests = |requests: u64| TrialLimit {
-        bytes: Some(requests * 4096),
-        ..TrialLimit::default()
-    };
-    let short = Some(Duration::from_nanos(1));
-    let texts = [
-        requests(1),
-        requests(9),
-        TrialLimit {
-            time: short,
-            ..requests(9)
-        },
-        TrialLimit {
-            time: short,
-            ..TrialLimit::default()
-        },
-    ]
-    .map(told);
-    let causes = texts.map(|text| text.split_once(". ").expect("a cause").1.to_owned());
-    insta::assert_snapshot!(causes.join("\n"), @r"
-    A trial has only 1 request: increase --set bytes, or use fewer threads times depth.
-    The threads did not issue them in time, or the trials had too few requests: increase --set bytes.
-    The threads did not issue them in time, or the trials had too few requests: increase --time.
-    The threads did not issue them in time, or the trials had too few requests: increase --time.
-    ");
-}
-
 /// A device at its limit with all requests in flight does not show a lock; a device that sees a single request
 /// does.
 #[test]
@@ -197,16 +157,6 @@ fn a_sibling_names_the_lock() {
     assert_eq!(flagged(&analysis, DoubtKind::Serialised), [1]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
-}
-
-#[test]
-fn explanation_of_effect_precedes_it() {
-    let all = claims(&[&analyse(&locked())]);
-    let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
-    assert_eq!(
-        first.collect::<Vec<_>>(),
-        ["serialised", "effect", "effect"]
-    );
 }
 
 /// A sibling whose trials overlap with the shared file's does not show a lock.

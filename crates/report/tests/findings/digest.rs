@@ -3,14 +3,14 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::doubt::DoubtKind;
-use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
+use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_analysis::trust::{Trust, TrustLevel};
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::interpretation::Interpretation;
 
 use iolab_synthetic::{add_cell, around, record, serve};
-use iolab_workload::trial::SyncPolicy;
+use iolab_workload::trial::{CacheState, SyncPolicy};
 
 /// A curve over sizes of one kind of access.
 fn curve(name: &str, access: &[&str], points: &[(&str, f64)]) -> RunRecord {
@@ -70,35 +70,16 @@ fn glance_takes_large_sequential_and_small_random_blocks() {
     let runs = study();
     let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
     let glance = HeadlineNumbers::of(&analyses);
-    let rows: Vec<_> = glance
-        .rows
-        .iter()
-        .map(|row| {
-            let rate = row.rate().unwrap();
-            (
-                row.order,
-                row.operation,
-                row.cell.cell.trial().bs,
-                rate.unit,
-            )
-        })
-        .collect();
+    let rows = glance.rows.iter().map(|row| {
+        let (bs, unit) = (row.cell.cell.trial().bs, row.rate().unwrap().unit);
+        format!("{:?} {:?} {bs} {unit}", row.order, row.operation)
+    });
     assert_eq!(
-        rows,
+        rows.collect::<Vec<_>>(),
         [
-            (
-                AccessOrder::Sequential,
-                AccessOperation::Read,
-                1 << 20,
-                "MB/s"
-            ),
-            (
-                AccessOrder::Sequential,
-                AccessOperation::DurableWrite,
-                1 << 20,
-                "MB/s"
-            ),
-            (AccessOrder::Random, AccessOperation::Read, 4096, "IOPS"),
+            "Sequential Read 1048576 MB/s",
+            "Sequential DurableWrite 1048576 MB/s",
+            "Random Read 4096 IOPS",
         ]
     );
     assert!(
@@ -149,60 +130,6 @@ fn values_served_by_device_come_first() {
 }
 
 #[test]
-fn trust_falls_with_what_was_found() {
-    let good = study();
-    assert_eq!(trust(&good).level, TrustLevel::Good);
-    assert_eq!((trust(&good).sought, trust(&good).too_wide), (12, None));
-
-    let mut mixed = curve("read-size", &[], &READS);
-    serve(&mut mixed, 0, ServedBy::PageCache, "");
-    let limited = trust(&[AnalysedRun::of(mixed.clone())]);
-    let found = (limited.level, limited.doubt, limited.concerned);
-    assert_eq!(found, (TrustLevel::Limited, Some(DoubtKind::PageCache), 1));
-
-    for cell in 0..READS.len() {
-        serve(&mut mixed, cell, ServedBy::PageCache, "");
-    }
-    assert_eq!(trust(&[AnalysedRun::of(mixed)]).level, TrustLevel::Poor);
-}
-
-#[test]
-fn unreadable_definition_is_reported() {
-    let mut strange = curve("read-size", &[], &READS);
-    strange.experiment.toml = "name = 'read-size'\n[of another version]".to_owned();
-    let runs = [AnalysedRun::of(strange)];
-    assert!(!runs[0].analysis().has_definition);
-    told(&runs, |digest| {
-        assert_eq!(
-            (digest.trust.level, digest.trust.doubt),
-            (TrustLevel::Limited, Some(DoubtKind::NoDefinition))
-        );
-    });
-    let of_rule = |run: &AnalysedRun| {
-        let all = Interpretation::of(run).findings.into_iter();
-        all.filter(|one| one.rule.name == "definition-not-read")
-            .count()
-    };
-    assert_eq!((of_rule(&runs[0]), of_rule(&study()[0])), (1, 0));
-}
-
-#[test]
-fn requested_page_cache_does_not_reduce_trust() {
-    let mut hot = curve("buffer-size", &["cache=hot"], &READS);
-    for cell in 0..READS.len() {
-        serve(&mut hot, cell, ServedBy::PageCache, "");
-    }
-    let run = AnalysedRun::of(hot);
-    assert!(
-        run.analysis()
-            .cells
-            .iter()
-            .all(|cell| cell.flags.is_empty())
-    );
-    assert_eq!(trust(&[run]).level, TrustLevel::Good);
-}
-
-#[test]
 fn headlines_are_few_without_repetition() {
     let runs = study();
     told(&runs, |digest| {
@@ -219,32 +146,6 @@ fn headlines_are_few_without_repetition() {
         }
         insta::assert_snapshot!(texts.join("\n"));
     });
-}
-
-#[test]
-fn disturbed_and_imprecise_run_is_not_trusted() {
-    let wide = [80.0, 120.0, 70.0, 130.0, 100.0, 90.0, 110.0, 95.0];
-    let disturbed = |cells: usize| {
-        let mut all = record("read-size", &["bs"]);
-        for (number, size) in ["4KiB", "64KiB", "1MiB"].iter().enumerate() {
-            let cell = add_cell(&mut all, &[&format!("bs={size}")], &wide);
-            let others = all.samples.iter_mut().filter(|s| s.cell == cell as i64);
-            for sample in others.filter(|_| number < cells) {
-                let device = sample.counters.device.as_mut().expect("counted");
-                device.write_bytes = 2 * device.read_bytes;
-            }
-        }
-        trust(&[AnalysedRun::of(all)])
-    };
-    let (some, all) = (disturbed(1), disturbed(3));
-    assert_eq!(
-        (some.level, some.doubt),
-        (TrustLevel::Limited, Some(DoubtKind::OtherTraffic))
-    );
-    assert_eq!(
-        (all.level, all.doubt),
-        (TrustLevel::Poor, Some(DoubtKind::OtherTraffic))
-    );
 }
 
 /// Cells that no finding and no main number uses do not count: here strided reads, which nothing is compared
@@ -323,6 +224,40 @@ fn every_level_of_trust_has_its_reason() {
     };
     assert_eq!(of(&left(None)), limited(DoubtKind::EarlierWrites));
     assert_eq!(of(&left(Some(1_000))), (TrustLevel::Good, None));
+    let later = |r: &mut RunRecord| r.experiment.toml = "[of another version]".to_owned();
+    assert_eq!(of(&later), limited(DoubtKind::NoDefinition));
+    let disturbed = |cells: i64| {
+        move |record: &mut RunRecord| {
+            for sample in record.samples.iter_mut().filter(|s| s.cell < cells) {
+                let device = sample.counters.device.as_mut().expect("counted");
+                device.write_bytes = 2 * device.read_bytes;
+            }
+        }
+    };
+    assert_eq!(of(&disturbed(1)), limited(DoubtKind::OtherTraffic));
+    assert_eq!(of(&disturbed(4)), limited(DoubtKind::OtherTraffic));
+    let imprecise_too = |r: &mut RunRecord| {
+        scatter(r, 1, i64::MAX);
+        disturbed(4)(r);
+    };
+    assert_eq!(of(&imprecise_too), poor(DoubtKind::OtherTraffic));
+    // Stopped by Ctrl-Z: nothing failed, and no data was wrong.
+    let stopped = |r: &mut RunRecord| {
+        r.samples[3].counters.pressure.suspended_ns = Some(3_000_000_000);
+    };
+    assert_eq!(of(&stopped), poor(DoubtKind::Suspended));
+    let failed_too = |r: &mut RunRecord| {
+        stopped(r);
+        r.samples[3].errors = 1;
+    };
+    assert_eq!(of(&failed_too), poor(DoubtKind::Errors));
+    let requested = |r: &mut RunRecord| {
+        elsewhere(READS.len())(r);
+        for cell in &mut r.cells {
+            cell.spec.trial.cache = CacheState::Hot;
+        }
+    };
+    assert_eq!(of(&requested), (TrustLevel::Good, None));
 }
 
 /// The cause of a number comes before the size of the difference.
@@ -357,31 +292,6 @@ fn run_given_twice_has_findings_once() {
     assert_eq!(once, twice);
 }
 
-#[test]
-fn trust_names_the_worst_invalidating_flag() {
-    let with = |change: fn(&mut RunRecord)| {
-        let mut all = curve("read-size", &["pattern=seq"], &READS);
-        change(&mut all);
-        let trust = trust(&[AnalysedRun::of(all)]);
-        assert_eq!((trust.level, trust.invalid), (TrustLevel::Poor, 1));
-        trust.doubt
-    };
-    // Stopped by Ctrl-Z: nothing failed, and no data was wrong.
-    let stopped = |all: &mut RunRecord| {
-        let sample = all.samples.iter_mut().rfind(|sample| !sample.warmup);
-        let sample = sample.expect("a trial");
-        sample.counters.pressure.suspended_ns = Some(3_000_000_000);
-    };
-    assert_eq!(with(stopped), Some(DoubtKind::Suspended));
-    let failed = |all: &mut RunRecord| {
-        let sample = all.samples.iter_mut().rfind(|sample| !sample.warmup);
-        let sample = sample.expect("a trial");
-        sample.counters.pressure.suspended_ns = Some(3_000_000_000);
-        sample.errors = 1;
-    };
-    assert_eq!(with(failed), Some(DoubtKind::Errors));
-}
-
 /// On a page of several targets, each headline names its target, in its text or before it.
 #[test]
 fn headlines_of_several_targets_name_theirs() {
@@ -404,16 +314,5 @@ fn headlines_of_several_targets_name_theirs() {
     true Throughput of sequential reads on /b against /a. Equivalent within 5 %: 4 KiB; 64 KiB; 1 MiB; and 1 more.
     false Highest throughput: 1010 MB/s with 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower with 64 KiB; 25.2× lower with 4 KiB.
     true /b: Throughput with random reads against sequential reads. Equivalent within 5 %: random reads, 4 KiB; random reads, 64 KiB; random reads, 1 MiB; and 1 more.
-    ");
-    // With one headline of one run, the page names the run.
-    let mut other = record("other", &["sync"]);
-    for (sync, mb_s) in [("none", 100.0), ("each", 10.0)] {
-        let sync = format!("sync={sync}");
-        let levels = [sync.as_str(), "read_percent=0"];
-        add_cell(&mut other, &levels, &around(mb_s));
-    }
-    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", other)]), @"
-    false Highest throughput: 1010 MB/s with 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower with 64 KiB; 25.2× lower with 4 KiB.
-    false Throughput is 10.0× lower with fsync than with no sync: 10.0 MB/s against 100 MB/s.
     ");
 }

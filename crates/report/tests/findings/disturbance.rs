@@ -1,4 +1,4 @@
-//! Disturbances around the trials: each rule once with a finding and once without.
+//! Disturbances around the trials: each with its flags and sentences, and where it is too small to count.
 
 use iolab_analysis::analysis::{CellAnalysis, DoubtKind, WriteOut, analyse};
 use iolab_record::environment::KEYS;
@@ -6,7 +6,7 @@ use iolab_record::{
     Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind,
 };
 use iolab_report::findings::{Finding, doubts, not_durable, requests_in_pieces, written_out};
-use iolab_workload::counters::{DeviceStat, Traffic};
+use iolab_workload::counters::{DeviceStat, ProcessIo, Traffic};
 use iolab_workload::trial::CacheState;
 
 use proptest::prelude::*;
@@ -31,138 +31,6 @@ fn one_cell(change: impl Fn(usize, &mut Sample)) -> RunRecord {
 
 fn only_cell(record: &RunRecord) -> CellAnalysis {
     analyse(record).cells.remove(0)
-}
-
-#[test]
-fn a_cell_without_levels_is_not_named() {
-    let mut record = record("read-size", &[]);
-    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
-    for sample in &mut record.samples {
-        sample.counters.device.as_mut().expect("there").read_bytes *= 3;
-        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
-    }
-    let analysis = analyse(&record);
-    let told = text(&doubts(&analysis));
-    insta::assert_snapshot!(told);
-}
-
-#[test]
-fn quiet_trials_raise_nothing() {
-    let record = one_cell(|_, sample| {
-        let pressure = &mut sample.counters.pressure;
-        pressure.steal_ns = Some(0);
-        pressure.cpu_stall_ns = Some(sample.elapsed_ns / 50);
-        pressure.suspended_ns = Some(120);
-        sample.counters.bottom = sample.counters.device.map(|stat| Bottom {
-            stat,
-            in_file: false,
-            passes_on: true,
-        });
-    });
-    let cell = only_cell(&record);
-    assert_eq!(cell.flags, []);
-    assert_eq!(cell.disturbance.others, Some(0.0));
-    assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
-    let analysis = analyse(&record);
-    assert_eq!(
-        [doubts(&analysis), requests_in_pieces(&analysis)].concat(),
-        []
-    );
-}
-
-#[test]
-fn traffic_of_others_is_reported() {
-    let with = |share: f64, trials: usize| {
-        one_cell(|i, sample| {
-            let bytes = (sample.bytes() as f64 * share) as u64;
-            if i > 0 && i <= trials {
-                sample.counters.device.as_mut().expect("there").write_bytes += bytes;
-            }
-        })
-    };
-    // Other programs came in the middle of the run.
-    let record = with(0.4, 4);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::OtherTraffic]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with(0.04, 8)).flags, []);
-}
-
-#[test]
-fn traffic_of_others_below_is_reported() {
-    let share = |passes_on: bool, factor: f64| {
-        let record = one_cell(|_, sample| {
-            sample.counters.bottom = sample.counters.device.map(|device| Bottom {
-                stat: DeviceStat {
-                    write_bytes: (device.read_bytes as f64 * factor) as u64,
-                    ..device
-                },
-                in_file: false,
-                passes_on,
-            });
-        });
-        let cell = only_cell(&record);
-        (cell.disturbance.others, cell.flags)
-    };
-    // Another partition is written as much as this one is read.
-    assert_eq!(share(true, 1.0), (Some(0.5), vec![DoubtKind::OtherTraffic]));
-    // A mirror or a cache may write as much by itself, but not a hundred times as much.
-    assert_eq!(share(false, 1.0), (Some(0.0), vec![]));
-    let (others, flags) = share(false, 100.0);
-    assert!(others.is_some_and(|share| share > 0.9), "{others:?}");
-    assert_eq!(flags, [DoubtKind::OtherTraffic]);
-}
-
-#[test]
-fn file_system_overhead_is_not_traffic_of_others() {
-    let others = |file_system: &str, options: &str, read: u64| {
-        let mut record = one_cell(|_, _| {});
-        buffered_writes(&mut record, "each", 0.0);
-        for sample in &mut record.samples {
-            let bytes = sample.bytes();
-            let device = sample.counters.device.as_mut().expect("there");
-            device.write_bytes += 10 * bytes;
-            device.read_bytes += read * bytes;
-        }
-        record
-            .environment
-            .put(&KEYS.file_system, file_system.to_owned());
-        record
-            .environment
-            .put(&KEYS.mount_options, options.to_owned());
-        only_cell(&record).flags.contains(&DoubtKind::OtherTraffic)
-    };
-    assert!(others("ext4", "rw,relatime,data=ordered", 0));
-    assert!(!others("ext4", "rw,relatime,data=journal", 0));
-    assert!(!others("btrfs", "rw,relatime", 0));
-    assert!(
-        others("btrfs", "rw,relatime", 1),
-        "it was told to write only"
-    );
-}
-
-/// An account counts each folio of the page cache as a whole. The bytes beyond the requests must not hide
-/// others' traffic.
-#[test]
-fn whole_folios_hide_no_traffic_of_others() {
-    let others = |others: f64| {
-        let mut record = one_cell(|_, _| {});
-        buffered_writes(&mut record, "end", 0.0);
-        for sample in &mut record.samples {
-            let bytes = sample.bytes();
-            sample
-                .counters
-                .process_io
-                .as_mut()
-                .expect("there")
-                .write_bytes = 14 * bytes;
-            let device = sample.counters.device.as_mut().expect("there");
-            device.write_bytes += (bytes as f64 * others) as u64;
-        }
-        only_cell(&record).flags.contains(&DoubtKind::OtherTraffic)
-    };
-    assert!(others(0.3));
-    assert!(!others(0.0));
 }
 
 /// Turns a cell's reads into buffered writes of which a part is still dirty.
@@ -193,6 +61,283 @@ fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
     }
 }
 
+/// What happens in a run, and the change that makes it of a quiet one.
+type Row = (&'static str, fn(&mut RunRecord));
+
+const ROWS: [Row; 38] = [
+    ("others write 40 % in half of the trials", |r| {
+        each(r, |i, s| {
+            device(s).write_bytes += part(s, if (1..5).contains(&i) { 0.4 } else { 0.0 })
+        });
+    }),
+    ("others write 4 %", |r| {
+        each(r, |_, s| device(s).write_bytes += part(s, 0.04))
+    }),
+    ("another partition is written as much", |r| {
+        below(r, true, 1.0)
+    }),
+    ("a mirror writes as much", |r| below(r, false, 1.0)),
+    ("below a mirror, a hundred times as much", |r| {
+        below(r, false, 100.0)
+    }),
+    ("ext4 writes ten times as much", |r| {
+        overhead(r, "ext4", "data=ordered", 0.0)
+    }),
+    ("ext4 with a journal of data", |r| {
+        overhead(r, "ext4", "data=journal", 0.0)
+    }),
+    ("btrfs writes ten times as much", |r| {
+        overhead(r, "btrfs", "rw", 0.0)
+    }),
+    ("btrfs reads although it is told to write", |r| {
+        overhead(r, "btrfs", "rw", 1.0)
+    }),
+    ("whole folios beside 30 % of others", |r| folios(r, 0.3)),
+    ("whole folios alone", |r| folios(r, 0.0)),
+    ("a journal of syncs", |r| journal(r, "each", 1000)),
+    ("a journal of O_SYNC", |r| journal(r, "osync", 0)),
+    ("four times as much is fetched", |r| {
+        fetched(r, CacheState::Cold, 4.0)
+    }),
+    ("4 % more is fetched", |r| {
+        fetched(r, CacheState::Cold, 1.04)
+    }),
+    ("half of it is fetched", |r| {
+        fetched(r, CacheState::Cold, 0.5)
+    }),
+    ("direct reads fetch more", |r| {
+        fetched(r, CacheState::Direct, 4.0)
+    }),
+    ("holes in one and in many pieces", |r| {
+        each(r, |i, s| {
+            s.verdict.served_by = ServedBy::Hole;
+            device(s).read_ios /= if i % 2 == 0 { 1000 } else { 30 };
+        });
+    }),
+    ("two groups by pieces, equally fast", |r| {
+        each(r, |i, s| device(s).read_ios *= 1 + (i % 2) as u64);
+    }),
+    ("two pieces in all trials", |r| {
+        each(r, |i, s| {
+            device(s).read_ios = device(s).read_ios * (200 + i as u64) / 100
+        });
+    }),
+    ("twice the time owed to the page cache", |r| {
+        owed(r, CacheState::Cold, 2.0)
+    }),
+    ("1 % owed to the page cache", |r| {
+        owed(r, CacheState::Cold, 0.01)
+    }),
+    ("twice the time owed to the drive", |r| {
+        owed(r, CacheState::Direct, 2.0)
+    }),
+    ("20 % owed to the drive", |r| {
+        owed(r, CacheState::Direct, 0.2)
+    }),
+    // It stores its trees then, and a sync waits for the trees of other programs too.
+    ("twice the time owed to btrfs", |r| {
+        owed(r, CacheState::Direct, 2.0);
+        r.environment.put(&KEYS.file_system, "btrfs".to_owned());
+    }),
+    ("twice the time owed beside others", |r| {
+        owed(r, CacheState::Direct, 2.0);
+        each(r, |_, s| device(s).write_bytes += part(s, 1.0));
+    }),
+    ("tasks wait for CPUs 40 % of the time", |r| {
+        waits(r, 0.4, 0.0)
+    }),
+    ("tasks wait for CPUs all of the time", |r| {
+        waits(r, 1.02, 0.0)
+    }),
+    ("the host takes 8 % of the CPUs", |r| waits(r, 0.0, 0.08)),
+    ("tasks wait 10 %, the host takes 1 %", |r| {
+        waits(r, 0.1, 0.01)
+    }),
+    ("a quota takes 12 %", |r| throttled(r, 0.12)),
+    ("a quota takes 0.5 %", |r| throttled(r, 0.005)),
+    ("95 % of a limit of the control group", |r| limited(r, 0.95)),
+    ("half of a limit of the control group", |r| limited(r, 0.5)),
+    ("preempted 5000 times per second", |r| {
+        preempted(r, 5_000, None)
+    }),
+    ("preempted, and no task waits", |r| {
+        preempted(r, 5_000, Some(0))
+    }),
+    ("never preempted", |r| preempted(r, 0, None)),
+    ("suspended for 3 s", |r| {
+        each(r, |i, s| {
+            s.counters.pressure.suspended_ns = Some(if i == 2 { 3_000_000_000 } else { 90 })
+        });
+    }),
+];
+
+fn each(record: &mut RunRecord, mut change: impl FnMut(usize, &mut Sample)) {
+    let samples = record.samples.iter_mut().enumerate();
+    samples.for_each(|(number, sample)| change(number, sample));
+}
+
+fn device(sample: &mut Sample) -> &mut DeviceStat {
+    sample.counters.device.as_mut().expect("there")
+}
+
+fn process(sample: &mut Sample) -> &mut ProcessIo {
+    sample.counters.process_io.as_mut().expect("there")
+}
+
+/// A share of the bytes of a trial.
+fn part(sample: &Sample, share: f64) -> u64 {
+    (sample.bytes() as f64 * share) as u64
+}
+
+/// A share of the time of a trial, ns.
+fn time(sample: &Sample, share: f64) -> Option<u64> {
+    Some((sample.elapsed_ns as f64 * share) as u64)
+}
+
+/// Disks below the device write `factor` times what it reads.
+fn below(record: &mut RunRecord, passes_on: bool, factor: f64) {
+    each(record, |_, sample| {
+        sample.counters.bottom = sample.counters.device.map(|device| Bottom {
+            stat: DeviceStat {
+                write_bytes: (device.read_bytes as f64 * factor) as u64,
+                ..device
+            },
+            in_file: false,
+            passes_on,
+        });
+    });
+}
+
+/// Durable writes for which the device carries eleven times as much, and reads.
+fn overhead(record: &mut RunRecord, file_system: &str, options: &str, reads: f64) {
+    buffered_writes(record, "each", 0.0);
+    each(record, |_, sample| {
+        device(sample).write_bytes += part(sample, 10.0);
+        device(sample).read_bytes += part(sample, reads);
+    });
+    let environment = &mut record.environment;
+    environment.put(&KEYS.file_system, file_system.to_owned());
+    environment.put(&KEYS.mount_options, options.to_owned());
+}
+
+/// An account that counts each folio of the page cache as a whole: its bytes beyond the requests must not hide
+/// others' traffic.
+fn folios(record: &mut RunRecord, others: f64) {
+    buffered_writes(record, "end", 0.0);
+    each(record, |_, sample| {
+        process(sample).write_bytes = part(sample, 14.0);
+        device(sample).write_bytes += part(sample, others);
+    });
+}
+
+fn journal(record: &mut RunRecord, sync: &str, syncs: u64) {
+    buffered_writes(record, sync, 0.0);
+    each(record, |_, sample| {
+        sample.operations.sync.requests = syncs;
+        device(sample).write_bytes += 12_000 * 1000;
+    });
+}
+
+fn fetched(record: &mut RunRecord, cache: CacheState, ratio: f64) {
+    record.cells[0].spec.trial.cache = cache;
+    each(record, |_, sample| {
+        process(sample).read_bytes = part(sample, ratio);
+        device(sample).read_bytes = part(sample, ratio);
+    });
+}
+
+/// Writes whose later sync takes this share of their time.
+fn owed(record: &mut RunRecord, cache: CacheState, share: f64) {
+    record.cells[0].spec.trial.read_percent = 0;
+    record.cells[0].spec.trial.cache = cache;
+    each(record, |_, sample| {
+        sample.region.owed_sync_ns = time(sample, share)
+    });
+}
+
+/// Tasks that wait for CPUs, and the share of two CPUs that the host takes.
+fn waits(record: &mut RunRecord, stall: f64, steal: f64) {
+    each(record, |_, sample| {
+        sample.counters.pressure.cpu_stall_ns = time(sample, stall);
+        sample.counters.pressure.steal_ns = time(sample, 2.0 * steal);
+    });
+}
+
+fn throttled(record: &mut RunRecord, share: f64) {
+    each(record, |_, sample| {
+        sample.counters.pressure.throttled_ns = time(sample, 2.0 * share)
+    });
+}
+
+fn limited(record: &mut RunRecord, share: f64) {
+    let sample = &record.samples[1];
+    let per_second = sample.bytes() as f64 / (sample.elapsed_ns as f64 / 1e9);
+    let key = KEYS.device_limit(Traffic::ReadBytes);
+    record.environment.put(key, (per_second / share) as u64);
+}
+
+fn preempted(record: &mut RunRecord, per_second: u64, stall: Option<u64>) {
+    each(record, |_, sample| {
+        let times = sample.elapsed_ns * per_second / 1_000_000_000;
+        sample.counters.usage.involuntary_switches = times;
+        sample.counters.pressure.cpu_stall_ns = stall;
+    });
+}
+
+#[test]
+fn each_disturbance_has_its_flags_and_sentence() {
+    let mut flags = Vec::new();
+    let told = ROWS.map(|(what, change)| {
+        let mut record = one_cell(|_, _| {});
+        change(&mut record);
+        let analysis = analyse(&record);
+        let cell = &analysis.cells[0];
+        let noted = [doubts(&analysis), requests_in_pieces(&analysis)].concat();
+        let share = |name: &str, share: Option<f64>| {
+            let share = share.filter(|share| *share > 0.0);
+            share.map_or_else(String::new, |share| format!(", {name} {share:.2}"))
+        };
+        let others = share("others", cell.disturbance.others);
+        let ahead = share("read ahead", cell.disturbance.read_ahead);
+        let is_first = !flags.contains(&(cell.flags.clone(), noted.is_empty()));
+        flags.push((cell.flags.clone(), noted.is_empty()));
+        let sentence = if is_first {
+            text(&noted)
+        } else {
+            String::new()
+        };
+        let flags = &cell.flags;
+        format!("{what}: {flags:?}{others}{ahead}\n{sentence}")
+            .trim_end()
+            .to_owned()
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn quiet_trials_raise_nothing() {
+    let record = one_cell(|_, sample| {
+        let pressure = &mut sample.counters.pressure;
+        pressure.steal_ns = Some(0);
+        pressure.cpu_stall_ns = Some(sample.elapsed_ns / 50);
+        pressure.suspended_ns = Some(120);
+        sample.counters.bottom = sample.counters.device.map(|stat| Bottom {
+            stat,
+            in_file: false,
+            passes_on: true,
+        });
+    });
+    let cell = only_cell(&record);
+    assert_eq!(cell.flags, []);
+    assert_eq!(cell.disturbance.others, Some(0.0));
+    assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
+    let analysis = analyse(&record);
+    assert_eq!(
+        [doubts(&analysis), requests_in_pieces(&analysis)].concat(),
+        []
+    );
+}
+
 #[test]
 fn own_write_back_is_not_traffic_of_others() {
     let mut record = one_cell(|_, _| {});
@@ -209,45 +354,6 @@ fn own_write_back_is_not_traffic_of_others() {
         sample.region.after = None;
     }
     assert_eq!(only_cell(&record).disturbance.others, None);
-}
-
-#[test]
-fn journal_of_durable_writes_is_not_others_traffic() {
-    for (sync, syncs) in [("each", 1000), ("osync", 0)] {
-        let mut record = one_cell(|_, _| {});
-        buffered_writes(&mut record, sync, 0.0);
-        for sample in &mut record.samples {
-            sample.operations.sync.requests = syncs;
-            sample.counters.device.as_mut().expect("there").write_bytes += 12_000 * 1000;
-        }
-        assert_eq!(only_cell(&record).disturbance.others, Some(0.0), "{sync}");
-    }
-}
-
-#[test]
-fn reading_ahead_is_reported() {
-    let with = |cache: &str, ratio: f64| {
-        let mut record = one_cell(|_, sample| {
-            let fetched = (sample.operations.read.bytes as f64 * ratio) as u64;
-            sample
-                .counters
-                .process_io
-                .as_mut()
-                .expect("there")
-                .read_bytes = fetched;
-            sample.counters.device.as_mut().expect("there").read_bytes = fetched;
-        });
-        record.cells[0].spec.trial.cache = cache.parse().expect("a state");
-        record
-    };
-    let record = with("cold", 4.0);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::ReadAhead]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with("cold", 1.04)).flags, []);
-    // With a part in memory, unused read-ahead cannot be counted.
-    assert_eq!(only_cell(&with("cold", 0.5)).disturbance.read_ahead, None);
-    assert_eq!(only_cell(&with("direct", 4.0)).disturbance.read_ahead, None);
 }
 
 #[test]
@@ -272,35 +378,6 @@ fn two_groups_by_pieces_show_both_values() {
     let told = text(&doubts(&analyse(&record)));
     insta::assert_snapshot!(told);
     assert_eq!(requests_in_pieces(&analyse(&record)), []);
-}
-
-#[test]
-fn ios_of_holes_make_no_groups() {
-    let record = one_cell(|i, sample| {
-        sample.verdict.served_by = ServedBy::Hole;
-        let pieces = if i % 2 == 0 { 1000 } else { 30 };
-        sample.counters.device.as_mut().expect("there").read_ios /= pieces;
-    });
-    assert_eq!(only_cell(&record).disturbance.split, None);
-}
-
-#[test]
-fn equally_fast_groups_are_not_flagged() {
-    let record = one_cell(|i, sample| {
-        sample.counters.device.as_mut().expect("there").read_ios *= 1 + (i % 2) as u64;
-    });
-    assert_eq!(only_cell(&record).flags, []);
-}
-
-#[test]
-fn constant_splitting_is_reported_not_flagged() {
-    let record = one_cell(|i, sample| {
-        let device = sample.counters.device.as_mut().expect("there");
-        device.read_ios = device.read_ios * (200 + i as u64) / 100;
-    });
-    assert_eq!(only_cell(&record).flags, []);
-    let told = text(&requests_in_pieces(&analyse(&record)));
-    insta::assert_snapshot!(told);
 }
 
 #[test]
@@ -336,43 +413,6 @@ fn one_odd_trial_makes_no_group() {
     let mut buffered = one_cell(|_, _| {});
     buffered.cells[0].spec.trial.cache = CacheState::Hot;
     assert_eq!(only_cell(&buffered).disturbance.ios_per_request, None);
-}
-
-#[test]
-fn owed_write_back_is_reported_with_its_time() {
-    let with = |share: f64, cache| {
-        let mut record = one_cell(|_, sample| {
-            sample.region.owed_sync_ns = Some((sample.elapsed_ns as f64 * share) as u64);
-        });
-        record.cells[0].spec.trial.read_percent = 0;
-        record.cells[0].spec.trial.cache = cache;
-        record
-    };
-    let record = with(2.0, CacheState::Cold);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::WriteBackOwed]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with(0.01, CacheState::Cold)).flags, []);
-    // This is the time for which the cache of the drive still had to write; a file system also needs time for a
-    // sync.
-    let record = with(2.0, CacheState::Direct);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::StorageCache]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told, @"The only cell: results exclude the time to store what was left in a cache of the storage (up to 200 % of a trial with 4 KiB). Set sync=end to include that time.");
-    assert_eq!(only_cell(&with(0.2, CacheState::Direct)).flags, []);
-    // btrfs stores its trees then, and a sync waits for the trees of other programs too.
-    let mut amplified = with(2.0, CacheState::Direct);
-    amplified
-        .environment
-        .put(&KEYS.file_system, "btrfs".to_owned());
-    assert_eq!(only_cell(&amplified).flags, []);
-    let mut shared = with(2.0, CacheState::Direct);
-    for sample in &mut shared.samples {
-        let bytes = sample.bytes();
-        let device = sample.counters.device.as_mut().expect("there");
-        device.write_bytes += bytes;
-    }
-    assert_eq!(only_cell(&shared).flags, [DoubtKind::OtherTraffic]);
 }
 
 #[test]
@@ -424,91 +464,6 @@ fn writes_without_durability_are_reported() {
     for (read_percent, sync, owed) in [(100, "none", 0), (0, "end", 0), (0, "none", 2)] {
         assert_eq!(with(read_percent, sync, owed), "");
     }
-}
-
-#[test]
-fn contended_cpus_are_reported() {
-    let with = |stall: f64, steal: f64| {
-        one_cell(|_, sample| {
-            let part = |share: f64| Some((sample.elapsed_ns as f64 * share) as u64);
-            sample.counters.pressure.cpu_stall_ns = part(stall);
-            // Two CPUs.
-            sample.counters.pressure.steal_ns = part(2.0 * steal);
-        })
-    };
-    let told = [
-        (0.4, 0.0, DoubtKind::CpuContended),
-        (1.02, 0.0, DoubtKind::CpuContended),
-        (0.0, 0.08, DoubtKind::Steal),
-    ]
-    .map(|(stall, steal, flag)| {
-        let record = with(stall, steal);
-        assert_eq!(only_cell(&record).flags, [flag]);
-        text(&doubts(&analyse(&record)))
-    });
-    insta::assert_snapshot!(told.join("\n"));
-    assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
-}
-
-#[test]
-fn restricting_quota_is_reported() {
-    let with = |share: f64| {
-        one_cell(|_, sample| {
-            // Two CPUs.
-            let waited = 2.0 * share * sample.elapsed_ns as f64;
-            sample.counters.pressure.throttled_ns = Some(waited as u64);
-        })
-    };
-    let record = with(0.12);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::CpuQuota]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with(0.005)).flags, []);
-}
-
-#[test]
-fn reached_limit_of_control_group_is_reported() {
-    let with = |share: f64| {
-        let mut record = one_cell(|_, _| {});
-        let sample = &record.samples[1];
-        let per_second = sample.bytes() as f64 / (sample.elapsed_ns as f64 / 1e9);
-        let limit = (per_second / share) as u64;
-        let key = KEYS.device_limit(Traffic::ReadBytes);
-        record.environment.put(key, limit);
-        record
-    };
-    let record = with(0.95);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::IoLimit]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with(0.5)).flags, []);
-}
-
-#[test]
-fn preemptions_count_if_pressure_is_not_readable() {
-    let with = |per_second: u64, stall: Option<u64>| {
-        one_cell(|_, sample| {
-            let times = sample.elapsed_ns * per_second / 1_000_000_000;
-            sample.counters.usage.involuntary_switches = times;
-            sample.counters.pressure.cpu_stall_ns = stall;
-        })
-    };
-    let record = with(5_000, None);
-    assert_eq!(only_cell(&record).flags, [DoubtKind::CpuContended]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with(5_000, Some(0))).flags, []);
-    assert_eq!(only_cell(&with(0, None)).flags, []);
-}
-
-#[test]
-fn trial_during_a_suspend_is_reported() {
-    let record = one_cell(|i, sample| {
-        sample.counters.pressure.suspended_ns = Some(if i == 2 { 3_000_000_000 } else { 90 });
-    });
-    assert_eq!(only_cell(&record).flags, [DoubtKind::Suspended]);
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
 }
 
 proptest! {

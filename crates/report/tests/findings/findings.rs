@@ -22,21 +22,6 @@ fn bent() -> RunRecord {
 }
 
 #[test]
-fn cells_from_other_sources_name_their_source() {
-    let mut record = bent();
-    for cell in 0..5 {
-        serve(
-            &mut record,
-            cell,
-            ServedBy::NotStorage,
-            "a character device",
-        );
-    }
-    let all = text(&all_findings(&analyse(&record)));
-    insta::assert_snapshot!("not_storage", all);
-}
-
-#[test]
 fn some_cells_from_the_page_cache() {
     let mut record = bent();
     serve(
@@ -169,15 +154,6 @@ fn run_without_measured_trial_has_a_line() {
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish, no trial in 1 of 2 cells, errors in 1 of 2 cells");
-}
-
-#[test]
-fn unfinished_run_is_reported() {
-    let mut record = bent();
-    assert_eq!(unfinished(&analyse(&record)), []);
-    record.run.status = RunStatus::Interrupted;
-    add_cell(&mut record, &["bs=16MiB"], &[]);
-    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The run was interrupted: 1 of 6 cells has no measured trial. The results cover the trials completed so far.");
 }
 
 #[test]

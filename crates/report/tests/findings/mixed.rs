@@ -106,18 +106,6 @@ fn cells_without_a_mix_show_own_requests() {
 }
 
 #[test]
-fn line_names_cells_that_cannot_be_ranked() {
-    let mut record = mixed(&[49, 51]);
-    for sample in record.samples.iter_mut().filter(|sample| sample.cell == 1) {
-        sample.operations.read = requests(10, 700);
-        sample.operations.write = requests(10, 900);
-    }
-    let analysis = analyse(&record);
-    assert_eq!(medians(&analysis), [Some(700e3), None]);
-    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: 99th percentile of latency of reads 700 µs (49 % reads) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (51 % reads)");
-}
-
-#[test]
 fn run_without_any_value_has_a_line() {
     let mut record = mixed(&[49, 51]);
     for sample in &mut record.samples {

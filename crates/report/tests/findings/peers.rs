@@ -44,8 +44,6 @@ fn line_of_run_states_agreement_of_tools() {
         let said = Interpretation::of(&AnalysedRun::of(record));
         said.conclusions[0].text.clone()
     };
-    insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (4 KiB) to 900 MB/s (1 MiB), from the device; fio: 1.01× higher, equivalent within 10 %");
-    insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (4 KiB) to 900 MB/s (1 MiB), from the device; fio: 2.00× higher, faster");
     // One cell of fio came from memory, so that there is no result for all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
@@ -144,7 +142,6 @@ fn cells_left_out_by_tool_name_the_reason() {
     };
     let one = |_| "it cannot do that";
     insta::assert_snapshot!(told(&[3], false, one), @"fio did not measure 1 of its 2 cells (bs=1MiB): it cannot do that.");
-    insta::assert_snapshot!(told(&[1, 3], false, one), @"fio did not measure any of its 2 cells: it cannot do that.");
     insta::assert_snapshot!(told(&[1, 3], true, one), @"fio failed in all of its 2 cells: it cannot do that.");
     let two = |cell| match cell {
         1 => "its requests are larger",
@@ -154,14 +151,4 @@ fn cells_left_out_by_tool_name_the_reason() {
     fio did not measure 1 of its 2 cells (bs=4KiB): its requests are larger.
     fio did not measure 1 of its 2 cells (bs=1MiB): its requests are smaller.
     ");
-    let mut only = beside_fio(1.0);
-    only.cells.truncate(2);
-    only.samples.retain(|sample| sample.cell == 0);
-    only.events.push(Event {
-        at_utc: "2026-01-02T03:04:06Z".to_owned(),
-        kind: EventKind::Gap,
-        cell: Some(1),
-        message: "it cannot do that".to_owned(),
-    });
-    insta::assert_snapshot!(gaps(&analyse(&only))[0].text, @"fio did not measure its only cell: it cannot do that.");
 }

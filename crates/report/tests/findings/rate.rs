@@ -42,15 +42,6 @@ fn latency_is_response_time_next_to_service_time() {
 }
 
 #[test]
-fn the_closed_loop_has_no_pace() {
-    let mut record = record("x", &["bs"]);
-    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
-    let analysis = analyse(&record);
-    assert_eq!(analysis.cells[0].rate_report, None);
-    assert!(named("rate-not-held", &analysis).is_empty() && named("load", &analysis).is_empty());
-}
-
-#[test]
 fn missed_rate_is_flagged_and_reported() {
     let analysis = analyse(&loaded(&[
         (1000, 0),

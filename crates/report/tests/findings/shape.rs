@@ -9,7 +9,7 @@ use iolab_report::findings::Finding;
 use iolab_workload::units::format_size;
 use proptest::prelude::*;
 
-use crate::{all_findings, named};
+use crate::named;
 use iolab_synthetic::{add_cell, around, record};
 
 /// A curve over the powers of two from 1 KiB to 1 MiB, with the thresholds of a machine.
@@ -63,14 +63,6 @@ fn a_straight_curve_has_no_bend() {
 }
 
 #[test]
-fn bends_are_equal_only_for_equal_curves() {
-    let of = |mb_s: fn(f64) -> f64| Bends::of(&analyse(&curve(mb_s)));
-    assert_eq!(of(knee), of(knee));
-    assert_ne!(of(knee), of(|size| (size / 128.0).min(1024.0)));
-    assert_ne!(of(knee), of(|size| size / 1000.0));
-}
-
-#[test]
 fn few_sizes_bear_no_bend() {
     let mut few = curve(knee);
     few.cells.truncate(7);
@@ -78,15 +70,6 @@ fn few_sizes_bear_no_bend() {
     let analysis = analyse(&few);
     assert_eq!(Bends::of(&analysis).iter().count(), 0);
     assert_eq!(named("cost-of-requests", &analysis), []);
-}
-
-#[test]
-fn the_same_run_has_the_same_findings() {
-    let record = curve(knee);
-    assert_eq!(
-        all_findings(&analyse(&record)),
-        all_findings(&analyse(&record))
-    );
 }
 
 /// 400 ns and 10 GB/s, with half of that rate at 4000 bytes.

@@ -332,19 +332,3 @@ fn the_answer_names_a_change_over_the_run() {
     write-size on /data: throughput 1201 MB/s (1 MiB) +/- 1.2 %, from the device
     ");
 }
-
-#[test]
-fn answer_has_both_levels_of_only_trial() {
-    let line = &conclusions(&analyse(&falling(0)), &[])[0].text;
-    insta::assert_snapshot!(line, @"write-size on /data: throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (1 MiB), from the device; few trials");
-    // With several trials the median describes similar trials, and the finding has the levels.
-    let mut several = writing(&["1MiB"], 3, |_, _| 500.0);
-    for trial in 1..=3 {
-        let bytes: Vec<u64> = (0..40)
-            .map(|i| if i < 12 { 100_000_000 } else { 10_000_000 })
-            .collect();
-        over_time(&mut several, trial, &bytes);
-    }
-    let line = &conclusions(&analyse(&several), &[])[0].text;
-    insta::assert_snapshot!(line, @"write-size on /data: throughput 370 MB/s (1 MiB), from the device; few trials");
-}

@@ -111,16 +111,6 @@ fn undecidable_limit_is_not_called_absent() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// Disturbance may hide a limit, so finding none decides nothing.
-#[test]
-fn limit_hidden_by_disturbance_is_left_open() {
-    let mut record = scattered(12, [0.7, 1.0, 1.5]);
-    for sample in &mut record.samples {
-        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
-    }
-    assert_eq!(limits(&record), [Difference::CannotTell]);
-}
-
 #[test]
 fn limit_needs_each_group_measured_alone() {
     let cells = [("a", 100.0), ("all", 150.0)];

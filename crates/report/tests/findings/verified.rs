@@ -46,17 +46,6 @@ fn only(record: &RunRecord) -> (&'static str, String) {
 }
 
 #[test]
-fn run_without_verification_has_no_finding() {
-    let mut record = verified_run();
-    for sample in &mut record.samples {
-        sample.verified = None;
-    }
-    let analysis = analyse(&record);
-    assert!(told(&analysis).is_empty());
-    assert_eq!(analysis.cells[0].verified, None);
-}
-
-#[test]
 fn bytes_from_memory_are_bounded_if_known() {
     let mut record = verified_run();
     let last = record.samples.iter_mut().rev();

@@ -331,7 +331,6 @@ fn blocks_for_verdict(needed: usize, blocks: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_analysis::doubt::{ComparedSide, DoubtKind};
 
     fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
         Suspected {
@@ -386,57 +385,6 @@ mod tests {
         };
         insta::assert_snapshot!(of(CauseVerdict::Joint, &among_others), @"Joint cause: a write cache. The difference remains without one of them: without all suspects 90 % (85 to 95 %) of the difference is gone. To measure without these alone: iolab why FILE --suspects write-cache,write-cache.");
         insta::assert_snapshot!(text(CauseVerdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (2.87× lower).");
-    }
-
-    /// The base of such a doubt is the cell with the suspect.
-    #[test]
-    fn doubts_name_cells_with_and_without_the_suspect() {
-        let one = Suspected {
-            doubts: vec![
-                Doubt {
-                    side: Some(ComparedSide::Base),
-                    levels: Some([(0.61, 0.61), (0.02, 0.02)]),
-                    ..DoubtKind::MemoryStall.into()
-                },
-                DoubtKind::Suspended.into(),
-            ],
-            ..suspected(0.6, (0.5, 0.7))
-        };
-        let text = of_suspects(
-            &Suspects {
-                verdict: CauseVerdict::CannotTell,
-                suspects: vec![one],
-                blocks: 30,
-            },
-            usize::MAX,
-        );
-        insta::assert_snapshot!(text, @"Cannot tell: a write cache (but tasks waited for memory (61 % with it, 2.0 % without it); and 1 more).");
-    }
-
-    /// A difference that does not occur again has fewer explanations where storage may not recover between trials.
-    #[test]
-    fn short_idle_time_is_named_if_not_reproduced() {
-        let found = |idle_ns, again| Reproduction {
-            phenomenon: "throughput falls to 50 %".to_owned(),
-            seen: 0.75,
-            expected: 1.0,
-            ratio: Some(1.0),
-            interval: Some((0.99, 1.01)),
-            blocks: 24,
-            shorter_ns: None,
-            idle_ns,
-            level_changed: again == Again::CannotTell,
-            again,
-            unexplained: None,
-            unexplained_without: None,
-            doubts: Vec::new(),
-            is_explained: false,
-        };
-        let text = |idle_ns| of_reproduction(&found(idle_ns, Again::NotReproduced));
-        insta::assert_snapshot!(text(None), @"Not reproduced: throughput falls to 50 %; here no difference (1.01× lower to 1.01× higher) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(Some(1_800_000_000)), @"Not reproduced: throughput falls to 50 %; here no difference (1.01× lower to 1.01× higher) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after 1.8 s of idle time: if that does not restore the storage, all of them ran at its lower level.");
-        let changed = of_reproduction(&found(Some(1_800_000_000), Again::CannotTell));
-        insta::assert_snapshot!(changed, @"Cannot tell whether it is there again: throughput falls to 50 %; here no difference (1.01× lower to 1.01× higher) in 24 blocks, but the level of throughput still changed, with 1.8 s of idle time before each trial.");
     }
 
     #[test]
