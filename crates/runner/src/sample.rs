@@ -501,27 +501,4 @@ mod tests {
         );
         insta::assert_snapshot!(remedy_of_fault(&faulty), @"trust this storage with no data: look into the kernel's log (dmesg) and the drive's own (smartctl -a), test the memory, then run it again on another cable, port or machine to see which part is at fault");
     }
-
-    #[test]
-    fn everything_that_can_be_found_has_words() {
-        let write = Write {
-            thread: 2,
-            number: 5,
-        };
-        let told = [
-            FoundInstead::MadeFor(4096),
-            FoundInstead::Earlier,
-            FoundInstead::Written(write),
-            FoundInstead::Zeros,
-            FoundInstead::Unknown,
-        ]
-        .map(holds);
-        insta::assert_snapshot!(told.join("\n"), @r"
-        what was written for byte 4096
-        what an earlier trial or run wrote
-        write 5 of thread 2, an earlier one
-        zeros
-        data that iolab did not write for verification
-        ");
-    }
 }

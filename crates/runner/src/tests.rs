@@ -13,9 +13,8 @@ use iolab_workload::trial::{Batch, TrialSpec};
 
 use super::*;
 use bench::*;
-use iolab_analysis::disturbance::Surroundings;
 use iolab_plan::blocks::block_order;
-use iolab_record::{ClockDomain, EndedBy};
+use iolab_record::EndedBy;
 use iolab_workload::tool::Tool;
 
 #[test]
@@ -162,7 +161,8 @@ fn resumes_as_if_whole(sets: &[&str], elapsed: &dyn Fn(&TrialSpec, u64) -> u64, 
 }
 
 #[test]
-fn refined_and_piloted_runs_resume_wherever_cut() {
+fn plain_refined_and_piloted_runs_resume_wherever_cut() {
+    resumes_as_if_whole(&[], &wild, &[0, 1, 4, 17]);
     // In the grid, at its end, at the first trial after it, and in the first block of the finer sizes.
     resumes_as_if_whole(&REFINE, &knee, &[20, 62, 63, 64, 74]);
     // One cell varies by far more than the others.
@@ -236,48 +236,6 @@ fn a_failure_ends_the_run_keeping_its_measurements() {
     bs=1MiB: pwrite of 1048576 bytes at offset 8192 failed: unexpected end of the file or device
       the target was cut short while it was measured: leave it alone, then resume
     ");
-}
-
-#[test]
-fn a_resumed_run_finishes_the_very_same_plan() {
-    let whole = bench(&[]);
-    whole.start(&mut mock(&wild)).expect("done");
-    let expected = trials(&whole.record());
-    for (at, cut) in [
-        (0, Cut::Interrupt),
-        (1, Cut::Fail(5)),
-        (4, Cut::Interrupt),
-        (17, Cut::Fail(28)),
-    ] {
-        let bench = bench(&[]);
-        let error = bench
-            .start(&mut Mock {
-                cut: Some((at, cut)),
-                ..mock(&wild)
-            })
-            .expect_err("cut");
-        if matches!(cut, Cut::Interrupt) {
-            assert_eq!(error.kind(), Kind::Interrupted);
-            let remedy = error.remedy().expect("how to finish it");
-            let path = bench.path.display().to_string();
-            insta::allow_duplicates! { insta::assert_snapshot!(remedy.replace(&path, "FILE"), @"finish it with: iolab resume FILE"); }
-            assert_eq!(bench.record().run.status, RunStatus::Interrupted);
-        }
-        assert_eq!(trials(&bench.record()), expected[..at as usize]);
-        bench.take_up(&mut mock(&wild)).expect("done");
-        let record = bench.record();
-        assert_eq!(trials(&record), expected);
-        assert_eq!(record.run.status, RunStatus::Done);
-        let places: BTreeSet<_> = trials(&record)
-            .into_iter()
-            .map(|(c, b, _)| (c, b))
-            .collect();
-        assert_eq!(
-            places.len(),
-            expected.len(),
-            "a cell was measured twice in a block"
-        );
-    }
 }
 
 #[test]
@@ -365,42 +323,6 @@ fn probes_end_for_long_requests_not_for_stalls() {
     assert_eq!(probes, 12 * record.cells.len(), "all of each cell");
     assert!(all_are(&record, "all"));
     insta::assert_snapshot!(note(&record), @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 50000, 25% 50000, 50% 50000, all 100000");
-}
-
-#[test]
-fn progress_counts_up_to_the_forecast() {
-    #[derive(Default)]
-    struct Watch(Vec<Progress>);
-    impl Observer for Watch {
-        fn trial_done(&mut self, trial: &TrialDone<'_>) {
-            self.0.push(trial.progress);
-        }
-    }
-    let bench = bench(&[]);
-    bench
-        .start(&mut Mock {
-            cut: Some((0, Cut::Interrupt)),
-            ..mock(&wild)
-        })
-        .expect_err("cut");
-    let (file, _) = RunFile::open_resume(&bench.path).expect("opens");
-    let mut watch = Watch::default();
-    Session::new(
-        planned(&bench.experiment),
-        42,
-        file,
-        ClockDomain::Real,
-        Surroundings::default(),
-        NeededConsent::default(),
-        &mut watch,
-    )
-    .carry_out(&mut mock(&wild), Stop::at_once(&AtomicBool::new(false)))
-    .expect("done");
-    let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();
-    assert_eq!(done, (1..=30).collect::<Vec<u64>>());
-    assert_eq!(watch.0.first().map(|seen| seen.basis), Some(Basis::Budget));
-    let last = watch.0.last().expect("trials");
-    assert_eq!((last.basis, last.left), (Basis::Trials, Duration::ZERO));
 }
 
 #[test]
@@ -517,16 +439,6 @@ fn finer_sizes_are_further_blocks_of_a_run() {
     }
     let choice = record.events.iter().find(|e| e.kind == EventKind::Choice);
     insta::assert_snapshot!(choice.expect("chosen").message, @"4 finer sizes of bs around the bends and the best sizes, now measured together with the others: 40KiB, 52KiB, 92KiB, 180KiB");
-}
-
-#[test]
-fn adjacent_sizes_are_not_refined() {
-    let bench = bench(&["bs=4k,8k", "refine=2"]);
-    bench.start(&mut mock(&steady)).expect("done");
-    let record = bench.record();
-    assert_eq!(record.cells.len(), 2, "4 KiB is the alignment");
-    let told: Vec<&str> = record.events.iter().map(|e| &*e.message).collect();
-    insta::assert_snapshot!(told.join("\n"), @"no finer size of bs lies between the sizes that matter");
 }
 
 #[test]

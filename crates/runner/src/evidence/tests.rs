@@ -308,25 +308,6 @@ fn uncached_bytes_did_not_come_from_the_cache() {
 }
 
 #[test]
-fn accounts_decide_if_the_page_cache_is_invisible() {
-    for (fetched, expected) in [
-        (0, ServedBy::PageCache),
-        (MB / 2, ServedBy::Mixed),
-        (MB, ServedBy::Device),
-    ] {
-        let verdict = reads(false, fetched, &Region::default());
-        assert_eq!(verdict.served_by, expected, "{verdict:?}");
-        insta::assert_snapshot!(format!("page_cache_not_visible_{expected}"), verdict.reason);
-        let seen = reads(false, fetched, &held(MB - fetched));
-        assert_eq!(seen.served_by, expected, "{seen:?}");
-        assert_ne!(seen.reason, verdict.reason);
-        // Direct I/O knows no page cache.
-        let direct = reads(true, fetched, &Region::default());
-        assert_ne!(direct.reason, verdict.reason);
-    }
-}
-
-#[test]
 fn cached_bytes_need_no_account() {
     let of = |direct, region: &Region| {
         judge(&Facts {

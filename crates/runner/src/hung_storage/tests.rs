@@ -69,12 +69,6 @@ fn a_thread_waking_only_to_wait_stands_still() {
 }
 
 #[test]
-fn zero_scheduler_counts_are_ignored() {
-    assert!(!counts_anything("0 0 0\n") && !counts_anything(""));
-    assert!(counts_anything("12 0 1\n"));
-}
-
-#[test]
 fn a_program_without_limit_has_no_due_time() {
     let watch = Watch::over(&[], false, |error| panic!("{error}"));
     let due = || locked(&watch.state).due;

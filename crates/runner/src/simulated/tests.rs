@@ -1,6 +1,6 @@
 //! Whole runs on models whose truth is known.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
@@ -218,22 +218,6 @@ fn host_settings_are_left_out_or_refused() {
             .is_some()
     );
     adapt(&mut asked, &|name| name == "tool").expect_err("asked for");
-}
-
-#[test]
-fn settings_that_do_not_fit_are_refused() {
-    let disk = Disk::find("sata-ssd").expect("in the catalogue");
-    let fit = |sets: &[&str]| {
-        let plan = Plan::of(experiment("read-size", sets), &OneProcess).expect("cells");
-        fit::fit_to(plan, SystemUnderTest::Model(&disk))
-    };
-    fit(&["bs=4k", "region=4T"]).expect("cut to the capacity");
-    let error = fit(&["bs=6k"]).unwrap_err();
-    insta::assert_snapshot!(error.message(), @"every trial: bs of 6144 bytes is not a multiple of 4 KiB, the block of model:sata-ssd");
-    let error = fit(&["bs=4k", "offset=4T"]).unwrap_err();
-    insta::assert_snapshot!(error.message(), @"every trial: the region of 0 bytes is smaller than one request of 4096 bytes");
-    let missing = Disk::of_target(Path::new("model:nothing.toml")).unwrap_err();
-    insta::assert_snapshot!(missing.message(), @"cannot read nothing.toml: No such file or directory (os error 2)");
 }
 
 /// A trial normally finds the caches and mapping tables of the one before, but not if causes are being sought.

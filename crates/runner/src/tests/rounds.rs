@@ -1,9 +1,7 @@
 //! Rounds that are repeated until they are steady: of all cells, and of writes before the first trial.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Payload, RoundsDoubts, RoundsState, claims};
 use iolab_record::{PreparationKind, RunRecord, Sample};
-use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::*;
 
@@ -211,68 +209,6 @@ fn a_resumed_run_completes_and_judges_its_rounds() {
     }
 }
 
-fn state(record: &RunRecord) -> (usize, usize, RoundsState) {
-    let analysis = analyse(record);
-    let steady = analysis.steady.as_ref().expect("rounds");
-    let state = RoundsState::of(&analysis, steady);
-    (steady.rounds, steady.judged, state)
-}
-
-#[test]
-fn only_rounds_since_the_last_preparation_are_judged() {
-    let bench = bench(&[ROUNDS]);
-    bench.start(&mut mock(&settling)).expect("done");
-    let record = bench.record();
-    assert_eq!(state(&record), (8, 8, RoundsState::Steady));
-    let mut resumed = record.clone();
-    let begins = |round: u32| {
-        let mut samples = record.samples.iter();
-        let sample = samples.find(|sample| sample.block == round);
-        sample.expect("of the round").started_utc.clone()
-    };
-    resumed.events.push(iolab_record::Event {
-        at_utc: begins(6),
-        kind: EventKind::Resume,
-        ..iolab_record::Event::default()
-    });
-    for cell in &mut resumed.cells {
-        cell.ended_by = Some(EndedBy::TrialsMax);
-    }
-    // The last five are alike, but three of them follow another preparation.
-    assert_eq!(state(&resumed), (8, 3, RoundsState::TooFew));
-
-    let mut interrupted = record.clone();
-    for cell in &mut interrupted.cells {
-        cell.ended_by = Some(EndedBy::User);
-    }
-    let last = interrupted.samples.pop().expect("a trial");
-    assert_eq!((last.block, last.cell), (8, 2));
-    assert_eq!(state(&interrupted), (7, 7, RoundsState::Unended));
-}
-
-#[test]
-fn equal_rounds_with_few_writes_are_not_steady() {
-    let bench = bench(&[ROUNDS]);
-    bench.start(&mut mock(&settling)).expect("done");
-    let mut record = bench.record();
-    for cell in &mut record.cells {
-        cell.spec.trial.read_percent = 0;
-    }
-    let doubts = RoundsDoubts {
-        written: Some(0.0),
-        ..RoundsDoubts::default()
-    };
-    assert_eq!(state(&record).2, RoundsState::Alike(doubts));
-    let region = record.cells.iter().map(|cell| cell.trial().region).max();
-    record.preparation.push(iolab_record::PreparationStep {
-        kind: PreparationKind::Sequential,
-        ok: true,
-        bytes: region.expect("cells"),
-        ..iolab_record::PreparationStep::default()
-    });
-    assert_eq!(state(&record).2, RoundsState::Steady);
-}
-
 #[test]
 fn rounds_of_writes_are_stored_and_judged() {
     let of_writes = |reached: bool| {
@@ -302,34 +238,6 @@ fn rounds_of_writes_are_stored_and_judged() {
     assert_eq!(judged(&record), (false, 8, true));
     assert!(record.samples.iter().any(|sample| !sample.warmup));
     assert_eq!(judged(&of_writes(false)), (false, 12, false));
-}
-
-#[test]
-fn trials_off_the_level_of_writes_are_named() {
-    let elapsed = |spec: &TrialSpec, _: u64| match spec.writes() {
-        true => 1_000_000,
-        false => 100_000_000,
-    };
-    let bench = bench(&["precondition=steady:round=2s,window=3,rounds=12"]);
-    bench.start(&mut mock(&elapsed)).expect("done");
-    let mut record = bench.record();
-    let outside = |record: &RunRecord| {
-        let claims = claims(&[&analyse(record)]);
-        let mut found = claims.into_iter().filter_map(|claim| match claim.payload {
-            Some(Payload::Rounds(rounds)) => Some(rounds.outside),
-            _ => None,
-        });
-        found.next().expect("rounds")
-    };
-    assert_eq!(outside(&record), None, "its trials read");
-    for cell in &mut record.cells {
-        let trial = &mut cell.spec.trial;
-        (trial.read_percent, trial.pattern) = (0, Pattern::Rand);
-        (trial.threads, trial.depth) = (1, 1);
-        (trial.cache, trial.sync) = (CacheState::Direct, SyncPolicy::None);
-    }
-    let found = outside(&record).expect("a hundredth of the rate");
-    assert!(found.iops < 0.1 * found.rounds_iops, "{found:?}");
 }
 
 #[test]

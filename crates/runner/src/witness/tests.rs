@@ -171,21 +171,6 @@ fn pipes_make_the_share_refer_to_everything_read() {
     insta::assert_snapshot!(all.reason, @"up to 128 MiB of what its calls read came from its own pipes");
 }
 
-#[test]
-fn the_larger_of_two_uncertainties_is_named() {
-    let piped = |piped_bytes: u64| {
-        let mut observed = unnamed(4 * MIB, 1);
-        observed.processes.fault_bytes = Some(4 * MIB);
-        observed.ways.inner_pipes = piped_bytes > 0;
-        if let Some(io) = &mut observed.processes.io {
-            (io.rchar, io.wchar) = (64 * MIB + piped_bytes, piped_bytes);
-        }
-        judged(observed).reads.expect("it read").reason
-    };
-    insta::assert_snapshot!(piped(128 * MIB), @"up to 128 MiB of what its calls read came from its own pipes");
-    insta::assert_snapshot!(piped(0), @"page faults in program files and other mappings can have fetched 4 MiB of the 4 MiB that storage carried");
-}
-
 /// The page cache can have served all of a small file, and faults have fetched the program.
 #[test]
 fn faults_that_may_explain_everything_leave_it_open() {
@@ -366,41 +351,4 @@ fn bytes_for_others_are_not_the_programs() {
     assert_eq!(of(64 * MIB, 64 * MIB), ServedBy::Network);
     assert_eq!(of(0, 64 * MIB), ServedBy::PageCache);
     assert_eq!(of(32 * MIB, 64 * MIB), ServedBy::Mixed);
-}
-
-/// Few pages of large folios, which its account counts as a whole.
-#[test]
-fn durable_small_writes_reached_the_device() {
-    let of = |owed: u64, device: u64| {
-        let mut observed = unnamed(0, 1);
-        observed.processes.io = Some(ProcessIo {
-            wchar: 300 << 12,
-            syscw: 300,
-            write_bytes: 58 * MIB,
-            ..ProcessIo::default()
-        });
-        observed.ways.writes.buffered = true;
-        observed.files[0].is_written = true;
-        observed.files[0].after = Some(Residency {
-            dirty_bytes: Some(owed),
-            writeback_bytes: Some(0),
-            ..Residency::default()
-        });
-        observed.devices[0].traffic = Some(DeviceStat {
-            write_bytes: device,
-            ..DeviceStat::default()
-        });
-        judged(observed).writes.expect("it wrote")
-    };
-    for device in [300 << 12, 26 * MIB] {
-        let durable = of(0, device);
-        assert_eq!(
-            (durable.served_by, durable.device_fraction),
-            (ServedBy::Device, Some(1.0))
-        );
-    }
-    assert_eq!(of(58 * MIB, 26 * MIB).served_by, ServedBy::PageCache);
-    let open = of(MIB, 26 * MIB);
-    assert_eq!(open.served_by, ServedBy::Unknown);
-    insta::assert_snapshot!(open.reason, @"the kernel counts a large page of the page cache (folio) as a whole, however few of its bytes were written; 1 MiB of these were dirty at the end: between 176 KiB and 1.17 MiB of it can be the program's");
 }
