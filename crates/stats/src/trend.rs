@@ -172,12 +172,4 @@ mod tests {
         let trend = mann_kendall(&data).unwrap();
         assert_eq!((trend.tau, trend.slope_per_trial), (1.0, 0.5));
     }
-
-    #[test]
-    fn degenerate_data_has_no_result() {
-        for data in [&[][..], &[1.0, 2.0], &[4.0; 9], &[1.0, f64::NAN, 2.0]] {
-            assert_eq!(mann_kendall(data), None, "{data:?}");
-        }
-        assert_eq!(mann_kendall(&[f64::MAX, -f64::MAX, f64::MAX]), None);
-    }
 }

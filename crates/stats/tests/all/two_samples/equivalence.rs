@@ -1,20 +1,11 @@
 use iolab_stats::tost_log;
 
-use super::data::{
-    Pair, apart, close, close_within, ends, far, five, large, published, thirty, ties,
-};
+use super::data::{Pair, apart, close, close_within, ends, five, large, published, thirty};
 
 #[test]
 fn equivalence_agrees_with_scipy() {
     // Margin and alpha; p, ratio, and the ends of its interval.
-    let all: [(Pair, [f64; 2], [f64; 4]); 12] = [
-        (
-            five(),
-            [0.05, 0.05],
-            [
-                0.8161025700834281, 1.065532920631079, 1.035470315692331, 1.096468327234932,
-            ],
-        ),
+    let all: [(Pair, [f64; 2], [f64; 4]); 4] = [
         (
             published(),
             [0.05, 0.05],
@@ -23,51 +14,9 @@ fn equivalence_agrees_with_scipy() {
             ],
         ),
         (
-            ties(),
-            [0.05, 0.05],
-            [
-                0.94259992572108, 1.499375342673352, 1.032196101719497, 2.178003205468186,
-            ],
-        ),
-        (
-            thirty(),
-            [0.05, 0.05],
-            [
-                0.796272599015418, 1.125600680746078, 0.9792006135599041, 1.293888989601338,
-            ],
-        ),
-        (
-            large(),
-            [0.05, 0.05],
-            [
-                0.06541054442444335, 1.040858253462868, 1.03099406690997, 1.050816817063583,
-            ],
-        ),
-        (
             apart(),
             [0.05, 0.05],
             [1.0, 1.985799703619693, 1.978826504029813, 1.992797476112968],
-        ),
-        (
-            five(),
-            [0.3, 0.01],
-            [
-                6.311444910822229e-7, 1.065532920631079, 1.019053953391279, 1.114131789754866,
-            ],
-        ),
-        (
-            published(),
-            [0.3, 0.01],
-            [
-                0.486513783190337, 1.293475782361499, 0.8772494698590511, 1.907187928907506,
-            ],
-        ),
-        (
-            ties(),
-            [0.3, 0.01],
-            [
-                0.7453460090108502, 1.499375342673352, 0.8559214860464037, 2.62655682193606,
-            ],
         ),
         (
             thirty(),
@@ -83,11 +32,6 @@ fn equivalence_agrees_with_scipy() {
                 5.388438949851684e-147, 1.040858253462868, 1.026914421562946, 1.054991419979162,
             ],
         ),
-        (
-            apart(),
-            [0.3, 0.01],
-            [1.0, 1.985799703619693, 1.975838595119111, 1.995811030636506],
-        ),
     ];
     for ((base, new), [margin, alpha], [p, ratio, low, high]) in all {
         let ours = tost_log(&base, &new, margin, alpha).unwrap();
@@ -96,14 +40,6 @@ fn equivalence_agrees_with_scipy() {
         ends(ours.interval, low, high);
         assert_eq!(ours.interval.confidence, 1.0 - 2.0 * alpha);
     }
-}
-
-#[test]
-fn equivalence_far_from_zero() {
-    // The two samples' logarithms differ in their last digits only: three digits of p are left.
-    let (base, new) = far();
-    let ours = tost_log(&base, &new, 0.05, 0.05).unwrap();
-    close_within(ours.p, 1.141425564189477e-34, 1e-3);
 }
 
 #[test]

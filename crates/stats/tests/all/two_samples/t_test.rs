@@ -1,8 +1,6 @@
 use iolab_stats::{TTest, student, welch};
 
-use super::data::{
-    Pair, apart, close, close_within, ends, far, five, large, large_ties, published, thirty, ties,
-};
+use super::data::{Pair, apart, close, close_within, ends, far, five, published, thirty, ties};
 
 /// t, degrees of freedom, p, difference, and the ends of the interval.
 type Expected = [f64; 6];
@@ -23,18 +21,7 @@ fn check(ours: Option<TTest>, expected: Expected) {
 #[test]
 fn t_tests_agree_with_scipy() {
     // By Welch, by Student.
-    let all: [(Pair, Expected, Expected); 8] = [
-        (
-            five(),
-            [
-                4.100539070441357, 7.998853928626925, 0.003436252217404518, 33.38000000000011,
-                14.60775165100636, 52.15224834899386,
-            ],
-            [
-                4.100539070441356, 8.0, 0.003435202367703516, 33.38000000000011, 14.60821982407551,
-                52.15178017592471,
-            ],
-        ),
+    let all: [(Pair, Expected, Expected); 5] = [
         (
             published(),
             [
@@ -77,28 +64,6 @@ fn t_tests_agree_with_scipy() {
             [
                 1.460747097138867, 56.0, 0.149673140860686, 21.24022263176093, -7.888213725687892,
                 50.36865898920975,
-            ],
-        ),
-        (
-            large(),
-            [
-                7.19445762401724, 473.7802423254606, 2.467533072621087e-12, 2.473028857723534,
-                1.79758372499739, 3.148473990449678,
-            ],
-            [
-                6.939393994694436, 498.0, 1.231087483708026e-11, 2.473028857723534,
-                1.772844344999892, 3.173213370447177,
-            ],
-        ),
-        (
-            large_ties(),
-            [
-                3.235183469486068, 470.906584806727, 0.001301196129053547, 1.010000000000001,
-                0.3965372494760134, 1.623462750523988,
-            ],
-            [
-                3.128692105752177, 498.0, 0.001858753863384201, 1.010000000000001,
-                0.3757457155503995, 1.644254284449602,
             ],
         ),
         (
