@@ -79,27 +79,6 @@ fn all_processes_are_one_run() {
 }
 
 #[test]
-fn export_for_programs_has_workers_of_all_ranks() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let sets = ["--set", "ranks=1,3", "--set", "threads=2"];
-    let arguments = [&["run", "read-size", "."], &TINY[..], &sets[..]].concat();
-    let Some(output) = mpirun(folder.path(), 3, &arguments) else {
-        return;
-    };
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_iolab"));
-    let export = command.args(["export", "run.iolab", "--format", "fio"]);
-    let export = export.current_dir(folder.path()).output().expect("starts");
-    let report: serde_json::Value = serde_json::from_slice(&export.stdout).expect("JSON");
-    let jobs = report["jobs"].as_array().expect("a list").iter();
-    let mut threads: Vec<&str> = jobs
-        .filter_map(|job| job["job options"]["numjobs"].as_str())
-        .collect();
-    threads.sort_unstable();
-    assert_eq!(threads, ["2", "2", "6", "6"]);
-}
-
-#[test]
 fn a_run_is_resumed_by_as_many_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [&["run", "read-size", ".", "--set", "ranks=1,2"], &TINY[..]].concat();
@@ -136,35 +115,6 @@ fn a_run_is_resumed_by_as_many_ranks() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(samples(&open()) >= before);
     assert_eq!(names(folder.path()), ["run.iolab"]);
-}
-
-#[test]
-fn one_rank_does_what_one_process_does() {
-    for arguments in [
-        // A model, a run with groups of workers, and a target with the number of its rank.
-        &["run", "read-size", "model:sata-7200"][..],
-        &[
-            "run", "interference", ".", "--set", "writer.rate=none", "--set", "time=10ms",
-        ],
-        &["run", "read-size", "r{rank}"],
-    ] {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(folder.path().join("r0")).expect("a folder");
-        let tiny = [
-            arguments,
-            &["--size", "1M", "--budget", "1ms", "-o", "run.iolab"],
-        ]
-        .concat();
-        let Some(output) = mpirun(folder.path(), 1, &tiny) else {
-            return;
-        };
-        let stderr = text(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {stderr}");
-        let file = Connection::open(folder.path().join("run.iolab")).expect("a run file");
-        let query = "SELECT count(*) FROM rank";
-        let ranks = file.query_row(query, [], |row| row.get::<_, i64>(0));
-        assert_eq!(ranks.expect(query), 0);
-    }
 }
 
 #[test]
@@ -247,30 +197,4 @@ fn targets_of_all_ranks_are_named_beforehand() {
         told.contains("filling scratch files writes 4 MiB"),
         "{told}"
     );
-}
-
-#[test]
-fn sizes_with_too_few_blocks_are_not_measured() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let arguments = [
-        "run", "read-size", ".", "--size", "256k", "--budget", "1ms", "-o",
-    ];
-    let of = |rest: &[&'static str]| [&arguments[..], rest].concat();
-    let Some(run) = mpirun(folder.path(), 4, &of(&["run.iolab"])) else {
-        return;
-    };
-    let told = text(&run.stderr);
-    assert!(run.status.success(), "{told}");
-    assert!(
-        told.contains("the region has fewer such blocks than there are workers (4 on 4 ranks)"),
-        "{told}"
-    );
-    let named = of(&["named.iolab", "--bs", "4k,128k"]);
-    let refused = mpirun(folder.path(), 4, &named).expect("it was there");
-    let told = text(&refused.stderr);
-    assert!(
-        told.contains("4 workers (4 ranks of 1 thread) share 2 blocks"),
-        "{told}"
-    );
-    assert!(told.contains("use fewer ranks or a smaller bs"), "{told}");
 }

@@ -8,7 +8,7 @@ use iolab_record::{Event, EventKind};
 use needs::Need;
 use serde_json::Value;
 
-use crate::support::{self, entries, folder, run, run_tiny};
+use crate::support::{entries, folder, run, run_tiny};
 
 /// The JSON of a diagnosis.
 #[track_caller]
@@ -46,22 +46,6 @@ fn a_full_file_is_only_read() {
     assert!(folder_itself["findings"].as_array().expect("a list").len() > 5);
     assert_eq!(std::fs::read(&path).expect("read"), data);
     assert_eq!(entries(folder.path()), ["mine"]);
-}
-
-#[test]
-fn memory_must_not_be_taken_for_storage() {
-    let Some(memory) = support::folder_in_memory() else {
-        return;
-    };
-    let folder = folder();
-    let value = diagnosis(folder.path(), memory.path().to_str().expect("UTF-8"));
-    assert_eq!(of_rule(&value, "target", "in-memory")[0].0, "must-fix");
-    let direct = of_rule(&value, "direct-io", "direct-io");
-    assert!(
-        direct.iter().all(|(severity, _)| severity != "fine"),
-        "{direct:?}"
-    );
-    assert!(entries(memory.path()).is_empty());
 }
 
 #[test]

@@ -142,29 +142,3 @@ fn files_take_no_names_in_circles() {
         circles.join("\n")
     );
 }
-
-#[test]
-fn circle_through_parts_of_file_is_found() {
-    let place = |text: &str| text.split('/').map(str::to_owned).collect::<Place>();
-    let files: BTreeMap<Place, PathBuf> = ["a", "a/part", "b"]
-        .map(|name| (place(name), PathBuf::new()))
-        .into();
-    let to = |from: &str, path: &str| target(&place(from), path, &files);
-    assert_eq!(to("a", "crate::b::X"), Some(place("b")));
-    assert_eq!(to("a/part", "super::super::b::X"), Some(place("b")));
-    assert_eq!(to("a", "part::X"), Some(place("a/part")));
-    assert_eq!(
-        to("a/part", "super::X"),
-        None,
-        "a part may name what it is a part of"
-    );
-    assert_eq!(to("b", "std::fs::File"), None);
-    let source =
-        "pub(crate) use crate::{a::{X, part::Y}, b as c};\nfn f() { super::g::h() } // crate::no\n";
-    assert_eq!(
-        paths(source),
-        [
-            "crate::a::X", "crate::a::part::Y", "crate::b", "crate::", "super::g::h"
-        ]
-    );
-}
