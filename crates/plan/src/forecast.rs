@@ -381,14 +381,12 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use iolab_workload::settings::SETTINGS;
 
     use super::*;
     use crate::cells::OneProcess;
     use crate::experiment::Experiment;
-    use crate::suite::Suite;
 
     fn no_overhead(_: &CellSpec) -> Duration {
         Duration::ZERO
@@ -557,37 +555,5 @@ mod tests {
             }
         }
         assert!(taken > 100, "{taken}");
-    }
-
-    #[test]
-    fn nothing_of_zero_bytes_gets_into_a_plan() {
-        let told = [
-            "bs",
-            "region",
-            "threads",
-            "depth",
-            "sync_every",
-        ]
-        .map(|name| {
-            for (experiment, group) in [("read-size", ""), ("interference", "writer.")] {
-                let mut experiment = Experiment::find(experiment).expect("built in");
-                let error = experiment.apply_set(&format!("{group}{name}=0"));
-                let error = error.expect_err(name);
-                assert_eq!(error.kind(), iolab_workload::Kind::Usage, "{error}");
-                assert!(error.message().contains(name), "{error}");
-            }
-            let suite = format!(
-                "name = 'x'\nabout = ''\nbudget = '1min'\n[settings]\n{name} = 0\n[[experiments]]\nuse = 'read-random'\n"
-            );
-            let error = Suite::from_toml(&suite, "x.toml", Path::new(".")).expect_err(name);
-            error.message().to_owned()
-        });
-        insta::assert_snapshot!(told.join("\n"), @r"
-        x.toml, line 5, column 6: bs: '0' is out of range
-        x.toml, line 5, column 10: region: '0' is out of range
-        x.toml, line 5, column 11: threads: '0' is out of range
-        x.toml, line 5, column 9: depth: '0' is out of range
-        x.toml, line 5, column 14: sync_every: '0' is out of range
-        ");
     }
 }

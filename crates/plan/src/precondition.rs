@@ -449,28 +449,6 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_the_fault() {
-        let told = [
-            "seq:999999999999", "rand:101", "steady+trim", "purge+trim", "rand:2+seq:1",
-            "seq:1+seq:1", "steady:round=1000000h", "zap",
-        ]
-        .map(|wrong| {
-            let error = wrong.parse::<Precondition>().expect_err(wrong);
-            error.message().to_owned()
-        });
-        insta::assert_snapshot!(told.join("\n"), @r"
-        precondition seq: '999999999999' is not a number of passes from 1 to 100
-        precondition rand: '101' is not a number of passes from 1 to 100
-        precondition 'steady+trim' has its steps in another order
-        precondition 'purge+trim' purges and trims: a purge leaves nothing to trim
-        precondition 'rand:2+seq:1' has its steps in another order
-        precondition 'seq:1+seq:1' has a step twice
-        precondition steady, round: '1000000h' is longer than a year
-        precondition 'zap' is unknown
-        ");
-    }
-
-    #[test]
     fn only_rounds_of_cells_write_nothing_beforehand() {
         for (text, writes, passes) in [
             ("none", false, None),

@@ -229,19 +229,6 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_replaces_and_refuses_its_parts() {
-        let mut experiment = Experiment::find("write-random").expect("built in");
-        experiment.apply_set("workload=RS,WR").expect("two codes");
-        let cells = cells(&experiment).expect("valid");
-        assert_eq!(cells[0].spec.trial.read_percent, 100);
-        assert_eq!(cells[1].spec.trial.read_percent, 0);
-        let error = experiment.apply_set("read_percent=70").expect_err("both");
-        insta::assert_snapshot!(error.message(), @"--set read_percent=70: read_percent and workload are both set");
-        experiment.apply_set("workload=none").expect("none");
-        experiment.apply_set("read_percent=70").expect("alone");
-    }
-
-    #[test]
     fn a_groups_workload_replaces_only_its_own_parts() {
         let mut experiment = Experiment::find("interference").expect("built in");
         experiment

@@ -4,7 +4,6 @@ use super::*;
 use crate::cells::cells;
 use iolab_workload::Kind;
 use iolab_workload::foreign_options::{Answer, FOREIGN};
-use iolab_workload::trial::{Backend, BufferInit, CacheState};
 use proptest::prelude::*;
 
 const HEAD: &str = "name = 'mine'\nquestion = 'why?'\nresponse = 'iops'\n";
@@ -41,37 +40,6 @@ fn the_micro_benchmark_study_is_built_in() {
 }
 
 #[test]
-fn buffer_size_is_the_buffer_lab() {
-    let experiment = Experiment::find("buffer-size").unwrap();
-    let planned = cells(&experiment).unwrap();
-    let specs = || planned.iter().map(|cell| &cell.spec.trial);
-    let sizes = |init| {
-        specs()
-            .filter(|s| s.buffer_init == init)
-            .map(|s| s.bs)
-            .collect::<Vec<_>>()
-    };
-    let all: Vec<u64> = (3..=24).map(|power| 1 << power).collect();
-    for init in [
-        BufferInit::Untouched,
-        BufferInit::Zeroed,
-        BufferInit::Touched,
-        BufferInit::Populated,
-        BufferInit::Huge,
-    ] {
-        assert_eq!(sizes(init), all, "{init}");
-    }
-    assert_eq!(sizes(BufferInit::NoHuge), all[18..]);
-    for spec in specs() {
-        spec.check().unwrap();
-        assert_eq!((spec.backend, spec.cache), (Backend::Sync, CacheState::Hot));
-        assert_eq!((spec.region, spec.limit.bytes), (16 << 20, Some(16 << 20)));
-        assert!(!spec.latency && spec.hardware_counters);
-    }
-    assert!(experiment.design.trials_min >= 10);
-}
-
-#[test]
 fn an_unrecorded_latency_cannot_be_the_response() {
     let document = "name = 'm'\nquestion = 'q'\nresponse = 'latency'\n";
     for rest in [
@@ -105,13 +73,6 @@ fn factors_keep_their_order_and_ranges_multiply() {
     assert_eq!(experiment.factors[0].levels, ["4", "1"]);
     assert_eq!(experiment.factors[1].levels, ["4KiB", "8KiB", "16KiB"]);
     assert_eq!(experiment.design, Design::default());
-}
-
-#[test]
-fn one_level_is_a_setting() {
-    let experiment = read("[factors]\nbs = ['4k']\n").unwrap();
-    assert!(experiment.factors.is_empty());
-    assert_eq!(experiment.base().unwrap().trial.bs, 4096);
 }
 
 #[test]
@@ -231,14 +192,6 @@ fn an_absurd_grid_is_refused() {
     --set threads=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,...: the plan has more than 10000 cells: 5 bs x 16 skip x 200 threads
       give the factors fewer levels, or ask several smaller questions
     ");
-}
-
-#[test]
-fn unknown_names_offer_the_nearest() {
-    let error = Experiment::find("read-sice").unwrap_err();
-    insta::assert_snapshot!(error.remedy().unwrap(), @"did you mean read-size or read-stride?");
-    let error = Experiment::find("nowhere.toml").unwrap_err();
-    insta::assert_snapshot!(error.message(), @"cannot read nowhere.toml: No such file or directory (os error 2)");
 }
 
 proptest! {

@@ -189,14 +189,6 @@ fn kernel_settings_are_changed_with_consent_only() {
     assert_eq!(of("request-limit", &sizes), Intervention::Irrelevant);
 }
 
-#[test]
-fn a_compared_kernel_setting_explains_itself() {
-    let mut sizes = sides(|_| {}, |_| {});
-    sizes.is_model = false;
-    sizes.other.system = "scheduler:none".parse().expect("valid");
-    assert_eq!(of("scheduler", &sizes), Intervention::IsTheDifference);
-}
-
 /// Advice on a file does not reach the pages that faults of a mapping bring in.
 #[test]
 fn mapped_read_ahead_is_its_own_suspect() {

@@ -227,9 +227,3 @@ fn an_inquiry_from_elsewhere_is_checked() {
     unknown variant `[2J`, expected one of `is-the-difference`, `keeps-state`, `needs-change-system`, `needs-root`, `no-time`, `not-asked-for`, `conflict`
     "#);
 }
-
-#[test]
-fn two_suspects_need_four_variants_and_five_twelve() {
-    let counts = [0, 1, 2, 3, 5].map(|suspects| variants(suspects).len());
-    assert_eq!(counts, [1, 2, 4, 8, 12]);
-}
