@@ -1,8 +1,6 @@
-use std::path::Path;
 use std::time::Duration;
 
 use iolab_plan::cells::cells;
-use iolab_plan::experiment::Experiment;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::{CellSpec, Setting};
 
@@ -53,27 +51,6 @@ fn several_files_single_floors_and_traces_are_refused() {
     JobFile::parse(held, "x").expect("a rate that is held");
 }
 
-#[test]
-fn a_job_file_becomes_an_experiment() {
-    let text = "; a comment\n[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nramp_time=2s\nfilename=/data/file\ngroup_reporting\n\n[first]\nrw=randread\nbs=4k\niodepth=8\n[second]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n";
-    let file = JobFile::parse(text, "my job").expect("a job file");
-    assert_eq!(file.experiment.name, "fio-job");
-    assert_eq!(file.target.as_deref(), Some(Path::new("/data/file")));
-    assert_eq!(file.notes.len(), 2);
-    let definition = file.to_toml().expect("TOML");
-    let left = definition.lines().find(|line| line.contains("left out"));
-    insta::assert_snapshot!(left.unwrap_or_default(), @"# the target /data/file is left out: give it as TARGET to 'iolab run', or as filename to fio");
-    let planned = cells(&file.experiment).expect("cells");
-    let sizes: Vec<u64> = planned.iter().map(|cell| cell.spec.trial.bs).collect();
-    assert_eq!(sizes, [4096, 65536]);
-    assert!(planned.iter().all(|cell| cell.spec.trial.depth == 8));
-    let again = file.experiment.to_toml().expect("TOML");
-    assert_eq!(
-        Experiment::from_toml(&again, "again").expect("valid"),
-        file.experiment
-    );
-}
-
 /// The cells of a job file, as settings with these names.
 fn planned(text: &str, names: &[&str]) -> Vec<String> {
     let file = JobFile::parse(text, "x").expect("a job file");
@@ -86,22 +63,6 @@ fn planned(text: &str, names: &[&str]) -> Vec<String> {
         .iter()
         .map(|cell| settings(&cell.spec).join(" "))
         .collect()
-}
-
-#[test]
-fn very_different_jobs_become_a_list_of_cells() {
-    let text = "[fill]\nfilename=/dev/x\nsize=1g\nrw=write\nbs=1m\niodepth=16\nioengine=libaio\n[steady]\nfilename=/dev/x\nsize=1g\nstonewall\nrw=randwrite\nbs=4k\nnumjobs=4\niodepth=32\nioengine=libaio\n[read]\nfilename=/dev/x\nsize=1g\nwait_for=steady\n";
-    assert_eq!(
-        planned(
-            text,
-            &[
-                "pattern", "read_percent", "bs", "threads", "depth", "layout"
-            ]
-        ),
-        [
-            "seq 0 1MiB 1 16 shared", "rand 0 4KiB 4 32 overlapping", "seq 100 4KiB 1 1 shared"
-        ]
-    );
 }
 
 /// The groups of each cell, as settings with these names; idle ones are left out.
@@ -121,40 +82,11 @@ fn grouped(text: &str, names: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn jobs_side_by_side_are_groups() {
-    let text = "[global]\nsize=32m\ndirectory=/\nrate=1m\nratemin=1k\n[file1]\nrw=read\n[file 2]\nrw=randwrite\nbs=8k\nnumjobs=2\n";
-    let names = ["pattern", "offset", "region", "rate", "layout"];
-    assert_eq!(
-        grouped(text, &names),
-        [[
-            "file1 seq 0 32MiB 1MiB/s shared",
-            "file-2 rand 32MiB 64MiB 2MiB/s shared"
-        ]]
-    );
-    let file = JobFile::parse(text, "x").expect("a job file");
-    assert_eq!(file.target.as_deref(), Some(Path::new("/")));
-    let again = file.experiment.to_toml().expect("TOML");
-    assert_eq!(
-        Experiment::from_toml(&again, "x").expect("valid"),
-        file.experiment
-    );
-}
-
-#[test]
 fn jobs_on_one_file_share_its_bytes() {
     let text = "[global]\nfilename=/dev/nowhere\nsize=1g\ntime_based\nruntime=1\n[log]\nrw=write\nfdatasync=1\n[data]\nrw=randread\nnumjobs=4\n";
     assert_eq!(
         grouped(text, &["offset", "region", "sync", "threads", "time"]),
         [["log 0 1GiB fdatasync 1 1s", "data 0 1GiB none 4 1s"]]
-    );
-}
-
-#[test]
-fn stages_of_several_jobs_are_cells_with_groups() {
-    let text = "[global]\nfilename=/dev/nowhere\nsize=1m\n[fill]\nrw=write\n[r]\nstonewall\nrw=randread\n[w]\nrw=randwrite\nrate_iops=10\n";
-    assert_eq!(
-        grouped(text, &["pattern", "rate"]),
-        [vec!["fill seq none"], vec!["r rand none", "w rand 10"]]
     );
 }
 
@@ -227,35 +159,6 @@ fn identical_jobs_are_one_with_more_threads() {
     // Clones with ranges of their own are not merged into another job.
     let own = text.replace("size=1m", "size=1m\noffset_increment=1m");
     assert_eq!(threads(&own.replace("randread", "read")), [["a 3", "b 3"]]);
-}
-
-#[test]
-fn every_option_is_explained() {
-    let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_pattern=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
-    let file = JobFile::parse(text, "x").expect("a job file");
-    let told: Vec<String> = file
-        .told
-        .iter()
-        .map(|told| {
-            format!(
-                "{} {} {}: {}",
-                told.place.trim_start_matches("line "),
-                told.jobs.join("+"),
-                told.option,
-                told.means
-            )
-        })
-        .collect();
-    for line in [
-        "2  direct=1: cache=direct",
-        "5 a rw=randread: pattern=rand, read_percent=100",
-        "6 a buffer_pattern=0: switched off",
-        "9 b rw=read:-8k: pattern=reverse, read_percent=100",
-        "10 b group_reporting=1: nothing changes: a cell is always reported as a whole",
-        "11 b rate_iops=500: rate=500",
-    ] {
-        assert!(told.iter().any(|told| told == line), "{line} in {told:#?}");
-    }
 }
 
 #[test]
