@@ -399,11 +399,4 @@ mod tests {
             prop_assert_eq!(children, size - 1);
         }
     }
-
-    #[test]
-    fn ten_thousand_ranks_are_four_levels() {
-        assert_eq!(Tree::new(10_000, FANOUT).height(0), 4);
-        assert_eq!(Tree::new(1, FANOUT).height(0), 0);
-        assert_eq!(Tree::new(17, FANOUT).height(0), 1);
-    }
 }

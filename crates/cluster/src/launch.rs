@@ -212,18 +212,4 @@ mod tests {
         assert_eq!(by(&[open_mpi, pmi].concat()), "mpirun or mpiexec");
         assert_eq!(by(&[open_mpi, mvapich].concat()), "mpirun");
     }
-
-    #[test]
-    fn command_of_one_process_says_so() {
-        let found = launch(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "0")]);
-        let refusal = found.expect("a launch").one_process_only("fit", "do this");
-        insta::assert_snapshot!(refusal.message(), @"mpirun started 4 processes of iolab, and 'iolab fit' measures with one process: they would be 4 unrelated runs in one directory");
-        insta::assert_snapshot!(refusal.remedy().expect("a hint"), @"start it without mpirun; do this; for unrelated runs on purpose: env -u OMPI_COMM_WORLD_SIZE iolab ...");
-    }
-
-    #[test]
-    fn a_process_without_a_number_speaks() {
-        let found = launch(&[("PMI_SIZE", "4")]).expect("a launch");
-        assert!(!found.is_silent());
-    }
 }

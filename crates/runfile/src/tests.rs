@@ -5,7 +5,6 @@ mod many_trials;
 mod over_time;
 mod round_trip;
 mod rows;
-mod series;
 mod stored;
 mod witness;
 

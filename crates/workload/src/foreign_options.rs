@@ -578,17 +578,5 @@ mod tests {
         it is a setting: --set depth=VALUE
         ");
         assert!(unknown_option("iolab run", &[], "--nothing-like-it", None).is_none());
-        let told = ["zzzzzz", "patern", "iodepht", "numjob"]
-            .map(|typed| unknown_setting(typed, &[]).to_string());
-        insta::assert_snapshot!(told.join("\n"), @r"
-        setting 'zzzzzz' is unknown
-          'iolab list --settings --all' shows all of them
-        setting 'patern' is unknown
-          did you mean pattern?
-        setting 'iodepht' is unknown
-          did you mean iodepth?
-        setting 'numjob' is unknown
-          did you mean numjobs?
-        ");
     }
 }

@@ -252,14 +252,6 @@ mod tests {
     use crate::settings::SETTINGS;
 
     #[test]
-    fn alternatives_read_as_a_sentence() {
-        assert_eq!(alternatives(&["a"]), "a");
-        assert_eq!(alternatives(&["a", "b"]), "a or b");
-        assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
-        assert_eq!(all_of(&["a", "b", "c"]), "a, b and c");
-    }
-
-    #[test]
     fn near_names_are_offered() {
         let known: Vec<&str> = SETTINGS.iter().map(|s| s.name).collect();
         assert_eq!(nearest("patern", &known)[0], "pattern");

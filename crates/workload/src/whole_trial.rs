@@ -235,16 +235,4 @@ mod tests {
             assert_eq!(cell.reading_trials().len(), 1);
         }
     }
-
-    #[test]
-    fn a_cell_without_groups_is_its_only_trial() {
-        let cell = CellSpec::default();
-        assert_eq!(cell.only_trial(), Some(&cell.trial));
-        assert_eq!(
-            cell.whole_trial().in_flight_of_all(),
-            cell.trial.in_flight_of_all()
-        );
-        assert_eq!(cell.shared(|trial| trial.sync), Some(SyncPolicy::None));
-        assert_eq!(cell.named_trials(), [(None, &cell.trial)]);
-    }
 }

@@ -2,14 +2,13 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
-use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
 use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
 use iolab_gate::judgement::{Gate, GateTerms, HISTORY_MIN};
 use iolab_gate::line::History;
 use iolab_record::environment::KEYS;
-use iolab_record::{RunRecord, RunStatus, ServedBy};
-use iolab_synthetic::{STEADY_MB_S as STEADY, daily_runs as runs, later_run as later, serve};
+use iolab_record::{RunRecord, RunStatus};
+use iolab_synthetic::{STEADY_MB_S as STEADY, daily_runs as runs, later_run as later};
 use iolab_workload::Result;
 
 fn analysed(records: &[RunRecord]) -> Vec<(String, AnalysedRun)> {
@@ -124,50 +123,6 @@ fn cell_without_new_measurement_is_not_success() {
     let gate = gate(&new, &history);
     assert_eq!(gate.conclusion(), Conclusion::CannotTell);
     assert_eq!(gate.compared.unwrap().only_base, ["bs=64KiB"]);
-}
-
-/// Runs with traffic of others: in their trials, the device transferred three times as many bytes for others.
-fn disturbed(mut runs: Vec<RunRecord>) -> Vec<RunRecord> {
-    for sample in runs.iter_mut().flat_map(|run| &mut run.samples) {
-        let device = sample.counters.device.as_mut().expect("a device");
-        device.read_bytes *= 4;
-    }
-    runs
-}
-
-#[test]
-fn disturbed_side_doubts_what_it_may_have_caused() {
-    let verdict = |history: &[RunRecord], new: &RunRecord| {
-        let gate = gate(new, history);
-        gate.compared.expect("enough runs").cells[0].verdict
-    };
-    let (quiet, busy) = (runs(&STEADY), disturbed(runs(&STEADY)));
-    let alone = |mb_s: f64| disturbed(vec![later(mb_s)]).remove(0);
-    for (history, new, expected) in [
-        (
-            &quiet,
-            alone(60.0),
-            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
-        ),
-        (&quiet, alone(160.0), CellVerdict::Faster),
-        (&quiet, alone(100.0), CellVerdict::NoChange),
-        (
-            &busy,
-            later(160.0),
-            CellVerdict::CannotTell(DoubtKind::OtherTraffic),
-        ),
-        (&busy, later(60.0), CellVerdict::Slower),
-        // Both sides are equally disturbed.
-        (&busy, alone(60.0), CellVerdict::Slower),
-    ] {
-        assert_eq!(verdict(history, &new), expected);
-    }
-    let mut cached = later(100.0);
-    serve(&mut cached, 0, ServedBy::PageCache, "all from memory");
-    assert_eq!(
-        verdict(&quiet, &cached),
-        CellVerdict::CannotTell(DoubtKind::PageCache)
-    );
 }
 
 #[test]

@@ -56,25 +56,6 @@ fn unread() {
     );
 }
 
-/// A shell that has read a megabyte, and reads more in a child on request.
-#[test]
-fn what_was_done_before_does_not_count() {
-    let script = "dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready
-        read go; dd if=/dev/zero of=/dev/null bs=2M count=1 2>&1; echo ready; read end";
-    let mut shell = Shell::run(script);
-    shell.wait_until_ready();
-    let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
-    shell.go_on();
-    joined.read_accounts(false);
-    let totals = joined.totals(None);
-    if !joined.is_read {
-        return unread();
-    }
-    let read = totals.io.expect("read").rchar;
-    assert!(((2 << 20)..(5 << 19)).contains(&read), "{totals:?}");
-    assert_eq!((totals.running, totals.unread, totals.cut_short), (1, 0, 0));
-}
-
 /// Ended children leave a sum, and a process that reuses a number is another one.
 #[test]
 fn ended_children_are_added_up_and_forgotten() {
