@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
     CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Payload, Point, Standing,
-    claims, headlines,
+    claims,
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{
@@ -454,52 +454,6 @@ fn what_only_a_disturbance_makes_is_not_claimed() {
             runs_beside(1),
             |run| compared(run, is),
         );
-    }
-}
-
-/// Experiments of a study, each a separate run on one target.
-fn study(noise: Noise) -> impl Fn(u64) -> (Vec<RunRecord>, Vec<Truth>) {
-    let names = ["read-size", "read-random", "write-size", "write-random"];
-    let all = names.map(|name| {
-        let one = Scenario {
-            curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
-            noise,
-            common: drifting(),
-            trials: 8,
-            ..Scenario::of(name, &["bs=4k,64k,1M,4M"])
-        };
-        one.runs()
-    });
-    move |seed| {
-        let all = (0..).zip(&all);
-        all.map(|(place, run)| run(seed * 10 + place)).unzip()
-    }
-}
-
-#[test]
-fn a_study_rarely_begins_with_anything_false() {
-    for (name, noise) in shapes() {
-        let made = study(noise);
-        let any = |(records, truths): (Vec<RunRecord>, Vec<Truth>)| {
-            let analyses: Vec<_> = records.iter().map(analyse).collect();
-            let analyses: Vec<_> = analyses.iter().collect();
-            let all = claims(&analyses);
-            let level = |id: CellId| truths[id.run].cells[place(id, &truths[id.run])].mb_s;
-            Outcome::of_all(
-                headlines(&all)
-                    .into_iter()
-                    .map(|claim| match &claim.payload {
-                        Some(Payload::Comparison(comparison)) => {
-                            Outcome::of_all(comparison.effects.iter().map(|effect| {
-                                judged(effect.difference, level(effect.other) / level(effect.base))
-                            }))
-                        }
-                        _ => of_best(claim, &truths[claim.runs()[0]]),
-                    }),
-            )
-        };
-        let kind = (["study, any headline"], &*format!("{name}, n = 8"));
-        hold_each(kind, (runs(), 2.0 * FALSE_MAX), made, |run| [any(run)]);
     }
 }
 
