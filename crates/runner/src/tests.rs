@@ -1,6 +1,7 @@
 //! The runner with a stand-in for the engine: no disk, no timing.
 
 mod bench;
+mod observers;
 mod rounds;
 mod strategies;
 mod time_left;

@@ -1,0 +1,76 @@
+//! The engine on a scratch file, with an observer of drives.
+
+use std::collections::BTreeSet;
+
+use super::super::*;
+use super::bench::Silent;
+use iolab_plan::cells::{OneProcess, Plan};
+use iolab_record::{DriveLog, Sample};
+use iolab_storage::Consent;
+
+/// A drive that counts the readings of its log.
+#[derive(Default)]
+struct Counting {
+    readings: u64,
+}
+
+impl DriveObserver for Counting {
+    fn before(&mut self, _disks: &BTreeSet<(u32, u32)>) {
+        self.readings += 1;
+    }
+
+    fn after(&mut self) -> Vec<DriveLog> {
+        self.readings += 1;
+        let own = DriveLog {
+            drive: "own".to_owned(),
+            host_read_bytes: Some(self.readings),
+            ..DriveLog::default()
+        };
+        vec![own]
+    }
+}
+
+#[test]
+fn drives_are_read_around_each_trial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let named = [folder.path().to_owned()];
+    let mut experiment = Experiment::find("read-random").expect("built in");
+    for set in [
+        "bs=4k", "region=1M", "cache=hot", "time=10ms", "trials_min=2", "trials_max=2",
+    ] {
+        experiment.apply_set(set).expect("a setting");
+    }
+    let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+    let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true).expect("needs");
+    let targets = Targets::open(&named, &needs).expect("opened");
+    let place = SystemUnderTest::Targets(&targets);
+    let plan = fit::fit_to(plan, place).expect("fits");
+    let stop = AtomicBool::new(false);
+    targets.fill(1, &stop, &mut |_| {}).expect("filled");
+    let setup = Setup {
+        place,
+        clock: &Clock::calibrate(),
+        stop: Stop::at_once(&stop),
+        preflight: &[],
+        known: &Environment::default(),
+        ranks: None,
+        system: None,
+        observers: &[|| Box::new(Counting::default())],
+        end: |error| panic!("{error}"),
+    };
+    let path = folder.path().join("run.iolab");
+    run(plan, 1, NewFile::At(&path), setup, &mut Silent).expect("done");
+    let record = iolab_runfile::read(&path).expect("a run file");
+    let drives = |sample: &Sample| (sample.id, sample.drives.clone());
+    let counted = record.samples.iter().map(drives);
+    let expected = (1..=3).map(|trial| {
+        let own = DriveLog {
+            sample: trial,
+            drive: "own".to_owned(),
+            host_read_bytes: Some(2 * trial as u64),
+            ..DriveLog::default()
+        };
+        (trial, vec![own])
+    });
+    assert_eq!(counted.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
