@@ -223,15 +223,20 @@ fn named(path: &Path) -> Option<File> {
         .map(File::from)
 }
 
+/// Not a block device, whose node in `/dev` is on a tmpfs.
 fn is_in_memory(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|stat| mounts::is_memory_fs(&stat))
+    own_number(file).is_none()
+        && rustix::fs::fstatfs(file).is_ok_and(|stat| mounts::is_memory_fs(&stat))
 }
 
 fn device_of(file: &File) -> Option<Number> {
-    let block = rustix::fs::fstat(file)
-        .ok()
-        .and_then(|stat| super::device::number_of(&stat));
-    block.or_else(|| device_below(file))
+    own_number(file).or_else(|| device_below(file))
+}
+
+/// Number of a block device; `None` for other files.
+fn own_number(file: &File) -> Option<Number> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    super::device::number_of(&stat)
 }
 
 /// Block device that an open regular file lies on, if any. For a file of an overlay, the device of the layer
@@ -261,6 +266,23 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn node_of_a_block_device_is_that_device() {
+        let entries = fs::read_dir("/dev").expect("a folder").flatten();
+        let numbers = entries.filter_map(|entry| {
+            let stat = rustix::fs::lstat(entry.path()).ok()?;
+            Some((entry.path(), crate::device::number_of(&stat)?))
+        });
+        let all: Vec<(PathBuf, Number)> = numbers.collect();
+        if all.is_empty() {
+            return needs::skip(needs::Need::BlockDevice, "/dev has no node of one");
+        }
+        for (path, number) in all {
+            assert_eq!(device_under(&path), Some(number), "{path:?}");
+            assert!(!lies_in_memory(&path), "{path:?}");
+        }
+    }
 
     /// Fake sysfs: sdq with partition sdq1, sdr, and devices that a test stacks on them.
     struct Fake(tempfile::TempDir);
