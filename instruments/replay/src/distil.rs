@@ -129,7 +129,8 @@ impl Group {
         let all = half.reads.requests + half.writes.requests;
         (kind.requests * 1000 > all).then(|| Self {
             writes,
-            rate: kind.requests as f64 / half.seconds(),
+            // As the experiment has it: a whole number.
+            rate: (kind.requests as f64 / half.seconds()).round().max(1.0),
             sizes: shares(&kind.sizes),
             is_sequential: kind.following_share() >= SEQUENTIAL_FROM,
         })

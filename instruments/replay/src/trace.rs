@@ -3,7 +3,7 @@
 mod blkparse;
 mod csv;
 mod format;
-mod iolog;
+pub mod iolog;
 mod line;
 mod number;
 mod plausible;
@@ -16,6 +16,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::BS_MAX;
@@ -59,6 +60,8 @@ pub struct Reading {
     pub unit: Option<TimeUnit>,
     /// The only device, volume or file whose requests count; `None`: all.
     pub device: Option<String>,
+    /// Time from the first request after which none counts; `None`: all.
+    pub window: Option<Duration>,
 }
 
 /// A trace in a file.
@@ -105,13 +108,19 @@ impl Trace {
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    let place = path.display();
+    // Before it is opened: opening a FIFO may wait for ever.
+    let is_other = std::fs::metadata(path).is_ok_and(|data| !data.is_file());
+    if is_other || path == Path::new("-") {
+        return Err(Error::usage(format!("{place} is not a regular file"))
+            .hint("write the trace to a file first: it is read more than once"));
+    }
     match File::open(path) {
         Ok(file) => Ok(Box::new(BufReader::with_capacity(1 << 18, file))),
-        Err(error) => Err(Error::usage(format!(
-            "cannot read the trace {}: {error}",
-            path.display()
-        ))
-        .hint("give the file of a trace; compressed ones have to be unpacked first")),
+        Err(error) => {
+            Err(Error::usage(format!("cannot read {place}: {error}"))
+                .hint("give the file of a trace"))
+        }
     }
 }
 
@@ -150,14 +159,15 @@ impl Lines {
             return Err(self.wrong(&format!("is longer than {longest}")));
         }
         match std::str::from_utf8(&self.line) {
-            Ok(text) => Ok(Some(text.trim_end())),
+            // Spreadsheets begin a file with a mark of its encoding.
+            Ok(text) => Ok(Some(text.trim_start_matches('\u{feff}').trim_end())),
             Err(_) => Err(self.wrong("is not text")),
         }
     }
 
     fn wrong(&self, what: &str) -> Error {
         Error::usage(format!("line {} {what}", self.number))
-            .hint("iolab replay --help names the formats; --format states one")
+            .hint("give a trace in a format that iolab replay --help names, unpacked; --trace-format states the format")
     }
 }
 
@@ -166,6 +176,8 @@ pub struct Requests {
     lines: Lines,
     parser: Parser,
     device: Option<String>,
+    /// Time after which no request counts, ns.
+    window_ns: u128,
     unit: TimeUnit,
     /// Requests that are put in order, by stamp and number.
     waiting: BinaryHeap<Reverse<(u128, u64, Pending)>>,
@@ -193,6 +205,10 @@ impl Requests {
             lines: Lines::of(from),
             parser: trace.parser.clone(),
             device: trace.reading.device.clone(),
+            window_ns: trace
+                .reading
+                .window
+                .map_or(u128::MAX, |window| window.as_nanos()),
             unit: trace.unit(),
             waiting: BinaryHeap::with_capacity(REORDERED + 1),
             number: 0,
@@ -216,6 +232,12 @@ impl Requests {
         };
         let first = *self.first.get_or_insert(stamp);
         let since = stamp.saturating_sub(first);
+        if since >= self.window_ns {
+            // Later ones may be out of order by as many as are put in order, and not by more.
+            self.ended = true;
+            self.waiting.clear();
+            return Ok(None);
+        }
         if since >= SPAN_MAX {
             return Err(
                 Error::usage("its time stamps are more than 146 years apart")

@@ -1,9 +1,11 @@
 //! Options of commands that read a trace.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use iolab_workload::Result;
+use iolab_workload::units::parse_duration;
 
 use crate::trace::survey::Survey;
 use crate::trace::{Format, Reading, TimeUnit, Trace};
@@ -23,6 +25,9 @@ pub(crate) struct TraceOptions {
     /// Device, volume or file of the trace, if it has several
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
+    /// Leave out the requests after this time of the trace; default: none
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) window: Option<Duration>,
 }
 
 impl TraceOptions {
@@ -32,6 +37,7 @@ impl TraceOptions {
             format: self.trace_format,
             unit: self.time_unit,
             device: self.device.clone(),
+            window: self.window,
         };
         let trace = Trace::open(&self.trace, reading)?;
         let survey = Survey::of(&trace)?;

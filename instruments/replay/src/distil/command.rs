@@ -7,11 +7,15 @@ use clap::Args;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output;
 use iolab_report::layout::{Column, text, wrapped};
+use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::counted;
 
 use super::{Distilled, distilled, toml};
 use crate::trace_options::TraceOptions;
 
+/// Fewest requests whose distributions mean something.
+const REQUESTS_MIN: u64 = 100;
 /// Greatest distance of an experiment that stands for its trace.
 const FAR: f64 = 0.2;
 
@@ -33,6 +37,13 @@ pub(crate) struct Options {
 /// Writes an experiment that resembles a trace.
 pub(crate) fn distil(options: &Options) -> Outcome {
     let (trace, survey) = options.trace.read()?;
+    if survey.requests() < REQUESTS_MIN {
+        let count = counted(survey.requests(), "request");
+        let few = Error::usage(format!("{count} are too few to be distilled"));
+        return Err(few
+            .hint(format!("give a trace of at least {REQUESTS_MIN}"))
+            .into());
+    }
     let distilled = distilled(&trace, &survey)?;
     let name = options.trace.trace.display().to_string();
     let name = escape_control(&name);

@@ -83,6 +83,6 @@ depth = 256
         name(group),
         format_size(smallest.into()),
         100 * u8::from(!group.writes),
-        group.rate.round().max(1.0)
+        group.rate
     )
 }

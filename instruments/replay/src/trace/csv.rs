@@ -57,7 +57,7 @@ impl Columns {
         }
         self.read(text)
             .map(Some)
-            .ok_or_else(|| format!("is not one of the columns {}", self.header))
+            .ok_or_else(|| format!("does not fit the columns {}", self.header))
     }
 
     fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {

@@ -207,7 +207,8 @@ fn of_line(text: &str) -> Option<Format> {
     if is(systor(text)) {
         return Some(Format::Systor);
     }
-    if Columns::of(text).is_ok() || text.starts_with("time,") {
+    // Names of columns, even if not all are there: the message then says which is missing.
+    if text.contains(',') && text.starts_with(char::is_alphabetic) {
         return Some(Format::Csv);
     }
     Blkparse::is_one(text).then_some(Format::Blkparse)

@@ -34,7 +34,8 @@ pub(super) struct Stamped {
 
 /// Refuses stamps that only another unit makes plausible.
 pub(super) fn check(stamped: &Stamped, unit: TimeUnit) -> Result<()> {
-    if stamped.requests < COUNT_MIN {
+    // Stamps that are all the same say nothing of their unit.
+    if stamped.requests < COUNT_MIN || stamped.span_ns == 0 {
         return Ok(());
     }
     let read = |other: TimeUnit| Read::of(stamped, unit, other);
@@ -103,11 +104,9 @@ impl Read {
     }
 
     fn is_plausible(&self) -> bool {
-        // Stamps that are all the same say nothing of their unit.
-        self.span_s == 0.0
-            || self.requests / self.span_s <= RATE_MAX
-                && self.bytes / self.span_s <= BYTES_MAX
-                && self.gap() <= GAP_MAX
+        self.requests / self.span_s <= RATE_MAX
+            && self.bytes / self.span_s <= BYTES_MAX
+            && self.gap() <= GAP_MAX
     }
 
     fn words(&self) -> String {

@@ -105,7 +105,9 @@ impl Survey {
             *bytes = bytes.saturating_add(access.bytes.into());
             own.end = own.end.max(access.offset + u64::from(access.bytes));
             own.largest = own.largest.max(access.bytes);
-            gaps.saturating_record(access.at_ns.saturating_sub(own.span_ns));
+            if own.requests() > 1 {
+                gaps.saturating_record(access.at_ns.saturating_sub(own.span_ns));
+            }
             own.span_ns = own.span_ns.max(access.at_ns);
             if let Some(depth) = access.depth {
                 depths += f64::from(depth);
