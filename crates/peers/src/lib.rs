@@ -147,10 +147,12 @@ const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// An installed peer.
 #[derive(Clone)]
-struct Installed {
+pub struct Installed {
     peer: &'static dyn Peer,
-    path: PathBuf,
-    version: String,
+    /// Its program.
+    pub path: PathBuf,
+    /// Its name and version.
+    pub version: String,
     /// Share of the budget: no trial takes longer, unless its own bounds say so.
     share: Duration,
 }
@@ -191,7 +193,8 @@ impl Peers {
         for tool in tools {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
-            match installed(find(tool)?, share, clock, stop) {
+            let peer = find(tool)?;
+            match installed(peer, peer.oldest(), share, clock, stop) {
                 Ok(found) => peers.installed.push(found),
                 Err(error) if error.kind() == Kind::Usage => {
                     peers.missing.push((tool, in_a_line(&error)));
@@ -344,8 +347,13 @@ fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::R
     Ok(())
 }
 
-fn installed(
+/// Finds a peer of this version or newer, and asks it for its version. The share of the budget bounds its trials.
+///
+/// # Errors
+/// As [`Peers::find`]; of kind [`Usage`](iolab_workload::Kind::Usage): it is missing or too old.
+pub fn installed(
     peer: &'static dyn Peer,
+    (major, minor): (u32, u32),
     share: Duration,
     clock: &Clock,
     stop: &AtomicBool,
@@ -371,8 +379,7 @@ fn installed(
             .hint(format!("check that it is {tool}: {place} {question}"))
     })?;
     let version = format!("{tool}-{}.{}", number.0, number.1);
-    if number < peer.oldest() {
-        let (major, minor) = peer.oldest();
+    if number < (major, minor) {
         return Err(Error::usage(format!("{version} at {place} is too old"))
             .hint(format!("install {tool} {major}.{minor} or newer")));
     }

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use crate::trace::survey::Survey;
 
 /// Confidence of the intervals.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// Times of the requests of one kind in one trial, ns: from the time at which the trace has a request, or from its submission without times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -25,6 +25,15 @@ pub struct Times {
     pub max_ns: u64,
 }
 
+/// A replay as the block layer saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AtBlockLayer {
+    /// Share of the requests that were found there.
+    pub seen: f64,
+    /// How far these kept to the times of the trace, from the first of them on.
+    pub certificate: Certificate,
+}
+
 /// One replay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Trial {
@@ -36,6 +45,8 @@ pub struct Trial {
     pub target: String,
     /// Speed: a factor, or max.
     pub speed: String,
+    /// The program that replayed.
+    pub tool: String,
     /// Bytes of the target that were used.
     pub region_bytes: u64,
     /// Block to which requests were rounded, bytes.
@@ -60,8 +71,10 @@ pub struct Trial {
     pub served_because: String,
     /// Requests that were changed for the target.
     pub changed: Changed,
-    /// How far it kept to the times of the trace; `None` at the speed max, which has none.
+    /// How far it kept to the times of the trace; `None` for another program, and at the speed max, which has none.
     pub certificate: Option<Certificate>,
+    /// The same at the block layer; `None` without a peer.
+    pub at_block_layer: Option<AtBlockLayer>,
 }
 
 /// A quantity of a replay.
@@ -76,7 +89,7 @@ const MEASURES: [Measure; 5] = [
     Measure {
         name: "requests/s",
         is_time: false,
-        of: |trial| Some(trial.requests_per_s),
+        of: |trial| Some(trial.requests_per_s).filter(|_| trial.reads.or(trial.writes).is_some()),
     },
     Measure {
         name: "read p50",
@@ -122,6 +135,8 @@ pub struct Cell {
     pub target: String,
     /// Speed: a factor, or max.
     pub speed: String,
+    /// The program that replayed.
+    pub tool: String,
     /// Number of replays.
     pub replays: usize,
     /// Replays whose certificate is kept, or that have none.
@@ -130,6 +145,10 @@ pub struct Cell {
     pub broken: Vec<Broken>,
     /// The certificate of the replay with the greatest p99 of lateness.
     pub latest: Option<Certificate>,
+    /// Replays whose certificate is kept at the block layer.
+    pub kept_at_block_layer: usize,
+    /// The one with the greatest p99 of lateness there; `None` without a peer.
+    pub latest_at_block_layer: Option<AtBlockLayer>,
     /// Sources of the bytes.
     pub served_by: Vec<String>,
     /// The quantities; empty if not every certificate is kept.
@@ -145,13 +164,24 @@ impl Cell {
             .flat_map(|own| own.broken.iter().copied());
         let is_kept = |trial: &&&Trial| trial.certificate.as_ref().is_none_or(Certificate::is_kept);
         let kept = trials.iter().filter(is_kept).count();
+        let at_block_layer = trials
+            .iter()
+            .filter_map(|trial| trial.at_block_layer.as_ref());
         let mut own = Self {
             target: first.target.clone(),
             speed: first.speed.clone(),
+            tool: first.tool.clone(),
             replays: trials.len(),
             kept,
             broken: distinct(broken),
             latest: certificates.max_by_key(|own| own.lateness.p99_ns).cloned(),
+            kept_at_block_layer: at_block_layer
+                .clone()
+                .filter(|own| own.certificate.is_kept())
+                .count(),
+            latest_at_block_layer: at_block_layer
+                .max_by_key(|own| own.certificate.lateness.p99_ns)
+                .cloned(),
             served_by: distinct(trials.iter().map(|trial| trial.served_by.clone())),
             quantities: Vec::new(),
         };
@@ -170,7 +200,7 @@ impl Cell {
     }
 }
 
-fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+pub(crate) fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for one in all {
         if !found.contains(&one) {
@@ -247,8 +277,10 @@ impl Answer {
     /// The answer of these replays of a trace.
     pub fn of(file: String, trace: &Trace, survey: &Survey, seed: u64, trials: Vec<Trial>) -> Self {
         let count = trials.iter().map(|trial| trial.cell + 1).max().unwrap_or(0);
+        // A cell that was not reached before the end has no trials.
         let by_cell: Vec<Vec<&Trial>> = (0..count)
             .map(|cell| trials.iter().filter(|trial| trial.cell == cell).collect())
+            .filter(|own: &Vec<&Trial>| !own.is_empty())
             .collect();
         let cells: Vec<Cell> = by_cell.iter().filter_map(|own| Cell::of(own)).collect();
         let comparisons = comparisons(&cells, &by_cell);
@@ -283,8 +315,12 @@ fn comparisons(cells: &[Cell], trials: &[Vec<&Trial>]) -> Vec<Comparison> {
             continue;
         }
         let others = cells.iter().enumerate().skip(place + 1);
-        let others = others.filter(|(_, other)| other.speed == base.speed && other.is_kept());
-        let times = MEASURES.iter().filter(|measure| measure.is_time);
+        let alike = |other: &Cell| other.speed == base.speed && other.tool == base.tool;
+        let others = others.filter(|(_, other)| alike(other) && other.is_kept());
+        let is_there = |measure: &&Measure| {
+            measure.is_time && trials[place].iter().any(|own| (measure.of)(own).is_some())
+        };
+        let times = MEASURES.iter().filter(is_there);
         for ((number, _), measure) in
             others.flat_map(|other| times.clone().map(move |m| (other, m)))
         {

@@ -161,7 +161,7 @@ impl Window {
 }
 
 /// Judged windows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Windows {
     count: u64,
     late: u64,
@@ -191,7 +191,7 @@ struct InFlight {
 }
 
 /// The requests in flight over time; two intervals become one when there are too many.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct DepthOverTime {
     width_ns: u64,
     intervals: Vec<InFlight>,
@@ -234,7 +234,7 @@ impl DepthOverTime {
 }
 
 /// Watches a replay, request by request in the order in which they are issued.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Meter {
     limit_ns: u64,
     total: LatencyHistogram,
@@ -277,8 +277,14 @@ impl Meter {
         }
     }
 
-    /// Takes note of the next request that was issued.
+    /// Takes note of the next request that was issued. One that the trace has out of order is due with the request before it.
     pub fn note(&mut self, issued: Issued) {
+        self.out_of_order += u64::from(issued.due_ns < self.latest_due_ns);
+        self.latest_due_ns = self.latest_due_ns.max(issued.due_ns);
+        let issued = Issued {
+            due_ns: self.latest_due_ns,
+            ..issued
+        };
         let late = issued.at_ns.saturating_sub(issued.due_ns);
         let by_queue = issued.queue_ns.min(late);
         let by_client = late - by_queue;
@@ -286,8 +292,6 @@ impl Meter {
         self.total.saturating_record(late);
         self.client.saturating_record(by_client);
         self.queue.saturating_record(by_queue);
-        self.out_of_order += u64::from(issued.due_ns < self.latest_due_ns);
-        self.latest_due_ns = self.latest_due_ns.max(issued.due_ns);
         if let Some(last) = self.last.replace(issued) {
             let gap = |from: u64, to: u64| to.saturating_sub(from);
             self.gaps_asked

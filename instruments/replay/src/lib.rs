@@ -5,8 +5,12 @@
 #[cfg(feature = "measure")]
 mod ahead;
 pub mod answer;
+#[cfg(feature = "measure")]
+mod block_layer;
 pub mod certificate;
 mod distil;
+#[cfg(feature = "measure")]
+mod fio;
 pub mod mapping;
 #[cfg(feature = "measure")]
 mod record;

@@ -12,13 +12,16 @@ use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output;
 use iolab_command::output_format::format_of;
 use iolab_host::clock::Clock;
-use iolab_host::tracing::{self, DiskRequest, TracedPlaces, Tracer, disk_requests};
+use iolab_host::tracing::{self, DiskRequest, disk_requests};
 use iolab_runner::campaign::Program;
 use iolab_storage::sectors::{DiskPart, disk_part_under};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_ns};
 use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
+
+use crate::block_layer::recorded;
+use crate::trace::iolog;
 
 const RECORD_HELP: &str = "\
 The requests are those of the device, after the page cache and after merging, of all programs; \
@@ -66,24 +69,17 @@ pub(crate) fn record(options: &Options, program: Program) -> Outcome {
     tracing::check()?;
     let mut to = output::open(path)?;
     let clock = Clock::calibrate();
-    let places = TracedPlaces {
-        disks: vec![(part.disk, part.has_requests)],
-        ..TracedPlaces::default()
-    };
-    let mut tracer = Tracer::new(&places, &clock)?;
     let stop = (program.catch)(false)?;
-    tracer.start()?;
     let began = clock.now();
-    let ended = wait(options, &stop.now);
-    tracer.stop();
-    let recording = tracer.finish(&[])?;
+    let disk = (part.disk, part.has_requests);
+    let (ended, recording) = recorded(disk, &clock, || wait(options, &stop.now))?;
     let code = ended?;
     let requests = of_part(disk_requests(&recording.events), &part);
     write(&requests, &part, &clock, format, &mut *to)?;
     to.flush()?;
     let time = clock.ns_between(began, clock.now());
     (program.note)(&format!(
-        "recorded {} of {} in {}",
+        "recorded {} of {}, after the page cache and merging, in {}",
         counted(requests.len() as u64, "request"),
         part.name,
         format_ns(time as f64)
@@ -159,26 +155,25 @@ fn write(
     to: &mut dyn Write,
 ) -> Outcome {
     let first = requests.first().map_or(0, |request| request.start);
-    let kind = |one: &DiskRequest| if one.writes { "write" } else { "read" };
     let since = |one: &DiskRequest| clock.ns_between(first, one.start);
-    let name = format!("/dev/{}", part.name);
     match format {
         RecordFormat::Csv => {
             writeln!(to, "time_ns,op,offset,bytes,latency_ns")?;
             for one in requests {
                 let took = clock.ns_between(one.start, one.complete);
-                let (at, kind) = (since(one), kind(one));
+                let kind = if one.writes { "write" } else { "read" };
+                let at = since(one);
                 writeln!(to, "{at},{kind},{},{},{took}", one.offset, one.bytes)?;
             }
         }
         RecordFormat::Iolog => {
-            writeln!(to, "fio version 3 iolog\n0 {name} add\n0 {name} open")?;
-            for one in requests {
-                let (at, kind) = (since(one) / 1000, kind(one));
-                writeln!(to, "{at} {name} {kind} {} {}", one.offset, one.bytes)?;
-            }
-            let end = requests.last().map_or(0, |one| since(one) / 1000);
-            writeln!(to, "{end} {name} close")?;
+            let rows = requests.iter().map(|one| iolog::Row {
+                at_ns: since(one),
+                writes: one.writes,
+                offset: one.offset,
+                bytes: one.bytes,
+            });
+            iolog::write(to, &format!("/dev/{}", part.name), rows)?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use iolab_storage::Consent;
 use iolab_workload::trial::DEPTH_MAX;
 use iolab_workload::units::{parse_duration, parse_size};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, distinct};
 use crate::mapping::Beyond;
 use crate::run::{Speed, Terms, carry_out};
 use crate::text::text;
@@ -60,6 +60,9 @@ pub(crate) struct Options {
     /// Begin no further replays once their time would be more
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = parse_duration)]
     pub(crate) budget: Duration,
+    /// Let this program replay the same requests in the same blocks, and judge both at the block layer (root)
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    pub(crate) peer: Option<Peer>,
     /// Seed of the order of replays, the data and models
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -82,6 +85,12 @@ pub(crate) struct Options {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Peer {
+    /// fio 3.31 or newer, as found in PATH
+    Fio,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplayFormat {
     /// A table, and what follows from it
     Text,
@@ -100,21 +109,28 @@ pub(crate) fn replay(options: &Options, program: Program) -> Outcome {
     let consent = options.destroy_data.as_deref().map(Consent::to_destroy);
     let terms = Terms {
         targets: options.targets.clone(),
-        speeds: options.speed.clone(),
+        speeds: distinct(options.speed.iter().copied()),
         depth: options.depth,
         beyond: options.beyond,
         reads_only: options.reads_only,
         size: options.size,
         blocks: options.blocks,
         budget: options.budget,
+        has_peer: options.peer.is_some(),
         seed: options.seed,
         consent: consent.transpose()?.unwrap_or(Consent::No),
     };
     let (trace, survey) = options.trace.read()?;
-    let trials = carry_out(&trace, &survey, &terms, program)?;
+    // Opened first, so that no measurement is lost to a name that is taken.
+    let mut to = output::open(path)?;
+    let mut trials = Vec::new();
+    let ended = carry_out(&trace, &survey, &terms, program, &mut trials);
+    if trials.is_empty() {
+        ended?;
+        return Ok(());
+    }
     let file = options.trace.trace.display().to_string();
     let answer = Answer::of(file, &trace, &survey, options.seed, trials);
-    let mut to = output::open(path)?;
     match format {
         ReplayFormat::Text => write!(to, "{}", text(&answer, output::style().width))?,
         ReplayFormat::Json => {
@@ -123,6 +139,7 @@ pub(crate) fn replay(options: &Options, program: Program) -> Outcome {
         }
     }
     to.flush()?;
+    ended?;
     match answer.is_kept() {
         true => Ok(()),
         false => Err(Failure::CannotTell),

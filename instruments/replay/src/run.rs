@@ -8,25 +8,33 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use iolab_engine::asynchronous;
+use iolab_engine::list::{ListedRequest, RequestList};
 use iolab_host::clock::Clock;
+use iolab_host::tracing;
 use iolab_record::ServedVerdict;
 use iolab_runner::campaign::{Program, StopFlags};
 use iolab_runner::{Disk, GivenTargets, SystemUnderTest, Targets, run_list};
 use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
+use iolab_workload::quantity::counted;
 use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
+use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::ahead::Ahead;
 use crate::answer::{Times, Trial};
+use crate::block_layer::{sectors, watched};
 use crate::certificate::Meter;
+use crate::fio::Fio;
 use crate::mapping::{Beyond, Mapping};
 use crate::trace::Trace;
 use crate::trace::survey::Survey;
 
 /// A bound that no replay reaches: its list ends it.
 const ENDLESS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+/// Most requests whose events are recorded.
+const WATCHED_MAX: u64 = 100_000;
 /// Most bytes in flight.
 const IN_FLIGHT_MAX: u64 = 256 << 20;
 
@@ -88,6 +96,8 @@ pub(crate) struct Terms {
     pub blocks: u32,
     /// Time after which no further block begins.
     pub budget: Duration,
+    /// Whether fio replays the same.
+    pub has_peer: bool,
     /// Seed of the order of trials, of the data that is written, and of models.
     pub seed: u64,
     /// Consent to the loss of data on existing targets.
@@ -123,7 +133,7 @@ impl Place<'_> {
     }
 }
 
-/// Replays a trace on all targets.
+/// Replays a trace on all targets. An error leaves the trials that were done before it.
 ///
 /// # Errors
 /// A target that lacks something or must not be used; a failed request; the user's interrupt.
@@ -132,13 +142,25 @@ pub(crate) fn carry_out(
     survey: &Survey,
     terms: &Terms,
     program: Program,
-) -> Result<Vec<Trial>> {
+    done: &mut Vec<Trial>,
+) -> Result<()> {
     check(survey, terms)?;
     let given = GivenTargets::of(&terms.targets)?;
+    if terms.has_peer {
+        check_peer(survey, terms, &given)?;
+    }
     let watch = program.watch(&given.real);
     let stop = (program.catch)(true)?;
+    let campaign = Campaign {
+        trace,
+        survey,
+        terms,
+        stop: &stop,
+        clock: Clock::calibrate(),
+        program,
+    };
     if given.real.is_empty() {
-        return trials(trace, survey, terms, (None, &given.models), &stop, program);
+        return campaign.trials((None, &given.models), done);
     }
     if let Some(watch) = &watch {
         watch.opens(&given.real);
@@ -154,10 +176,8 @@ pub(crate) fn carry_out(
     if let Some(watch) = &watch {
         watch.has_opened(system, targets.fill_bytes());
     }
-    let replayed = fill(&targets, terms.seed, &stop, program).and_then(|()| {
-        let places = (Some(&targets), given.models.as_slice());
-        trials(trace, survey, terms, places, &stop, program)
-    });
+    let replayed = fill(&targets, terms.seed, &stop, program)
+        .and_then(|()| campaign.trials((Some(&targets), given.models.as_slice()), done));
     drop(watch);
     let removed = {
         let _watch = SystemUnderTest::Targets(&targets).watch_removal(&[], program.end);
@@ -189,6 +209,28 @@ fn check(survey: &Survey, terms: &Terms) -> Result<()> {
     Ok(())
 }
 
+/// Refuses what no other program can replay, or what cannot be watched.
+fn check_peer(survey: &Survey, terms: &Terms, given: &GivenTargets) -> Result<()> {
+    if !given.models.is_empty() {
+        return Err(Error::usage("--peer: no other program replays on a model")
+            .hint("give a directory, a file or a device"));
+    }
+    if terms.speeds.contains(&Speed::Max) {
+        return Err(
+            Error::usage("--peer: at the speed max no request has a time to be late for")
+                .hint("state a factor instead, for example --speed 1"),
+        );
+    }
+    if survey.requests() > WATCHED_MAX {
+        return Err(Error::usage(format!(
+            "--peer: the trace has {}, and the events of {WATCHED_MAX} can be recorded",
+            counted(survey.requests(), "request")
+        ))
+        .hint("replay the beginning of the trace, for example --for 10s"));
+    }
+    tracing::check()
+}
+
 /// The need of a trace for a target.
 fn need(survey: &Survey, terms: &Terms, is_scratch: bool) -> Need {
     const UNIT: u64 = 1 << 20;
@@ -205,7 +247,7 @@ fn need(survey: &Survey, terms: &Terms, is_scratch: bool) -> Need {
         write: survey.writes > 0 && !terms.reads_only,
         consent: terms.consent.clone(),
         beside: ExtraFiles::default(),
-        lends: false,
+        lends: terms.has_peer,
     }
 }
 
@@ -218,121 +260,188 @@ fn fill(targets: &Targets, seed: u64, stop: &StopFlags, program: Program) -> Res
     targets.fill(seed, &stop.after_trial, &mut shown)
 }
 
-/// All trials, block by block.
-fn trials(
-    trace: &Trace,
-    survey: &Survey,
-    terms: &Terms,
-    (targets, models): (Option<&Targets>, &[Disk]),
-    stop: &StopFlags,
-    program: Program,
-) -> Result<Vec<Trial>> {
-    let real = targets.into_iter().flat_map(Targets::iter);
-    let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
-    let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
-    let of_place = |place| terms.speeds.iter().map(move |speed| (place, *speed));
-    let cells: Vec<(&Place<'_>, Speed)> = places.iter().flat_map(of_place).collect();
-    stop.makes_trials.store(true, Ordering::Relaxed);
-    let clock = Clock::calibrate();
-    let (began, mut done) = (Instant::now(), Vec::new());
-    for block in 0..terms.blocks {
-        // Every block takes about as long.
-        let each = began.elapsed() / block.max(1);
-        if block > 0 && began.elapsed() + each > terms.budget {
-            break;
-        }
-        let seed = derive(terms.seed, u64::from(block));
-        let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_by_key(|number| derive(seed, *number as u64));
-        for number in order {
-            if stop.after_trial.load(Ordering::Relaxed) {
-                return Err(Error::interrupted());
-            }
-            let (place, speed) = cells[number];
-            if block == 0 {
-                let ns = match speed {
-                    Speed::Times(factor) => survey.span_ns as f64 / factor,
-                    Speed::Max => 0.0,
-                };
-                if ns > 60e9 && matches!(place, Place::Target(..)) {
-                    let time = Duration::from_nanos(ns as u64);
-                    let time = iolab_workload::units::rough_duration(time);
-                    (program.note)(&format!("{} at {speed}: takes {time}", place.name()));
-                }
-            }
-            let replay = Replay {
-                trace,
-                survey,
-                terms,
-                place,
-                speed,
-                clock: &clock,
-            };
-            let mut trial = replay.run(derive(seed, 0), stop)?;
-            (trial.cell, trial.block) = (number, block);
-            done.push(trial);
-        }
-    }
-    Ok(done)
-}
-
-/// One trial.
-struct Replay<'a> {
+/// What all trials have in common.
+struct Campaign<'a> {
     trace: &'a Trace,
     survey: &'a Survey,
     terms: &'a Terms,
-    place: &'a Place<'a>,
-    speed: Speed,
-    clock: &'a Clock,
+    stop: &'a StopFlags,
+    clock: Clock,
+    program: Program,
 }
 
-impl Replay<'_> {
-    fn run(&self, seed: u64, stop: &StopFlags) -> Result<Trial> {
-        let (bytes, block, cache) = self.place.extent();
-        let (survey, terms) = (self.survey, self.terms);
+/// Replays of the same.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    place: &'a Place<'a>,
+    speed: Speed,
+    /// The program that replays in place of iolab.
+    fio: Option<&'a Fio>,
+}
+
+impl Campaign<'_> {
+    /// All trials, block by block.
+    fn trials(
+        &self,
+        (targets, models): (Option<&Targets>, &[Disk]),
+        done: &mut Vec<Trial>,
+    ) -> Result<()> {
+        let (terms, stop) = (self.terms, self.stop);
+        let real = targets.into_iter().flat_map(Targets::iter);
+        let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
+        let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
+        let fio = match terms.has_peer {
+            true => Some(Fio::find(&self.clock, &stop.now)?),
+            false => None,
+        };
+        let mut cells = Vec::new();
+        for (place, speed) in places
+            .iter()
+            .flat_map(|place| terms.speeds.iter().map(move |speed| (place, *speed)))
+        {
+            let own = Cell {
+                place,
+                speed,
+                fio: None,
+            };
+            cells.push(own);
+            cells.extend(fio.as_ref().map(|fio| Cell {
+                fio: Some(fio),
+                ..own
+            }));
+        }
+        cells.iter().for_each(|cell| self.announce(cell));
+        stop.makes_trials.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        for block in 0..terms.blocks {
+            // Every block takes about as long.
+            let each = began.elapsed() / block.max(1);
+            if block > 0 && began.elapsed() + each > terms.budget {
+                break;
+            }
+            let seed = derive(terms.seed, u64::from(block));
+            let mut order: Vec<usize> = (0..cells.len()).collect();
+            order.sort_by_key(|number| derive(seed, *number as u64));
+            for number in order {
+                if stop.after_trial.load(Ordering::Relaxed) {
+                    return Err(Error::interrupted());
+                }
+                let mut trial = self.run(cells[number], derive(seed, 0))?;
+                (trial.cell, trial.block) = (number, block);
+                done.push(trial);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says how long a replay takes, if that is long.
+    fn announce(&self, cell: &Cell<'_>) {
+        let (Speed::Times(factor), Place::Target(name, _), None) =
+            (cell.speed, cell.place, cell.fio)
+        else {
+            return;
+        };
+        let time = Duration::from_secs_f64(self.survey.span_ns as f64 / factor / 1e9);
+        if time > Duration::from_secs(60) {
+            let time = rough_duration(time);
+            (self.program.note)(&format!(
+                "{name} at {}: each replay takes {time}",
+                cell.speed
+            ));
+        }
+    }
+
+    fn run(&self, cell: Cell<'_>, seed: u64) -> Result<Trial> {
+        let (bytes, block, cache) = cell.place.extent();
+        let (survey, terms, stop) = (self.survey, self.terms, self.stop);
         let region = bytes.min(survey.end.next_multiple_of(block)) / block * block;
-        let spec = self.spec(region, block, cache, seed);
+        let spec = self.spec(cell, region, block, cache, seed);
         spec.check()
-            .map_err(|error| error.within(self.place.name()))?;
+            .map_err(|error| error.within(cell.place.name()))?;
         let mapping = Mapping::new(terms.beyond, survey.end, region, block, terms.reads_only);
-        let (factor, meter) = match self.speed {
+        let (factor, meter) = match cell.speed {
             Speed::Times(factor) => {
                 let gap = survey.median_gap_ns as f64 / factor;
                 (factor, Some(Meter::new(gap as u64)))
             }
             Speed::Max => (1.0, None),
         };
-        let is_real = matches!(self.place, Place::Target(..));
-        let mut list = Ahead::new(self.trace, mapping, factor, meter, is_real)?;
-        let ran = match self.place {
-            Place::Model(disk) => disk.run_list(&spec, &mut list, &stop.now),
-            Place::Target(_, target) => {
-                let shared = Mutex::new(list);
-                let ran = run_list(&spec, &shared, target, self.clock, &stop.now);
-                list = shared
-                    .into_inner()
-                    .unwrap_or_else(|poisoned| poisoned.into_inner());
-                ran
-            }
+        let list = |meter: Option<Meter>| {
+            let is_real = matches!(cell.place, Place::Target(..));
+            Ahead::new(self.trace, mapping.clone(), factor, meter, is_real)
         };
-        let (outcome, verdict) = ran.map_err(|error| error.within(self.place.name()))?;
-        let (changed, meter) = list.finish()?;
-        let mut trial = measured(&outcome, &verdict);
-        trial.target = self.place.name().to_owned();
-        trial.speed = self.speed.to_string();
-        trial.region_bytes = region;
-        trial.block_bytes = block;
-        trial.depth = spec.depth;
-        trial.changed = changed;
-        trial.certificate = meter.map(Meter::certificate);
-        Ok(trial)
+        let of_iolab = |meter: Option<Meter>| -> Result<Trial> {
+            let mut list = list(meter)?;
+            let ran = match cell.place {
+                Place::Model(disk) => disk.run_list(&spec, &mut list, &stop.now),
+                Place::Target(_, target) => {
+                    let shared = Mutex::new(list);
+                    let ran = run_list(&spec, &shared, target, &self.clock, &stop.now);
+                    list = shared
+                        .into_inner()
+                        .unwrap_or_else(|poisoned| poisoned.into_inner());
+                    ran
+                }
+            };
+            let (outcome, verdict) = ran?;
+            let (changed, meter) = list.finish()?;
+            Ok(Trial {
+                tool: "iolab".to_owned(),
+                changed,
+                certificate: meter.map(Meter::certificate),
+                ..measured(&outcome, &verdict)
+            })
+        };
+        let ran = match (cell.place, meter) {
+            (Place::Target(_, target), Some(meter)) if terms.has_peer => {
+                let mut all = list(None)?;
+                let asked: Vec<ListedRequest> = std::iter::from_fn(|| all.next()).collect();
+                let (changed, _) = all.finish()?;
+                let map = sectors(target, region)?;
+                let (eye, judge) = ((&map, &self.clock), (meter.clone(), spec.depth));
+                let ran = watched(&asked, eye, judge, || match cell.fio {
+                    None => of_iolab(Some(meter)),
+                    Some(fio) => {
+                        fio.replay(&asked, &spec, target, &self.clock, &stop.now)?;
+                        Ok(Trial {
+                            tool: fio.version().to_owned(),
+                            served_by: "unknown".to_owned(),
+                            served_because: "another program replayed".to_owned(),
+                            changed,
+                            ..Trial::default()
+                        })
+                    }
+                });
+                ran.map(|(trial, at_block_layer)| Trial {
+                    at_block_layer: Some(at_block_layer),
+                    ..trial
+                })
+            }
+            (_, meter) => of_iolab(meter),
+        };
+        let trial = ran.map_err(|error: Error| error.within(cell.place.name()))?;
+        Ok(Trial {
+            target: cell.place.name().to_owned(),
+            speed: cell.speed.to_string(),
+            region_bytes: region,
+            block_bytes: block,
+            depth: spec.depth,
+            ..trial
+        })
     }
 
-    fn spec(&self, region: u64, block: u64, cache: CacheState, seed: u64) -> TrialSpec {
+    fn spec(
+        &self,
+        cell: Cell<'_>,
+        region: u64,
+        block: u64,
+        cache: CacheState,
+        seed: u64,
+    ) -> TrialSpec {
         let (survey, terms) = (self.survey, self.terms);
         let longest = Mapping::longest(survey.largest, block).min(region.max(1));
         let room = (IN_FLIGHT_MAX / longest).clamp(1, u64::from(terms.depth)) as u32;
-        let (depth, rate) = match self.speed {
+        let (depth, rate) = match cell.speed {
             Speed::Times(factor) => {
                 let rate = (survey.rate() * factor).clamp(1.0, RATE_MAX as f64);
                 (room, Some(Rate::Requests(rate as u64)))
@@ -344,7 +453,7 @@ impl Replay<'_> {
         };
         let writes = survey.writes > 0 && !terms.reads_only;
         TrialSpec {
-            backend: match (self.place, depth) {
+            backend: match (cell.place, depth) {
                 (Place::Model(_), 1) | (Place::Target(..), 1) => Backend::Psync,
                 (Place::Model(_), _) => Backend::IoUring,
                 (Place::Target(..), _) => asynchronous(),

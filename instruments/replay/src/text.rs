@@ -9,18 +9,35 @@ use iolab_workload::quantity::{
 };
 use iolab_workload::units::rough_duration;
 
-use crate::answer::{Answer, Cell, Comparison, Quantity, Trial};
+use crate::answer::{Answer, CONFIDENCE, Cell, Comparison, Quantity, Trial};
 use crate::certificate::{Broken, Certificate};
 
+/// The program whose answer this is.
+const OWN: &str = "iolab";
 /// Names that a line of text has room for.
 const NAME_MAX: usize = 40;
 
 /// The answer, for a terminal of `width` columns.
 pub fn text(answer: &Answer, width: u16) -> String {
     let mut all = wrapped(&format!("{}\n\n", head(answer)), width);
-    all += &table(certificates(answer), width);
+    let own: Vec<&Cell> = answer
+        .cells
+        .iter()
+        .filter(|cell| cell.tool == OWN)
+        .collect();
+    let rows: Vec<_> = own
+        .iter()
+        .map(|cell| (*cell, cell.kept, cell.latest.as_ref()))
+        .collect();
+    let mut columns = places(&own);
+    columns.extend(certificates(&rows));
+    all += &table(columns, width);
     if answer.cells.iter().any(|cell| !cell.quantities.is_empty()) {
         all += &format!("\n{}", table(results(answer), width));
+    }
+    if let Some(columns) = side_by_side(answer) {
+        let heading = "Both programs, by the times at which requests reached the block layer:";
+        all += &format!("\n{}{}", wrapped(heading, width), table(columns, width));
     }
     let sentences = sentences(answer);
     if !sentences.is_empty() {
@@ -36,15 +53,21 @@ fn head(answer: &Answer) -> String {
         _ => rough_duration(span),
     };
     let writes = answer.writes as f64 / answer.requests as f64;
-    let rate = answer.requests as f64 * 1e9 / answer.span_ns.max(1) as f64;
+    let rate = answer.requests as f64 * 1e9 / answer.span_ns as f64;
+    let pace = match answer.span_ns {
+        0 => "all at once".to_owned(),
+        _ => format!(
+            "{} requests/s, median gap {}",
+            significant(rate),
+            format_ns(answer.median_gap_ns as f64)
+        ),
+    };
     format!(
-        "{} ({}): {} in {span}, {} writes, {} requests/s, median gap {}.",
+        "{} ({}): {} in {span}, {} writes, {pace}.",
         escape_control(&answer.trace),
         answer.format,
         counted(answer.requests, "request"),
         format_percent(writes),
-        significant(rate),
-        format_ns(answer.median_gap_ns as f64),
     )
 }
 
@@ -57,43 +80,74 @@ fn places(cells: &[&Cell]) -> Vec<Column> {
     ]
 }
 
-fn certificates(answer: &Answer) -> Vec<Column> {
-    let cells: Vec<&Cell> = answer.cells.iter().collect();
-    let kept = cells.iter().map(|cell| match cell.latest {
-        Some(_) => format!("{} of {}", cell.kept, cell.replays),
+fn time(ns: u64) -> String {
+    format_ns(ns as f64)
+}
+
+/// Certificates of cells, each with the number of replays that kept it.
+fn certificates(rows: &[(&Cell, usize, Option<&Certificate>)]) -> Vec<Column> {
+    let kept = rows.iter().map(|(cell, kept, own)| match own {
+        Some(_) => format!("kept {kept} of {}", cell.replays),
         None => none(),
     });
     let certified = |value: fn(&Certificate) -> String| {
-        let each = cells.iter();
-        let each = each.map(|cell| cell.latest.as_ref().map_or_else(none, value));
+        let each = rows.iter();
+        let each = each.map(|(_, _, own)| own.map_or_else(none, value));
         each.collect::<Vec<_>>()
     };
-    let mut columns = places(&cells);
-    columns.extend([
-        Column::new("certificates kept", 0, kept),
+    vec![
+        Column::new("certificate", 0, kept),
+        Column::new("late p50", 3, certified(|own| time(own.lateness.p50_ns))),
+        Column::new("late p99", 1, certified(|own| time(own.lateness.p99_ns))),
+        Column::new("allowed", 2, certified(|own| time(own.limit_ns))),
+        Column::new("latest", 4, certified(|own| time(own.lateness.max_ns))),
+        Column::new("in order", 5, certified(|own| format_percent(own.in_order))),
         Column::new(
-            "late p99",
-            1,
-            certified(|own| format_ns(own.lateness.p99_ns as f64)),
-        ),
-        Column::new(
-            "allowed",
-            2,
-            certified(|own| format_ns(own.limit_ns as f64)),
-        ),
-        Column::new(
-            "latest",
-            3,
-            certified(|own| format_ns(own.lateness.max_ns as f64)),
-        ),
-        Column::new("in order", 4, certified(|own| format_percent(own.in_order))),
-        Column::new(
-            "gaps differ by",
-            5,
+            "gap distance",
+            6,
             certified(|own| format!("{:.3}", own.gap_distance)),
         ),
-    ]);
-    columns
+        Column::new("in flight (asked)", 7, certified(in_flight)),
+    ]
+}
+
+/// Mean requests in flight, and that of the trace in parentheses.
+fn in_flight(certificate: &Certificate) -> String {
+    let mean = |values: Vec<f64>| {
+        let count = values.len() as f64;
+        (count > 0.0).then(|| significant(values.iter().sum::<f64>() / count))
+    };
+    let done = mean(certificate.depth.iter().map(|row| row.done).collect());
+    let asked = mean(
+        certificate
+            .depth
+            .iter()
+            .filter_map(|row| row.asked)
+            .collect(),
+    );
+    let [done, asked] = [done, asked].map(|own| own.unwrap_or_else(none));
+    format!("{done} ({asked})")
+}
+
+/// The certificates of both programs, at the block layer.
+fn side_by_side(answer: &Answer) -> Option<Vec<Column>> {
+    let cells = answer.cells.iter();
+    let seen: Vec<_> = cells
+        .filter_map(|cell| Some((cell, cell.latest_at_block_layer.as_ref()?)))
+        .collect();
+    let cells: Vec<&Cell> = seen.iter().map(|(cell, _)| *cell).collect();
+    let rows = seen
+        .iter()
+        .map(|(cell, own)| (*cell, cell.kept_at_block_layer, Some(&own.certificate)));
+    let mut columns = places(&cells);
+    columns.push(Column::new("program", 0, cells.iter().map(|cell| cell.tool.clone())).left());
+    columns.extend(certificates(&rows.collect::<Vec<_>>()));
+    columns.push(Column::new(
+        "requests seen",
+        4,
+        seen.iter().map(|(_, own)| format_percent(own.seen)),
+    ));
+    (!seen.is_empty()).then_some(columns)
 }
 
 fn results(answer: &Answer) -> Vec<Column> {
@@ -167,9 +221,27 @@ fn sentences(answer: &Answer) -> Vec<String> {
             all.extend(changed(trial));
         }
     }
+    if answer
+        .cells
+        .iter()
+        .any(|cell| cell.latest.is_none() && cell.tool == OWN)
+    {
+        all.push("A trace does not say which requests waited for others: at the speed max a faster device would have got other requests.".to_owned());
+    }
+    let compared = answer.comparisons.len() as f64;
+    if answer.comparisons.iter().any(|own| own.low.is_none()) {
+        // The widest interval of a median, which has all replays, has to hold with this confidence.
+        let replays = (2.0 * compared / (1.0 - CONFIDENCE)).log2().ceil();
+        all.push(format!(
+            "Comparing targets takes {replays} replays of each: see --budget and --blocks."
+        ));
+    }
     let lacks_interval = |cell: &Cell| cell.is_kept() && cell.replays < 6;
     if answer.cells.iter().any(lacks_interval) {
-        all.push("Intervals take 6 replays of a cell: give more time with --budget.".to_owned());
+        all.push(
+            "A 95 % interval takes 6 replays of a target and speed: see --budget and --blocks."
+                .to_owned(),
+        );
     }
     all
 }
@@ -184,16 +256,24 @@ fn cannot_tell(cell: &Cell) -> String {
         .iter()
         .map(|broken| reason(*broken, certificate));
     let reasons: Vec<String> = reasons.collect();
-    let remedy = match cell.broken.first() {
-        Some(Broken::FullQueue) => "Choose a slower --speed or a greater --depth.",
-        _ => "Choose a slower --speed, or a faster client that does nothing else.",
-    };
+    // Others follow from the first.
+    let remedy = cell.broken.first().map_or("", |broken| remedy(*broken));
     format!(
         "Cannot tell how {} answers the trace at {}: {}. {remedy}",
         escape_control(&cell.target),
         cell.speed,
         reasons.join("; ")
     )
+}
+
+fn remedy(broken: Broken) -> &'static str {
+    match broken {
+        Broken::LateClient | Broken::Gaps => {
+            "Choose a slower --speed, or a faster client that does nothing else."
+        }
+        Broken::FullQueue => "Choose a slower --speed or a greater --depth.",
+        Broken::Order => "Sort the trace by its time stamps.",
+    }
 }
 
 fn reason(broken: Broken, certificate: &Certificate) -> String {
@@ -215,7 +295,7 @@ fn reason(broken: Broken, certificate: &Certificate) -> String {
         Broken::LateClient => format!("the client issued requests late {}", late()),
         Broken::FullQueue => format!("requests waited because all slots were taken {}", late()),
         Broken::Order => format!(
-            "only {} of the requests were issued in order",
+            "only {} of its requests are in the order of their stamps",
             format_percent(certificate.in_order)
         ),
         Broken::Gaps => format!(
