@@ -74,6 +74,17 @@ impl Ahead {
         })
     }
 
+    /// Whether no request is left.
+    pub(crate) fn is_empty(&mut self) -> bool {
+        while self.part.len() == 0 && self.end.is_none() {
+            match self.message() {
+                Message::Part(part) => self.part = part.into_iter(),
+                Message::End(end) => self.end = Some(end),
+            }
+        }
+        self.part.len() == 0
+    }
+
     /// The changed requests, and the meter.
     ///
     /// # Errors
@@ -152,22 +163,15 @@ fn read(
 
 impl RequestList for Ahead {
     fn next(&mut self) -> Option<ListedRequest> {
-        loop {
-            if let Some(planned) = self.part.next() {
-                // Without a meter no request is noted as issued.
-                if self.meter.is_some() {
-                    self.handed.push_back(planned);
-                }
-                return Some(planned.request);
-            }
-            if self.end.is_some() {
-                return None;
-            }
-            match self.message() {
-                Message::Part(part) => self.part = part.into_iter(),
-                Message::End(end) => self.end = Some(end),
-            }
+        if self.is_empty() {
+            return None;
         }
+        let planned = self.part.next()?;
+        // Without a meter no request is noted as issued.
+        if self.meter.is_some() {
+            self.handed.push_back(planned);
+        }
+        Some(planned.request)
     }
 
     fn issued(&mut self, issue: Issue) {

@@ -17,7 +17,7 @@ use iolab_runner::{Disk, GivenTargets, SystemUnderTest, Targets, run_list};
 use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
-use iolab_workload::quantity::counted;
+use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
@@ -368,7 +368,11 @@ impl Campaign<'_> {
         };
         let list = |meter: Option<Meter>| {
             let is_real = matches!(cell.place, Place::Target(..));
-            Ahead::new(self.trace, mapping.clone(), factor, meter, is_real)
+            let mut list = Ahead::new(self.trace, mapping.clone(), factor, meter, is_real)?;
+            match list.is_empty() {
+                false => Ok(list),
+                true => list.finish().and_then(|_| Err(nothing_left(region))),
+            }
         };
         let of_iolab = |meter: Option<Meter>| -> Result<Trial> {
             let mut list = list(meter)?;
@@ -477,6 +481,12 @@ impl Campaign<'_> {
             ..TrialSpec::default()
         }
     }
+}
+
+fn nothing_left(region: u64) -> Error {
+    let region = format_bytes(region as f64);
+    Error::usage(format!("no request of the trace lies in its {region}"))
+        .hint("let requests begin again (--beyond wrap), or scale their offsets (--beyond scale)")
 }
 
 /// The results of a trial, without its place.

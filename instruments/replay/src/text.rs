@@ -100,7 +100,7 @@ fn certificates(rows: &[(&Cell, usize, Option<&Certificate>)]) -> Vec<Column> {
         Column::new("late p50", 3, certified(|own| time(own.lateness.p50_ns))),
         Column::new("late p99", 1, certified(|own| time(own.lateness.p99_ns))),
         Column::new("allowed", 2, certified(|own| time(own.limit_ns))),
-        Column::new("latest", 4, certified(|own| time(own.lateness.max_ns))),
+        Column::new("late max", 4, certified(|own| time(own.lateness.max_ns))),
         Column::new("in order", 5, certified(|own| format_percent(own.in_order))),
         Column::new(
             "gap distance",

@@ -107,6 +107,21 @@ fn traces_write_existing_files_with_consent_only() {
 }
 
 #[test]
+fn trace_that_is_dropped_whole_is_refused() {
+    let folder = folder();
+    let folder = folder.path();
+    reads(folder, 20, 4096);
+    let text = "time_us,op,offset,bytes\n0,R,8388608,4096\n10,R,16777216,4096\n";
+    std::fs::write(folder.join("t.csv"), text).unwrap();
+    let words = ["replay", "t.csv", "data", "--beyond", "drop"];
+    let said = run(folder, &words).expect(2).stderr;
+    assert!(
+        said.contains("no request of the trace lies in its 4 MiB"),
+        "{said}"
+    );
+}
+
+#[test]
 fn directory_gets_a_scratch_file_that_is_removed() {
     let folder = folder();
     let folder = folder.path();
