@@ -20,8 +20,8 @@ pub use stacked::own_below;
 use std::collections::BTreeSet;
 
 use crate::disturbance::JOURNAL_PER_SYNC;
-use iolab_record::ServedVerdict;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
+use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceWaits, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
@@ -267,8 +267,12 @@ impl Evidence {
             environment: _,
         } = witnessed;
         let reading = Reading::of(&observed);
+        let (asked, reads) = match reading.reads_by_report(claim.as_ref()) {
+            Some((bytes, verdict)) => (Asked::Bytes(Bounds::exact(bytes)), Some(verdict)),
+            None => (reading.asked_reads(), reads),
+        };
         let reads = Direction {
-            asked: reading.asked_reads(),
+            asked,
             moved: observed.processes.io.map(|io| io.read_bytes),
             by_calls: reading.fetched_by_calls(),
             carried: reading.carried_reads(),
@@ -370,6 +374,30 @@ impl<'a> Reading<'a> {
         }
         let of_pipes = if ways.inner_pipes { io.wchar } else { 0 };
         Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
+    }
+
+    /// The bytes that the program's report says it read past the page cache, and the verdict on them: if no account counts
+    /// its requests, and devices carried as much.
+    fn reads_by_report(&self, claim: Option<&ToolClaim>) -> Option<(u64, ServedVerdict)> {
+        let claimed = claim?.reads?.bytes;
+        let is_uncounted = matches!(
+            self.asked_reads(),
+            Asked::Unknown {
+                why: Unknown::Uncounted(_),
+                ..
+            }
+        );
+        let is_direct = self.observed.ways.uncounted_reads.is_direct();
+        let is_all = self.carried_reads()?.is_all_of(claimed);
+        (is_uncounted && is_direct && is_all).then(|| {
+            let verdict = ServedVerdict {
+                served_by: ServedBy::Device,
+                device_fraction: Some(1.0),
+                reason: "devices carried all that its own report says it read, past the page cache"
+                    .to_owned(),
+            };
+            (claimed, verdict)
+        })
     }
 
     /// Whether a file of storage was seen that can be the source of its reads: larger than messages or settings

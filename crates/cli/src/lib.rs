@@ -113,7 +113,7 @@ fn outlive_file_limit() -> iolab_workload::Result<()> {
         Ok(_) => Ok(()),
         Err(error) => Err(
             Error::failed(format!("cannot catch signal {SIGXFSZ}: {error}"))
-                .hint("iolab stops here, because half of a file could be left behind"),
+                .hint("iolab stops here, because half of a file could remain"),
         ),
     }
 }

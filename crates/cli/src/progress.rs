@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use iolab_report::live::{self, LiveView, RunTime};
 use iolab_runner::{Basis, Observer, Progress, RunEnd, RunSnapshot, RunStart, TrialDone};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
+use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::response::Response;
 use iolab_workload::units::rough_duration;
 use serde_json::{Map, Value, json};
@@ -168,7 +168,7 @@ impl Display {
 pub(crate) fn filling(what: &str, total: u64) -> Box<dyn FnMut(u64)> {
     let mut display = Display::new(what);
     let fields = json!({ "step": what, "bytes": total });
-    display.log("step", fields, || Some(format!("{} MiB", total >> 20)));
+    display.log("step", fields, || Some(format_bytes(total as f64)));
     Box::new(move |done| {
         if let Some(screen) = &mut display.screen {
             let percent = done.saturating_mul(100) / total.max(1);
@@ -212,6 +212,7 @@ impl Observer for Display {
             "left_from": basis(start.progress.basis),
         });
         let cells = counted(start.cells as u64, "cell");
+        let cells = cells + if start.adds_cells { " at first" } else { "" };
         let left = rough_duration(start.progress.left);
         // A block that is begun within the budget is completed beyond it.
         let bound = match start.progress.basis {

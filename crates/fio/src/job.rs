@@ -25,7 +25,7 @@ use iolab_workload::{Error, Result};
 
 pub use self::explain::OptionExplanation;
 use self::job_errors::Mistakes;
-use self::jobs::Job;
+use self::jobs::{Job, listed};
 use self::lines::Around;
 use self::read_back::ReadBack;
 use super::options::{FileSize, cell_or_faults, duration, is_set, value};
@@ -168,7 +168,7 @@ impl JobFile {
         let told = self.told.iter().map(|told| {
             let jobs = match told.jobs.as_slice() {
                 [] => String::new(),
-                jobs => format!(" [{}]", jobs.join(", ")),
+                jobs => format!(" [{}]", listed(jobs)),
             };
             format!("{}{jobs}: {}: {}", told.place, told.option, told.means)
         });

@@ -197,15 +197,6 @@ impl Plan {
         self.left_out.as_deref()
     }
 
-    /// The longest time that one trial of each cell takes, from their own time limits; cells without a limit do not count.
-    pub fn block_at_most(&self) -> Duration {
-        // The time of a program is an emergency limit and does not predict its duration.
-        let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
-        bounds
-            .filter_map(|cell| cell.spec.time_foreseen())
-            .fold(Duration::ZERO, Duration::saturating_add)
-    }
-
     /// Whether any cell writes.
     pub fn writes(&self) -> bool {
         let trials = self.cells.iter().flat_map(|cell| cell.spec.trials());

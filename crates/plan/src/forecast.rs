@@ -28,8 +28,6 @@ pub struct Forecast {
     pub time: (Option<Duration>, Duration),
     /// The longest time of one trial of each cell; `None` if a trial has no time limit.
     block: Option<Duration>,
-    /// Most bytes that the trials write.
-    pub written: Written,
     /// Whether trials trim blocks, which loses what these held.
     pub trims: bool,
     /// Whether the number of trials alone ends it, and no budget.
@@ -45,15 +43,6 @@ pub struct Forecast {
     budget: Option<u64>,
 }
 
-/// Bytes that trials write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    /// At most this many.
-    AtMost(u64),
-    /// Limited by time only: as many as the storage accepts.
-    Unbounded,
-}
-
 impl Forecast {
     /// The forecast of a plan; `overhead` is the time of a trial besides its I/O.
     pub fn of(plan: &Plan, overhead: &dyn Fn(&CellSpec) -> Duration) -> Self {
@@ -64,17 +53,22 @@ impl Forecast {
         let own = cells.iter().map(|cell| overhead(&cell.spec));
         let own = own.fold(Duration::ZERO, Duration::saturating_add);
         let in_flight = block_time(cells);
-        let block = in_flight.map(|block| block.saturating_add(own));
         // Trials of other tools have no time limit, but take a minimum time on any storage.
-        let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
+        let is_bounded = in_flight.is_some() || !own.is_zero();
+        let at_most = plan.block_at_most(overhead);
+        let block = is_bounded.then_some(at_most);
         let runs_program = cells.iter().any(|cell| cell.spec.runs_program());
         let least = least_block_time(cells, overhead).saturating_mul(fewest + design.warm_ups());
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
         let probes = batch_probes::time(cells);
-        let granted = block.unwrap_or_default().saturating_mul(design.granted());
+        let granted = at_most.saturating_mul(design.granted());
         let granted = granted.saturating_add(probes);
         let budget = design.time_at_most(block);
+        let trials_of_each = match plan.adds_cells() {
+            true => f64::INFINITY,
+            false => f64::from(design.trials_max + design.warm_ups()),
+        };
         Self {
             experiment: plan.experiment().name.clone(),
             cells: cells.len(),
@@ -84,7 +78,6 @@ impl Forecast {
                 budget.max(granted),
             ),
             block,
-            written: Written::of(cells, u64::from(design.trials_max + design.warm_ups())),
             trims: cells
                 .iter()
                 .any(|cell| cell.spec.trials().into_iter().any(TrialSpec::trims)),
@@ -93,7 +86,10 @@ impl Forecast {
             precondition: (design.precondition, region),
             writing: cells
                 .iter()
-                .filter_map(|cell| Writing::of(cell, share_of_time(cell, in_flight, cells.len())))
+                .filter_map(|cell| {
+                    let share = share_of_time(cell, in_flight, cells.len());
+                    Writing::of(cell, share, trials_of_each)
+                })
                 .collect(),
             budget: design.writes.map(|most| {
                 let targets = cells.iter().flat_map(|cell| cell.spec.targets());
@@ -105,9 +101,7 @@ impl Forecast {
     /// The forecast if filling the targets writes this many bytes, which a budget of writes pays for first.
     #[must_use]
     pub fn beside_fill(mut self, filled: u64) -> Self {
-        if let (Written::AtMost(bytes), Some(budget)) = (&mut self.written, self.budget) {
-            *bytes = (*bytes).min(budget.saturating_sub(filled));
-        }
+        self.budget = self.budget.map(|budget| budget.saturating_sub(filled));
         self
     }
 
@@ -128,8 +122,8 @@ impl Forecast {
             least_time.map(rest),
             rest(most_time).max(self.block.unwrap_or_default()),
         );
-        if let Written::AtMost(bytes) = &mut self.written {
-            *bytes = (*bytes as f64 * self.trials.1 as f64 / most.max(1) as f64) as u64;
+        for cell in &mut self.writing {
+            cell.trials *= share;
         }
         self
     }
@@ -141,17 +135,25 @@ impl Forecast {
 
     /// Bytes that its trials write on storage that takes `rate` bytes per second.
     pub fn writes_at(&self, rate: f64) -> Writes {
-        let cells = self.writing.iter();
-        let per_second: f64 = cells.map(|cell| cell.per_second(rate)).sum();
+        let cells = || self.writing.iter();
+        let per_second: f64 = cells()
+            .map(|cell| cell.per_second(rate) * cell.share_of_time)
+            .sum();
         let in_time = per_second * self.time.1.as_secs_f64();
-        match self.written {
-            Written::AtMost(most) if most as f64 <= in_time => Writes::AtMost(most),
-            _ if self.writing.is_empty() => Writes::AtMost(0),
-            _ if self.writing.iter().all(|cell| cell.is_paced(rate)) => {
-                Writes::Paced(in_time as u64)
-            }
-            _ => Writes::Within(in_time as u64),
+        let in_trials = cells().map(|cell| cell.at_most(rate)).sum::<Option<f64>>();
+        let bytes = in_trials.map_or(in_time, |bytes| bytes.min(in_time)) as u64;
+        match self.written_at_most() {
+            Some(most) if most as f64 <= in_time => Writes::AtMost(most),
+            _ if cells().all(|cell| cell.is_paced(rate)) => Writes::Paced(bytes),
+            _ => Writes::Within(bytes),
         }
+    }
+
+    /// Most bytes that its trials write on any storage; `None` if only time limits them.
+    fn written_at_most(&self) -> Option<u64> {
+        let bytes: Option<f64> = self.writing.iter().map(Writing::bytes).sum();
+        let bytes = bytes? as u64;
+        Some(self.budget.map_or(bytes, |budget| budget.min(bytes)))
     }
 }
 
@@ -193,6 +195,12 @@ fn share_of_time(cell: &PlannedCell, block: Option<Duration>, cells: usize) -> f
 }
 
 impl Plan {
+    /// Whether the run adds cells: levels near bends, rates of a search.
+    pub fn adds_cells(&self) -> bool {
+        let experiment = self.experiment();
+        experiment.design.refine > 0 || experiment.seek.is_some()
+    }
+
     /// Whether trials may end with writes that no sync followed: what caches then hold is written out between trials.
     pub fn leaves_writes(&self) -> bool {
         let mut cells = self.cells().iter();
@@ -217,35 +225,51 @@ impl Plan {
 
     /// The time of its blocks and its probes.
     fn times(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> BlockTimes {
-        let least = least_block_time(self.cells(), overhead);
         BlockTimes {
             probes: batch_probes::time(self.cells()),
-            least,
-            longest: self.block_at_most().max(least),
+            least: least_block_time(self.cells(), overhead),
+            longest: self.block_at_most(overhead),
         }
+    }
+
+    /// The longest time that one trial of each cell takes, from the time limits of trials and from `overhead`, their time
+    /// besides I/O. A cell without a limit counts with its shortest time.
+    pub fn block_at_most(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
+        let times = requesting(self.cells()).map(|cell| match cell.spec.time_foreseen() {
+            Some(time) => time.saturating_add(overhead(&cell.spec)),
+            None => least_time(cell, overhead),
+        });
+        times.fold(Duration::ZERO, Duration::saturating_add)
     }
 }
 
-/// The shortest time of one trial of each cell, on storage of the assumed rate, until its time or its bytes are used up.
+/// Cells whose trials are requests. The time of a program is an emergency limit and does not predict its duration.
+fn requesting(cells: &[PlannedCell]) -> impl Iterator<Item = &PlannedCell> {
+    cells.iter().filter(|cell| !cell.spec.runs_program())
+}
+
+/// The shortest time of one trial of each cell.
 fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
-    let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
-    let times = cells.map(|cell| {
-        let trial = &cell.spec.trial;
-        // With a rate, storage is not faster than the rate.
-        let bytes = trial
-            .requests_bound()
-            .filter(|_| trial.rate.is_none())
-            .map(|count| count as f64 * trial.mean_request());
-        let transfer = bytes.map(|bytes| Duration::from_secs_f64(bytes / ASSUMED_RATE));
-        let time = [trial.time_foreseen(), transfer]
-            .into_iter()
-            .flatten()
-            .min();
-        time.unwrap_or_default()
-            .saturating_add(cell.spec.idle)
-            .saturating_add(overhead(&cell.spec))
-    });
+    let times = requesting(cells).map(|cell| least_time(cell, overhead));
     times.fold(Duration::ZERO, Duration::saturating_add)
+}
+
+/// The shortest time of a trial, on storage of the assumed rate, until its time or its bytes are used up.
+fn least_time(cell: &PlannedCell, overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
+    let trial = &cell.spec.trial;
+    // With a rate, storage is not faster than the rate.
+    let bytes = trial
+        .requests_bound()
+        .filter(|_| trial.rate.is_none())
+        .map(|count| count as f64 * trial.mean_request());
+    let transfer = bytes.map(|bytes| Duration::from_secs_f64(bytes / ASSUMED_RATE));
+    let time = [trial.time_foreseen(), transfer]
+        .into_iter()
+        .flatten()
+        .min();
+    time.unwrap_or_default()
+        .saturating_add(cell.spec.idle)
+        .saturating_add(overhead(&cell.spec))
 }
 
 /// The longest time of one trial of each cell; `None` if a trial has no time limit.
@@ -257,42 +281,6 @@ fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
     times.try_fold(Duration::ZERO, |sum, time| Some(sum.saturating_add(time?)))
 }
 
-impl Written {
-    fn of(cells: &[PlannedCell], trials: u64) -> Self {
-        let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
-        // Each group ends by its own limits.
-        let writing = cells.flat_map(|cell| match cell.spec.only_trial() {
-            Some(trial) => vec![trial.clone()],
-            None => cell
-                .spec
-                .group_trials()
-                .into_iter()
-                .map(|group| group.trial)
-                .collect(),
-        });
-        let of_block = writing.filter(TrialSpec::writes_data).map(|trial| {
-            let share = trial.data_share();
-            let requests = trial.requests_bound();
-            let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
-            let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
-            let bytes = limit.map(|bytes| (bytes as f64 * share) as u64);
-            bytes.map_or(Self::Unbounded, |bytes| {
-                Self::AtMost(bytes.saturating_mul(trials))
-            })
-        });
-        of_block.fold(Self::AtMost(0), Self::and)
-    }
-
-    /// The sum of both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
-            _ => Self::Unbounded,
-        }
-    }
-}
-
 /// Writes of a cell.
 #[derive(Debug, Clone, PartialEq)]
 struct Writing {
@@ -300,6 +288,10 @@ struct Writing {
     share_of_time: f64,
     /// Its groups that write; a trial without groups is one.
     groups: Vec<Writer>,
+    /// The longest time of a trial; `None` without a limit.
+    time: Option<Duration>,
+    /// Most trials, including warm-ups; infinite if the run adds cells, a part if earlier sessions made the others.
+    trials: f64,
 }
 
 /// Writes of the workers of one trial with the same task.
@@ -311,6 +303,8 @@ struct Writer {
     rate: Option<f64>,
     /// Pauses after a number of bytes.
     pauses: Option<Pauses>,
+    /// Most bytes of a trial; `None` if only time limits it.
+    bytes: Option<u64>,
 }
 
 /// Pauses after a number of bytes.
@@ -325,18 +319,44 @@ struct Pauses {
 
 impl Writing {
     /// `None` if the cell writes no data, or a program does.
-    fn of(cell: &PlannedCell, share_of_time: f64) -> Option<Self> {
-        let trials = cell.spec.trials().into_iter();
-        let writing = trials.filter(|trial| trial.writes_data() && !cell.spec.runs_program());
+    fn of(cell: &PlannedCell, share_of_time: f64, trials: f64) -> Option<Self> {
+        // Each group ends by its own limits.
+        let own = match cell.spec.only_trial() {
+            Some(trial) => vec![trial.clone()],
+            None => {
+                let groups = cell.spec.group_trials().into_iter();
+                groups.map(|group| group.trial).collect()
+            }
+        };
+        let writing = own.iter();
+        let writing = writing.filter(|trial| trial.writes_data() && !cell.spec.runs_program());
         let groups: Vec<Writer> = writing.map(Writer::of).collect();
         (!groups.is_empty()).then_some(Self {
             share_of_time,
             groups,
+            time: cell.spec.trial.time_foreseen(),
+            trials,
         })
     }
 
-    /// Bytes per second over the whole run, on storage that takes `storage` bytes per second. Groups write at the same
-    /// time: groups with a rate keep it, and the fastest of the others is assumed to have the storage to itself.
+    /// Most bytes of all trials by their own limits; `None` if only time limits them.
+    fn bytes(&self) -> Option<f64> {
+        let each = self
+            .groups
+            .iter()
+            .map(|one| one.bytes.map(|bytes| bytes as f64));
+        each.sum::<Option<f64>>().map(|bytes| bytes * self.trials)
+    }
+
+    /// Most bytes of all trials on storage that takes `storage` bytes per second; `None` if nothing limits a trial.
+    fn at_most(&self, storage: f64) -> Option<f64> {
+        let time = self.time.map(|time| time.as_secs_f64() * self.trials);
+        let in_time = time.map(|seconds| self.per_second(storage) * seconds);
+        let bounds = [self.bytes(), in_time].into_iter().flatten();
+        bounds.min_by(f64::total_cmp)
+    }
+
+    /// Bytes per second of a trial, on storage that takes `storage` bytes per second. Groups write at the same time: groups with a rate keep it, and the fastest of the others is assumed to have the storage to itself.
     fn per_second(&self, storage: f64) -> f64 {
         let of = |paced: bool| {
             let groups = self.groups.iter();
@@ -344,7 +364,7 @@ impl Writing {
             groups.map(|one| one.per_second(storage))
         };
         let all = of(true).sum::<f64>() + of(false).fold(0.0, f64::max);
-        all.min(storage) * self.share_of_time
+        all.min(storage)
     }
 
     /// Whether storage faster than this would not take more.
@@ -362,10 +382,14 @@ impl Writer {
             bytes: request,
             seconds: pause.as_secs_f64(),
         });
+        let requests = trial.requests_bound();
+        let requested = requests.map(|count| (count as f64 * request) as u64);
+        let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
         Self {
             share: trial.data_share(),
             rate: trial.rate.map(|rate| rate.per_second(request) * request),
             pauses,
+            bytes: limit.map(|bytes| (bytes as f64 * trial.data_share()) as u64),
         }
     }
 
@@ -440,12 +464,12 @@ mod tests {
             &["bs=4k,8k", "time=100ms", "trials_min=6", "trials_max=10"],
         );
         assert_eq!((reads.cells, reads.trials), (2, (16, 22)));
-        assert_eq!(reads.written, Written::AtMost(0));
+        assert_eq!(reads.written_at_most(), Some(0));
         assert_eq!(reads.time.0, Some(Duration::from_millis(1600)));
         let writes = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
-        assert_eq!(writes.written, Written::AtMost(20 << 20));
+        assert_eq!(writes.written_at_most(), Some(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
-        assert_eq!(unbounded.written, Written::Unbounded);
+        assert_eq!(unbounded.written_at_most(), None);
         // The bytes that a group reads are not written.
         for (reader, writer) in [(100, 1), (1, 100)] {
             let bytes = [
@@ -460,18 +484,24 @@ mod tests {
             ]
             .concat();
             let groups = forecast("interference", &sets);
-            assert_eq!(groups.written, Written::AtMost(10 * (writer << 20)));
+            assert_eq!(groups.written_at_most(), Some(10 * (writer << 20)));
         }
     }
 
     #[test]
     fn time_and_rate_bound_the_written_bytes() {
-        let sets = ["bs=4k,8k", "bytes=none", "time=1s", "budget=100s"];
+        let sets = [
+            "bs=4k,8k", "bytes=none", "time=1s", "budget=100s", "trials_max=1000",
+        ];
         let writes = forecast("write-size", &sets);
         assert_eq!(writes.writes_at(1e9), Writes::Within(100_000_000_000));
+        // 30 trials and a warm-up of two cells.
+        let few = forecast("write-size", &sets[..4]);
+        assert_eq!(few.writes_at(1e9), Writes::Within(62_000_000_000));
         let half = forecast("write-size", &[&sets[..], &["read_percent=50"]].concat());
         assert_eq!(half.writes_at(1e9), Writes::Within(50_000_000_000));
-        let slow = forecast("write-size", &["bs=4k,8k", "rate=1000", "budget=100s"]);
+        let slow = [&sets[..], &["rate=1000"]].concat();
+        let slow = forecast("write-size", &slow);
         let bytes = 1000 * (4096 + 8192) / 2 * 100;
         assert_eq!(slow.writes_at(1e9), Writes::Paced(bytes));
         let idle = forecast("write-size", &[&sets[..], &["idle=3s"]].concat());
@@ -492,7 +522,9 @@ mod tests {
     /// On storage of 1 GB/s, for 100 s.
     #[test]
     fn pauses_and_rates_of_groups_count() {
-        let sets = ["bs=1MiB", "bytes=none", "time=1s", "budget=100s"];
+        let sets = [
+            "bs=1MiB", "bytes=none", "time=1s", "budget=100s", "trials_max=1000",
+        ];
         let written = |sets_of_pauses: &[&str]| {
             let all = [&sets[..], sets_of_pauses].concat();
             match forecast("write-size", &all).writes_at(1e9) {
@@ -506,7 +538,9 @@ mod tests {
         let four = written(&["thinktime=9437184ns", "threads=4"]);
         assert!((four - 0.4).abs() < 1e-9, "{four}");
         let groups = |rate: &str| {
-            let sets = [rate, "reader.read_percent=0", "budget=100s"];
+            let sets = [
+                rate, "reader.read_percent=0", "budget=100s", "trials_max=1000",
+            ];
             forecast("interference", &sets).writes_at(1e9)
         };
         let reader = 1000 * 4096 * 100;
@@ -524,7 +558,7 @@ mod tests {
         let grid = ["bs=4k,8k,16k", "time=none"];
         let bytes = format!("bytes={most}");
         let found = forecast("write-random", &[grid[0], grid[1], &bytes]);
-        assert_eq!(found.written, Written::AtMost(u64::MAX));
+        assert_eq!(found.written_at_most(), Some(u64::MAX));
         let sets = [grid[0], grid[1], "rate=1B/s", &bytes];
         let found = forecast("write-random", &sets);
         assert_eq!(found.time.1, Duration::MAX);

@@ -24,12 +24,13 @@ use crate::block::{self, Block, Item, Look, Table};
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none};
 use crate::ratio;
 pub use crate::ratio::factor;
+use crate::report::summary::moment;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
 pub(crate) use conclusion::{answer, measured};
 use iolab_workload::escape_control::escape_control;
 use remarks::repeated;
-pub use remarks::{DETECTABLE_MAX, remarks};
+pub use remarks::{DETECTABLE_MAX, change, remarks};
 
 /// The JSON object of a comparison or a gate.
 #[derive(Serialize, JsonSchema)]
@@ -219,15 +220,18 @@ pub fn whole(side: &SideName) -> String {
     match (side.runs.as_slice(), side.of.as_str()) {
         ([], "") => side.name.clone(),
         ([], of) => format!("{} {of}", side.name),
-        ([only], of) => format!("{} ({of}, {})", side.name, only.started_utc),
-        ([first, .., last], of) => format!(
-            "{} runs of {of} from {} to {}, {} to {}",
-            side.runs.len(),
-            day(&first.started_utc),
-            day(&last.started_utc),
-            first.file,
-            last.file
-        ),
+        ([only], of) => format!("{} ({of}, {})", side.name, moment(&only.started_utc)),
+        ([first, .., last], of) => {
+            let days = match (day(&first.started_utc), day(&last.started_utc)) {
+                (from, to) if from == to => format!("on {from}"),
+                (from, to) => format!("from {from} to {to}"),
+            };
+            let count = side.runs.len();
+            format!(
+                "{count} runs of {of} {days}, {} to {}",
+                first.file, last.file
+            )
+        }
     }
 }
 

@@ -9,75 +9,124 @@ use crate::layout::capitalised;
 
 /// The extent of a doubt, with its unit.
 pub(crate) fn extent(what: DoubtKind, value: f64) -> String {
-    match what.unit() {
+    range(what, (value, value))
+}
+
+/// The extents of doubts of one kind, with their unit: `36 to 40 % of its traffic`.
+fn range(what: DoubtKind, (least, most): (f64, f64)) -> String {
+    let text = |value| match what.unit() {
         ExtentUnit::Share => format_percent(value),
         ExtentUnit::OfTrial => format!("{} of a trial", format_percent(value)),
         ExtentUnit::Times => format!("{}×", significant(value)),
         ExtentUnit::Count => digits(value, 3),
         ExtentUnit::Ns => format_ns(value),
-    }
-}
-
-/// The values that a clause gives in brackets. `base` and `new` are the sides in words.
-fn values(doubt: &Doubt, [base, new]: [&str; 2]) -> Vec<String> {
-    let group = doubt.note.as_ref();
-    let group = group.filter(|_| doubt.what.class() == DoubtClass::Durability);
-    let range = |(least, most): (f64, f64)| {
-        let (least, most) = (extent(doubt.what, least), extent(doubt.what, most));
-        match least == most {
-            true => least,
-            false => format!("{least} to {most}"),
-        }
     };
-    let levels = doubt.levels.map(|[of_base, of_new]| match doubt.what {
-        DoubtKind::TwoGroups => format!(
-            "ratios of {} to {}",
-            significant(of_base.0),
-            significant(of_new.1)
-        ),
-        _ => format!("{} {base}, {} {new}", range(of_base), range(of_new)),
-    });
-    let extent = doubt.extent.map(|value| extent(doubt.what, value));
-    let group = group.map(|group| format!("group {group}"));
-    [extent, levels, group].into_iter().flatten().collect()
+    let (least, most) = (text(least), text(most));
+    let text = match (least.split_once(' '), most.split_once(' ')) {
+        _ if least == most => most,
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {most}"),
+        _ => format!("{least} to {most}"),
+    };
+    match what.whole() {
+        "" => text,
+        whole => format!("{text} of {whole}"),
+    }
 }
 
-/// Doubts as clauses, each once with all its values: `other programs used the disk (36 % and 40 %); the trials form
-/// two groups`.
-pub(crate) fn between(all: &[Doubt], sides: [&str; 2]) -> String {
-    let mut alike: Vec<(&Doubt, Vec<String>)> = Vec::new();
-    for doubt in all {
-        let own = values(doubt, sides);
-        match alike.iter_mut().find(|(known, _)| known.is_alike(doubt)) {
-            Some((_, known)) => {
-                let further = own.into_iter().filter(|value| !known.contains(value));
-                let further: Vec<String> = further.collect();
-                known.extend(further);
+/// The least and the greatest of some ranges.
+fn hull(ranges: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
+    ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// Doubts of one kind as a clause, with the range of their values. `base` and `new` are the sides in words.
+fn clause(first: &Doubt, alike: &[&Doubt], [base, new]: [&str; 2]) -> String {
+    let what = first.what;
+    let extents = alike.iter().filter_map(|doubt| doubt.extent);
+    let extents = hull(extents.map(|value| (value, value))).map(|extents| range(what, extents));
+    let levels = |side: usize| hull(alike.iter().filter_map(|doubt| Some(doubt.levels?[side])));
+    let levels = levels(0)
+        .zip(levels(1))
+        .map(|(of_base, of_new)| match what {
+            DoubtKind::TwoGroups => format!(
+                "ratios of {} to {}",
+                significant(of_base.0),
+                significant(of_new.1)
+            ),
+            _ => format!(
+                "{} {base}, {} {new}",
+                range(what, of_base),
+                range(what, of_new)
+            ),
+        });
+    let group = first.note.as_ref();
+    let group = group.filter(|_| what.class() == DoubtClass::Durability);
+    let group = group.map(|group| format!("group {group}"));
+    let values: Vec<String> = [extents, levels, group].into_iter().flatten().collect();
+    match values.is_empty() {
+        true => what.words().to_owned(),
+        false => format!("{} ({})", what.words(), values.join(" and ")),
+    }
+}
+
+/// The doubts about some items as clauses, each kind once with the range of its values, and with the number of its items
+/// if it does not concern all: `other programs used the disk (36 to 40 % of its traffic); the trials form two groups, in 3 of 16`.
+fn between_items(items: &[&[Doubt]], sides: [&str; 2]) -> String {
+    let mut kinds: Vec<(Vec<&Doubt>, usize)> = Vec::new();
+    for doubts in items {
+        for (place, doubt) in doubts.iter().enumerate() {
+            let is_alike = |known: &Doubt| known.is_alike(doubt);
+            let is_first = usize::from(!doubts[..place].iter().any(is_alike));
+            match kinds.iter_mut().find(|(known, _)| is_alike(known[0])) {
+                Some((known, concerned)) => {
+                    known.push(doubt);
+                    *concerned += is_first;
+                }
+                None => kinds.push((vec![doubt], is_first)),
             }
-            None => alike.push((doubt, own)),
         }
     }
-    let clauses = alike.into_iter().map(|(doubt, values)| {
-        let words = doubt.what.words();
-        match values.is_empty() {
-            true => words.to_owned(),
-            false => format!("{words} ({})", values.join(" and ")),
+    let all = items.len();
+    let clauses = kinds.iter().map(|(alike, concerned)| {
+        let clause = clause(alike[0], alike, sides);
+        match *concerned == all {
+            true => clause,
+            false => format!("{clause}, in {concerned} of {all}"),
         }
     });
     clauses.collect::<Vec<_>>().join("; ")
 }
 
-/// The doubts about a comparison as clauses.
-pub fn clauses(all: &[Doubt]) -> String {
-    between(all, ["on the base's side", "on the new one"])
+/// The doubts about one item as clauses.
+pub(crate) fn between(all: &[Doubt], sides: [&str; 2]) -> String {
+    between_items(&[all], sides)
 }
 
-/// A doubt about a comparison as a clause, with the side that it concerns where it is one: `the page cache served the
-/// bytes on fio's side`.
-pub(crate) fn on_side(doubt: &Doubt, base: &str, new: &str) -> String {
+/// Sides of a comparison.
+const SIDES: [&str; 2] = ["on the base's side", "on the new one"];
+
+/// The doubts about a comparison as clauses.
+pub fn clauses(all: &[Doubt]) -> String {
+    between(all, SIDES)
+}
+
+/// The doubts about several comparisons as clauses.
+pub(crate) fn of_items(items: &[&[Doubt]]) -> String {
+    between_items(items, SIDES)
+}
+
+/// Doubts of one kind about comparisons as a clause, with the side if they concern one only: `the page cache served the
+/// bytes on fio's side`. Empty without doubts.
+pub(crate) fn on_side(alike: &[&Doubt], base: &str, new: &str) -> String {
+    let Some((first, rest)) = alike.split_first() else {
+        return String::new();
+    };
     let [on_base, on_new] = [base, new].map(|side| format!("on {side}"));
-    let clause = between(std::slice::from_ref(doubt), [&on_base, &on_new]);
-    match doubt.side.filter(|_| doubt.levels.is_none()) {
+    let clause = clause(first, alike, [&on_base, &on_new]);
+    let is_of_side = |doubt: &&Doubt| doubt.side == first.side && doubt.levels.is_none();
+    match first
+        .side
+        .filter(|_| is_of_side(first) && rest.iter().all(is_of_side))
+    {
         None => clause,
         Some(ComparedSide::Base) => format!("{clause} {on_base}"),
         Some(ComparedSide::New) => format!("{clause} {on_new}"),

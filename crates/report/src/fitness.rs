@@ -227,7 +227,7 @@ impl Fitness {
         all
     }
 
-    /// Remarks on the load that was run, on why the answer is no or unknown, and on its limits. Remarks that
+    /// Remarks on the load that was run, on the limits of the answer, and on reasons for another answer than yes. Remarks that
     /// decide the answer come first.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let ran = self.found.iter().filter_map(WorkloadResult::summary);

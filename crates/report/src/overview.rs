@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::findings::digest::{Digest, Headline, Told};
 use iolab_analysis::analysis::{Analysis, MeasuredTarget};
+use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, TargetKind};
@@ -62,14 +63,16 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The result of a single run, in lines to copy: one per target.
+    /// The results of a few runs, in lines to copy: one per target.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let only = match self.inputs.as_slice() {
-            [only] => only.interpretation.conclusions.as_slice(),
-            _ => &[],
-        };
-        let lines = only.iter().map(|line| escape_control(&line.text));
-        lines.map(|line| line.into_owned()).collect()
+        let few = self
+            .inputs
+            .iter()
+            .filter(|_| self.inputs.len() <= HEADLINES_MAX);
+        let lines = few.flat_map(|input| &input.interpretation.conclusions);
+        lines
+            .map(|line| escape_control(&line.text).into_owned())
+            .collect()
     }
 
     /// Sentence on the measurement: experiments, cells, trials, time and targets.
@@ -99,8 +102,10 @@ impl<'a> Overview<'a> {
                 targets.push(name);
             }
         }
+        let is_computed = records().all(|record| record.run.target_kind == TargetKind::Model);
         let mut text = format!(
-            "Measured: {}, {}, {} in {}, on {}",
+            "{}: {}, {}, {} in {}, on {}",
+            if is_computed { "Computed" } else { "Measured" },
             experiments(self.inputs.iter().copied()),
             counted(self.digest.cells, "cell"),
             counted(measured().count(), "trial"),

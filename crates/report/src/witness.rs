@@ -90,10 +90,12 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .iter()
             .flat_map(|io| calls(io, &observed.processes)),
     );
-    for (label, verdict) in [
-        ("read from", &evidence.reads.verdict),
-        ("written to", &evidence.writes.verdict),
-    ] {
+    let (read, written) = (&evidence.reads.verdict, &evidence.writes.verdict);
+    let verdicts = match read == written {
+        true => vec![("read, written", read)],
+        false => vec![("read from", read), ("written to", written)],
+    };
+    for (label, verdict) in verdicts {
         if let Some(verdict) = verdict {
             rows.push((label, format!("{}: {}", verdict.served_by, verdict.reason)));
         }

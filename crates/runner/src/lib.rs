@@ -114,6 +114,8 @@ pub struct RunStart<'a> {
     pub response: Response,
     /// Cells.
     pub cells: usize,
+    /// Whether the run adds cells.
+    pub adds_cells: bool,
     /// Progress of the run.
     pub progress: Progress,
     /// Whether its trials leave writes in caches, which are written out between them: no bound counts that time.

@@ -79,7 +79,7 @@ fn counted(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Verdict on the source of the bytes of a trial that is no part of a run.
+/// Verdict on the source of the bytes of a trial outside a run.
 pub(super) fn verdict_alone(spec: &TrialSpec, outcome: &Outcome, medium: Medium) -> ServedVerdict {
     verdict(spec, &counted(outcome), medium, spec.region)
 }

@@ -312,6 +312,7 @@ impl<'a> Session<'a> {
             factors: &self.record.plan.factor_names(),
             response: experiment.response,
             cells: self.record.plan.cells().len(),
+            adds_cells: self.record.plan.adds_cells(),
             progress: self.progress,
             leaves_writes: self.record.plan.leaves_writes(),
         });

@@ -36,7 +36,7 @@ pub struct Steadiness {
     pub reached: bool,
 }
 
-/// Whether rounds end in a steady state: their last window. An earlier steady window does not count.
+/// Whether the last window of rounds is steady. An earlier steady window does not count.
 ///
 /// A window is steady if two numbers are within their limits, both over the mean of the window: its range, and
 /// the rise or fall of its least-squares line. [`SteadyLimits::SNIA`] explains both.

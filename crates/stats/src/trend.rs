@@ -1,4 +1,4 @@
-//! Tests for drift. Data in order of time.
+//! Tests for drift of values in the order of time.
 
 use crate::describe::{median, sorted};
 use crate::normal;

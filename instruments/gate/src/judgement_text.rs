@@ -7,10 +7,10 @@ use iolab_analysis::runs::GATE_POWER;
 use iolab_record::RunRecord;
 use iolab_report::block::{Block, Item, Look};
 use iolab_report::cell_counts::cells;
-use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, conclusion};
+use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, change, conclusion};
 use iolab_report::prometheus::{head, written};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, digits, format_percent};
+use iolab_workload::quantity::{counted, format_percent};
 
 use crate::exclusion::excluded;
 use crate::judgement::{Gate, HISTORY_MIN};
@@ -79,10 +79,6 @@ fn in_cells(n: usize, compared: &Comparison) -> String {
 /// The change that a gate would have found, as a clause; `None` without an estimate of it.
 fn sight(gate: &Gate) -> Option<String> {
     let compared = gate.compared.as_ref()?;
-    let change = |factor: f64| match factor < 2.0 {
-        true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
-        false => format!("by a factor of {}", digits(factor, 2)),
-    };
     let sight = gate.detectable_changes()?;
     let (best, worst) = (change(sight.best), change(sight.worst));
     let everywhere = match (compared.cells.len(), compared.only_base.is_empty()) {

@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn mapped_requests_lie_in_whole_blocks_of_the_region(
+        fn mapped_requests_are_whole_blocks_of_the_region(
             offset in 0u64..1 << 40, bytes in 1u32..1 << 20, writes: bool,
             region in 1u64 << 21..1 << 32, block in prop::sample::select(vec![1u64, 512, 4096]),
             beyond in prop::sample::select(vec![Beyond::Wrap, Beyond::Drop, Beyond::Scale]),

@@ -81,6 +81,8 @@ struct Row {
     words: &'static str,
     remedy: Option<&'static str>,
     unit: ExtentUnit,
+    /// Whole of which its extent is a share; empty for other units, and where `words` name it.
+    whole: &'static str,
     /// Extent of the doubt in a cell, if it is large enough for a flag.
     extent: Option<Value>,
     /// Value in which two sides may differ, and by how much they must.
@@ -101,7 +103,7 @@ struct Seen<'a> {
 
 macro_rules! doubts {
     ($($kind:ident = $name:literal, $class:ident, $looks:ident, $words:literal
-        $(, remedy $remedy:literal)? $(, unit $unit:ident)? $(, extent $extent:expr)?
+        $(, remedy $remedy:literal)? $(, unit $unit:ident)? $(, whole $whole:literal)? $(, extent $extent:expr)?
         $(, compared $value:expr => $apart:expr)? $(, raised $raised:expr)?;)+) => {
         /// A row of the table of doubts.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +124,7 @@ macro_rules! doubts {
                         words: $words,
                         remedy: None$(.or(Some($remedy)))?,
                         unit: [$(ExtentUnit::$unit,)? ExtentUnit::Share][0],
+                        whole: [$($whole,)? ""][0],
                         extent: None$(.or(Some($extent as Value)))?,
                         compared: None$(.or(Some(($value as Value, $apart))))?,
                         raised: None$(.or(Some($raised as fn(&Seen<'_>) -> bool)))?,
@@ -158,7 +161,8 @@ doubts! {
     SyncedAtEnd = "synced-at-end", Durability, Better,
         "writes become durable only at the end of a trial (sync=end), which the times of requests do not include";
     Unsynced = "unsynced", Durability, Better, "no sync followed the last writes of trials",
-        remedy "lower sync_every, so that a trial has many syncs, or make trials longer";
+        remedy "lower sync_every, so that a trial has many syncs, or make trials longer",
+        whole "the writes";
     NeverFlushed = "never-flushed", Durability, Better, "no sync flushed the write cache of the device";
 
     IoLimit = "io-limit", Conditions, Worse, "an I/O limit of the control group decided the rate",
@@ -172,19 +176,19 @@ doubts! {
 
     OtherTraffic = "other-traffic", Others, Worse, "other programs used the disk",
         remedy "stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run",
-        extent CellDisturbance::traffic_of_others, compared |around| around.others => Apart::By(0.05);
+        whole "its traffic", extent CellDisturbance::traffic_of_others, compared |around| around.others => Apart::By(0.05);
     CpuContended = "cpu-contended", Others, Worse, "other programs used the CPUs",
         remedy "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run",
-        extent CellDisturbance::cpus_taken, compared CellDisturbance::waited_for_cpus => Apart::By(0.25);
+        whole "the time", extent CellDisturbance::cpus_taken, compared CellDisturbance::waited_for_cpus => Apart::By(0.25);
     Steal = "steal", Others, Worse, "other guests of the hypervisor used the CPUs",
         remedy "repeat the run while the host is less busy, or on a dedicated host",
-        extent CellDisturbance::stolen, compared |around| around.steal => Apart::By(0.05);
+        whole "the CPU time", extent CellDisturbance::stolen, compared |around| around.steal => Apart::By(0.05);
     CpuQuota = "cpu-quota", Others, Worse, "a CPU quota held iolab back",
         remedy "raise the CPU quota of the control group (cpu.max), then repeat the run",
-        extent CellDisturbance::held_by_quota, compared |around| around.quota_wait => Apart::By(0.05);
+        whole "the CPU time", extent CellDisturbance::held_by_quota, compared |around| around.quota_wait => Apart::By(0.05);
     MemoryStall = "memory-stall", Others, Worse, "tasks waited for memory",
         remedy "free memory, then repeat the run",
-        compared |around| around.memory_stall => Apart::By(0.05);
+        whole "the time", compared |around| around.memory_stall => Apart::By(0.05);
     RequestsInPieces = "requests-in-pieces", Others, Worse, "requests reached the device in pieces",
         remedy "repeat the run with --set buffer_memory=contiguous, which keeps the buffers in one piece",
         unit Count, compared |around| around.ios_per_request => Apart::Times(1.2);
@@ -225,7 +229,8 @@ doubts! {
 
     LevelChanged = "level-changed", Trials, Either, "the level changed during the run";
     TwoGroups = "two-groups", Trials, Either, "the trials form two groups";
-    Dependent = "dependent", Trials, Either, "each trial may depend on the one before";
+    Dependent = "dependent", Trials, Either, "each trial may depend on the one before",
+        whole "the weight of an independent one";
     NotSettled = "not-settled", Trials, Either, "the last trials differ too much to be called settled";
     Contradicted = "contradicted", Trials, Either, "another run of the same settings shows otherwise",
         remedy "repeat both experiments; 'iolab history' shows how runs differ over time";
@@ -243,7 +248,7 @@ doubts! {
     FewRuns = "few-runs", Lack, Either, "too few runs for an interval";
     AboveMedian = "interval-above-median", Lack, Either, "the interval is wider than twice its median";
     Imprecise = "imprecise", Lack, Either, "the precision goal was missed";
-    FewTrials = "few-trials", Lack, Either, "too few trials for an interval",
+    FewTrials = "few-trials", Lack, Either, "fewer trials than the 6 that an interval needs",
         raised |seen| seen.has_few_trials();
     FewRequests = "few-requests", Lack, Either, "too few requests for an interval",
         raised |seen| seen.has_few_requests();
@@ -289,6 +294,11 @@ impl DoubtKind {
     /// Unit of its extent.
     pub fn unit(self) -> ExtentUnit {
         self.row().unit
+    }
+
+    /// Whole of which its extent is a share; empty where that is known.
+    pub fn whole(self) -> &'static str {
+        self.row().whole
     }
 
     /// Extent around the trials of a cell, if it is large enough for a flag.

@@ -1,4 +1,4 @@
-//! Points: the numbers of a claim, each with what it is.
+//! Points: the numbers of a claim, with their meaning, interval and doubts.
 
 use iolab_workload::response::Response;
 use iolab_workload::verify::FaultKind;
@@ -14,11 +14,11 @@ use crate::timeline::Access;
 pub struct Point {
     /// Meaning of the number.
     pub standing: Standing,
-    /// Cell of the number; `null` where it is of several.
+    /// Cell of the number; `null` for a number of several cells.
     pub cell: Option<CellId>,
-    /// Beginning of a level; `null` for the first one, and for other numbers.
+    /// Beginning of a level; `null` for the first level and for other numbers.
     pub since: Option<Since>,
-    /// Requests per second that were asked for; `null` for numbers that are not of a load.
+    /// Requests per second that were asked for; `null` without a given load.
     pub rate: Option<f64>,
     /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares from 0 to 1.
     #[schemars(with = "String")]

@@ -251,7 +251,7 @@ fn foreign(
 /// The side that did not hold its rate; `Some(None)` for both.
 fn side_behind(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Option<Option<ComparedSide>> {
     let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&DoubtKind::RateNotHeld);
-    // Only if most trials fell behind, the median of a side is one of them.
+    // Only if most trials missed the rate, the median of a side is one of them.
     let is_mostly = |cell: &&CellAnalysis| {
         let report = cell.rate_report.as_ref();
         is_behind(cell) && report.is_none_or(|report| 2 * report.not_held > cell.n)

@@ -160,6 +160,7 @@ fn shift(
         .iter()
         .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
     let at = place(before, after, moments)?;
+    let of_fastest = |trials: &[Trial<'_>]| trials.iter().filter(|t| t.cell == fastest.0).count();
     let disturbed =
         |trials: &[Trial<'_>]| DisturbedTrials::of(trials.iter().map(|t| t.sample), is_disturbed);
     Some(RunShift {
@@ -172,8 +173,8 @@ fn shift(
         factor: median(&ratios)?,
         cells: ratios.len(),
         levels: Levels::Trials {
-            before: before.len(),
-            after: after.len(),
+            before: of_fastest(before),
+            after: of_fastest(after),
         },
         disturbed_before: disturbed(before),
         disturbed_after: disturbed(after),

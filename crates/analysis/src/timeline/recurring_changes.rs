@@ -131,7 +131,7 @@ pub(super) fn only_trials(record: &RunRecord) -> BTreeMap<i64, Profile> {
 /// not only the median over them, which mixes trials before a change over the run with trials after it.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let own = record.cells.iter().filter(|cell| cell.program().is_none());
-    // Falling behind a rate shows the storage's own throughput; catching up does not.
+    // A missed rate shows the storage's own throughput; catching up does not.
     let at_a_rate: BTreeSet<i64> = own
         .clone()
         .filter(|cell| !is_free(cell))

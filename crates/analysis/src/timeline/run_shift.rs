@@ -25,7 +25,7 @@ pub struct RunShift {
     pub factor: f64,
     /// Number of cells with trials of both levels.
     pub cells: usize,
-    /// Number of trials, or time, of each level.
+    /// Number of trials of `cell`, or time, of each level.
     pub levels: Levels,
     /// Trials before the change that were disturbed from outside, and all of them.
     pub disturbed_before: DisturbedTrials,
@@ -83,7 +83,7 @@ pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Levels {
-    /// Number of trials at each level; the change lies between two trials, or within one.
+    /// Number of trials of the cell at each level; the change lies between two trials, or within one.
     Trials {
         /// Before it.
         before: usize,

@@ -1,4 +1,4 @@
-//! JSON documents of commands that measure are valid against their schemas. `golden.rs` has those of stored runs.
+//! JSON documents of commands that measure are valid against their schemas. `golden.rs` has documents of stored runs.
 
 use crate::support::folder;
 use crate::support::json_schema::assert_as_described;

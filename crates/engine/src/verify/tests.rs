@@ -143,7 +143,7 @@ fn only_written_blocks_are_read() {
     assert_eq!((verified.blocks, first), (10, None));
 }
 
-/// What storage does with a block in place of storing it.
+/// Fault of a storage that should store a block.
 type Fault = fn(&File, u64, &[u8]);
 
 #[test]

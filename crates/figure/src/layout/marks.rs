@@ -218,17 +218,20 @@ fn traced(places: &MarkPositions<'_>) -> Vec<(f64, f64)> {
         let points = series.points.iter().filter_map(|p| places.at(p.x, p.y));
         let points: Vec<(f64, f64)> = points.collect();
         all.extend(points.iter().copied());
-        for pair in points.windows(2) {
-            if let [from, to] = pair {
-                let between = |step| {
-                    let part = f64::from(step) / f64::from(STEPS);
-                    (
-                        from.0 + (to.0 - from.0) * part,
-                        from.1 + (to.1 - from.1) * part,
-                    )
-                };
-                all.extend((1..STEPS).map(between));
-            }
+        let pairs = points.windows(2).map(|pair| (pair[0], pair[1]));
+        let intervals = series.points.iter().filter_map(|p| {
+            let (low, high) = p.interval?;
+            Some((places.at(p.x, low)?, places.at(p.x, high)?))
+        });
+        for (from, to) in pairs.chain(intervals) {
+            let between = |step| {
+                let part = f64::from(step) / f64::from(STEPS);
+                (
+                    from.0 + (to.0 - from.0) * part,
+                    from.1 + (to.1 - from.1) * part,
+                )
+            };
+            all.extend((0..=STEPS).map(between));
         }
     }
     all

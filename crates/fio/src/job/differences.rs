@@ -6,7 +6,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::table;
 use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
 
-use super::jobs::Job;
+use super::jobs::{Job, listed};
 use super::side_by_side;
 use crate::options::is_set;
 use crate::unsupported::has_one_place;
@@ -49,13 +49,32 @@ pub(super) fn of(
     ];
     let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
     let applying = applying.map(|(_, note)| (*note).to_owned());
-    let applying = applying.chain(measured_together(jobs, cells, stages));
-    let syncs = jobs.iter().zip(cells).filter_map(syncs_of_a_mix);
-    let files = syncs.chain(jobs.iter().zip(cells).filter_map(several_files));
-    let files = files.chain(shortened_requests(jobs, cells));
-    let passes = jobs.iter().zip(cells);
-    let passes = passes.filter_map(|(job, cell)| cached_passes(job, &cell.trial, unit));
-    applying.chain(passes).chain(files).collect()
+    let of_jobs = |note: &dyn Fn(&Job, &TrialSpec) -> Option<String>| {
+        let all = jobs.iter().zip(cells);
+        let notes = all.filter_map(|(job, cell)| Some((note(job, &cell.trial)?, job.name.clone())));
+        with_names(notes)
+    };
+    applying
+        .chain(with_names(measured_together(jobs, cells, stages)))
+        .chain(of_jobs(&|_, trial| cached_passes(trial, unit)))
+        .chain(of_jobs(&|_, trial| syncs_of_a_mix(trial)))
+        .chain(of_jobs(&|_, trial| several_files(trial)))
+        .chain(of_jobs(&shortened_requests))
+        .collect()
+}
+
+/// Notes on jobs as sentences, each once with the names of its jobs.
+fn with_names(notes: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for (note, job) in notes {
+        match all.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, names)) => names.push(job),
+            None => all.push((note, vec![job])),
+        }
+    }
+    let all = all.into_iter();
+    all.map(|(note, names)| format!("{}: {note}", listed(&names)))
+        .collect()
 }
 
 impl Asked<'_> {
@@ -163,7 +182,7 @@ fn measured_together<'a>(
     jobs: &'a [Job],
     cells: &'a [CellSpec],
     stages: &'a [usize],
-) -> impl Iterator<Item = String> + 'a {
+) -> impl Iterator<Item = (String, String)> + 'a {
     let several = side_by_side::has_several(stages);
     let later = jobs.iter().zip(cells).enumerate();
     later
@@ -171,40 +190,34 @@ fn measured_together<'a>(
         .filter_map(|(number, (job, cell))| {
             let first = cells[..number].iter().position(|other| other == cell)?;
             let first = &jobs[first].name;
-            Some(format!(
-                "{} does the same as {first}, and is measured once, together with it",
-                job.name
-            ))
+            let note = format!("like {first}, and measured once, together with it");
+            Some((note, job.name.clone()))
         })
 }
 
 /// The number of additional syncs of fio in a mix of reads and writes.
-fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
-    let trial = &cell.trial;
+fn syncs_of_a_mix(trial: &TrialSpec) -> Option<String> {
     if !(trial.reads() && trial.writes() && trial.sync.follows_writes()) {
         return None;
     }
     let more = 100.0 / f64::from(100 - trial.read_percent);
     Some(format!(
-        "{}: a sync follows writes only; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often",
-        job.name
+        "a sync follows writes only; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often"
     ))
 }
 
 /// The point from which on a job finds the page cache filled, which fio drops before each pass over a file.
-fn cached_passes(job: &Job, trial: &TrialSpec, unit: ReadUnit) -> Option<String> {
+fn cached_passes(trial: &TrialSpec, unit: ReadUnit) -> Option<String> {
     drops_at_each_pass(trial, unit).then(|| {
         format!(
-            "{}: iolab drops the page cache before each trial, fio also before each further pass over the file (invalidate=1): after {} of a trial iolab finds in the cache what fio reads anew",
-            job.name,
+            "iolab drops the page cache before each trial, fio also before each further pass over the file (invalidate=1): after {} of a trial iolab finds in the cache what fio reads anew",
             format_bytes(trial.region as f64),
         )
     })
 }
 
 /// fio's difference with several files, and its extent.
-fn several_files((job, cell): (&Job, &CellSpec)) -> Option<String> {
-    let trial = &cell.trial;
+fn several_files(trial: &TrialSpec) -> Option<String> {
     let files = trial.files?;
     let sizes = match files.spread > 1.0 {
         true => {
@@ -224,30 +237,24 @@ fn several_files((job, cell): (&Job, &CellSpec)) -> Option<String> {
     };
     let requests = trial.region as f64 / f64::from(trial.threads) / trial.mean_request();
     Some(format!(
-        "{}: fio opens a file when its turn comes first and closes it once all of it was visited, {} times in {requests:.0} requests; iolab opens all files before the trial{sizes}{syncs}",
-        job.name, files.count,
+        "fio opens a file when its turn comes first and closes it once all of it was visited, {} times in {requests:.0} requests; iolab opens all files before the trial{sizes}{syncs}",
+        files.count,
     ))
 }
 
-/// Jobs for which fio makes smaller requests than asked, and their extent.
-fn shortened_requests<'a>(
-    jobs: &'a [Job],
-    cells: &'a [CellSpec],
-) -> impl Iterator<Item = String> + 'a {
-    jobs.iter().zip(cells).filter_map(|(job, cell)| {
-        // fio's other generator of offsets needs no map.
-        let generator = job.options.get("random_generator");
-        if generator.is_some_and(|generator| generator.trim() == "lfsr") {
-            return None;
-        }
-        let of_fio = mean_request(&cell.trial)?;
-        Some(format!(
-            "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
-            job.name,
-            format_bytes(cell.trial.mean_request()),
-            format_bytes(of_fio),
-        ))
-    })
+/// fio's difference with sizes of requests that it shortens, and its extent.
+fn shortened_requests(job: &Job, trial: &TrialSpec) -> Option<String> {
+    // fio's other generator of offsets needs no map.
+    let generator = job.options.get("random_generator");
+    if generator.is_some_and(|generator| generator.trim() == "lfsr") {
+        return None;
+    }
+    let of_fio = mean_request(trial)?;
+    Some(format!(
+        "requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
+        format_bytes(trial.mean_request()),
+        format_bytes(of_fio),
+    ))
 }
 
 /// Blocks of the file on which a pass is tried.

@@ -7,7 +7,7 @@ use iolab_workload::foreign_options::{Effect, in_job};
 use iolab_workload::settings::{CellSpec, Setting};
 
 use super::job_errors::LinePosition;
-use super::jobs::Job;
+use super::jobs::{Job, listed};
 
 /// One option and its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
         for (name, value, came_to) in own.chain(made_by) {
             let with = match name {
                 "numjobs" if came_to.is_none() && !job.also.is_empty() => {
-                    format!(" (with {}, which does the same)", job.also.join(" and "))
+                    format!(" (with the threads of {})", listed(&job.also))
                 }
                 _ => String::new(),
             };

@@ -14,6 +14,18 @@ use crate::options::{Options, give, is_set, replaced_by, short};
 /// Most jobs of a file.
 pub(super) const JOBS_MAX: usize = 1000;
 
+/// Most jobs that a note names.
+const NAMED_MAX: usize = 3;
+
+/// Names of jobs, the first few of many: `a, b, c and 96 more`.
+pub(super) fn listed(names: &[String]) -> String {
+    let named = names.get(..NAMED_MAX).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// A job.
 #[derive(Clone)]
 pub(super) struct Job {

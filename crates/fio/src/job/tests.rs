@@ -149,7 +149,7 @@ fn identical_jobs_are_one_with_more_threads() {
     let told = file.explained();
     let told = told.iter().find(|line| line.contains("numjobs"));
     let told = told.map(String::as_str).unwrap_or_default();
-    insta::assert_snapshot!(told, @"line 5: numjobs=6 (with b, which does the same): threads=6, layout=overlapping");
+    insta::assert_snapshot!(told, @"line 5: numjobs=6 (with the threads of b): threads=6, layout=overlapping");
     // Any number of jobs, with any number of clones.
     let more = format!("{text}[c]\nnumjobs=1\n[d]\n[e]\nrw=read\n");
     let threads = |text: &str| grouped(text, &["threads"]);

@@ -28,7 +28,7 @@ use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{OpenAccount, account_of};
 use crate::pseudo_files::lossy_text_of;
 
-/// An account, with the bytes that will never be written.
+/// An I/O account, and the bytes of its writes that were discarded.
 type Account = (ProcessIo, u64);
 
 fn since(now: Account, before: Account) -> Account {

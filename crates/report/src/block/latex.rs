@@ -12,6 +12,7 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \usepackage[utf8]{inputenc}
 \usepackage{textcomp}
 \IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
+\input{glyphtounicode}\pdfgentounicode=1
 \usepackage[margin=18mm]{geometry}
 \usepackage{graphicx}
 \usepackage{array}
@@ -44,21 +45,41 @@ pub(crate) fn article(blocks: &[Block], prefix: &str) -> Result<(String, Figures
             text += &format!("\\begin{{abstract}}\n{about}\\end{{abstract}}\n\n");
         }
     }
-    for part in parts {
-        if let Block::Figure(Picture {
-            name,
-            drawing: Drawing::Figure(figure, _),
-            ..
-        }) = part
-        {
-            let file = format!("{prefix}-{name}.pdf");
-            text += &format!(
-                "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{file}}}\n\\caption{{{}}}\n\\end{{figure}}\n\n",
-                sentence(figure.description())
-            );
-            figures.push((file, figure.pdf()?));
+    let mut tables = 0;
+    let floats = |part: &Block| matches!(part, Block::Figure(_) | Block::Table(_));
+    for parts in parts.chunk_by(|a, b| floats(a) == floats(b)) {
+        let mut named = Vec::new();
+        let mut body = String::new();
+        for part in parts {
+            match part {
+                Block::Figure(Picture {
+                    name,
+                    drawing: Drawing::Figure(figure, _),
+                    ..
+                }) => {
+                    let file = format!("{prefix}-{name}.pdf");
+                    figures.push((file.clone(), figure.pdf()?));
+                    let label = format!("fig:{}", figures.len());
+                    named.push(format!("Figure~\\ref{{{label}}}"));
+                    body += &format!(
+                        "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{file}}}\n\\caption{{{}}}\\label{{{label}}}\n\\end{{figure}}\n\n",
+                        sentence(figure.description())
+                    );
+                }
+                Block::Table(one) => {
+                    tables += 1;
+                    let label = format!("tab:{tables}");
+                    named.push(format!("Table~\\ref{{{label}}}"));
+                    body += &table(one, &format!("\\label{{{label}}}"));
+                }
+                other => body += &written(other),
+            }
         }
-        text += &written(part);
+        // Floats drift away from the text that they belong to.
+        if !named.is_empty() {
+            text += &format!("See {}.\n\n", named.join(", "));
+        }
+        text += &body;
     }
     Ok((text + "\\end{document}\n", figures))
 }
@@ -89,7 +110,7 @@ fn written(part: &Block) -> String {
             let facts: String = facts.iter().map(fact).collect();
             format!("{{\\footnotesize\\raggedright\n{facts}}}\n\n")
         }
-        Block::Table(one) => table(one),
+        Block::Table(one) => table(one, ""),
         Block::Lines(Lines { text, .. }) => block(text),
         Block::Figure(_) | Block::Contents(_) => String::new(),
     }

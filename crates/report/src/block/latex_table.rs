@@ -24,8 +24,9 @@ const WIDE: f64 = 494.0;
 /// Lines of a table that fit on a page, with a caption.
 const LINES_MAX: usize = 60;
 
-/// Floating tables: over one column if they are narrow, otherwise over both; long ones in several parts.
-pub(super) fn table(table: &Table) -> String {
+/// Floating tables: over one column if they are narrow, otherwise over both; long ones in several parts, of which the first
+/// has the label.
+pub(super) fn table(table: &Table, label: &str) -> String {
     let mut columns = table.columns.clone();
     let mut caption = table.caption_in_one_line();
     let left_out = take_dear(&mut columns);
@@ -51,11 +52,11 @@ pub(super) fn table(table: &Table) -> String {
     let mut text = String::new();
     for (part, rows) in parts(&columns).into_iter().enumerate() {
         let caption = match part {
-            0 => sentence(&caption),
-            _ => "Continued.".to_owned(),
+            0 => format!("{{{}}}{label}", sentence(&caption)),
+            _ => "{Continued.}".to_owned(),
         };
         text.push_str(&format!(
-            "\\begin{{{float}}}[tbp]\\centering\\{size}\n{}\\caption{{{caption}}}\n\\end{{{float}}}\n\n",
+            "\\begin{{{float}}}[tbp]\\centering\\{size}\n{}\\caption{caption}\n\\end{{{float}}}\n\n",
             tabular(&columns, &sides, rows)
         ));
     }
@@ -122,7 +123,7 @@ mod tests {
     use crate::layout::Column;
 
     fn of(columns: Vec<Column>) -> String {
-        table(&Table::new("Speeds", [], columns))
+        table(&Table::new("Speeds", [], columns), "")
     }
 
     fn column(heading: &str, dispensable: u8, rows: usize, value: &str) -> Column {

@@ -1,18 +1,19 @@
 //! Closing remarks of a comparison, in sentences.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use iolab_analysis::compare::{
     ALPHA, CellComparison, Comparison, Further, POWER, ReplicationUnit, Side,
 };
-use iolab_analysis::doubt::{Doubt, DoubtClass, RatioBound};
+use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, RatioBound};
 use iolab_analysis::runs::GATE_POWER;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::quantity::{counted, digits, format_percent};
 
 use crate::cell_counts::{self, cells};
 use crate::doubt::{on_side, remedy};
 use crate::findings::overall;
-use crate::ratio::factor;
 
 /// Name of what further measurement adds: values, runs or trials.
 pub(super) fn repeated(unit: ReplicationUnit) -> &'static str {
@@ -120,31 +121,26 @@ fn rests_on(unit: ReplicationUnit) -> Option<String> {
     Some(text)
 }
 
-/// Reasons that could reverse verdicts, each kind once, with remedies.
+/// Reasons that could reverse verdicts, each kind once with the number of its cells, with remedies.
 fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [Doubt]>) -> Vec<String> {
-    let mut found: Vec<(&Doubt, usize)> = Vec::new();
-    for doubt in cells.flatten() {
-        let alike = |known: &Doubt| known.side == doubt.side && known.what == doubt.what;
-        match found.iter_mut().find(|(known, _)| alike(known)) {
-            Some((_, n)) => *n += 1,
-            None => found.push((doubt, 1)),
+    let mut found: BTreeMap<DoubtKind, (Vec<&Doubt>, BTreeSet<usize>)> = BTreeMap::new();
+    for (cell, doubts) in cells.enumerate() {
+        for doubt in doubts {
+            let (alike, cells) = found.entry(doubt.what).or_default();
+            alike.push(doubt);
+            cells.insert(cell);
         }
     }
-    let line = |(doubt, n): (&Doubt, usize)| {
-        let what = on_side(doubt, "the base's side", "the new side");
-        let has_values = doubt.extent.is_some() || doubt.levels.is_some();
-        let first = match n > 1 && has_values {
-            true => " (values of the first)",
-            false => "",
-        };
-        let follows = match doubt.what.class() {
+    let line = |(what, (alike, cells)): (DoubtKind, (Vec<&Doubt>, BTreeSet<usize>))| {
+        let why = on_side(&alike, "the base's side", "the new side");
+        let follows = match what.class() {
             DoubtClass::Source => "The ratio there says nothing about the storage.",
             DoubtClass::Trials => "The interval there does not allow for that.",
             _ => "A difference there may come from that.",
         };
-        let remedy = remedy(doubt.what).map_or_else(String::new, |text| format!(" {text}"));
-        let cells = cell_counts::cells(n);
-        format!("Cannot tell in {cells}: {what}{first}. {follows}{remedy}")
+        let remedy = remedy(what).map_or_else(String::new, |text| format!(" {text}"));
+        let cells = cell_counts::cells(cells.len());
+        format!("Cannot tell in {cells}: {why}. {follows}{remedy}")
     };
     found.into_iter().map(line).collect()
 }
@@ -241,16 +237,24 @@ fn power(comparison: &Comparison) -> Option<String> {
             cells(beyond.count()),
         ));
     }
-    let to = match factor(least) == factor(most) {
+    let (least, most) = (change(least), change(most));
+    let cells = match least == most {
         true => String::new(),
-        false => format!(" to {}", factor(most)),
+        false => format!(" in the most precise cell, {most} in the least precise one"),
     };
     let overall = comparison.overall.as_ref().and_then(|all| all.detectable);
     let all = overall.map_or_else(String::new, |share| {
-        format!(", in all of them by {},", factor(1.0 + share))
+        format!(", {} of all cells together,", change(1.0 + share))
     });
     Some(format!(
-        "A change in one cell by a factor of {}{to}{all} would have been found with a chance of {chance}.",
-        factor(least)
+        "A change {least}{cells}{all} would have been found with a chance of {chance}."
     ))
+}
+
+/// A change by this factor: `of 5 %`, `by a factor of 2.2`.
+pub fn change(factor: f64) -> String {
+    match factor < 2.0 {
+        true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
+        false => format!("by a factor of {}", digits(factor, 2)),
+    }
 }

@@ -69,7 +69,7 @@ pub(super) fn shown_of_cell(cell: &CellComparison, comparison: &Comparison) -> S
         (_, Some(_), Some(doubt)) => {
             let [base, new] =
                 [&comparison.base, &comparison.new].map(|side| format!("{side}'s side"));
-            format!("cannot tell: {}", on_side(doubt, &base, &new))
+            format!("cannot tell: {}", on_side(&[doubt], &base, &new))
         }
         (_, Some(why), None) => format!("cannot tell: {}", undecided(why, comparison.response)),
         (other, None, _) => other.to_string(),

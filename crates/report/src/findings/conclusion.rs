@@ -10,7 +10,7 @@ use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_shor
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
-use iolab_analysis::doubt::DoubtKind;
+use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::timeline::TrialShift;
 use iolab_figure::result_names;
 use iolab_record::RunStatus;
@@ -286,11 +286,16 @@ impl<'a> Subject<'a> {
         };
         let counted = DoubtKind::ALL.iter().filter_map(|what| {
             let n = self.cells.iter().filter(|cell| has(cell, *what)).count();
+            // The other kinds are named as the column of flags names them.
+            let name = match what.class() {
+                DoubtClass::Lack => what.words().to_owned(),
+                _ => what.to_string(),
+            };
             match n {
                 0 => None,
-                1 if all == 1 => Some(what.to_string()),
-                n if n == all => Some(format!("{what} in {}", all_cells(all))),
-                n => Some(format!("{what} in {n} of {all} cells")),
+                1 if all == 1 => Some(name),
+                n if n == all => Some(format!("{name} in {}", all_cells(all))),
+                n => Some(format!("{name} in {n} of {all} cells")),
             }
         });
         let mut words: Vec<String> = counted.collect();

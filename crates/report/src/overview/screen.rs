@@ -23,6 +23,8 @@ use crate::{compare, table, trust};
 
 /// Lines that are reserved for findings before rows of the table take them.
 const FINDINGS_LINES: usize = 5;
+/// Mark of a number whose trials were disturbed.
+const DISTURBED: &str = " !";
 /// Most targets with a column of their own.
 const TARGETS_MAX: usize = 3;
 
@@ -143,6 +145,13 @@ impl Overview<'_> {
         }
         if trust.level == TrustLevel::Limited {
             notes.push(trust::sentence(trust));
+        }
+        let mut rows = self.digest.glance.rows.iter();
+        if self.shows() == Table::Accesses && rows.any(|row| row.cell.is_disturbed()) {
+            notes.push(format!(
+                "{}: disturbed; the flags of 'iolab table' say by what",
+                DISTURBED.trim()
+            ));
         }
         if let Some(origin) = self.common_origin() {
             notes.push(format!("Source of all numbers: {origin}"));
@@ -426,7 +435,12 @@ fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Op
         (true, _) | (_, None) => String::new(),
     };
     let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
-    Some(written(&format!("{}{within}{origin}", number(&rate))))
+    let mark = if row.cell.is_disturbed() {
+        DISTURBED
+    } else {
+        ""
+    };
+    Some(written(&format!("{}{within}{origin}{mark}", number(&rate))))
 }
 
 /// The text in the notation of pages, with spaces that can be copied.

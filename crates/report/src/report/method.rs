@@ -25,8 +25,8 @@ enum Applies {
 
 const BLOCKS: &str = "Fisher, The Design of Experiments (1935), ch. 4";
 
-/// The rules of a study whose runs have these orders of trials and findings of these rules, in the order in which
-/// they apply to the data, and the references whose numbers they cite.
+/// The rules that apply to a study, and the references whose numbers they cite. `orders` are the orders of trials of its
+/// runs, `found` the rules of its findings.
 pub(super) fn rules(
     orders: &[Option<TrialOrder>],
     found: &[&str],
@@ -75,7 +75,7 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Throughput",
         applies: Applies::Always,
-        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding are outside of that time.",
+        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is a million bytes per second. Opening, filling and seeding are outside of that time.",
         formula: "throughput = bytes / elapsed",
         sources: &[],
     },
@@ -83,7 +83,7 @@ const RULES: &[MethodRule] = &[
         name: "Median and its interval",
         applies: Applies::Always,
         text: "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none.",
-        formula: "confidence = 1 − 2 · P(B ≤ l − 1), B ~ Binomial(n, 1/2), u = n + 1 − l",
+        formula: "confidence = 1 − 2 · P(B ≤ l − 1), u = n + 1 − l, with B binomial of n and 1/2",
         sources: &["Conover, Practical Nonparametric Statistics (1999), section 3.2"],
     },
     MethodRule {
@@ -138,6 +138,7 @@ const RULES: &[MethodRule] = &[
         formula: "S = Σ sign(x(j) − x(i)), i < j",
         sources: &[
             "Mann, Econometrica 13 (1945) 245-259",
+            "Ljung and Box, Biometrika 65 (1978) 297-303",
             "Holm, Scandinavian Journal of Statistics 6 (1979) 65-70",
         ],
     },

@@ -193,7 +193,7 @@ fn time(inputs: &[Input]) -> String {
 }
 
 /// `2026-01-02 03:04:05 UTC` for a time as run files store it; other text unchanged.
-pub(super) fn moment(utc: &str) -> String {
+pub(crate) fn moment(utc: &str) -> String {
     let text = clean(utc);
     let parts = text.split_once('T').and_then(|(day, rest)| {
         let time = rest.strip_suffix('Z')?.split('.').next()?;

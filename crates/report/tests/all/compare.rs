@@ -228,6 +228,6 @@ fn equal_detectable_changes_are_one_number() {
         let of_power = |line: &&String| line.ends_with("90 %.");
         all.iter().find(of_power).cloned().expect("it is told")
     };
-    insta::assert_snapshot!(told([0.0061, 0.0063]), @"A change in one cell by a factor of 1.006, in all of them by 1.018, would have been found with a chance of 90 %.");
-    insta::assert_snapshot!(told([0.006, 0.3]), @"A change in one cell by a factor of 1.006 to 1.300, in all of them by 1.018, would have been found with a chance of 90 %.");
+    insta::assert_snapshot!(told([0.0061, 0.0063]), @"A change of 1 %, of 2 % of all cells together, would have been found with a chance of 90 %.");
+    insta::assert_snapshot!(told([0.006, 0.3]), @"A change of 1 % in the most precise cell, of 31 % in the least precise one, of 2 % of all cells together, would have been found with a chance of 90 %.");
 }

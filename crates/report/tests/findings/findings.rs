@@ -127,7 +127,7 @@ fn interval_wider_than_median_shows_its_ends() {
         text(&below_precision(&analysis)),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
-    write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; imprecise
+    write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; the precision goal was missed
     The precision goal of 5.0 % was missed: 95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials.
     ");
 }
@@ -153,7 +153,7 @@ fn run_without_measured_trial_has_a_line() {
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;
-    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish, no trial in 1 of 2 cells, errors in 1 of 2 cells");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish, nothing was measured in 1 of 2 cells, errors in 1 of 2 cells");
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn waiting_for_intended_start_is_not_tool_bound() {
     }
 }
 
-/// A side that fell behind is worse than one that held its rate, however long the trials were. Two sides are not
-/// compared if both fell behind.
+/// A side that missed its rate is worse than one that held it, however long the trials were. Two sides are not
+/// compared if both missed it.
 #[test]
 fn times_are_compared_if_a_side_held() {
     let difference = |left: [u64; 2]| {

@@ -72,7 +72,7 @@ fn memory_and_null_are_never_the_device() {
 fn accounts_of_process_and_device_decide() {
     use ServedBy::{Device, Mixed, PageCache, Unknown};
     const HALF: u64 = MB / 2;
-    // Direct, the bytes moved, the account of the process, that of the device.
+    // Direct, the bytes moved, and the accounts of process and device.
     for (direct, (read, written), process, device, expected) in [
         (true, (MB, 0), Some((MB, 0)), Some((MB, 0)), Device),
         (false, (MB, 0), Some((3 * MB, 0)), Some((MB, 0)), Device),

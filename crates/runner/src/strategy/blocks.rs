@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use iolab_peers::overhead;
 use iolab_plan::batch_probes;
 use iolab_plan::blocks::block_visits;
 use iolab_plan::experiment::WarmUp;
@@ -216,7 +217,7 @@ impl Strategy for Blocks {
         if block == self.begin && in_block > 0 {
             // A warm-up and a measured block are made whatever they take.
             let granted = record.plan.experiment().design.granted();
-            let granted = record.plan.block_at_most().saturating_mul(granted);
+            let granted = record.plan.block_at_most(&overhead).saturating_mul(granted);
             // Probes still to come; past ones are spent.
             let probes = batch_probes::time(record.plan.cells());
             let granted = granted.saturating_add(probes);

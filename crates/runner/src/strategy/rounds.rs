@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use iolab_analysis::analysis::limits;
+use iolab_peers::overhead;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_record::{EndedBy, EventKind};
 use iolab_stats::{Steadiness, steady_state};
@@ -233,7 +234,7 @@ impl Strategy for Rounds {
         let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
         let round: Duration = open.iter().map(|cell| record.cost(*cell)).sum();
         let round = match round.is_zero() {
-            true => record.plan.block_at_most(),
+            true => record.plan.block_at_most(&overhead),
             false => round,
         };
         let current = self.order.iter().map(|place| record.cost(place.cell));

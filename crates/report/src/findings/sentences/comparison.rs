@@ -6,8 +6,8 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use iolab_workload::trial_description::level_in_words;
 
-use super::sentence::{List, NAMED_MAX, sentence};
-use super::{cell, doubts, has_several_targets, held_in_words, margin, quantity};
+use super::sentence::{List, NAMED_MAX, by_doubt, sentence};
+use super::{cell, has_several_targets, held_in_words, margin, quantity};
 use crate::findings::{capitalised, origin};
 use crate::ratio::RatioShown;
 
@@ -203,6 +203,11 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let (few, doubted): (Vec<&Effect>, Vec<&Effect>) = of(Difference::CannotTell)
         .into_iter()
         .partition(|effect| effect.doubts.is_empty());
+    // The head may have said so.
+    let none_found = match clauses.is_empty() {
+        true => "Not excluded",
+        false => "No difference found",
+    };
     let mut lists = vec![
         list("Higher", &of(Difference::Higher)),
         list("Lower", &of(Difference::Lower)),
@@ -210,27 +215,23 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
             &format!("Equivalent within {}", margin()),
             &of(Difference::Equivalent),
         ),
-        list(&format!("No difference found{widest}"), &not_found),
+        list(&format!("{none_found}{widest}"), &not_found),
         list("Too few trials", &few),
     ];
-    for same in doubted.chunk_by(|a, b| doubts(&a.doubts) == doubts(&b.doubts)) {
-        let why = same
-            .first()
-            .map_or_else(String::new, |one| doubts(&one.doubts));
-        lists.push(list(&format!("Cannot tell ({why})"), same));
-    }
+    let doubted = doubted.iter();
+    let doubted = doubted.map(|effect| (effect.doubts.as_slice(), item(effect)));
+    lists.extend(by_doubt("Cannot tell", doubted));
     let head = match clauses.is_empty() {
         false => clauses.join(". "),
         true => format!(
-            "{}{} {} {other}{} against {base}{}",
+            "{}No difference in {} is shown between {other}{} and {base}{}",
             on_target(&comparison.contrast, runs, first),
-            capitalised(&subject(&comparison.contrast, first, runs)),
-            preposition(&comparison.contrast),
+            quantity(runs, first.base),
             match others.len() {
                 0 | 1 => String::new(),
                 _ if matches!(comparison.contrast, Contrast::Pattern | Contrast::Direction) =>
                     String::new(),
-                n => format!(" and {} more", n - 1),
+                n => format!(" or {} more", n - 1),
             },
             origins(runs, first),
         ),

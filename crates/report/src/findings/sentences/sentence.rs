@@ -1,7 +1,10 @@
 //! The sentence of a claim: a head, then labelled lists.
 
+use std::collections::BTreeMap;
+
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Claim, Point, Quantity, Standing, groups};
+use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::timeline::Access;
 use iolab_workload::quantity::{
     counted, digits, format_bytes, format_ns, format_percent, significant,
@@ -10,6 +13,7 @@ use iolab_workload::response::Response;
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
 
 use super::{cell, doubts, held_in_words, quantity, with_cell, with_held};
+use crate::doubt::of_items;
 use crate::findings::origin;
 use crate::ratio::RatioShown;
 
@@ -44,23 +48,38 @@ pub(super) fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named:
     parts.join(". ") + "."
 }
 
+/// Items with doubts: a list for each doubt that is the weightiest of some, whatever its values are.
+pub(super) fn by_doubt<'a>(
+    label: &str,
+    items: impl Iterator<Item = (&'a [Doubt], String)>,
+) -> Vec<List> {
+    let mut lists: BTreeMap<Option<DoubtKind>, (Vec<&[Doubt]>, Vec<String>)> = BTreeMap::new();
+    for (doubts, item) in items {
+        let weightiest = doubts.iter().map(|doubt| doubt.what).min();
+        let (all, items) = lists.entry(weightiest).or_default();
+        all.push(doubts);
+        items.push(item);
+    }
+    let lists = lists.into_values().map(|(doubts, items)| List {
+        label: format!("{label} ({})", of_items(&doubts)),
+        items,
+    });
+    lists.collect()
+}
+
 /// The sentence of a claim whose kind has a head: that, its points by their standing, and the advice.
 pub(super) fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     let kind = claim.kind;
     let lists = kind.labels.iter().flat_map(|(standing, label)| {
-        let own: Vec<&Point> = claim.of(*standing).collect();
-        let why = |point: &Point| match standing {
-            Standing::Doubtful => format!(" ({})", doubts(&point.doubts)),
-            _ => String::new(),
-        };
-        let alike = own.chunk_by(|a, b| why(a) == why(b)).map(|alike| List {
-            label: format!(
-                "{label}{}",
-                alike.first().map_or_else(String::new, |one| why(one))
-            ),
-            items: alike.iter().map(|point| item(point, claim, runs)).collect(),
-        });
-        alike.collect::<Vec<List>>()
+        let own = claim.of(*standing);
+        let own = own.map(|point| (point.doubts.as_slice(), item(point, claim, runs)));
+        match standing {
+            Standing::Doubtful => by_doubt(label, own),
+            _ => vec![List {
+                label: (*label).to_owned(),
+                items: own.map(|(_, item)| item).collect(),
+            }],
+        }
     });
     let said = sentence(&head(claim, run, runs), lists, NAMED_MAX);
     let said = match claim.doubts.as_slice() {
