@@ -29,7 +29,7 @@ fn all_equivalent_levels_are_named_together() {
     let waits = |levels: &[(&str, f64)]| run(&["idle"], levels);
     let levels = |record: &RunRecord| text(&named("effect", &analyse(record)));
     let alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 20.1)]);
-    insta::assert_snapshot!(levels(&alike), @"No difference in throughput is shown between no idle and idle 1 s and 1 more. Equivalent within 5 %: idle 1 s; idle 10 s.");
+    insta::assert_snapshot!(levels(&alike), @"No difference in throughput is shown between idle 1 s or 1 more and no idle. Equivalent within 5 %: idle 1 s; idle 10 s.");
     let one_alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 40.0)]);
     insta::assert_snapshot!(levels(&one_alike), @"Throughput is 2.00× higher with idle 10 s than with no idle: 40.0 MB/s against 20.0 MB/s. Equivalent within 5 %: idle 1 s.");
     // Two sizes for each wait.
@@ -41,7 +41,7 @@ fn all_equivalent_levels_are_named_together() {
             add_cell(&mut grid, &levels, &around(20.0));
         }
     }
-    insta::assert_snapshot!(levels(&grid), @"No difference in throughput is shown between no idle and idle 1 s and 2 more. Equivalent within 5 %: idle 1 s, 4 KiB; idle 1 s, 64 KiB; idle 5 s, 4 KiB; and 3 more.");
+    insta::assert_snapshot!(levels(&grid), @"No difference in throughput is shown between idle 1 s or 2 more and no idle. Equivalent within 5 %: idle 1 s, 4 KiB; idle 1 s, 64 KiB; idle 5 s, 4 KiB; and 3 more.");
 }
 
 /// A run that has both patterns compares them itself; two runs with one pattern each are compared together.
