@@ -11,10 +11,9 @@ mod witnessing;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Command, ValueEnum};
 use iolab_command::lists::Lists;
-use iolab_report::formats::ExportFormat;
 use iolab_workload::response::Metric;
 
 pub(crate) use self::comparing::{BetterName, Compare, CompareFormat, TestName};
@@ -126,6 +125,9 @@ pub(crate) fn program(lists: &Lists) -> Command {
     let documents =
         documents.map(|document| PossibleValue::new(document.name).help(document.command));
     let documents = PossibleValuesParser::new(documents);
+    let formats = lists.formats.iter();
+    let formats = formats.map(|format| PossibleValue::new(format.name).help(format.words));
+    let formats = PossibleValuesParser::new(formats);
     Command::new("iolab")
         .version(env!("CARGO_PKG_VERSION"))
         .about(
@@ -142,6 +144,11 @@ pub(crate) fn program(lists: &Lists) -> Command {
                 "schema" => command
                     .arguments()
                     .mut_arg("output", |output| output.value_parser(documents.clone())),
+                // Of all arguments, which keeps their order.
+                "export" => command.arguments().mut_args(|argument| match argument.get_id() == "format" {
+                    true => argument.value_parser(formats.clone()),
+                    false => argument,
+                }),
                 _ => command.arguments(),
             }
         }))
@@ -296,8 +303,8 @@ pub(crate) struct Export {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Output format; default: by the extension of FILE
-    #[arg(long, value_parser = export_formats())]
-    pub(crate) format: Option<ExportFormat>,
+    #[arg(long)]
+    pub(crate) format: Option<String>,
     /// Write latency buckets: one row per bucket of each sample
     #[arg(long)]
     pub(crate) histogram: bool,
@@ -319,11 +326,4 @@ pub(crate) struct Export {
     /// New file to write instead of stdout: .csv, .json, .jsonl, .prom, or with --format another
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// The formats of `iolab export`, each with its line of help.
-fn export_formats() -> impl TypedValueParser<Value = ExportFormat> {
-    let all = ExportFormat::ALL.iter();
-    let values = all.map(|format| PossibleValue::new(format.name()).help(format.words()));
-    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }

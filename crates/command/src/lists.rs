@@ -2,6 +2,7 @@
 //! of these.
 
 use clap::{ArgMatches, Args};
+use iolab_report::formats::ExportFormat;
 use iolab_report::report::SequenceFigure;
 use iolab_report::schema::Document;
 
@@ -15,6 +16,8 @@ pub struct Lists {
     pub commands: Vec<Command>,
     /// JSON documents that commands print.
     pub documents: Vec<Document>,
+    /// Formats of `iolab export`.
+    pub formats: Vec<ExportFormat>,
     /// Figures of several runs of one experiment, for pages.
     pub sequence_figures: Vec<SequenceFigure>,
 }
@@ -24,6 +27,7 @@ impl Lists {
     pub fn with(mut self, others: Self) -> Self {
         self.commands.extend(others.commands);
         self.documents.extend(others.documents);
+        self.formats.extend(others.formats);
         self.sequence_figures.extend(others.sequence_figures);
         self
     }

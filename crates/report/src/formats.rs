@@ -1,8 +1,10 @@
-//! The formats of `iolab export`: name, line of help, and writer.
+//! The formats of `iolab export`: name, line of help, extensions, and writer.
 
 use std::io::{self, Write};
 
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::RunWithLatencies;
+use iolab_workload::Result;
 
 use crate::prometheus::GaugeRun;
 use crate::rows::Format;
@@ -17,43 +19,62 @@ pub enum Writer {
     RunsWithLatencies(fn(&[RunWithLatencies], &mut dyn Write) -> io::Result<()>),
     /// Gauges of runs, with a time stamp or without.
     Gauges(fn(&[GaugeRun], bool, &mut dyn Write) -> io::Result<()>),
+    /// Analysed runs, from which a file may not follow.
+    Judged(fn(&[AnalysedRun]) -> Result<Judged>),
 }
 
-macro_rules! formats {
-    ($($format:ident = $name:literal, $words:literal, $writer:expr;)+) => {
-        iolab_workload::named! {
-            /// A format of `iolab export`.
-            pub enum ExportFormat: "format" {
-                $(#[doc = $words] $format = $name,)+
-            }
-        }
-
-        impl ExportFormat {
-            /// A description for the help, one line.
-            pub fn words(self) -> &'static str {
-                match self {
-                    $(Self::$format => $words,)+
-                }
-            }
-
-            /// The writer of the format.
-            pub fn writer(self) -> Writer {
-                match self {
-                    $(Self::$format => $writer,)+
-                }
-            }
-        }
-    };
+/// A file for another program, if the runs allow one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Content of the file; `None` if the runs cannot tell it.
+    pub text: Option<String>,
+    /// Lines for the user, which are no part of the file.
+    pub notes: Vec<String>,
 }
 
-formats! {
-    Csv = "csv", "Comma-separated, with a header line", Writer::Rows(Format::Csv);
-    Json = "json", "An array of objects", Writer::Rows(Format::Json);
-    JsonLines = "jsonl", "JSON Lines: one object per line, for jq, logs and databases",
-        Writer::Rows(Format::JsonLines);
-    Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells, and the answers of runs",
-        Writer::Gauges(prometheus::cells);
-    Fio = "fio",
-        "fio's JSON+: one job per cell or group, its trials merged; with -o FOLDER a file per job, for fio-plot",
-        Writer::RunsWithLatencies(fio::runs);
+/// A format of `iolab export`: a row of the list of formats.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportFormat {
+    /// The name that `--format` takes.
+    pub name: &'static str,
+    /// A description for the help, one line.
+    pub words: &'static str,
+    /// Extensions of its files; the first format in the list with an extension is the one that it selects.
+    pub extensions: &'static [&'static str],
+    /// The writer of the format.
+    pub writer: Writer,
 }
+
+/// The formats of the core.
+pub const FORMATS: [ExportFormat; 5] = [
+    ExportFormat {
+        name: "csv",
+        words: "Comma-separated, with a header line",
+        extensions: &["csv"],
+        writer: Writer::Rows(Format::Csv),
+    },
+    ExportFormat {
+        name: "json",
+        words: "An array of objects",
+        extensions: &["json"],
+        writer: Writer::Rows(Format::Json),
+    },
+    ExportFormat {
+        name: "jsonl",
+        words: "JSON Lines: one object per line, for jq, logs and databases",
+        extensions: &["jsonl", "ndjson"],
+        writer: Writer::Rows(Format::JsonLines),
+    },
+    ExportFormat {
+        name: "prometheus",
+        words: "The text format of Prometheus: the medians of the cells, and the answers of runs",
+        extensions: &["prom", "txt"],
+        writer: Writer::Gauges(prometheus::cells),
+    },
+    ExportFormat {
+        name: "fio",
+        words: "fio's JSON+: one job per cell or group, its trials merged; with -o FOLDER a file per job, for fio-plot",
+        extensions: &["json"],
+        writer: Writer::RunsWithLatencies(fio::runs),
+    },
+];

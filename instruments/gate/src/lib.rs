@@ -38,5 +38,6 @@ pub fn lists() -> Lists {
             name: "over-time",
             draw: |runs, options| figure::figure(&line::ExperimentLine::of(runs)?, options),
         }],
+        ..Lists::default()
     }
 }

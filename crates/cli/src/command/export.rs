@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::latencies;
@@ -14,21 +15,22 @@ use iolab_record::RunRecord;
 use iolab_record::{SampleLatency, SampleLatencyOverTime};
 use iolab_report::export::{self, Exported, ExportedInterval, ExportedLatency};
 use iolab_report::fio::{self, CellFile};
-use iolab_report::formats::{ExportFormat, Writer};
+use iolab_report::formats::{ExportFormat, Judged, Writer};
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Export;
 use iolab_command::escape_output::harmless;
-use iolab_command::failure::Outcome;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::lists::Lists;
 use iolab_command::output::{self, Replaceable};
 use iolab_command::output_format::format_of;
 
 /// Writes the rows, or the format of another tool, to stdout or to a new file.
-pub(crate) fn export(options: &Export) -> Outcome {
-    let format = format(options)?;
-    check(options, format)?;
+pub(crate) fn export(options: &Export, lists: &Lists) -> Outcome {
+    let format = format(options, &lists.formats)?;
+    check(options, format, &lists.formats)?;
     let records: Vec<RunRecord> = options
         .files
         .iter()
@@ -60,15 +62,33 @@ pub(crate) fn export(options: &Export) -> Outcome {
 fn write(
     records: Vec<RunRecord>,
     options: &Export,
-    format: ExportFormat,
+    format: &ExportFormat,
     to: &mut dyn Write,
 ) -> Outcome {
-    match format.writer() {
+    match format.writer {
         Writer::Rows(format) => rows(&records, options, format, to)?,
         Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, to)?,
         Writer::Gauges(write) => write(&gauges(records, options)?, options.timestamps, to)?,
+        Writer::Judged(write) => judged(records, write, to)?,
     }
     Ok(())
+}
+
+/// Writes a file for another program. Without one, the notes say why.
+fn judged(
+    records: Vec<RunRecord>,
+    write: fn(&[AnalysedRun]) -> Result<Judged>,
+    to: &mut dyn Write,
+) -> Outcome {
+    let runs: Vec<AnalysedRun> = records.into_iter().map(AnalysedRun::of).collect();
+    let Judged { text, notes } = write(&runs)?;
+    for line in notes {
+        output::note(format_args!("{line}"));
+    }
+    match text {
+        Some(text) => Ok(to.write_all(text.as_bytes())?),
+        None => Err(Failure::CannotTell),
+    }
 }
 
 /// Every run with its answer.
@@ -85,29 +105,23 @@ fn gauges(records: Vec<RunRecord>, options: &Export) -> Result<Vec<GaugeRun>> {
 }
 
 /// The requested format, otherwise the format of the file's extension.
-fn format(options: &Export) -> Result<ExportFormat> {
-    format_of(
-        options.output.as_deref(),
-        options.format,
-        None,
-        &[
-            (ExportFormat::Csv, &["csv"]),
-            (ExportFormat::Json, &["json"]),
-            (ExportFormat::JsonLines, &["jsonl", "ndjson"]),
-            (ExportFormat::Prometheus, &["prom", "txt"]),
-            (ExportFormat::Fio, &["json"]),
-        ],
-    )
+fn format<'a>(options: &Export, all: &'a [ExportFormat]) -> Result<&'a ExportFormat> {
+    let known: Vec<_> = all.iter().map(|one| one.extensions).enumerate().collect();
+    // The command line allows no other name.
+    let place = |name: &String| all.iter().position(|one| one.name == name);
+    let asked = options.format.as_ref().and_then(place);
+    let chosen = format_of(options.output.as_deref(), asked, None, &known)?;
+    Ok(&all[chosen])
 }
 
 /// The folder for a report of each cell, if the output is neither a file nor stdout.
-fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
+fn fio_folder<'a>(options: &'a Export, format: &ExportFormat) -> Option<&'a Path> {
     let named = options.output.as_deref()?;
     let is_file = named
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     let is_one = is_file || output::is_stdout(named);
-    (format == ExportFormat::Fio && !is_one).then_some(named)
+    (matches!(format.writer, Writer::RunsWithLatencies(_)) && !is_one).then_some(named)
 }
 
 /// Writes each report to its path in a new or empty folder.
@@ -139,18 +153,19 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 }
 
 /// Refuses contradicting options before anything is read or made.
-fn check(options: &Export, format: ExportFormat) -> Result<()> {
-    let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
+fn check(options: &Export, format: &ExportFormat, all: &[ExportFormat]) -> Result<()> {
+    let is_of_rows = |format: &ExportFormat| matches!(format.writer, Writer::Rows(_));
+    let is_of_gauges = matches!(format.writer, Writer::Gauges(_));
     let of_rows = options.histogram || options.series || options.ranks || options.answers;
-    if of_rows && !is_of_rows(&format) {
+    if of_rows && !is_of_rows(format) {
         let error = Error::usage(
             "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
         );
-        let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
-        let names: Vec<&str> = formats.map(ExportFormat::name).collect();
+        let formats = all.iter().filter(|format| is_of_rows(format));
+        let names: Vec<&str> = formats.map(|format| format.name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));
     }
-    if (options.force || options.timestamps) && format != ExportFormat::Prometheus {
+    if (options.force || options.timestamps) && !is_of_gauges {
         return Err(
             Error::usage("--force and --timestamps are for --format prometheus")
                 .hint("leave them out, and name a new file with -o"),
@@ -164,10 +179,7 @@ fn check(options: &Export, format: ExportFormat) -> Result<()> {
         };
         return output::check_replaceable(path, Replaceable::Gauges);
     }
-    let gauges = options
-        .output
-        .as_deref()
-        .filter(|_| format == ExportFormat::Prometheus);
+    let gauges = options.output.as_deref().filter(|_| is_of_gauges);
     match gauges.filter(|path| path.symlink_metadata().is_ok()) {
         Some(path) => Err(output::exists_without_force(path, Replaceable::Gauges)),
         None => Ok(()),

@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_report::answer::Answers;
+use iolab_report::formats::FORMATS;
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::schema::DOCUMENTS;
 use iolab_workload::Result;
@@ -56,6 +57,7 @@ pub(crate) fn lists() -> Lists {
     Lists {
         commands,
         documents: DOCUMENTS.to_vec(),
+        formats: FORMATS.to_vec(),
         ..Lists::default()
     }
 }
@@ -172,7 +174,7 @@ fn reading() -> [Command; 11] {
         Command::new(
             "export",
             "Write every sample, interval or latency bucket, for other programs",
-            |options, _| export::export(options),
+            export::export,
         ),
         Command::new("model", "List disk models, or print one", |options, _| {
             model::model(options)

@@ -13,7 +13,7 @@ use iolab_record::{
 };
 use iolab_report::document;
 use iolab_report::export;
-use iolab_report::formats::{ExportFormat, Writer};
+use iolab_report::formats::Writer;
 use iolab_report::input::Input;
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::report::StudyReport;
@@ -281,9 +281,9 @@ fn exports_of_hardly_anything() {
         let named = names.clone().zip(&small.records);
         let samples: Vec<_> = named.map(|(name, record)| (name, record, None)).collect();
         let cells: Vec<(RunName, AnalysedRun)> = names.zip(analysed.iter().cloned()).collect();
-        for format in ExportFormat::ALL {
+        for format in iolab::lists().formats {
             let to = &mut sink();
-            match format.writer() {
+            match format.writer {
                 Writer::Rows(format) => export::samples(&samples, format, to)
                     .and_then(|()| export::cells(&cells, to))
                     .and_then(|()| document::table(&cells, to)),
@@ -302,6 +302,11 @@ fn exports_of_hardly_anything() {
                         answer: run.answer().cloned(),
                     });
                     write(&all.collect::<Vec<_>>(), true, to)
+                }
+                Writer::Judged(write) => {
+                    // Most of these runs lack what a format needs.
+                    let _ = write(&analysed);
+                    Ok(())
                 }
             }
             .expect("written");
