@@ -186,6 +186,9 @@ fn put_device(list: &mut Environment, device: &Device) {
     let kib = |bytes: Option<u64>| bytes.map(|bytes| bytes / 1024);
     list.put(&KEYS.device, device.name.clone());
     list.put(&KEYS.device_disk, device.disk.clone());
+    let number = device.number;
+    let number = number.map(|(major, minor)| format!("{major}:{minor}"));
+    list.put(&KEYS.device_number, number);
     list.put(&KEYS.device_model, device.identity.model.clone());
     list.put(&KEYS.device_vendor, device.identity.vendor.clone());
     list.put(&KEYS.device_firmware, device.identity.firmware.clone());
@@ -207,6 +210,7 @@ fn put_device(list: &mut Environment, device: &Device) {
         counter.map(|counter| counter.to_string()),
     );
     list.put(&KEYS.device_read_ahead_kib, kib(device.read_ahead_bytes));
+    list.put(&KEYS.device_queues, device.queues as u64);
     list.put(&KEYS.device_requests_max, device.requests_max);
     list.put(&KEYS.device_request_max_kib, kib(device.request_max_bytes));
     list.put(&KEYS.device_segments_max, device.segments_max);
@@ -220,6 +224,7 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_transport, device.transport.to_string());
     let chain = (!device.below.is_empty()).then(|| device.chain());
     list.put(&KEYS.device_stack, chain);
+    list.put(&KEYS.device_minimum_io_bytes, device.minimum_io_bytes);
     list.put(&KEYS.device_optimal_io_bytes, device.optimal_io_bytes);
     if let Some(link) = &device.link {
         list.put(&KEYS.device_link, link.now.clone());

@@ -70,6 +70,8 @@ pub struct Device {
     pub read_ahead_bytes: Option<u64>,
     /// Depth of a request queue, requests.
     pub requests_max: Option<u64>,
+    /// Request queues of the disk; 0 where its driver takes requests without one.
+    pub queues: usize,
     /// Most memory segments in one request.
     pub segments_max: Option<u64>,
     /// Largest request that the kernel sends in one piece, bytes.
@@ -78,6 +80,8 @@ pub struct Device {
     pub logical_block_bytes: Option<u64>,
     /// Smallest unit that is written without a read first, bytes.
     pub physical_block_bytes: Option<u64>,
+    /// Smallest I/O size that does not cost more than its bytes, bytes.
+    pub minimum_io_bytes: Option<u64>,
     /// Preferred I/O size, bytes; `None` where the device does not state one.
     pub optimal_io_bytes: Option<u64>,
     /// Offset of the device's start from its own physical blocks, bytes.
@@ -191,10 +195,12 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         scheduler: text_of(disk.join("queue/scheduler")).map(|text| chosen(&text)),
         read_ahead_bytes: kib("queue/read_ahead_kb"),
         requests_max: number("queue/nr_requests"),
+        queues: fs::read_dir(disk.join("mq")).map_or(0, Iterator::count),
         segments_max: number("queue/max_segments"),
         request_max_bytes: kib("queue/max_sectors_kb"),
         logical_block_bytes: number("queue/logical_block_size"),
         physical_block_bytes: number("queue/physical_block_size"),
+        minimum_io_bytes: number("queue/minimum_io_size"),
         optimal_io_bytes: number("queue/optimal_io_size").filter(|bytes| *bytes > 0),
         misaligned_bytes: text_of(folder.join("alignment_offset"))
             .and_then(|text| text.parse().ok()),

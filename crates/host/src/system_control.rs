@@ -177,6 +177,7 @@ impl SystemControl {
         let SystemSettings {
             request_limit,
             scheduler,
+            no_merges,
             read_ahead_kib,
             huge_pages,
         } = settings;
@@ -212,6 +213,11 @@ impl SystemControl {
                     let kib = kib.map_or_else(String::new, |kib| kib.to_string());
                     let path = queue.join("max_sectors_kb");
                     self.add(&mut entries, path, kib, "a device has no limit of requests")?;
+                }
+                if let Some(some) = no_merges {
+                    let path = queue.join("nomerges");
+                    let lacks = "a device has no switch of merges";
+                    self.add(&mut entries, path, some.to_string(), lacks)?;
                 }
             }
             if let Some(kib) = read_ahead_kib {

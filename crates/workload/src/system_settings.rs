@@ -32,6 +32,18 @@ pub enum RequestLimit {
     Kib(u32),
 }
 
+named! {
+    /// Which requests the kernel does not merge (`queue/nomerges`).
+    pub enum NoMerges: "switch of merges" {
+        /// Every merge is tried.
+        None = "0",
+        /// Only the merge with the request before is tried.
+        Searched = "1",
+        /// No merge is tried.
+        All = "2",
+    }
+}
+
 /// The name of an I/O scheduler: `none`, `mq-deadline`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SchedulerName(String);
@@ -44,6 +56,8 @@ pub struct SystemSettings {
     pub request_limit: Option<RequestLimit>,
     /// The I/O scheduler, of each device of the target that has it.
     pub scheduler: Option<SchedulerName>,
+    /// The requests that are not merged, of each device of the target.
+    pub no_merges: Option<NoMerges>,
     /// The most that is read ahead of buffered reads of the target, KiB.
     pub read_ahead_kib: Option<u32>,
     /// When the kernel uses transparent huge pages.
@@ -51,8 +65,8 @@ pub struct SystemSettings {
 }
 
 /// The names of the settings, as sysfs has them.
-const NAMES: [&str; 4] = [
-    "max_sectors_kb", "scheduler", "read_ahead_kb", "transparent_hugepage",
+const NAMES: [&str; 5] = [
+    "max_sectors_kb", "scheduler", "nomerges", "read_ahead_kb", "transparent_hugepage",
 ];
 
 impl SystemSettings {
@@ -66,10 +80,14 @@ impl SystemSettings {
         let Self {
             request_limit,
             scheduler,
+            no_merges,
             read_ahead_kib,
             huge_pages: _,
         } = self;
-        request_limit.is_some() || scheduler.is_some() || read_ahead_kib.is_some()
+        request_limit.is_some()
+            || scheduler.is_some()
+            || no_merges.is_some()
+            || read_ahead_kib.is_some()
     }
 }
 
@@ -138,6 +156,7 @@ impl FromStr for SystemSettings {
             let is_twice = match name {
                 "max_sectors_kb" => all.request_limit.replace(value.parse()?).is_some(),
                 "scheduler" => all.scheduler.replace(value.parse()?).is_some(),
+                "nomerges" => all.no_merges.replace(value.parse()?).is_some(),
                 "read_ahead_kb" => all.read_ahead_kib.replace(kib(value)?).is_some(),
                 "transparent_hugepage" => all.huge_pages.replace(value.parse()?).is_some(),
                 _ => {
@@ -161,12 +180,14 @@ impl fmt::Display for SystemSettings {
         let Self {
             request_limit,
             scheduler,
+            no_merges,
             read_ahead_kib,
             huge_pages,
         } = self;
         let values = [
             request_limit.map(|limit| limit.to_string()),
             scheduler.as_ref().map(|name| name.0.clone()),
+            no_merges.map(|some| some.to_string()),
             read_ahead_kib.map(|kib| kib.to_string()),
             huge_pages.map(|way| way.to_string()),
         ];
@@ -182,8 +203,7 @@ mod tests {
 
     #[test]
     fn settings_round_trip_as_text() {
-        let text =
-            "max_sectors_kb:max+scheduler:mq-deadline+read_ahead_kb:0+transparent_hugepage:madvise";
+        let text = "max_sectors_kb:max+scheduler:mq-deadline+nomerges:1+read_ahead_kb:0+transparent_hugepage:madvise";
         let all: SystemSettings = text.parse().expect("valid");
         assert_eq!(all.to_string(), text);
         assert_eq!(all.read_ahead_kib, Some(0));
@@ -198,7 +218,8 @@ mod tests {
     fn ambiguous_settings_are_refused() {
         for text in [
             "", "scheduler", "scheduler:", "scheduler:../../x", "scheduler:none+scheduler:bfq",
-            "nr_requests:4", "max_sectors_kb:-1", "read_ahead_kb:max", "transparent_hugepage:on",
+            "nr_requests:4", "nomerges:3", "max_sectors_kb:-1", "read_ahead_kb:max",
+            "transparent_hugepage:on",
         ] {
             assert!(text.parse::<SystemSettings>().is_err(), "{text}");
         }

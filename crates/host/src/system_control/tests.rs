@@ -16,6 +16,7 @@ fn machine() -> Tree {
             ("queue/max_hw_sectors_kb", "4096"),
             ("queue/read_ahead_kb", "128"),
             ("queue/scheduler", "none [mq-deadline] bfq"),
+            ("queue/nomerges", "0"),
             ("queue/nr_requests", "64"),
             ("queue/iosched/fifo_batch", "16"),
             ("sda1/dev", "8:1"),
@@ -47,12 +48,15 @@ fn what_is_changed_is_restored() {
     let journal = tree.path().join("journal");
     let (control, left) = SystemControl::at(tree.path(), &journal).expect("free");
     assert!(left.is_empty());
-    let asked = settings("max_sectors_kb:max+read_ahead_kb:0+transparent_hugepage:never");
+    let asked =
+        settings("max_sectors_kb:max+nomerges:1+read_ahead_kb:0+transparent_hugepage:never");
     let changed = control.change(&asked, &PARTITION).expect("changed");
     assert_eq!(value(&tree, "max_sectors_kb"), "4096");
+    assert_eq!(value(&tree, "nomerges"), "1");
     assert_eq!(value(&tree, "read_ahead_kb"), "0");
     changed.restore().expect("restored");
     assert_eq!(value(&tree, "max_sectors_kb"), "128");
+    assert_eq!(value(&tree, "nomerges"), "0");
     assert_eq!(value(&tree, "read_ahead_kb"), "128");
     drop(control);
     assert!(!journal.exists());

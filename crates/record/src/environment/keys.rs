@@ -100,6 +100,7 @@ keys! {
     direct_offset_alignment_bytes: Bytes = "alignment of offsets and lengths that O_DIRECT needs";
     device: Text = "block device of the target, or partition: `nvme0n1p2`";
     device_disk: Text = "the whole disk: `nvme0n1`";
+    device_number: Text (passing) = "major and minor number of the whole disk: `259:0`";
     device_model: Text = "model, as the disk reports it";
     device_vendor: Text = "vendor, as the disk reports it";
     device_firmware: Text = "firmware revision of the disk";
@@ -111,6 +112,7 @@ keys! {
     device_write_cache: Text = "`write back` or `write through`";
     device_flush_counter: Text = "whose counters (`flush_ios`) hold the flushes of that cache: `device`, or `disks` for those at the bottom of it; lacks where nothing counts them";
     device_read_ahead_kib: Whole = "read-ahead of buffered reads, KiB";
+    device_queues: Whole = "request queues of the disk; 0 where its driver takes requests without one (zram, device mapper, md)";
     device_requests_max: Whole = "requests that a queue of the disk holds";
     device_request_max_kib: Whole = "largest request that the kernel sends in one piece, KiB";
     device_segments_max: Whole = "pieces of memory that one request may consist of";
@@ -120,6 +122,7 @@ keys! {
     device_bytes: Bytes = "size of the whole disk";
     device_transport: Text = "how the disk is attached: `nvme`, `sata`, `virtio`";
     device_stack: Text = "the layers below the device: `dm-0 (crypt) on nvme0n1p2`";
+    device_minimum_io_bytes: Bytes = "smallest I/O size that the disk takes without extra work";
     device_optimal_io_bytes: Bytes = "I/O size that the disk prefers";
     device_link: Text = "speed and width of the link now: `16.0 GT/s x4`";
     device_link_best: Text = "the best that the disk can do";

@@ -174,7 +174,7 @@ pub(super) const PROCESSORS: &[Setting] = rows! { Processors:
       set_or_none: put_realtime,
       get: |cell| Value::word(cell.trial.realtime) }
     { name: "system", kind: Word, exported: true, example: "scheduler:none",
-      doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
+      doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, nomerges:0, 1 or 2, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
       set_or_none: put_system,
       get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)) }
 };
