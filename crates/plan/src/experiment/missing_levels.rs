@@ -63,9 +63,9 @@ impl Experiment {
         Ok(done)
     }
 
-    /// Leaves out I/O sizes that are not multiples of a target's `block`, if the experiment follows a standard with sizes
-    /// for other drives. Returns a sentence about them, or `None` if nothing is left out. Sizes stay if the user chose
-    /// them, for which `is_chosen` holds.
+    /// Leaves out I/O sizes that are not multiples of a target's `block`, and are meant for other drives. Returns a
+    /// sentence about them, or `None` if nothing is left out. Sizes stay if the user chose them, for which `is_chosen`
+    /// holds.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Experiment {
         block: u64,
         is_chosen: &dyn Fn(&str) -> bool,
     ) -> Result<Option<String>> {
-        if self.standard.is_none() || block == 0 || is_chosen("bs") {
+        if block == 0 || is_chosen("bs") {
             return Ok(None);
         }
         let Some(setting) = Setting::find("bs") else {
