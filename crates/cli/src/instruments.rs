@@ -19,6 +19,8 @@ pub fn lists() -> Lists {
         command::lists(),
         #[cfg(feature = "gate")]
         iolab_gate::lists(),
+        #[cfg(feature = "limits")]
+        iolab_limits::lists(),
         #[cfg(feature = "replay")]
         iolab_replay::lists(),
         #[cfg(all(feature = "replay", feature = "measure"))]

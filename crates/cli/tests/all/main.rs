@@ -5,6 +5,9 @@
 mod support;
 
 // Tests of instruments.
+#[cfg(all(feature = "measure", feature = "limits"))]
+#[path = "../../../../instruments/limits/tests/command.rs"]
+mod exported_limits;
 #[cfg(feature = "gate")]
 #[path = "../../../../instruments/gate/tests/command.rs"]
 mod gate;

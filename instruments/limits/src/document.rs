@@ -1,0 +1,93 @@
+//! The limits of every target as JSON, with their intervals.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_report::formats::Judged;
+use iolab_workload::{Error, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::limit::{Limit, Measured, Point};
+use crate::storage::{Storage, storages};
+use crate::{iocost, seastar};
+
+/// A limit.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Limit")]
+pub(crate) struct LimitRow {
+    /// The target.
+    target: String,
+    /// The format that has the limit: `iocost` or `seastar`.
+    format: &'static str,
+    /// Name of the limit in that format.
+    name: &'static str,
+    /// Median over the trials, in `unit`.
+    value: u64,
+    /// Low end of its 95 % interval.
+    low: u64,
+    /// High end of its 95 % interval.
+    high: u64,
+    /// `bytes/s` or `requests/s`.
+    unit: &'static str,
+    /// Why the storage may reach more; `null` if the storage was the limit.
+    lower_bound: Option<&'static str>,
+}
+
+/// The limits of all targets, of each format of which a point was measured.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no point was measured, or some points of a format only.
+pub(crate) fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
+    let (mut rows, mut notes, mut is_open) = (Vec::new(), Vec::new(), false);
+    for storage in storages(runs, |target, _| Ok(target.to_owned()))? {
+        let random = seastar::random_bs(&storage);
+        for (format, points, experiment) in [
+            ("iocost", &iocost::POINTS[..], iocost::EXPERIMENT),
+            ("seastar", &seastar::points(random)[..], seastar::EXPERIMENT),
+        ] {
+            if !has_any(&storage, points)? {
+                continue;
+            }
+            let measured = Measured::of(runs, &storage, points, experiment)?;
+            is_open |= !measured.reasons.is_empty();
+            notes.extend(measured.notes(&storage.name));
+            let own = measured.limits.iter();
+            rows.extend(own.map(|limit| row(&storage.name, format, limit)));
+        }
+    }
+    if rows.is_empty() && !is_open {
+        return Err(Error::usage("no limit was measured")
+            .hint("measure limits with: iolab study --suite limits"));
+    }
+    let text = serde_json::to_string_pretty(&rows)
+        .map_err(|error| Error::failed(format!("cannot write the limits: {error}")))?;
+    Ok(Judged {
+        text: (!is_open).then(|| text + "\n"),
+        notes,
+    })
+}
+
+fn has_any(storage: &Storage<'_>, points: &[Point]) -> Result<bool> {
+    for point in points {
+        if point.cell(storage)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn row(target: &str, format: &'static str, limit: &Limit) -> LimitRow {
+    LimitRow {
+        target: target.to_owned(),
+        format,
+        name: limit.name,
+        value: limit.value,
+        low: limit.low,
+        high: limit.high,
+        unit: if limit.is_rate {
+            "bytes/s"
+        } else {
+            "requests/s"
+        },
+        lower_bound: limit.lower_bound,
+    }
+}
