@@ -18,17 +18,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
+use iolab_workload::Result;
 use iolab_workload::names::check_file_name;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::{Error, Result};
 
 pub use self::explain::OptionExplanation;
 use self::job_errors::Mistakes;
 use self::jobs::{Job, listed};
 use self::lines::Around;
 use self::read_back::ReadBack;
-use super::options::{FileSize, cell_or_faults, duration, is_set, value};
+use super::options::{FileSize, cell_or_faults, duration, value};
 pub use super::unsupported::PageSize;
 use super::unsupported::ReadUnit;
 
@@ -105,9 +105,6 @@ impl JobFile {
             true => side_by_side::named(&jobs, &mut mistakes),
             false => target::named_by(&jobs, &mut mistakes),
         };
-        if several {
-            side_by_side::check_alone(&jobs, &mut mistakes);
-        }
         let held = latency_target::held(&jobs, &mut mistakes);
         if let (None, Some(named)) = (target, &named) {
             target::check_known(&jobs, named, &mut mistakes);
@@ -210,17 +207,6 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Op
         let ramp = job.options.get("ramp_time");
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
             mistakes.add(&job.place_of(fault.option), fault.error);
-        }
-        let floor = ["rate_iops_min", "ratemin"].into_iter();
-        for floor in floor.filter(|name| is_set(&job.options, name)) {
-            if !["rate", "rate_iops"]
-                .iter()
-                .any(|name| is_set(&job.options, name))
-            {
-                let what = format!("iolab cannot carry out {floor} without a rate");
-                let error = Error::usage(what).hint("give rate_iops, which iolab holds and flags where it is not held; 'iolab compare' judges a job without a rate against an earlier run");
-                mistakes.add(&job.place_of(floor), error);
-            }
         }
         let read = cell_or_faults(&job.options, size);
         cells.push(read.map_or_else(

@@ -2,7 +2,6 @@
 
 mod conflicts;
 mod extent;
-mod files;
 mod requests_and_threads;
 mod values;
 
@@ -20,7 +19,6 @@ use iolab_workload::trial::{
 use iolab_workload::settings::CellSpec;
 
 pub use extent::FileSize;
-pub(crate) use files::file_count;
 pub use values::give;
 pub(crate) use values::replaced_by;
 pub(crate) use values::{duration, short, size};
@@ -108,7 +106,6 @@ pub(crate) fn cell_or_faults(
     requests_and_threads::flags(options, &mut trial, &mut faults);
     requests_and_threads::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
-    let sync = sync.and_then(|sync| files::check_syncs(options, sync.1).map(|()| sync));
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     extent::bounds(options, &mut trial, size, &mut faults);
     extent::load(options, &mut trial, &mut faults);

@@ -242,6 +242,10 @@ impl Checked<'_> {
         if let Some(text) = self.options.get("kb_base").filter(|text| *text != "1024") {
             return Some(format!("its sizes have other units (kb_base={text})"));
         }
+        if let Some((name, text)) = value(self.options, "nrfiles").filter(|(_, text)| *text != "1")
+        {
+            return Some(format!("its requests go to several files ({name}={text})"));
+        }
         self.other_threads()
             .or_else(|| self.other_direction())
             .or_else(|| self.other_size())

@@ -141,7 +141,6 @@ const WHOLE: &str = "a cell is always reported as a whole";
 const OUTSIDE: &str = "iolab counts outside the timed loop";
 const AT_ONCE: &str =
     "iolab takes all completions there are, and submits all requests that are ready, at once";
-const HELD: &str = "a rate that is not held is flagged, and ends no trial";
 
 const fn unanswered(options: &'static [Named]) -> Foreign {
     Foreign {
@@ -188,15 +187,15 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "iolab issues requests of the block layer, not commands of a protocol":
         "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk";
     // Amount and location of the data.
-    way "--size 1G (region)": "filesize" => decides(&["region", "bytes", "files"]), "file_size working_set";
+    way "--size 1G (region)": "filesize" => decides(&["region", "bytes"]), "file_size working_set";
     way "--set bytes=10G": "io_size io_limit" => decides(&["bytes"]);
     way "--set bytes=N times bs": "number_ios" => decides(&["bytes"]), "count";
     way "--set bytes=N times the region; trials are repeated anyway": "loops" => decides(&["bytes"]), "numruns passes";
     way "--set layout=shared: each thread has a share of the region":
         "offset_increment" => decides(&["layout", "region"]);
     way "--set layout=private with --set files=100/spread=8/random/open=20, or files=none for a file per thread":
-        "nrfiles nr_files" => decides(&["files", "layout", "region"]),
-        "openfiles file_service_type" => decides(&["files"]);
+        "nrfiles nr_files" => does(Effect::Decides(&["files"]), false, &["1"]),
+        "openfiles file_service_type" => idle("it has no effect on a job with one file");
     none "iolab names its files itself":
         "filename_format unique_filename opendir";
     way "give it as TARGET: iolab run EXPERIMENT TARGET": "filename directory" => target(), "lun dir";
@@ -271,8 +270,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "rate_process" => decides(&["arrivals"]),
         "iorate interval_rate";
     none "no trial fails for being slow; 'iolab compare' judges against an earlier run":
-        "rate_min",
-        "ratemin rate_iops_min rate_cycle" => idle(HELD);
+        "rate_min ratemin rate_iops_min rate_cycle ratecycle";
     way "iolab run load-latency --slo 'p99<1ms' finds the greatest rate at which a level holds, and with --rate \
         whether it holds there; iolab fit WHAT judges storage against the levels of a purpose":
         "slo sla max_latency",
@@ -399,7 +397,6 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "sync" => decides(&["sync", "sync_every"]),
         "runtime" => decides(&["time"]),
         "rate rate_iops" => decides(&["rate"]),
-        "ratecycle" => idle(HELD),
         "verify" => decides(&["verify"]),
         "name description" => idle("a text"),
         "threads" => only(&["0", "1"], "iolab's workers are threads");

@@ -1,6 +1,5 @@
 //! Differences between iolab and fio, in words.
 
-use iolab_workload::pattern::derive;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::table;
@@ -49,17 +48,15 @@ pub(super) fn of(
     ];
     let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
     let applying = applying.map(|(_, note)| (*note).to_owned());
-    let of_jobs = |note: &dyn Fn(&Job, &TrialSpec) -> Option<String>| {
+    let of_jobs = |note: &dyn Fn(&TrialSpec) -> Option<String>| {
         let all = jobs.iter().zip(cells);
-        let notes = all.filter_map(|(job, cell)| Some((note(job, &cell.trial)?, job.name.clone())));
+        let notes = all.filter_map(|(job, cell)| Some((note(&cell.trial)?, job.name.clone())));
         with_names(notes)
     };
     applying
         .chain(with_names(measured_together(jobs, cells, stages)))
-        .chain(of_jobs(&|_, trial| cached_passes(trial, unit)))
-        .chain(of_jobs(&|_, trial| syncs_of_a_mix(trial)))
-        .chain(of_jobs(&|_, trial| several_files(trial)))
-        .chain(of_jobs(&shortened_requests))
+        .chain(of_jobs(&|trial| cached_passes(trial, unit)))
+        .chain(of_jobs(&syncs_of_a_mix))
         .collect()
 }
 
@@ -129,7 +126,7 @@ impl Asked<'_> {
     }
 
     /// Differences in the timing of requests, and in requests that accompany them.
-    fn requests(&self) -> [Note; 4] {
+    fn requests(&self) -> [Note; 5] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
             cell.trial.thinktime.is_some()
@@ -144,6 +141,8 @@ impl Asked<'_> {
              "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause");
             (self.any_with(&["end_fsync", "fsync_on_close"], |trial| trial.writes() && trial.sync != SyncPolicy::End),
              "besides fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)");
+            (self.jobs.iter().zip(self.cells).any(is_shortened),
+             "requests of several sizes begin at each block once per pass, and keep their size; fio shortens those that its map of visited blocks has no room for (norandommap=1: neither)");
             (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
             (self.has_option(&batches),
              "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/FIO.md)");
@@ -151,7 +150,7 @@ impl Asked<'_> {
     }
 
     /// Differences in the content of files, and in its check.
-    fn data(&self) -> [Note; 9] {
+    fn data(&self) -> [Note; 8] {
         table! {
             (self.any_with(&["create_on_open"], TrialSpec::reads),
              "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials");
@@ -159,8 +158,6 @@ impl Asked<'_> {
              "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says");
             (self.whole.is_none() && self.any(TrialSpec::trims),
              "fio trims devices only, and ends with an error at the first trim of a file; iolab makes holes in its file");
-            (self.any_with(&["openfiles", "file_service_type"], |trial| trial.files.is_none()),
-             "openfiles and file_service_type have no effect on a job with one file");
             (self.any_with(&["buffer_compress_percentage"], |trial| !trial.writes_data()),
              "buffer_compress_percentage has no effect on a job that writes no data");
             (self.has_option(&["verify_backlog"]),
@@ -216,158 +213,16 @@ fn cached_passes(trial: &TrialSpec, unit: ReadUnit) -> Option<String> {
     })
 }
 
-/// fio's difference with several files, and its extent.
-fn several_files(trial: &TrialSpec) -> Option<String> {
-    let files = trial.files?;
-    let sizes = match files.spread > 1.0 {
-        true => {
-            let sizes = trial.private_files(0);
-            let bounds = [sizes.iter().min(), sizes.iter().max()];
-            let [least, most] =
-                bounds.map(|bytes| format_bytes(bytes.copied().unwrap_or(0) as f64));
-            format!(
-                "; their sizes lie evenly between {least} and {most}, the same in each trial, fio draws them"
-            )
-        }
-        false => String::new(),
-    };
-    let syncs = match trial.writes() && trial.sync.follows_writes() {
-        true => "; a sync is of the file of the last write, fio's of the file of the next request",
-        false => "",
-    };
-    let requests = trial.region as f64 / f64::from(trial.threads) / trial.mean_request();
-    Some(format!(
-        "fio opens a file when its turn comes first and closes it once all of it was visited, {} times in {requests:.0} requests; iolab opens all files before the trial{sizes}{syncs}",
-        files.count,
-    ))
-}
-
-/// fio's difference with sizes of requests that it shortens, and its extent.
-fn shortened_requests(job: &Job, trial: &TrialSpec) -> Option<String> {
+/// Whether fio makes smaller requests than a job asks for: a request ends before the first block that was visited.
+fn is_shortened((job, cell): (&Job, &CellSpec)) -> bool {
     // fio's other generator of offsets needs no map.
     let generator = job.options.get("random_generator");
-    if generator.is_some_and(|generator| generator.trim() == "lfsr") {
-        return None;
-    }
-    let of_fio = mean_request(trial)?;
-    Some(format!(
-        "requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
-        format_bytes(trial.mean_request()),
-        format_bytes(of_fio),
-    ))
-}
-
-/// Blocks of the file on which a pass is tried.
-const BLOCKS: usize = 1 << 14;
-
-/// Mean size of fio's requests over a pass, or the part of it that the trial takes, bytes; `None` if it shortens none.
-///
-/// As fio's `get_next_rand_block` and `mark_random_map`: a request begins at the first block that was not visited, from a uniformly
-/// drawn one on, and ends before the first one that was, or at its size. Those between two random offsets are not shortened.
-pub(super) fn mean_request(trial: &TrialSpec) -> Option<f64> {
-    let mix = trial.bs_mix.as_ref()?;
-    let sizes = [&mix.reads, &mix.writes].into_iter();
-    let mut sizes = sizes.flat_map(|sizes| sizes.shares());
-    let is_longer = sizes.any(|share| share.bytes > trial.bs || share.multiples > 1);
-    if trial.pattern != Pattern::Rand || !is_longer {
-        return None;
-    }
-    let mut draws = (0..).map(|number| derive(1, number));
-    let mut below = |bound: u64| {
-        let draw = draws.next().unwrap_or_default();
-        ((u128::from(draw) * u128::from(bound)) >> 64) as u64
-    };
-    // A job that ends before its pass over the file meets fewer visited blocks.
-    let passes = match trial.layout {
-        FileLayout::Overlapping => f64::from(trial.threads),
-        FileLayout::Shared | FileLayout::Interleaved | FileLayout::Private => 1.0,
-    };
-    let bytes = |requests: u64| requests as f64 * trial.mean_request();
-    let bytes = trial.requests_bound().map_or(f64::INFINITY, bytes);
-    let share = (bytes / (trial.region.max(1) as f64 * passes)).min(1.0);
-    let mut visited = Visited::new(BLOCKS);
-    let (mut requests, mut covered) = (0_u64, 0);
-    while (covered as f64) < share * BLOCKS as f64
-        && let Some(first) = visited.next_free(below(BLOCKS as u64) as usize)
-    {
-        let reads = below(100) < u64::from(trial.read_percent);
-        let sizes = mix.of(reads);
-        let share = sizes.shares()[sizes.place(below(100) as u32)];
-        let bytes = share.bytes * (1 + below(u64::from(share.multiples)));
-        let wanted = bytes.div_ceil(trial.bs.max(1));
-        let room = BLOCKS - first;
-        let blocks = usize::try_from(wanted).unwrap_or(room).min(room);
-        covered += visited.visit(first, blocks);
-        requests += 1;
-    }
-    Some(covered as f64 * trial.bs as f64 / requests as f64)
-}
-
-/// The visited blocks of a file: an unvisited block points to itself, a visited one to a later block.
-struct Visited(Vec<usize>);
-
-impl Visited {
-    fn new(blocks: usize) -> Self {
-        Self((0..=blocks).collect())
-    }
-
-    /// The first unvisited block from this one on, continuing at the start of the file; `None` if all were visited.
-    fn next_free(&mut self, from: usize) -> Option<usize> {
-        let end = self.0.len() - 1;
-        let found = match self.root(from) {
-            found if found < end => found,
-            _ => self.root(0),
-        };
-        (found < end).then_some(found)
-    }
-
-    fn root(&mut self, mut block: usize) -> usize {
-        while self.0[block] != block {
-            let next = self.0[block];
-            self.0[block] = self.0[next];
-            block = next;
-        }
-        block
-    }
-
-    /// Visits up to `blocks` blocks, stopping before one that was visited already; returns their number.
-    fn visit(&mut self, first: usize, blocks: usize) -> usize {
-        for block in first..first + blocks {
-            if self.0[block] != block {
-                return block - first;
-            }
-            self.0[block] = block + 1;
-        }
-        blocks
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// fio 3.33 made 2743 reads of 64 MiB, of 23.9 KiB on average: `fio --name=x --ioengine=null --rw=randread --bsrange=4k-64k --size=64m`.
-    #[test]
-    fn the_mean_request_is_that_of_fio() {
-        let spec = |mix: &str| TrialSpec {
-            pattern: Pattern::Rand,
-            bs_mix: Some(mix.parse().expect("a mix")),
-            ..TrialSpec::default()
-        };
-        let of = |mix: &str| mean_request(&spec(mix)).expect("shortened");
-        assert_eq!(mean_request(&spec("4k")), None);
-        let range = of("4k-64k") / 1024.0;
-        assert!((range / 23.9 - 1.0).abs() < 0.03, "{range}");
-        // With io_size=16m they are 540, of 30.3 KiB.
-        let mut part = spec("4k-64k");
-        part.region = 64 << 20;
-        part.limit.bytes = Some(16 << 20);
-        let part = mean_request(&part).expect("shortened") / 1024.0;
-        assert!((part / 30.3 - 1.0).abs() < 0.03, "{part}");
-        let ordered = TrialSpec {
-            pattern: Pattern::RandReplace,
-            ..spec("4k-64k")
-        };
-        assert_eq!(mean_request(&ordered), None);
-    }
+    let has_map = generator.is_none_or(|generator| generator.trim() != "lfsr");
+    let trial = &cell.trial;
+    let is_longer = trial.bs_mix.as_ref().is_some_and(|mix| {
+        let sizes = [&mix.reads, &mix.writes].into_iter();
+        let mut shares = sizes.flat_map(|sizes| sizes.shares());
+        shares.any(|share| share.bytes > trial.bs || share.multiples > 1)
+    });
+    has_map && is_longer && trial.pattern == Pattern::Rand
 }

@@ -251,19 +251,21 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
         }
         value => value.unwrap_or_else(|| "1".to_owned()),
     };
-    match (
-        known.only.is_empty() || known.only.contains(&value.as_str()),
-        known.effect,
-    ) {
-        (false, Effect::Idle(why)) => Err(Error::usage(format!(
-            "iolab cannot carry out {shown}={value}: {why}"
-        ))
-        .hint(answer(name).map_or_else(
-            || format!("give {}", alternatives(known.only)),
-            |answer| answer.hint(None),
-        ))),
-        _ => Ok(value),
+    if known.only.is_empty() || known.only.contains(&value.as_str()) {
+        return Ok(value);
     }
+    let why = match known.effect {
+        Effect::Idle(why) => format!(": {why}"),
+        Effect::Decides(_) | Effect::Asks(_) | Effect::Target => String::new(),
+    };
+    Err(
+        Error::usage(format!("iolab cannot carry out {shown}={value}{why}")).hint(
+            answer(name).map_or_else(
+                || format!("give {}", alternatives(known.only)),
+                |answer| answer.hint(None),
+            ),
+        ),
+    )
 }
 
 fn unknown_option(name: &str) -> Error {

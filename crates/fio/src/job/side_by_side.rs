@@ -13,7 +13,7 @@ use iolab_workload::{Error, Result};
 use super::job_errors::Mistakes;
 use super::jobs::{JOBS_MAX, Job};
 use super::target;
-use crate::options::{file_count, short, size};
+use crate::options::{short, size};
 use crate::reported::named_file;
 
 /// Ranges of files begin at multiples of this, bytes.
@@ -132,19 +132,6 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     for (file, cell) in of_job.into_iter().zip(cells) {
         let before: u64 = files.iter().take(file).map(|(_, bytes)| bytes).sum();
         cell.trial.offset = cell.trial.offset.saturating_add(before);
-    }
-}
-
-/// Refuses jobs with several files in a stage with other jobs: groups share one file.
-pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
-    for job in jobs {
-        if let Some((option, count)) = file_count(&job.options) {
-            let error = Error::usage(format!(
-                "{option}={count} in a job that runs alongside others"
-            ));
-            let error = error.hint("jobs that run side by side share one file: let the jobs wait for each other (stonewall), or leave it out");
-            mistakes.add(&job.place_of(option), error);
-        }
     }
 }
 

@@ -47,8 +47,6 @@ fn several_files_single_floors_and_traces_are_refused() {
     insta::assert_snapshot!(told.join("\n"));
     let global = "[global]\nfilename=f1\nsize=64m\n[a]\nfilename=f2\n";
     JobFile::parse(global, "x").expect_err("two files");
-    let held = "[a]\nsize=64m\nrate_iops=1000\nrate_iops_min=900\n";
-    JobFile::parse(held, "x").expect("a rate that is held");
 }
 
 /// The cells of a job file, as settings with these names.
@@ -201,7 +199,7 @@ fn unknown_options_are_named_with_their_line() {
     insta::assert_snapshot!(told.join("\n"), @"
     line 3: iolab cannot carry out verify=pattern
     line 3: bsrange: '4096-10240' is not a range of 2 to 4096 sizes, all multiples of the first one
-    line 2: nrfiles=8 with filename
+    line 2: iolab cannot carry out nrfiles=8
     line 2: 'runtime' has no value
     line 3: iolab has no backend like ioengine=rbd
     line 2: iolab cannot carry out bs=4q

@@ -14,7 +14,7 @@ pub(super) fn check(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
         name(options, ("verify", "rw"), hint, faults);
     }
     if trial.verify && trial.writes_data() && trial.layout == FileLayout::Private {
-        let several = ["offset_increment", "nrfiles", "numjobs"];
+        let several = ["offset_increment", "numjobs"];
         let several = several.into_iter().find(|name| options.contains_key(*name));
         let hint = "iolab reads back what is written from one file, and not from one of each thread: give filename, or leave verify out";
         name(

@@ -6,9 +6,7 @@ use iolab_workload::Error;
 use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
 
-use super::{
-    Fault, Faults, Options, Read, count, duration, files, is_set, short, size, unknown, value,
-};
+use super::{Fault, Faults, Options, Read, count, duration, is_set, short, size, unknown, value};
 
 /// The size of the file of a job.
 #[derive(Clone, Copy)]
@@ -66,7 +64,7 @@ fn file_size(options: &Options) -> Read<Option<u64>> {
         let error = Error::usage(format!("{name}={}: files of different sizes", short(text)));
         return Err(Fault {
             option: name,
-            error: error.hint("a job has one file unless nrfiles gives it several: give one size"),
+            error: error.hint("a job has one file: give one size"),
         });
     }
     size(name, text).map(Some)
@@ -89,36 +87,6 @@ struct Extent {
 }
 
 impl Extent {
-    /// The extent of a job whose several files have `bytes` together.
-    fn of_files(options: &Options, bytes: u64, faults: &mut Faults) -> Self {
-        let mut bound = |name| {
-            let (name, text) = value(options, name)?;
-            Some(faults.or(size(name, text), bytes)).filter(|bytes| *bytes > 0)
-        };
-        // fio stays within its files, unless io_size says otherwise.
-        let within = bound("size").map(|bound| bound.min(bytes));
-        Self {
-            offset: 0,
-            increment: None,
-            sized: Some(bytes),
-            given: bytes,
-            own: bytes,
-            transferred: bound("io_size").or(within).unwrap_or(bytes),
-        }
-    }
-
-    /// The extent of a job with faulty files, whose sizes mean nothing.
-    fn unread(bytes: u64) -> Self {
-        Self {
-            offset: 0,
-            increment: None,
-            sized: None,
-            given: bytes,
-            own: bytes,
-            transferred: bytes,
-        }
-    }
-
     fn read(options: &Options, trial: &TrialSpec, size: FileSize, faults: &mut Faults) -> Self {
         let file = faults.or(file_size(options), None);
         let whole = file.or(size.known);
@@ -181,14 +149,7 @@ pub(super) fn bounds(
     size: FileSize,
     faults: &mut Faults,
 ) {
-    let extent = match files::files(options, trial.bs, size.otherwise) {
-        Ok(Some(files)) => {
-            trial.files = Some(files.set);
-            Extent::of_files(options, files.bytes, faults)
-        }
-        Ok(None) => Extent::read(options, trial, size, faults),
-        Err(fault) => faults.or(Err(fault), Extent::unread(size.otherwise)),
-    };
+    let extent = Extent::read(options, trial, size, faults);
     limit(options, trial, &extent, faults);
     trial.offset = extent.offset;
     let shares = shares(options, trial, &extent);
@@ -248,7 +209,6 @@ fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLa
     let shared = options.contains_key("filename");
     let shares_region = trial.pattern.shares_region();
     let step = match extent.increment {
-        _ if trial.files.is_some() => return Ok((FileLayout::Private, all)),
         _ if trial.threads == 1 => return Ok((FileLayout::Shared, own)),
         // A file in a directory is each clone's own. With offset_increment each has as many bytes of its own file, further back.
         _ if !shared => return Ok((FileLayout::Private, all)),
