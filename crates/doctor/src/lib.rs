@@ -51,7 +51,7 @@ pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnos
 
 /// Findings of the rules on facts, in the order of their topics.
 pub fn diagnose(facts: &Facts) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = rules::ALL.iter().flat_map(|rule| rule(facts)).collect();
+    let mut findings: Vec<Finding> = rules::findings(facts).collect();
     findings.sort_by_key(|finding| finding.topic);
     findings
 }

@@ -14,66 +14,127 @@ mod target;
 use std::path::Path;
 
 use iolab_storage::TargetKind;
+use iolab_workload::table;
 
 use super::facts::{Facts, TargetFacts};
-use super::{Finding, Topic};
+use super::{Finding, Severity, Topic};
 
-/// A rule; most make one finding or none.
-pub(super) type Rule = fn(&Facts) -> Vec<Finding>;
+/// What a rule says of the facts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    severity: Severity,
+    what: String,
+    remedy: Option<String>,
+}
+
+impl Said {
+    /// Adds a command that helps.
+    fn remedy(self, command: impl Into<String>) -> Self {
+        Self {
+            remedy: Some(command.into()),
+            ..self
+        }
+    }
+}
+
+fn said(severity: Severity, what: impl Into<String>) -> Said {
+    Said {
+        severity,
+        what: what.into(),
+        remedy: None,
+    }
+}
+
+fn fine(what: impl Into<String>) -> Said {
+    said(Severity::Fine, what)
+}
+
+fn worth_knowing(what: impl Into<String>) -> Said {
+    said(Severity::WorthKnowing, what)
+}
+
+fn must_fix(what: impl Into<String>) -> Said {
+    said(Severity::MustFix, what)
+}
+
+/// A rule: the topic and the name of its findings, and what it says of the facts.
+type Rule = (Topic, &'static str, fn(&Facts) -> Vec<Said>);
 
 /// Every rule, in the order in which its findings are reported within a topic.
-pub(super) const ALL: &[Rule] = &[
-    target::what,
-    target::memory,
-    target::kind_of_file_system,
-    overlay::layers,
-    target::mount_options,
-    target::space,
-    device::what,
-    device::memory,
-    device::looped,
-    device::layers,
-    device::traffic_is_counted,
-    device::link,
-    device::scheduler,
-    device::write_cache,
-    device::rotation,
-    device::alignment,
-    device::heat,
-    direct::direct,
-    data::written,
-    data::zeros,
-    data::compressed,
-    data::encrypted,
-    data::shared,
-    data::fragmented,
-    cache::memory,
-    cache::of_device,
-    cache::of_host,
-    processor::clock,
-    processor::count,
-    processor::core_kinds,
-    processor::frequency,
-    processor::power,
-    processor::mitigations,
-    processor::smt,
-    processor::huge_pages,
-    processor::events,
-    processor::pressure,
-    limits::cpu_time,
-    limits::memory,
-    limits::traffic,
-    limits::open_files,
-    limits::locked_memory,
-    load::processors,
-    load::stolen,
-    load::memory,
-    load::device,
-    load::kernel_settings,
-    backends::work,
-    backends::fail,
-    backends::trims,
-];
+const RULES: &[Rule] = &table! {
+    (Topic::Target, "what", |facts| all(target::what(facts)));
+    (Topic::Target, "in-memory", |facts| all(target::memory(facts)));
+    (Topic::Target, "file-system", |facts| all(target::kind_of_file_system(facts)));
+    (Topic::Target, "overlay", |facts| all(overlay::layers(facts)));
+    (Topic::Target, "overlay-out-of-reach", |facts| all(overlay::out_of_reach(facts)));
+    (Topic::Target, "mount-option", |facts| all(target::mount_options(facts)));
+    (Topic::Target, "space", |facts| all(target::space(facts)));
+    (Topic::Device, "stack", |facts| all(device::chain(facts)));
+    (Topic::Device, "what", |facts| all(device::what(facts)));
+    (Topic::Device, "in-memory", |facts| all(device::memory(facts)));
+    (Topic::Device, "loop", |facts| all(device::looped(facts)));
+    (Topic::Device, "layer", |facts| all(device::layers(facts)));
+    (Topic::Device, "not-counted", |facts| all(device::traffic_is_counted(facts)));
+    (Topic::Device, "link", |facts| all(device::link(facts)));
+    (Topic::Device, "scheduler", |facts| all(device::scheduler(facts)));
+    (Topic::Device, "write-cache", |facts| all(device::write_cache(facts)));
+    (Topic::Device, "rotational", |facts| all(device::rotation(facts)));
+    (Topic::Device, "misaligned", |facts| all(device::alignment(facts)));
+    (Topic::Device, "heat", |facts| all(device::heat(facts)));
+    (Topic::DirectIo, "direct-io", |facts| all(direct::direct(facts)));
+    (Topic::Data, "empty", |facts| all(data::written(facts)));
+    (Topic::Data, "zeros", |facts| all(data::zeros(facts)));
+    (Topic::Data, "compressed", |facts| all(data::compressed(facts)));
+    (Topic::Data, "encrypted", |facts| all(data::encrypted(facts)));
+    (Topic::Data, "shared", |facts| all(data::shared(facts)));
+    (Topic::Data, "fragmented", |facts| all(data::fragmented(facts)));
+    (Topic::Cache, "page-cache", |facts| all(cache::memory(facts)));
+    (Topic::Cache, "device-cache", |facts| all(cache::of_device(facts)));
+    (Topic::Cache, "host-cache", |facts| all(cache::of_host(facts)));
+    (Topic::Clock, "clock", |facts| all(processor::clock(facts)));
+    (Topic::Processor, "count", |facts| all(processor::count(facts)));
+    (Topic::Processor, "core-kinds", |facts| all(processor::core_kinds(facts)));
+    (Topic::Processor, "frequency", |facts| all(processor::frequency(facts)));
+    (Topic::Processor, "battery", |facts| all(processor::battery(facts)));
+    (Topic::Processor, "heat", |facts| all(processor::heat(facts)));
+    (Topic::Processor, "system-calls", |facts| all(processor::mitigations(facts)));
+    (Topic::Processor, "smt", |facts| all(processor::smt(facts)));
+    (Topic::Processor, "huge-pages", |facts| all(processor::huge_pages(facts)));
+    (Topic::Processor, "events", |facts| all(processor::events(facts)));
+    (Topic::Processor, "pressure", |facts| all(processor::pressure(facts)));
+    (Topic::Limits, "cpu", |facts| all(limits::cpu_time(facts)));
+    (Topic::Limits, "memory", |facts| all(limits::memory(facts)));
+    (Topic::Limits, "traffic", |facts| all(limits::traffic(facts)));
+    (Topic::Limits, "open-files", |facts| all(limits::open_files(facts)));
+    (Topic::Limits, "locked-memory", |facts| all(limits::locked_memory(facts)));
+    (Topic::Load, "processors", |facts| all(load::processors(facts)));
+    (Topic::Load, "stolen", |facts| all(load::stolen(facts)));
+    (Topic::Load, "memory", |facts| all(load::memory(facts)));
+    (Topic::Load, "device", |facts| all(load::device(facts)));
+    (Topic::Load, "kernel-settings", |facts| all(load::kernel_settings(facts)));
+    (Topic::Backends, "work", |facts| all(backends::work(facts)));
+    (Topic::Backends, "fail", |facts| all(backends::fail(facts)));
+    (Topic::Backends, "trims", |facts| all(backends::trims(facts)));
+};
+
+fn all(said: impl IntoIterator<Item = Said>) -> Vec<Said> {
+    said.into_iter().collect()
+}
+
+/// The findings of all rules, in their order.
+pub(super) fn findings(facts: &Facts) -> impl Iterator<Item = Finding> {
+    let of_rule = move |(topic, rule, says): &Rule| {
+        let (topic, rule) = (*topic, *rule);
+        says(facts).into_iter().map(move |said| Finding {
+            topic,
+            rule,
+            severity: said.severity,
+            what: said.what,
+            remedy: said.remedy,
+        })
+    };
+    RULES.iter().flat_map(of_rule)
+}
 
 /// A text as one word of a shell command.
 fn quoted(text: &str) -> String {
@@ -94,29 +155,25 @@ fn folder(place: &TargetFacts) -> String {
     }
 }
 
-fn one(finding: Finding) -> Vec<Finding> {
-    vec![finding]
-}
-
 #[cfg(test)]
 pub(super) mod testing {
     //! Helpers for the tests of the rules.
 
     use super::super::Severity;
-    use super::{Facts, Finding, Rule};
+    use super::Said;
 
     /// Severity and text of the only finding of a rule.
     #[track_caller]
-    pub(crate) fn only(rule: Rule, facts: &Facts) -> (Severity, String, Option<String>) {
-        let mut found: Vec<Finding> = rule(facts);
-        assert_eq!(found.len(), 1, "{found:?}");
-        let finding = found.remove(0);
-        (finding.severity, finding.what, finding.remedy)
+    pub(crate) fn only(said: impl IntoIterator<Item = Said>) -> (Severity, String, Option<String>) {
+        let mut said: Vec<Said> = said.into_iter().collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        let said = said.remove(0);
+        (said.severity, said.what, said.remedy)
     }
 
     /// Whether a rule reports at most that all is fine.
-    pub(crate) fn is_silent(rule: Rule, facts: &Facts) -> bool {
-        rule(facts).iter().all(|f| f.severity == Severity::Fine)
+    pub(crate) fn is_silent(said: impl IntoIterator<Item = Said>) -> bool {
+        said.into_iter().all(|said| said.severity == Severity::Fine)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Probes of the ways to issue requests.
 
 use super::super::facts::Attempt;
-use super::{Facts, Finding, Topic, one};
+use super::{Facts, Said, fine, worth_knowing};
 
 /// Backends that work.
-pub(super) fn work(facts: &Facts) -> Vec<Finding> {
+pub(super) fn work(facts: &Facts) -> Option<Said> {
     let names: Vec<&str> = facts
         .backends
         .iter()
@@ -12,17 +12,16 @@ pub(super) fn work(facts: &Facts) -> Vec<Finding> {
         .map(|(name, _)| name.as_str())
         .collect();
     if names.is_empty() {
-        return Vec::new();
+        return None;
     }
-    one(Finding::fine(
-        Topic::Backends,
-        "work",
-        format!("work here, each tried with one read: {}", names.join(", ")),
-    ))
+    Some(fine(format!(
+        "work here, each tried with one read: {}",
+        names.join(", ")
+    )))
 }
 
 /// Backends that fail, or do not work as requested.
-pub(super) fn fail(facts: &Facts) -> Vec<Finding> {
+pub(super) fn fail(facts: &Facts) -> Vec<Said> {
     facts
         .backends
         .iter()
@@ -34,7 +33,7 @@ pub(super) fn fail(facts: &Facts) -> Vec<Finding> {
                     (format!("{name} does not work here: {why}"), remedy.clone())
                 }
             };
-            let mut finding = Finding::worth_knowing(Topic::Backends, "fail", what);
+            let mut finding = worth_knowing(what);
             finding.remedy = remedy;
             Some(finding)
         })
@@ -42,19 +41,11 @@ pub(super) fn fail(facts: &Facts) -> Vec<Finding> {
 }
 
 /// Whether the target can be trimmed.
-pub(super) fn trims(facts: &Facts) -> Vec<Finding> {
+pub(super) fn trims(facts: &Facts) -> Option<Said> {
     match &facts.trims {
-        None => Vec::new(),
-        Some(Attempt::Works(_)) => one(Finding::fine(
-            Topic::Backends,
-            "trims",
-            "trims work (trim_percent)".to_owned(),
-        )),
-        Some(Attempt::Fails(why, _)) => one(Finding::fine(
-            Topic::Backends,
-            "no-trims",
-            format!("trim_percent cannot be used: {why}"),
-        )),
+        None => None,
+        Some(Attempt::Works(_)) => Some(fine("trims work (trim_percent)".to_owned())),
+        Some(Attempt::Fails(why, _)) => Some(fine(format!("trim_percent cannot be used: {why}"))),
     }
 }
 
@@ -73,17 +64,17 @@ mod tests {
             ],
             ..Facts::default()
         };
-        insta::assert_snapshot!(only(work, &facts).1, @"work here, each tried with one read: psync, libaio");
-        assert!(is_silent(fail, &facts));
+        insta::assert_snapshot!(only(work(&facts)).1, @"work here, each tried with one read: psync, libaio");
+        assert!(is_silent(fail(&facts)));
         facts.backends.push((
             "io_uring".to_owned(),
             Attempt::Fails("not permitted".to_owned(), Some("sudo sysctl x".to_owned())),
         ));
-        let (severity, what, remedy) = only(fail, &facts);
+        let (severity, what, remedy) = only(fail(&facts));
         assert_eq!(severity, WorthKnowing);
         assert_eq!(what, "io_uring does not work here: not permitted");
         assert_eq!(remedy.as_deref(), Some("sudo sysctl x"));
-        assert!(work(&Facts::default()).is_empty());
+        assert!(work(&Facts::default()).is_none());
     }
 
     #[test]
@@ -92,10 +83,10 @@ mod tests {
             trims: Some(attempt),
             ..Facts::default()
         };
-        let found = only(trims, &with(Attempt::Fails("no holes".to_owned(), None)));
+        let found = only(trims(&with(Attempt::Fails("no holes".to_owned(), None))));
         assert_eq!(found.1, "trim_percent cannot be used: no holes");
-        let found = only(trims, &with(Attempt::Works(None)));
+        let found = only(trims(&with(Attempt::Works(None))));
         assert_eq!(found.1, "trims work (trim_percent)");
-        assert!(is_silent(trims, &Facts::default()));
+        assert!(is_silent(trims(&Facts::default())));
     }
 }

@@ -3,7 +3,7 @@
 use iolab_storage::TargetKind;
 
 use super::super::facts::Direct;
-use super::{Facts, Finding, Topic, one};
+use super::{Facts, Said, fine, worth_knowing};
 use iolab_host::device::Device;
 use iolab_workload::quantity::format_bytes;
 
@@ -29,49 +29,35 @@ fn bottom(facts: &Facts) -> Option<&Device> {
 }
 
 /// Reports the page cache.
-pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
-    let Some(memory) = facts.memory_bytes.filter(|_| is_storage(facts)) else {
-        return Vec::new();
-    };
+pub(super) fn memory(facts: &Facts) -> Option<Said> {
+    let memory = facts.memory_bytes.filter(|_| is_storage(facts))?;
     let memory = facts
         .cgroup
         .memory_bytes
         .map_or(memory, |limit| limit.min(memory));
     let region = region(facts);
     if region == 0 {
-        return Vec::new();
+        return None;
     }
     let (small, large) = (format_bytes(region as f64), format_bytes(memory as f64));
     let is_passed = !matches!(facts.direct, Some(Direct::Refused(_)));
-    one(if region > memory {
-        Finding::fine(
-            Topic::Cache,
-            "page-cache",
-            format!(
-                "the region of the default experiments ({small}) is larger than memory ({large})"
-            ),
-        )
+    Some(if region > memory {
+        fine(format!(
+            "the region of the default experiments ({small}) is larger than memory ({large})"
+        ))
     } else if is_passed {
-        Finding::fine(
-            Topic::Cache,
-            "page-cache",
-            format!(
-                "the region of the default experiments ({small}) fits into memory ({large}); direct I/O bypasses the page cache"
-            ),
-        )
+        fine(format!(
+            "the region of the default experiments ({small}) fits into memory ({large}); direct I/O bypasses the page cache"
+        ))
     } else {
-        Finding::worth_knowing(
-            Topic::Cache,
-            "page-cache",
-            format!(
-                "the region of the default experiments ({small}) fits into memory ({large}); without direct I/O, iolab has to drop the page cache before each trial"
-            ),
-        )
+        worth_knowing(format!(
+            "the region of the default experiments ({small}) fits into memory ({large}); without direct I/O, iolab has to drop the page cache before each trial"
+        ))
     })
 }
 
 /// Reports the cache of the device itself.
-pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
+pub(super) fn of_device(facts: &Facts) -> Option<Said> {
     let region = region(facts);
     let is_real = |disk: &Device| disk.backing.is_none() && !disk.transport.is_virtual();
     if !bottom(facts).is_some_and(is_real)
@@ -79,42 +65,32 @@ pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
         || region == 0
         || region > DEVICE_CACHE
     {
-        return Vec::new();
+        return None;
     }
-    one(Finding::worth_knowing(
-        Topic::Cache,
-        "device-cache",
-        format!(
-            "the region is only {}: a device's own cache of up to {} may hold all of it",
-            format_bytes(region as f64),
-            format_bytes(DEVICE_CACHE as f64)
-        ),
-    ))
+    Some(worth_knowing(format!(
+        "the region is only {}: a device's own cache of up to {} may hold all of it",
+        format_bytes(region as f64),
+        format_bytes(DEVICE_CACHE as f64)
+    )))
 }
 
 /// Reports a possible cache of the host, which the guest cannot see or drop.
-pub(super) fn of_host(facts: &Facts) -> Vec<Finding> {
+pub(super) fn of_host(facts: &Facts) -> Option<Said> {
     if facts.is_virtual != Some(true) || !is_storage(facts) {
-        return Vec::new();
+        return None;
     }
-    let Some(disk) = bottom(facts) else {
-        return Vec::new();
-    };
+    let disk = bottom(facts)?;
     if disk.transport.is_memory() || disk.backing.is_some() {
-        return Vec::new();
+        return None;
     }
     let machine = facts
         .machine
         .as_ref()
         .map_or(String::new(), |name| format!(" ({name})"));
-    one(Finding::worth_knowing(
-        Topic::Cache,
-        "host-cache",
-        format!(
-            "{} belongs to a virtual machine{machine}: the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache",
-            disk.disk
-        ),
-    ))
+    Some(worth_knowing(format!(
+        "{} belongs to a virtual machine{machine}: the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache",
+        disk.disk
+    )))
 }
 
 #[cfg(test)]
@@ -143,29 +119,29 @@ mod tests {
     #[test]
     fn memory_matters_where_it_cannot_be_passed() {
         let mut facts = machine();
-        assert!(is_silent(memory, &facts));
+        assert!(is_silent(memory(&facts)));
         facts.direct = Some(Direct::Refused(String::new()));
-        assert_eq!(only(memory, &facts).0, WorthKnowing);
+        assert_eq!(only(memory(&facts)).0, WorthKnowing);
         facts.cgroup.memory_bytes = Some(GIB / 2);
-        assert!(is_silent(memory, &facts));
+        assert!(is_silent(memory(&facts)));
     }
 
     #[test]
     fn a_small_region_may_live_in_the_device() {
         let mut facts = machine();
-        assert!(is_silent(of_device, &facts));
+        assert!(is_silent(of_device(&facts)));
         facts.place.kind = TargetKind::File;
         facts.place.bytes = Some(64 << 20);
-        assert_eq!(only(of_device, &facts).0, WorthKnowing);
+        assert_eq!(only(of_device(&facts)).0, WorthKnowing);
     }
 
     #[test]
     fn host_is_suspected_only_below_a_virtual_disk() {
         let mut facts = machine();
-        assert!(is_silent(of_host, &facts));
+        assert!(is_silent(of_host(&facts)));
         facts.is_virtual = Some(true);
         facts.machine = Some("Some Cloud".to_owned());
-        let (severity, what, _) = only(of_host, &facts);
+        let (severity, what, _) = only(of_host(&facts));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"sda belongs to a virtual machine (Some Cloud): the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache");
         // A loop device lies on the device of its file.
@@ -178,6 +154,6 @@ mod tests {
         });
         assert_eq!(of_host(&looped), of_host(&facts));
         facts.place.is_memory = true;
-        assert!(is_silent(of_host, &facts));
+        assert!(is_silent(of_host(&facts)));
     }
 }

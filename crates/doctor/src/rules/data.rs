@@ -3,7 +3,7 @@
 use iolab_storage::TargetKind;
 
 use super::super::TargetContent;
-use super::{Facts, Finding, Topic, folder, one, quoted};
+use super::{Facts, Said, fine, folder, must_fix, quoted, worth_knowing};
 use iolab_workload::quantity::{format_bytes, format_percent};
 
 /// Share of empty bytes from which results change.
@@ -24,16 +24,10 @@ fn existing(facts: &Facts) -> Option<&TargetContent> {
 }
 
 /// Reports holes, and space that is only reserved.
-pub(super) fn written(facts: &Facts) -> Vec<Finding> {
-    let Some(content) = existing(facts).filter(|content| content.looked_bytes > 0) else {
-        return Vec::new();
-    };
+pub(super) fn written(facts: &Facts) -> Option<Said> {
+    let content = existing(facts).filter(|content| content.looked_bytes > 0)?;
     if content.empty_bytes == 0 {
-        return one(Finding::fine(
-            Topic::Data,
-            "empty",
-            "every byte was written",
-        ));
+        return Some(fine("every byte was written"));
     }
     let share = content.empty_bytes as f64 / content.looked_bytes as f64;
     // Reserved space takes storage, a hole does not.
@@ -52,11 +46,11 @@ pub(super) fn written(facts: &Facts) -> Vec<Finding> {
         format_percent(share)
     );
     let finding = if share >= EMPTY_SHARE {
-        Finding::must_fix(Topic::Data, "empty", what)
+        must_fix(what)
     } else {
-        Finding::worth_knowing(Topic::Data, "empty", what)
+        worth_knowing(what)
     };
-    one(match remedy(facts, content) {
+    Some(match remedy(facts, content) {
         Some(remedy) => finding.remedy(remedy),
         None => finding,
     })
@@ -79,39 +73,27 @@ fn remedy(facts: &Facts, content: &TargetContent) -> Option<String> {
 }
 
 /// Reports blocks of a device with only zeros: trimmed ones are answered without touching the medium.
-pub(super) fn zeros(facts: &Facts) -> Vec<Finding> {
-    let Some((looked, zeros)) = existing(facts).and_then(|content| content.zero_blocks) else {
-        return Vec::new();
-    };
+pub(super) fn zeros(facts: &Facts) -> Option<Said> {
+    let (looked, zeros) = existing(facts).and_then(|content| content.zero_blocks)?;
     let what = format!("{zeros} of {looked} sampled blocks hold only zeros");
-    one(if zeros * 4 >= looked {
-        Finding::worth_knowing(
-            Topic::Data,
-            "zeros",
-            format!(
-                "{what}: most devices answer reads of blocks that were never written, or were trimmed, without accessing the medium"
-            ),
-        )
+    Some(if zeros * 4 >= looked {
+        worth_knowing(format!(
+            "{what}: most devices answer reads of blocks that were never written, or were trimmed, without accessing the medium"
+        ))
     } else {
-        Finding::fine(Topic::Data, "zeros", what)
+        fine(what)
     })
 }
 
 /// Reports compression: fewer bytes reach the device than requested.
-pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
-    let Some(content) = &facts.content else {
-        return Vec::new();
-    };
+pub(super) fn compressed(facts: &Facts) -> Option<Said> {
+    let content = facts.content.as_ref()?;
     if let Some(bytes) = existing(facts)
         .and_then(|content| content.layout)
         .map(|layout| layout.compressed_bytes)
         .filter(|bytes| *bytes > 0)
     {
-        return one(Finding::must_fix(
-            Topic::Data,
-            "compressed",
-            format!("{} of the file are compressed: fewer bytes are read from the device than are delivered", format_bytes(bytes as f64)),
-        )
+        return Some(must_fix(format!("{} of the file are compressed: fewer bytes are read from the device than are delivered", format_bytes(bytes as f64)))
         .remedy(format!("btrfs property set {} compression none    # then write it anew", quoted(&facts.place.named))));
     }
     let option = facts.file_system.as_ref().and_then(|fs| {
@@ -123,75 +105,54 @@ pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
     let why = match (content.set_compressed, option) {
         (true, _) => "files here are set to be compressed".to_owned(),
         (false, Some(option)) => format!("mounted with {option}"),
-        (false, None) => return Vec::new(),
+        (false, None) => return None,
     };
-    one(Finding::worth_knowing(
-        Topic::Data,
-        "compressed",
-        format!(
-            "{why}: what iolab writes by default cannot be compressed, but trying takes CPU time, and compressible=100 would measure the compressor"
-        ),
-    ))
+    Some(worth_knowing(format!(
+        "{why}: what iolab writes by default cannot be compressed, but trying takes CPU time, and compressible=100 would measure the compressor"
+    )))
 }
 
 /// Reports encryption by the file system.
-pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
+pub(super) fn encrypted(facts: &Facts) -> Option<Said> {
     let is_encrypted = |content: &&TargetContent| {
         content.set_encrypted || content.layout.is_some_and(|l| l.encrypted_bytes > 0)
     };
-    let Some(_) = facts.content.as_ref().filter(is_encrypted) else {
-        return Vec::new();
-    };
-    one(Finding::worth_knowing(
-        Topic::Data,
-        "encrypted",
+    facts.content.as_ref().filter(is_encrypted)?;
+    Some(worth_knowing(
         "the file system encrypts the data: part of every request is CPU time, and direct I/O may go through the page cache",
     ))
 }
 
 /// Reports extents that belong to several files.
-pub(super) fn shared(facts: &Facts) -> Vec<Finding> {
-    let Some(bytes) = existing(facts)
+pub(super) fn shared(facts: &Facts) -> Option<Said> {
+    let bytes = existing(facts)
         .and_then(|content| content.layout)
         .map(|layout| layout.shared_bytes)
-        .filter(|bytes| *bytes > 0)
-    else {
-        return Vec::new();
-    };
-    one(Finding::worth_knowing(
-        Topic::Data,
-        "shared",
-        format!(
-            "{} of the file are shared with other files (reflinks, snapshots): the first write to each part copies it",
-            format_bytes(bytes as f64)
-        ),
-    ))
+        .filter(|bytes| *bytes > 0)?;
+    Some(worth_knowing(format!(
+        "{} of the file are shared with other files (reflinks, snapshots): the first write to each part copies it",
+        format_bytes(bytes as f64)
+    )))
 }
 
 /// Reports a file in many small pieces; a scratch file counts too, since its directory would keep any file like
 /// that.
-pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
+pub(super) fn fragmented(facts: &Facts) -> Option<Said> {
     let layout = facts.content.as_ref().and_then(|content| content.layout);
-    let Some(layout) = layout.filter(|layout| layout.pieces > 1) else {
-        return Vec::new();
-    };
+    let layout = layout.filter(|layout| layout.pieces > 1)?;
     let average = layout.written_bytes / layout.pieces;
     if average >= PIECE_MIN {
-        return Vec::new();
+        return None;
     }
     let whose = match facts.place.kind {
         TargetKind::Scratch => "files made here lie",
         _ => "the file lies",
     };
-    one(Finding::worth_knowing(
-        Topic::Data,
-        "fragmented",
-        format!(
-            "{whose} in pieces of {} on average ({} of them): larger requests are split",
-            format_bytes(average as f64),
-            layout.pieces
-        ),
-    ))
+    Some(worth_knowing(format!(
+        "{whose} in pieces of {} on average ({} of them): larger requests are split",
+        format_bytes(average as f64),
+        layout.pieces
+    )))
 }
 
 #[cfg(test)]
@@ -236,13 +197,13 @@ mod tests {
     #[test]
     fn holes_and_reserved_space_are_told_apart() {
         let full = file(TargetContent::default());
-        assert_eq!(only(written, &full).0, Fine);
+        assert_eq!(only(written(&full)).0, Fine);
         let sparse = file(TargetContent {
             empty_bytes: 60 * MIB,
             allocated_bytes: Some(40 * MIB),
             ..TargetContent::default()
         });
-        let (severity, what, remedy) = only(written, &sparse);
+        let (severity, what, remedy) = only(written(&sparse));
         assert_eq!(severity, MustFix);
         assert_eq!(
             what,
@@ -253,12 +214,12 @@ mod tests {
             empty_bytes: 60 * MIB,
             ..TargetContent::default()
         });
-        insta::assert_snapshot!(only(written, &reserved).1, @"60 MiB of 100 MiB (60 %) is only reserved and was never written: it reads as zeros without any device");
+        insta::assert_snapshot!(only(written(&reserved)).1, @"60 MiB of 100 MiB (60 %) is only reserved and was never written: it reads as zeros without any device");
         let little = file(TargetContent {
             empty_bytes: 4096,
             ..TargetContent::default()
         });
-        assert_eq!(only(written, &little).0, WorthKnowing);
+        assert_eq!(only(written(&little)).0, WorthKnowing);
     }
 
     #[test]
@@ -271,7 +232,7 @@ mod tests {
             // The whole file is copied, however little of it is measured.
             facts.content.as_mut().expect("content").length = length;
             facts.space.as_mut().expect("space").room = room;
-            only(written, &facts).2
+            only(written(&facts)).2
         };
         let told = [Some(450 * MIB), Some(451 * MIB), None]
             .map(|length| sparse(length, 450 * MIB).expect("a remedy"));
@@ -290,7 +251,7 @@ mod tests {
             ..TargetContent::default()
         });
         facts.place.kind = TargetKind::Scratch;
-        assert!(written(&facts).is_empty());
+        assert!(written(&facts).is_none());
     }
 
     #[test]
@@ -301,24 +262,24 @@ mod tests {
                 ..TargetContent::default()
             })
         };
-        assert_eq!(only(zeros, &with(64)).0, WorthKnowing);
-        assert!(is_silent(zeros, &with(3)));
-        assert!(zeros(&file(TargetContent::default())).is_empty());
+        assert_eq!(only(zeros(&with(64))).0, WorthKnowing);
+        assert!(is_silent(zeros(&with(3))));
+        assert!(zeros(&file(TargetContent::default())).is_none());
     }
 
     #[test]
     fn compression_is_seen_in_three_places() {
-        assert!(compressed(&file(TargetContent::default())).is_empty());
+        assert!(compressed(&file(TargetContent::default())).is_none());
         let extents = kept(FileBlocks {
             compressed_bytes: MIB,
             ..FileBlocks::default()
         });
-        assert_eq!(only(compressed, &extents).0, MustFix);
+        assert_eq!(only(compressed(&extents)).0, MustFix);
         let attribute = file(TargetContent {
             set_compressed: true,
             ..TargetContent::default()
         });
-        assert_eq!(only(compressed, &attribute).0, WorthKnowing);
+        assert_eq!(only(compressed(&attribute)).0, WorthKnowing);
         let mut mounted = file(TargetContent::default());
         mounted.file_system = Some(FileSystem {
             kind: "btrfs".to_owned(),
@@ -326,7 +287,7 @@ mod tests {
             mount_options: "rw,compress=zstd:3,ssd".to_owned(),
             source: String::new(),
         });
-        insta::assert_snapshot!(only(compressed, &mounted).1, @"mounted with compress=zstd:3: what iolab writes by default cannot be compressed, but trying takes CPU time, and compressible=100 would measure the compressor");
+        insta::assert_snapshot!(only(compressed(&mounted)).1, @"mounted with compress=zstd:3: what iolab writes by default cannot be compressed, but trying takes CPU time, and compressible=100 would measure the compressor");
     }
 
     #[test]
@@ -336,8 +297,8 @@ mod tests {
             written_bytes: 100 * MIB,
             ..FileBlocks::default()
         });
-        assert!(is_silent(shared, &plain) && is_silent(encrypted, &plain));
-        assert!(is_silent(fragmented, &plain));
+        assert!(is_silent(shared(&plain)) && is_silent(encrypted(&plain)));
+        assert!(is_silent(fragmented(&plain)));
         let odd = kept(FileBlocks {
             pieces: 1000,
             written_bytes: 100 * MIB,
@@ -345,9 +306,9 @@ mod tests {
             encrypted_bytes: MIB,
             ..FileBlocks::default()
         });
-        assert_eq!(only(shared, &odd).0, WorthKnowing);
-        assert_eq!(only(encrypted, &odd).0, WorthKnowing);
-        let (_, what, _) = only(fragmented, &odd);
+        assert_eq!(only(shared(&odd)).0, WorthKnowing);
+        assert_eq!(only(encrypted(&odd)).0, WorthKnowing);
+        let (_, what, _) = only(fragmented(&odd));
         insta::assert_snapshot!(what, @"the file lies in pieces of 102 KiB on average (1000 of them): larger requests are split");
     }
 }

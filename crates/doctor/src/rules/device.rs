@@ -1,25 +1,24 @@
 //! The block device below the target.
 
-use super::{Facts, Finding, Topic, quoted};
+use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
 use iolab_host::device::Device;
 use iolab_host::device_link::Transport;
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// Names the device, and the limits of the disks below it.
-pub(super) fn what(facts: &Facts) -> Vec<Finding> {
-    let Some(device) = &facts.device else {
-        return Vec::new();
-    };
-    let mut findings = Vec::new();
-    if !device.below.is_empty() {
-        let chain = Finding::fine(Topic::Device, "stack", device.chain());
-        findings.push(chain);
-    }
+/// Names the device and its layers.
+pub(super) fn chain(facts: &Facts) -> Option<Said> {
+    let device = facts.device.as_ref();
+    let device = device.filter(|device| !device.below.is_empty())?;
+    Some(fine(device.chain()))
+}
+
+/// Names the disks below the target, and their limits.
+pub(super) fn what(facts: &Facts) -> Vec<Said> {
     // Layers have the sizes of the devices below; a loop device has its own.
-    let ends = device.stack().into_iter();
-    let ends = ends.filter(|d| d.below.is_empty() || d.backing.is_some());
-    findings.extend(ends.map(|disk| Finding::fine(Topic::Device, "what", description(disk))));
-    findings
+    let is_end = |device: &Device| device.below.is_empty() || device.backing.is_some();
+    each(facts, |device| {
+        is_end(device).then(|| fine(description(device)))
+    })
 }
 
 fn description(device: &Device) -> String {
@@ -58,30 +57,28 @@ fn kind(device: &Device) -> String {
     format!("{}{medium}{size}", device.transport)
 }
 
-fn stack(facts: &Facts) -> Vec<&Device> {
-    facts.device.as_ref().map(Device::stack).unwrap_or_default()
+/// What is said of each device of the stack.
+fn each(facts: &Facts, says: impl Fn(&Device) -> Option<Said>) -> Vec<Said> {
+    let stack = facts.device.as_ref().map(Device::stack);
+    let stack = stack.unwrap_or_default().into_iter();
+    stack.filter_map(says).collect()
 }
 
 /// Command that helps when the target is not storage.
 const ON_STORAGE: &str = "findmnt --real    # choose a directory on storage";
 
 /// Reports devices that keep their data in memory.
-pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
-    stack(facts)
-        .into_iter()
-        .filter(|device| device.transport.is_memory() || is_file_in_memory(device))
-        .map(|device| {
-            Finding::must_fix(
-                Topic::Device,
-                "in-memory",
-                format!(
-                    "{} keeps its data in memory: results show the limits of iolab, not of storage",
-                    device.name
-                ),
-            )
+pub(super) fn memory(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
+        let is_so = device.transport.is_memory() || is_file_in_memory(device);
+        is_so.then(|| {
+            must_fix(format!(
+                "{} keeps its data in memory: results show the limits of iolab, not of storage",
+                device.name
+            ))
             .remedy(ON_STORAGE)
         })
-        .collect()
+    })
 }
 
 /// Whether a device is a loop device over a file in memory, which direct I/O reaches like any other.
@@ -91,30 +88,23 @@ fn is_file_in_memory(device: &Device) -> bool {
 }
 
 /// Reports loop devices that go through the page cache of their file.
-pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
-    let device = |device: &Device| {
+pub(super) fn looped(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         let backing = device
             .backing
             .as_ref()
             .filter(|backing| !backing.in_memory)?;
         let whose = format!("{} is the file {}", device.name, backing.file);
         Some(match backing.direct {
-            Some(true) => Finding::worth_knowing(
-                Topic::Device,
-                "loop",
-                format!("{whose}, read with direct I/O: results include the file system around it"),
-            ),
-            _ => Finding::must_fix(
-                Topic::Device,
-                "loop",
-                format!(
-                    "{whose}, read through the page cache of this machine: direct I/O ends there"
-                ),
-            )
+            Some(true) => worth_knowing(format!(
+                "{whose}, read with direct I/O: results include the file system around it"
+            )),
+            _ => must_fix(format!(
+                "{whose}, read through the page cache of this machine: direct I/O ends there"
+            ))
             .remedy(format!("sudo losetup --direct-io=on /dev/{}", device.name)),
         })
-    };
-    stack(facts).into_iter().filter_map(device).collect()
+    })
 }
 
 /// Whether a device is a mapped one that reads as zeros and drops writes.
@@ -123,12 +113,12 @@ pub(super) fn stores_nothing(device: &Device) -> bool {
 }
 
 /// Reports layers that change the cost of a request.
-pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
-    let layer = |device: &Device| {
+pub(super) fn layers(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         if stores_nothing(device) {
             let what = "stores nothing: it reads as zeros; results show the limits of iolab, not of storage";
             let what = format!("{} {what}", device.name);
-            return Some(Finding::must_fix(Topic::Device, "layer", what).remedy(ON_STORAGE));
+            return Some(must_fix(what).remedy(ON_STORAGE));
         }
         let what = match (device.transport, device.layer.as_deref()) {
             (_, Some("crypt")) => "encrypts: part of every request is CPU time",
@@ -159,88 +149,63 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
             (Transport::DeviceMapper, None) => "is a device-mapper layer of unknown function",
             _ => return None,
         };
-        Some(Finding::worth_knowing(
-            Topic::Device,
-            "layer",
-            format!("{} {what}", device.name),
-        ))
-    };
-    stack(facts).into_iter().filter_map(layer).collect()
+        Some(worth_knowing(format!("{} {what}", device.name)))
+    })
 }
 
 /// Warns of a device without counters: the source of bytes cannot be verified there.
-pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Finding> {
-    stack(facts)
-        .into_iter()
-        .filter(|device| device.counts_traffic == Some(false))
-        .map(|device| {
-            Finding::must_fix(
-                Topic::Device,
-                "not-counted",
-                format!("the kernel does not count the traffic of {}: iolab cannot see which bytes reached it", device.disk),
-            )
+pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
+        let is_so = device.counts_traffic == Some(false);
+        is_so.then(|| {
+            must_fix(format!("the kernel does not count the traffic of {}: iolab cannot see which bytes reached it", device.disk))
             .remedy(format!("echo 1 | sudo tee /sys/block/{}/queue/iostats", quoted(&device.disk.replace('/', "!"))))
         })
-        .collect()
+    })
 }
 
 /// Reports the connection, and its data rate.
-pub(super) fn link(facts: &Facts) -> Vec<Finding> {
-    let link = |device: &Device| {
+pub(super) fn link(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         let link = device.link.as_ref()?;
         let ceiling = link.ceiling_mb_s.map_or(String::new(), |mb| {
             format!("; the limit is {} MB/s", significant(mb))
         });
         Some(if link.now == link.best {
-            Finding::fine(
-                Topic::Device,
-                "link",
-                format!(
-                    "{} is connected with {}, its best{ceiling}",
-                    device.disk, link.now
-                ),
-            )
+            fine(format!(
+                "{} is connected with {}, its best{ceiling}",
+                device.disk, link.now
+            ))
         } else {
-            Finding::worth_knowing(
-                Topic::Device,
-                "link",
-                format!(
-                    "{} is connected with {} although it can do {}{ceiling}",
-                    device.disk, link.now, link.best
-                ),
-            )
+            worth_knowing(format!(
+                "{} is connected with {} although it can do {}{ceiling}",
+                device.disk, link.now, link.best
+            ))
         })
-    };
-    stack(facts).into_iter().filter_map(link).collect()
+    })
 }
 
 /// Reports schedulers that cost more than a fast device's own time.
-pub(super) fn scheduler(facts: &Facts) -> Vec<Finding> {
-    let scheduler = |device: &Device| {
+pub(super) fn scheduler(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         let name = device.scheduler.as_deref()?;
         let is_slow_for = name == "bfq" && device.rotational == Some(false);
         Some(if is_slow_for {
-            Finding::worth_knowing(
-                Topic::Device,
-                "scheduler",
-                format!("the scheduler of {} is bfq, which takes longer per request than a fast device does", device.disk),
-            )
+            worth_knowing(format!("the scheduler of {} is bfq, which takes longer per request than a fast device does", device.disk))
             .remedy(format!("echo none | sudo tee /sys/block/{}/queue/scheduler", quoted(&device.disk.replace('/', "!"))))
         } else {
-            Finding::fine(
-                Topic::Device,
-                "scheduler",
-                format!("the scheduler of {} is {name}", device.disk),
-            )
+            fine(format!("the scheduler of {} is {name}", device.disk))
         })
-    };
-    stack(facts).into_iter().filter_map(scheduler).collect()
+    })
 }
 
 /// Reports a cache in the device that loses data when the power fails.
-pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
-    let cache = |device: &Device| {
-        let what = match device.write_cache.as_deref()? {
+pub(super) fn write_cache(facts: &Facts) -> Vec<Said> {
+    // Layers only repeat the properties of the devices below them.
+    let is_bottom = |device: &Device| device.below.is_empty() && !stores_nothing(device);
+    each(facts, |device| {
+        let cache = device.write_cache.as_deref().filter(|_| is_bottom(device));
+        let what = match cache? {
             "write back" => {
                 "has a volatile write cache: a write is durable after a flush only, as with sync=end or sync=each"
             }
@@ -249,93 +214,62 @@ pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
             }
             _ => return None,
         };
-        Some(Finding::fine(
-            Topic::Device,
-            "write-cache",
-            format!("{} {what}", device.disk),
-        ))
-    };
-    // Layers only repeat the properties of the devices below them.
-    let bottom = |device: &&Device| device.below.is_empty() && !stores_nothing(device);
-    stack(facts)
-        .into_iter()
-        .filter(bottom)
-        .filter_map(cache)
-        .collect()
+        Some(fine(format!("{} {what}", device.disk)))
+    })
 }
 
 /// Reports rotating disks; virtual disks often claim to be one.
-pub(super) fn rotation(facts: &Facts) -> Vec<Finding> {
-    let turns = |device: &Device| {
+pub(super) fn rotation(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         if device.rotational != Some(true) || !device.below.is_empty() || device.backing.is_some() {
             return None;
         }
         Some(
             if device.transport.is_virtual() || facts.is_virtual == Some(true) {
-                Finding::fine(
-                    Topic::Device,
-                    "rotational",
-                    format!(
-                        "{} reports itself as rotational; virtual disks do that regardless of the real device",
-                        device.disk
-                    ),
-                )
+                fine(format!(
+                    "{} reports itself as rotational; virtual disks do that regardless of the real device",
+                    device.disk
+                ))
             } else {
-                Finding::worth_knowing(
-                    Topic::Device,
-                    "rotational",
-                    format!(
-                        "{} is a hard disk: throughput falls towards the inner tracks, and a small region hides most of the seek time",
-                        device.disk
-                    ),
-                )
+                worth_knowing(format!(
+                    "{} is a hard disk: throughput falls towards the inner tracks, and a small region hides most of the seek time",
+                    device.disk
+                ))
             },
         )
-    };
-    stack(facts).into_iter().filter_map(turns).collect()
+    })
 }
 
 /// Reports a partition that does not start at a physical block.
-pub(super) fn alignment(facts: &Facts) -> Vec<Finding> {
-    let misses = |device: &Device| {
+pub(super) fn alignment(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         let bytes = device.misaligned_bytes.filter(|bytes| *bytes > 0)?;
-        Some(Finding::worth_knowing(
-            Topic::Device,
-            "misaligned",
-            format!(
-                "{} is misaligned by {bytes} bytes to the device's physical blocks: small writes touch two blocks",
-                device.name
-            ),
-        ))
-    };
-    stack(facts).into_iter().filter_map(misses).collect()
+        Some(worth_knowing(format!(
+            "{} is misaligned by {bytes} bytes to the device's physical blocks: small writes touch two blocks",
+            device.name
+        )))
+    })
 }
 
 /// Reports a device at its thermal limit.
-pub(super) fn heat(facts: &Facts) -> Vec<Finding> {
-    let hot = |device: &Device| {
+pub(super) fn heat(facts: &Facts) -> Vec<Said> {
+    each(facts, |device| {
         let (now, limit) = device.temperature.filter(|(_, limit)| *limit > 0.0)?;
         let text = format!(
             "{} is at {now:.0} degrees Celsius, its limit is {limit:.0}",
             device.disk
         );
         Some(if now >= limit {
-            Finding::worth_knowing(
-                Topic::Device,
-                "heat",
-                format!("{text}: it may throttle; let it cool first"),
-            )
+            worth_knowing(format!("{text}: it may throttle; let it cool first"))
         } else {
-            Finding::fine(Topic::Device, "heat", text)
+            fine(text)
         })
-    };
-    stack(facts).into_iter().filter_map(hot).collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::Severity::{MustFix, WorthKnowing};
-    use super::super::Rule;
     use super::super::testing::{is_silent, only};
     use super::*;
     use iolab_host::device::Backing;
@@ -365,21 +299,20 @@ mod tests {
         let facts = with(|_| ());
         for rule in [
             memory, looped, layers, traffic_is_counted, link, scheduler, rotation, alignment, heat,
-        ] as [Rule; 9]
+        ] as [fn(&Facts) -> Vec<Said>; 9]
         {
-            assert!(is_silent(rule, &facts));
-            assert!(is_silent(rule, &Facts::default()));
+            assert!(is_silent(rule(&facts)));
+            assert!(is_silent(rule(&Facts::default())));
         }
     }
 
     #[test]
     fn what_must_be_fixed_has_a_command() {
-        let (severity, _, _) = only(memory, &with(|d| d.transport = Transport::Zram));
+        let (severity, _, _) = only(memory(&with(|d| d.transport = Transport::Zram)));
         assert_eq!(severity, MustFix);
-        let (severity, what, remedy) = only(
-            traffic_is_counted,
-            &with(|d| d.counts_traffic = Some(false)),
-        );
+        let (severity, what, remedy) = only(traffic_is_counted(&with(|d| {
+            d.counts_traffic = Some(false)
+        })));
         assert_eq!(severity, MustFix);
         insta::assert_snapshot!(what, @"the kernel does not count the traffic of nvme0n1: iolab cannot see which bytes reached it");
         assert_eq!(
@@ -397,17 +330,17 @@ mod tests {
             })
         };
         let backing = |direct| backing_in(direct, false);
-        let (severity, _, remedy) = only(looped, &backing(Some(false)));
+        let (severity, _, remedy) = only(looped(&backing(Some(false))));
         assert_eq!(
             (severity, remedy.as_deref()),
             (MustFix, Some("sudo losetup --direct-io=on /dev/loop3"))
         );
-        assert_eq!(only(looped, &backing(Some(true))).0, WorthKnowing);
+        assert_eq!(only(looped(&backing(Some(true)))).0, WorthKnowing);
         // Direct I/O on a file in memory ends in memory.
         for direct in [Some(false), Some(true), None] {
             let facts = backing_in(direct, true);
-            assert!(is_silent(looped, &facts));
-            let (severity, what, _) = only(memory, &facts);
+            assert!(is_silent(looped(&facts)));
+            let (severity, what, _) = only(memory(&facts));
             assert_eq!(severity, MustFix);
             insta::allow_duplicates! { insta::assert_snapshot!(what, @"loop3 keeps its data in memory: results show the limits of iolab, not of storage") };
         }
@@ -424,22 +357,22 @@ mod tests {
                 });
             })
         };
-        let (severity, what, _) = only(link, &link_of("8.0 GT/s x2"));
+        let (severity, what, _) = only(link(&link_of("8.0 GT/s x2")));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"nvme0n1 is connected with 8.0 GT/s x2 although it can do 16.0 GT/s x4; the limit is 1969 MB/s");
-        assert!(is_silent(link, &link_of("16.0 GT/s x4")));
+        assert!(is_silent(link(&link_of("16.0 GT/s x4"))));
         let slow = with(|d| d.scheduler = Some("bfq".to_owned()));
-        assert_eq!(only(scheduler, &slow).0, WorthKnowing);
+        assert_eq!(only(scheduler(&slow)).0, WorthKnowing);
         assert_eq!(
-            only(alignment, &with(|d| d.misaligned_bytes = Some(512))).0,
+            only(alignment(&with(|d| d.misaligned_bytes = Some(512)))).0,
             WorthKnowing
         );
         assert_eq!(
-            only(heat, &with(|d| d.temperature = Some((81.0, 80.0)))).0,
+            only(heat(&with(|d| d.temperature = Some((81.0, 80.0))))).0,
             WorthKnowing
         );
         assert_eq!(
-            only(layers, &with(|d| d.layer = Some("crypt".to_owned()))).0,
+            only(layers(&with(|d| d.layer = Some("crypt".to_owned())))).0,
             WorthKnowing
         );
     }
@@ -452,9 +385,9 @@ mod tests {
                 d.layer = Some(layer.to_owned());
             })
         };
-        assert!(is_silent(write_cache, &with_layer("zero")));
+        assert!(is_silent(write_cache(&with_layer("zero"))));
         assert_eq!(write_cache(&with_layer("linear")).len(), 1);
-        let (severity, what, _) = only(layers, &with_layer("zero"));
+        let (severity, what, _) = only(layers(&with_layer("zero")));
         assert_eq!(severity, MustFix);
         insta::assert_snapshot!(what, @"nvme0n1p1 stores nothing: it reads as zeros; results show the limits of iolab, not of storage");
     }
@@ -465,9 +398,9 @@ mod tests {
             d.transport = Transport::Sata;
             d.rotational = Some(true);
         });
-        assert_eq!(only(rotation, &facts).0, WorthKnowing);
+        assert_eq!(only(rotation(&facts)).0, WorthKnowing);
         facts.is_virtual = Some(true);
-        assert!(is_silent(rotation, &facts));
+        assert!(is_silent(rotation(&facts)));
     }
 
     #[test]
@@ -483,10 +416,11 @@ mod tests {
                 ..Device::default()
             };
         });
-        let told: Vec<String> = what(&facts).into_iter().map(|f| f.what).collect();
-        assert_eq!(told[0], "dm-0 (crypt) on nvme0n1p1");
-        insta::assert_snapshot!(told[1], @"nvme0n1p1: nvme solid-state disk");
-        assert_eq!(only(layers, &facts).0, WorthKnowing);
+        let (_, way, _) = only(chain(&facts));
+        assert_eq!(way, "dm-0 (crypt) on nvme0n1p1");
+        let (_, what, _) = only(what(&facts));
+        insta::assert_snapshot!(what, @"nvme0n1p1: nvme solid-state disk");
+        assert_eq!(only(layers(&facts)).0, WorthKnowing);
         assert_eq!(scheduler(&facts).len(), 1);
     }
 }

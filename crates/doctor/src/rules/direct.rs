@@ -1,7 +1,7 @@
 //! Verdict on direct I/O bypassing the page cache, by a probe.
 
 use super::super::facts::{Direct, Transfer};
-use super::{Facts, Finding, Topic, device, folder, one, quoted};
+use super::{Facts, Said, device, fine, folder, must_fix, quoted, worth_knowing};
 use iolab_workload::quantity::format_bytes;
 
 /// Share of the bytes from which a transfer counts as having reached its destination.
@@ -22,19 +22,15 @@ enum DirectVerdict {
 }
 
 /// Reports the probes of direct I/O in both directions.
-pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
+pub(super) fn direct(facts: &Facts) -> Vec<Said> {
     match &facts.direct {
         None => Vec::new(),
         // The requests would not reach a device; other findings say so.
         _ if facts.place.is_memory => Vec::new(),
         _ if facts.device.as_ref().is_some_and(device::stores_nothing) => Vec::new(),
-        Some(Direct::Refused(why)) => one(Finding::worth_knowing(
-            Topic::DirectIo,
-            "direct-io",
-            format!(
-                "{why}; experiments go through the page cache, which is dropped before each trial"
-            ),
-        )),
+        Some(Direct::Refused(why)) => vec![worth_knowing(format!(
+            "{why}; experiments go through the page cache, which is dropped before each trial"
+        ))],
         Some(Direct::Tried {
             alignment,
             read,
@@ -50,40 +46,27 @@ pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
     }
 }
 
-fn judged(facts: &Facts, word: &str, alignment: u64, tried: &Result<Transfer, String>) -> Finding {
-    let rule = "direct-io";
+fn judged(facts: &Facts, word: &str, alignment: u64, tried: &Result<Transfer, String>) -> Said {
     let transfer = match tried {
         Ok(transfer) => transfer,
         Err(why) => {
-            return Finding::worth_knowing(
-                Topic::DirectIo,
-                rule,
-                format!("direct {word} were not tried: {why}"),
-            );
+            return worth_knowing(format!("direct {word} were not tried: {why}"));
         }
     };
     let tried = format_bytes(transfer.bytes as f64);
     match verdict(transfer) {
-        DirectVerdict::Honoured => Finding::fine(
-            Topic::DirectIo,
-            rule,
-            format!(
-                "direct {word} reach the device: tried with {tried}, aligned to {alignment} bytes"
-            ),
-        ),
+        DirectVerdict::Honoured => fine(format!(
+            "direct {word} reach the device: tried with {tried}, aligned to {alignment} bytes"
+        )),
         DirectVerdict::Buffered(how) => {
-            let finding = Finding::must_fix(
-                Topic::DirectIo,
-                rule,
-                format!("O_DIRECT is accepted for {word} but not honoured: {how}"),
-            );
+            let finding = must_fix(format!(
+                "O_DIRECT is accepted for {word} but not honoured: {how}"
+            ));
             finding.remedy(remedy(facts))
         }
-        DirectVerdict::Unclear(what) => Finding::worth_knowing(
-            Topic::DirectIo,
-            rule,
-            format!("it is unknown whether direct {word} reach a disk: {what}"),
-        ),
+        DirectVerdict::Unclear(what) => worth_knowing(format!(
+            "it is unknown whether direct {word} reach a disk: {what}"
+        )),
     }
 }
 
@@ -189,7 +172,7 @@ mod tests {
             transfer(all, None, None),
             transfer(None, all, None),
         ] {
-            assert_eq!(only(direct, &read(Ok(counted))).0, Fine, "{counted:?}");
+            assert_eq!(only(direct(&read(Ok(counted)))).0, Fine, "{counted:?}");
         }
     }
 
@@ -215,7 +198,7 @@ mod tests {
             transfer(Some(0), Some(4096), None),
         ]
         .map(|counted| {
-            let (severity, what, remedy) = only(direct, &read(Ok(counted)));
+            let (severity, what, remedy) = only(direct(&read(Ok(counted))));
             assert_eq!(severity, MustFix, "{counted:?}");
             assert!(remedy.is_some(), "{what}");
             what
@@ -244,7 +227,7 @@ mod tests {
                 mount_options: String::new(),
                 source: String::new(),
             });
-            only(direct, &facts).2.expect("a remedy")
+            only(direct(&facts)).2.expect("a remedy")
         });
         insta::assert_snapshot!(told.join("\n"), @r"
         mkdir ./nocow && chattr +C ./nocow    # then measure there
@@ -261,10 +244,10 @@ mod tests {
             ..counted
         };
         let honoured = before(transfer(all, all, all));
-        assert_eq!(only(direct, &read(Ok(honoured))).0, Fine);
+        assert_eq!(only(direct(&read(Ok(honoured)))).0, Fine);
         // A file system in memory: always in the page cache, and without counters.
         let memory = before(transfer(Some(0), None, all));
-        assert_eq!(only(direct, &read(Ok(memory))).0, MustFix);
+        assert_eq!(only(direct(&read(Ok(memory)))).0, MustFix);
     }
 
     #[test]
@@ -275,7 +258,7 @@ mod tests {
             transfer(Some(0), None, Some(0)),
             transfer(Some(0), Some(BYTES), Some(0)),
         ] {
-            told.push(only(direct, &read(Ok(counted))));
+            told.push(only(direct(&read(Ok(counted)))));
         }
         assert!(told.iter().all(|(severity, ..)| *severity == WorthKnowing));
         let told: Vec<String> = told.into_iter().map(|(_, what, _)| what).collect();
@@ -284,7 +267,7 @@ mod tests {
         it is unknown whether direct reads reach a disk: of 4 MiB, the process's account 0 B, and no device has counters
         it is unknown whether direct reads reach a disk: of 4 MiB, the process's account 0 B, the device's counters 4 MiB; a cache, a hole or compression may be the cause
         ");
-        let (severity, what, _) = only(direct, &read(Err("it is too small".to_owned())));
+        let (severity, what, _) = only(direct(&read(Err("it is too small".to_owned()))));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"direct reads were not tried: it is too small");
     }
@@ -297,8 +280,8 @@ mod tests {
             ..transfer(all, all, Some(0))
         };
         let half = transfer(Some(BYTES / 2), Some(BYTES / 2), Some(0));
-        assert_eq!(only(direct, &read(Ok(half))).0, WorthKnowing);
-        let (severity, what, _) = only(direct, &read(Ok(looped)));
+        assert_eq!(only(direct(&read(Ok(half)))).0, WorthKnowing);
+        let (severity, what, _) = only(direct(&read(Ok(looped))));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"it is unknown whether direct reads reach a disk: of 4 MiB, the process's account 4 MiB, the device's counters 4 MiB, the disks below it 0 B; a cache, a hole or compression may be the cause");
     }
@@ -308,7 +291,7 @@ mod tests {
         let mut facts = Facts::default();
         assert!(direct(&facts).is_empty());
         facts.direct = Some(Direct::Refused("no O_DIRECT".to_owned()));
-        let (severity, _, remedy) = only(direct, &facts);
+        let (severity, _, remedy) = only(direct(&facts));
         assert_eq!((severity, remedy), (WorthKnowing, None));
         facts.place.is_memory = true;
         assert!(direct(&facts).is_empty());

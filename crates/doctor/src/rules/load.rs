@@ -1,6 +1,6 @@
 //! Load by other processes right now, which would be measured too.
 
-use super::{Facts, Finding, Topic, one, quoted};
+use super::{Facts, Said, fine, quoted, worth_knowing};
 use iolab_host::device::Device;
 use iolab_host::load::Load;
 use iolab_host::system_control::OtherControl;
@@ -21,10 +21,8 @@ fn look(facts: &Facts) -> Option<&Load> {
 }
 
 /// Reports other processes that use the CPUs.
-pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
-    let Some(busy) = look(facts).and_then(|load| load.cpus_busy) else {
-        return Vec::new();
-    };
+pub(super) fn processors(facts: &Facts) -> Option<Said> {
+    let busy = look(facts).and_then(|load| load.cpus_busy)?;
     let cpus = facts
         .processor
         .present
@@ -33,106 +31,80 @@ pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
         .max(1);
     let share = |cpus_used: f64| format_percent((cpus_used / cpus as f64).min(1.0));
     if busy / (cpus as f64) < CPU_SHARE {
-        return one(Finding::fine(
-            Topic::Load,
-            "processors",
-            format!("other programs use {} of the CPUs", share(busy)),
-        ));
+        return Some(fine(format!(
+            "other programs use {} of the CPUs",
+            share(busy)
+        )));
     }
     let busiest = look(facts).and_then(|load| load.busiest.clone());
     let most = busiest.map_or(String::new(), |(name, cpus)| {
         format!(" (most: {name}, {})", share(cpus))
     });
-    one(Finding::worth_knowing(
-        Topic::Load,
-        "processors",
-        format!(
+    Some(
+        worth_knowing(format!(
             "other programs use {} of the CPUs{most}: results will be slow and uneven",
             share(busy)
-        ),
+        ))
+        .remedy("top -b -n 1 -o %CPU | head -20"),
     )
-    .remedy("top -b -n 1 -o %CPU | head -20"))
 }
 
 /// Reports CPU time that a hypervisor gives to others.
-pub(super) fn stolen(facts: &Facts) -> Vec<Finding> {
-    let Some(stolen) = look(facts)
+pub(super) fn stolen(facts: &Facts) -> Option<Said> {
+    let stolen = look(facts)
         .and_then(|load| load.cpus_stolen)
-        .filter(|s| *s >= STOLEN)
-    else {
-        return Vec::new();
-    };
-    one(Finding::worth_knowing(
-        Topic::Load,
-        "stolen",
-        format!(
-            "the hypervisor gives {} CPUs' worth of this machine's time to other guests right now (steal)",
-            significant(stolen)
-        ),
-    ))
+        .filter(|s| *s >= STOLEN)?;
+    Some(worth_knowing(format!(
+        "the hypervisor gives {} CPUs' worth of this machine's time to other guests right now (steal)",
+        significant(stolen)
+    )))
 }
 
 /// Reports tasks that wait for memory.
-pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+pub(super) fn memory(facts: &Facts) -> Option<Said> {
     let stall = look(facts).and_then(|load| load.memory_stall);
-    let Some(share) = stall.filter(|share| *share >= MEMORY_SHARE) else {
-        return Vec::new();
-    };
-    one(Finding::worth_knowing(
-        Topic::Load,
-        "memory",
-        format!(
+    let share = stall.filter(|share| *share >= MEMORY_SHARE)?;
+    Some(
+        worth_knowing(format!(
             "memory is short: tasks wait for it {} of the time",
             format_percent(share)
-        ),
+        ))
+        .remedy("free -m; cat /proc/pressure/memory"),
     )
-    .remedy("free -m; cat /proc/pressure/memory"))
 }
 
 /// Reports traffic on the device.
-pub(super) fn device(facts: &Facts) -> Vec<Finding> {
-    let Some(load) = look(facts) else {
-        return Vec::new();
-    };
+pub(super) fn device(facts: &Facts) -> Option<Said> {
+    let load = look(facts)?;
     let (Some(read), Some(written), Some(requests)) = (
         load.device_read_rate, load.device_write_rate, load.device_request_rate,
     ) else {
-        return Vec::new();
+        return None;
     };
     let disks = facts.device.as_ref().map(Device::stack).unwrap_or_default();
     let disk = disks.iter().find(|device| device.below.is_empty());
     let name = disk.map_or("the device", |device| device.disk.as_str());
     if read + written < BYTE_RATE && requests < REQUEST_RATE {
-        return one(Finding::fine(
-            Topic::Load,
-            "device",
-            format!("no other process is using {name}"),
-        ));
+        return Some(fine(format!("no other process is using {name}")));
     }
-    one(Finding::worth_knowing(
-        Topic::Load,
-        "device",
-        format!(
+    Some(worth_knowing(format!(
             "other programs use {name}: {} MB/s read, {} MB/s written, {requests:.0} requests per second",
             significant(read / 1e6),
             significant(written / 1e6)
-        ),
-    )
+        ))
     .remedy(format!("sudo iotop -obP -n 3    # or: iostat -x {} 1 3", quoted(name))))
 }
 
 /// Reports another iolab that changes kernel settings, or has left them changed.
-pub(super) fn kernel_settings(facts: &Facts) -> Vec<Finding> {
-    let finding = |what: String| Finding::worth_knowing(Topic::Load, "kernel-settings", what);
+pub(super) fn kernel_settings(facts: &Facts) -> Option<Said> {
     match facts.other_control {
-        None => Vec::new(),
-        Some(OtherControl::Process(number)) => one(finding(format!(
+        None => None,
+        Some(OtherControl::Process(number)) => Some(worth_knowing(format!(
             "iolab process {number} changes kernel settings during its trials (--change-system), also for other programs"
         ))
         .remedy(format!("tail --pid={number} -f /dev/null    # waits until it has ended"))),
-        Some(OtherControl::Killed) => one(finding(
-            "kernel settings that another iolab run changed (--change-system) are still in force: it was killed, or runs in another container"
-                .to_owned(),
+        Some(OtherControl::Killed) => Some(worth_knowing(
+            "kernel settings that another iolab run changed (--change-system) are still in force: it was killed, or runs in another container",
         )
         .remedy("sudo iolab doctor    # restores them, if that run was killed")),
     }
@@ -141,7 +113,6 @@ pub(super) fn kernel_settings(facts: &Facts) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::Severity::WorthKnowing;
-    use super::super::Rule;
     use super::super::testing::{is_silent, only};
     use super::*;
 
@@ -165,9 +136,11 @@ mod tests {
             device_request_rate: Some(5.0),
             ..Load::default()
         });
-        for rule in [processors, stolen, memory, device, kernel_settings] as [Rule; 5] {
-            assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
-            assert!(rule(&Facts::default()).is_empty());
+        for rule in
+            [processors, stolen, memory, device, kernel_settings] as [fn(&Facts) -> Option<Said>; 5]
+        {
+            assert!(is_silent(rule(&facts)), "{:?}", rule(&facts));
+            assert!(rule(&Facts::default()).is_none());
         }
     }
 
@@ -182,12 +155,12 @@ mod tests {
             device_write_rate: Some(20e6),
             device_request_rate: Some(300.0),
         });
-        let (severity, what, _) = only(processors, &facts);
+        let (severity, what, _) = only(processors(&facts));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"other programs use 48 % of the CPUs (most: cc1plus, 24 %): results will be slow and uneven");
-        insta::assert_snapshot!(only(stolen, &facts).1, @"the hypervisor gives 0.200 CPUs' worth of this machine's time to other guests right now (steal)");
-        insta::assert_snapshot!(only(memory, &facts).1, @"memory is short: tasks wait for it 30 % of the time");
-        let (_, what, remedy) = only(device, &facts);
+        insta::assert_snapshot!(only(stolen(&facts)).1, @"the hypervisor gives 0.200 CPUs' worth of this machine's time to other guests right now (steal)");
+        insta::assert_snapshot!(only(memory(&facts)).1, @"memory is short: tasks wait for it 30 % of the time");
+        let (_, what, remedy) = only(device(&facts));
         insta::assert_snapshot!(what, @"other programs use the device: 0 MB/s read, 20.0 MB/s written, 300 requests per second");
         assert!(remedy.is_some());
     }
@@ -199,7 +172,7 @@ mod tests {
                 other_control: Some(control),
                 ..Facts::default()
             };
-            let (_, what, remedy) = only(kernel_settings, &facts);
+            let (_, what, remedy) = only(kernel_settings(&facts));
             format!("{what}\n  {}", remedy.unwrap_or_default())
         };
         insta::assert_snapshot!(told(OtherControl::Process(4711)), @r"
@@ -220,6 +193,6 @@ mod tests {
             device_request_rate: Some(100.0),
             ..Load::default()
         });
-        assert_eq!(only(device, &facts).0, WorthKnowing);
+        assert_eq!(only(device(&facts)).0, WorthKnowing);
     }
 }

@@ -4,35 +4,36 @@ use std::path::Path;
 
 use iolab_storage::{Layering, Layers, TargetKind};
 
-use super::{Facts, Finding, Topic, one};
+use super::{Facts, Said, worth_knowing};
 
 /// Most layers that are named.
 const NAMED_MAX: usize = 6;
 
 /// Names the layers, and the one that is measured.
-pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
-    let Some(layering) = &facts.layering else {
-        return Vec::new();
-    };
-    let made_of = match &layering.layers {
+pub(super) fn layers(facts: &Facts) -> Option<Said> {
+    let layering = facts.layering.as_ref()?;
+    let measured = measured(facts, layering, layering.holder.as_ref()?);
+    Some(worth_knowing(format!("{}; {measured}", made_of(layering))))
+}
+
+/// Reports layers of which none is visible.
+pub(super) fn out_of_reach(facts: &Facts) -> Option<Said> {
+    let layering = facts
+        .layering
+        .as_ref()
+        .filter(|layering| layering.holder.is_none())?;
+    let said = worth_knowing(format!(
+        "{}; the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected",
+        made_of(layering)
+    ));
+    Some(said.remedy("findmnt --real    # a volume that is mounted into the container has a device that is known"))
+}
+
+fn made_of(layering: &Layering) -> String {
+    match &layering.layers {
         Some(layers) => format!("overlay of {}", list(layers)),
         None => "overlay of layers that cannot be seen from here".to_owned(),
-    };
-    one(match &layering.holder {
-        Some(holder) => Finding::worth_knowing(
-            Topic::Target,
-            "overlay",
-            format!("{made_of}; {}", measured(facts, layering, holder)),
-        ),
-        None => Finding::worth_knowing(
-            Topic::Target,
-            "overlay-out-of-reach",
-            format!(
-                "{made_of}; the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected"
-            ),
-        )
-        .remedy("findmnt --real    # a volume that is mounted into the container has a device that is known"),
-    })
+    }
 }
 
 fn list(layers: &Layers) -> String {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     fn told(facts: &Facts) -> String {
-        let (severity, what, _) = only(layers, facts);
+        let (severity, what, _) = only(layers(facts).into_iter().chain(out_of_reach(facts)));
         assert_eq!(severity, WorthKnowing);
         what
     }
@@ -113,7 +114,7 @@ mod tests {
         insta::assert_snapshot!(what, @"overlay of /up (upper), /low0 (lower), /low1 (lower), /low2 (lower), /low3 (lower), /low4 (lower) and 15 more; this file is /up/f");
         let what = told(&on(TargetKind::File, Some("/low0/f"), 1));
         insta::assert_snapshot!(what, @"overlay of /up (upper), /low0 (lower); this file is read from /low0/f, and copied into the upper layer when it is opened for writing");
-        assert!(is_silent(layers, &Facts::default()));
+        assert!(is_silent(layers(&Facts::default())));
     }
 
     #[test]

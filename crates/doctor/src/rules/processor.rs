@@ -4,7 +4,7 @@ use iolab_host::load::Load;
 use iolab_host::processor::CoreKind;
 use iolab_workload::counters::NoHardware;
 
-use super::{Facts, Finding, Topic, one};
+use super::{Facts, Said, fine, worth_knowing};
 use iolab_workload::quantity::format_ns;
 
 /// Cost or resolution of a stamp above which it shows in the latency of fast requests, ns.
@@ -13,10 +13,8 @@ const STAMP_DEAR_NS: f64 = 100.0;
 const CALL_DEAR_NS: f64 = 500.0;
 
 /// Reports the clock that times requests.
-pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
-    let Some(clock) = &facts.clock else {
-        return Vec::new();
-    };
+pub(super) fn clock(facts: &Facts) -> Option<Said> {
+    let clock = facts.clock.as_ref()?;
     let what = format!(
         "requests are timed by {}; one stamp takes {}, resolution {}",
         clock.source,
@@ -24,114 +22,84 @@ pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
         format_ns(clock.resolution_ns)
     );
     let is_fine = clock.is_counter && clock.cost_ns.max(clock.resolution_ns) <= STAMP_DEAR_NS;
-    one(if is_fine {
-        Finding::fine(Topic::Clock, "clock", what)
+    Some(if is_fine {
+        fine(what)
     } else {
-        let finding = Finding::worth_knowing(
-            Topic::Clock,
-            "clock",
-            format!("{what}: cells with requests that are not much longer are flagged"),
-        );
+        let finding = worth_knowing(format!(
+            "{what}: cells with requests that are not much longer are flagged"
+        ));
         finding.remedy("cat /sys/devices/system/clocksource/clocksource0/current_clocksource")
     })
 }
 
 /// Reports the number of usable CPUs.
-pub(super) fn count(facts: &Facts) -> Vec<Finding> {
+pub(super) fn count(facts: &Facts) -> Option<Said> {
     let processor = &facts.processor;
-    let Some(usable) = processor.usable else {
-        return Vec::new();
-    };
-    one(match processor.present {
+    let usable = processor.usable?;
+    Some(match processor.present {
         // A separate rule reports the quota of a control group.
-        Some(present) if usable < present && facts.cgroup.cpus.is_none() => Finding::worth_knowing(
-            Topic::Processor,
-            "count",
-            format!("{usable} of {present} CPUs may be used (affinity or cpuset): more threads than that share them"),
-        )
+        Some(present) if usable < present && facts.cgroup.cpus.is_none() => worth_knowing(format!("{usable} of {present} CPUs may be used (affinity or cpuset): more threads than that share them"))
         .remedy("taskset -pc $$"),
         _ => {
             let noun = if usable == 1 { "CPU" } else { "CPUs" };
-            Finding::fine(Topic::Processor, "count", format!("{usable} {noun} may be used"))
+            fine(format!("{usable} {noun} may be used"))
         }
     })
 }
 
 /// Reports cores of several kinds.
-pub(super) fn core_kinds(facts: &Facts) -> Vec<Finding> {
+pub(super) fn core_kinds(facts: &Facts) -> Option<Said> {
     let kinds = &facts.processor.kinds;
     if kinds.is_empty() {
-        return Vec::new();
+        return None;
     }
     let texts: Vec<String> = kinds.iter().map(CoreKind::to_string).collect();
-    let finding = Finding::worth_knowing(
-        Topic::Processor,
-        "core-kinds",
-        format!(
-            "the CPUs differ in speed ({}): which of them a thread runs on changes what it measures",
-            texts.join("; ")
-        ),
-    );
+    let finding = worth_knowing(format!(
+        "the CPUs differ in speed ({}): which of them a thread runs on changes what it measures",
+        texts.join("; ")
+    ));
     let fastest = kinds.iter().max_by_key(|kind| kind.capacity);
-    one(match fastest.filter(|kind| kind.capacity.is_some()) {
+    Some(match fastest.filter(|kind| kind.capacity.is_some()) {
         Some(kind) => finding.remedy(format!("iolab run EXPERIMENT --set cpus={}", kind.cpus)),
         None => finding,
     })
 }
 
 /// Reports frequencies that follow the load.
-pub(super) fn frequency(facts: &Facts) -> Vec<Finding> {
+pub(super) fn frequency(facts: &Facts) -> Option<Said> {
     let processor = &facts.processor;
     let boost = match processor.boost {
         Some(true) => "; boost is on: the frequency depends on heat and on how many cores work",
         Some(false) => "; boost is off",
         None => "",
     };
-    one(match processor.governor.as_deref() {
-        None if facts.is_virtual == Some(true) => Finding::fine(
-            Topic::Processor,
-            "frequency",
-            "the host controls the CPU frequency; this guest cannot see it",
-        ),
-        None => return Vec::new(),
-        Some("performance") => Finding::fine(
-            Topic::Processor,
-            "frequency",
-            format!("the governor is performance{boost}"),
-        ),
-        Some(governor) => Finding::worth_knowing(
-            Topic::Processor,
-            "frequency",
-            format!("the governor is {governor}: waiting for a device lets the frequency drop, which lengthens short requests{boost}"),
-        )
+    Some(match processor.governor.as_deref() {
+        None if facts.is_virtual == Some(true) => fine("the host controls the CPU frequency; this guest cannot see it"),
+        None => return None,
+        Some("performance") => fine(format!("the governor is performance{boost}")),
+        Some(governor) => worth_knowing(format!("the governor is {governor}: waiting for a device lets the frequency drop, which lengthens short requests{boost}"))
         .remedy("sudo cpupower frequency-set -g performance"),
     })
 }
 
-/// Reports battery power and heat.
-pub(super) fn power(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if facts.processor.on_battery == Some(true) {
-        findings.push(Finding::worth_knowing(
-            Topic::Processor,
-            "battery",
-            "the machine runs on battery: processor and disk may be slowed down; connect it to power",
-        ));
-    }
-    if let Some(times) = facts.processor.throttled.filter(|times| *times > 0) {
-        findings.push(Finding::worth_knowing(
-            Topic::Processor,
-            "heat",
-            format!(
-                "heat has throttled the processors {times} times since the machine was started"
-            ),
-        ));
-    }
-    findings
+/// Reports battery power.
+pub(super) fn battery(facts: &Facts) -> Option<Said> {
+    let is_on = facts.processor.on_battery == Some(true);
+    is_on.then(|| {
+        worth_knowing("the machine runs on battery: processor and disk may be slowed down; connect it to power")
+    })
+}
+
+/// Reports heat.
+pub(super) fn heat(facts: &Facts) -> Option<Said> {
+    let times = facts.processor.throttled.filter(|times| *times > 0)?;
+    Some(worth_knowing(format!(
+        "heat has throttled the processors {times} times since the machine was started"
+    )))
 }
 
 /// Reports mitigations that make every call into the kernel slower.
-pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
+pub(super) fn mitigations(facts: &Facts) -> Option<Said> {
     let processor = &facts.processor;
     let dear: Vec<&str> = processor
         .mitigations
@@ -145,8 +113,8 @@ pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
     let is_slow = call.is_some_and(|ns| ns > CALL_DEAR_NS);
     if dear.is_empty() && !is_slow {
         return match call {
-            Some(_) => one(Finding::fine(Topic::Processor, "system-calls", took)),
-            None => Vec::new(),
+            Some(_) => Some(fine(took)),
+            None => None,
         };
     }
     let why = match dear.as_slice() {
@@ -158,12 +126,12 @@ pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
     };
     let what = [took, why].into_iter().filter(|part| !part.is_empty());
     let what = what.collect::<Vec<_>>().join("; ");
-    one(Finding::worth_knowing(
-        Topic::Processor,
-        "system-calls",
-        format!("{what}: small requests cost more than on machines without"),
+    Some(
+        worth_knowing(format!(
+            "{what}: small requests cost more than on machines without"
+        ))
+        .remedy("grep . /sys/devices/system/cpu/vulnerabilities/*"),
     )
-    .remedy("grep . /sys/devices/system/cpu/vulnerabilities/*"))
 }
 
 /// Whether a mitigation acts whenever the kernel is entered or left (Documentation/admin-guide/hw-vuln).
@@ -175,42 +143,32 @@ fn is_dear(what: &str) -> bool {
 }
 
 /// Reports two CPUs on one core.
-pub(super) fn smt(facts: &Facts) -> Vec<Finding> {
+pub(super) fn smt(facts: &Facts) -> Option<Said> {
     match facts.processor.smt {
-        Some(true) => one(Finding::fine(
-            Topic::Processor,
-            "smt",
+        Some(true) => Some(fine(
             "pairs of CPUs share a core: using all of them does not double the speed",
         )),
-        _ => Vec::new(),
+        _ => None,
     }
 }
 
 /// Reports the use of huge pages for buffers.
-pub(super) fn huge_pages(facts: &Facts) -> Vec<Finding> {
+pub(super) fn huge_pages(facts: &Facts) -> Option<Said> {
     let meaning = match facts.huge_pages.as_deref() {
         Some("always") => "always: large buffers get them unless buffer_init=nohuge",
         Some("madvise") => "madvise: buffers of direct I/O get them",
         Some("never") => "never: buffer_init=huge changes nothing",
-        _ => return Vec::new(),
+        _ => return None,
     };
-    one(Finding::fine(
-        Topic::Processor,
-        "huge-pages",
-        format!("transparent huge pages are set to {meaning}"),
-    ))
+    Some(fine(format!("transparent huge pages are set to {meaning}")))
 }
 
 /// Reports whether the processor counts its events.
-pub(super) fn events(facts: &Facts) -> Vec<Finding> {
+pub(super) fn events(facts: &Facts) -> Option<Said> {
     let reason = match facts.hardware {
-        None => return Vec::new(),
+        None => return None,
         Some(Ok(())) => {
-            return one(Finding::fine(
-                Topic::Processor,
-                "events",
-                "cycles, instructions and cache misses can be counted",
-            ));
+            return Some(fine("cycles, instructions and cache misses can be counted"));
         }
         Some(Err(reason)) => reason,
     };
@@ -226,21 +184,19 @@ pub(super) fn events(facts: &Facts) -> Vec<Finding> {
         }
     };
     let what = format!("cycles and cache misses cannot be counted: {why}");
-    let finding = Finding::worth_knowing(Topic::Processor, "events", what);
-    one(match remedy {
+    let finding = worth_knowing(what);
+    Some(match remedy {
         Some(command) => finding.remedy(command),
         None => finding,
     })
 }
 
 /// Reports missing pressure stall information, without which waits of the whole machine are unknown.
-pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
+pub(super) fn pressure(facts: &Facts) -> Option<Said> {
     let is_told = |load: &Load| load.memory_stall.is_some();
     match facts.load.as_ref().map(is_told) {
-        None | Some(true) => Vec::new(),
-        Some(false) => one(Finding::worth_knowing(
-            Topic::Processor,
-            "pressure",
+        None | Some(true) => None,
+        Some(false) => Some(worth_knowing(
             "the kernel does not report how long tasks wait for CPUs, I/O and memory (PSI): only waits and preemptions of iolab's own threads show a disturbance; psi=1 on the kernel's command line turns it on, if the kernel has it",
         )),
     }
@@ -250,7 +206,6 @@ pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
 mod tests {
     use super::super::super::Severity::{Fine, WorthKnowing};
     use super::super::super::facts::TimeStamps;
-    use super::super::Rule;
     use super::super::testing::{is_silent, only};
     use super::*;
     use iolab_host::processor::Processor;
@@ -265,8 +220,8 @@ mod tests {
             }),
             ..Facts::default()
         };
-        assert!(pressure(&of(Some(0.0))).is_empty() && pressure(&Facts::default()).is_empty());
-        let (severity, what, _) = only(pressure, &of(None));
+        assert!(pressure(&of(Some(0.0))).is_none() && pressure(&Facts::default()).is_none());
+        let (severity, what, _) = only(pressure(&of(None)));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"the kernel does not report how long tasks wait for CPUs, I/O and memory (PSI): only waits and preemptions of iolab's own threads show a disturbance; psi=1 on the kernel's command line turns it on, if the kernel has it");
     }
@@ -298,10 +253,11 @@ mod tests {
             })
         };
         for rule in [
-            clock, count, core_kinds, frequency, power, mitigations, smt, huge_pages, events,
-        ] as [Rule; 9]
+            clock, count, core_kinds, frequency, battery, heat, mitigations, smt, huge_pages,
+            events,
+        ] as [fn(&Facts) -> Option<Said>; 10]
         {
-            assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
+            assert!(is_silent(rule(&facts)), "{:?}", rule(&facts));
         }
     }
 
@@ -321,7 +277,7 @@ mod tests {
                 clock: Some(stamps("cntvct", 20.0, resolution_ns)),
                 ..Facts::default()
             };
-            only(clock, &facts).0
+            only(clock(&facts)).0
         };
         assert_eq!(severity(41.7), Fine);
         // A timer of 8 MHz.
@@ -337,7 +293,7 @@ mod tests {
             }),
             ..Facts::default()
         };
-        let (severity, what, _) = only(clock, &facts);
+        let (severity, what, _) = only(clock(&facts));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"requests are timed by clock_monotonic_raw (no invariant counter); one stamp takes 30 ns, resolution 1 ns: cells with requests that are not much longer are flagged");
     }
@@ -349,9 +305,9 @@ mod tests {
             present: Some(8),
             ..Processor::default()
         });
-        assert_eq!(only(count, &facts).0, WorthKnowing);
+        assert_eq!(only(count(&facts)).0, WorthKnowing);
         facts.cgroup.cpus = Some(2.0);
-        assert_eq!(only(count, &facts).0, Fine);
+        assert_eq!(only(count(&facts)).0, Fine);
     }
 
     #[test]
@@ -368,7 +324,7 @@ mod tests {
             kinds: vec![kind(0, 3, 446), kind(4, 5, 1024)],
             ..Processor::default()
         });
-        let (severity, what, remedy) = only(core_kinds, &facts);
+        let (severity, what, remedy) = only(core_kinds(&facts));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"the CPUs differ in speed (0-3, capacity 446; 4-5, capacity 1024): which of them a thread runs on changes what it measures");
         assert_eq!(
@@ -384,11 +340,11 @@ mod tests {
                 governor: Some(governor.to_owned()),
                 ..Processor::default()
             });
-            let (severity, _, remedy) = only(frequency, &facts);
+            let (severity, _, remedy) = only(frequency(&facts));
             assert_eq!(severity, WorthKnowing);
             assert!(remedy.is_some());
         }
-        assert!(frequency(&Facts::default()).is_empty());
+        assert!(frequency(&Facts::default()).is_none());
     }
 
     #[test]
@@ -398,7 +354,7 @@ mod tests {
             throttled: Some(3),
             ..Processor::default()
         });
-        assert_eq!(power(&facts).len(), 2);
+        assert!(battery(&facts).is_some() && heat(&facts).is_some());
     }
 
     #[test]
@@ -415,13 +371,12 @@ mod tests {
             "Clear CPU buffers; SMT vulnerable",
             "IBRS; IBPB: conditional",
         ] {
-            assert_eq!(only(mitigations, &of(what, 90.0)).0, WorthKnowing, "{what}");
+            assert_eq!(only(mitigations(&of(what, 90.0))).0, WorthKnowing, "{what}");
         }
-        assert!(is_silent(
-            mitigations,
-            &of("Enhanced / Automatic IBRS", 90.0)
-        ));
-        insta::assert_snapshot!(only(mitigations, &of("Retpolines", 900.0)).1, @"a system call takes 900 ns: small requests cost more than on machines without");
+        assert!(is_silent(mitigations(&of(
+            "Enhanced / Automatic IBRS", 90.0
+        ))));
+        insta::assert_snapshot!(only(mitigations(&of("Retpolines", 900.0))).1, @"a system call takes 900 ns: small requests cost more than on machines without");
     }
 
     #[test]
@@ -430,9 +385,9 @@ mod tests {
             hardware: Some(Err(reason)),
             ..Facts::default()
         };
-        let (_, what, remedy) = only(events, &of(NoHardware::NotPermitted));
+        let (_, what, remedy) = only(events(&of(NoHardware::NotPermitted)));
         insta::assert_snapshot!(what, @"cycles and cache misses cannot be counted: the kernel does not let this user");
         assert!(remedy.is_some());
-        assert_eq!(only(events, &of(NoHardware::NotOffered)).2, None);
+        assert_eq!(only(events(&of(NoHardware::NotOffered))).2, None);
     }
 }

@@ -2,14 +2,15 @@
 
 use iolab_storage::TargetKind;
 
-use super::{Facts, Finding, Topic, one, quoted};
+use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
 use iolab_workload::quantity::{format_bytes, format_percent};
+use iolab_workload::table;
 
 /// Share of free space below which file systems and drives behave differently.
 const FREE_SHARE_LOW: f64 = 0.1;
 
 /// Names the target: its kind, size and file system.
-pub(super) fn what(facts: &Facts) -> Vec<Finding> {
+pub(super) fn what(facts: &Facts) -> Option<Said> {
     let place = &facts.place;
     let size = place.bytes.map_or(String::new(), |bytes| {
         format!(" of {}", format_bytes(bytes as f64))
@@ -34,13 +35,13 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
             fs.mount_point.display()
         )
     });
-    one(Finding::fine(Topic::Target, "what", format!("{what}{on}")))
+    Some(fine(format!("{what}{on}")))
 }
 
 /// Warns of targets in memory.
-pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+pub(super) fn memory(facts: &Facts) -> Option<Said> {
     if !facts.place.is_memory {
-        return Vec::new();
+        return None;
     }
     let kind = match &facts.file_system {
         Some(fs) if facts.layering.is_some() => {
@@ -49,19 +50,15 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
         Some(fs) => format!("{} lives in memory", fs.kind),
         None => format!("{} is not storage", facts.place.named),
     };
-    let finding = Finding::must_fix(
-        Topic::Target,
-        "in-memory",
-        format!("{kind}: what is measured here is memory, not a device"),
-    );
-    one(finding.remedy("findmnt --real    # choose a directory on one of these"))
+    let finding = must_fix(format!(
+        "{kind}: what is measured here is memory, not a device"
+    ));
+    Some(finding.remedy("findmnt --real    # choose a directory on one of these"))
 }
 
 /// Reports file systems that pass requests on to something else.
-pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
-    let Some(fs) = &facts.file_system else {
-        return Vec::new();
-    };
+pub(super) fn kind_of_file_system(facts: &Facts) -> Option<Said> {
+    let fs = facts.file_system.as_ref()?;
     let kind = fs.kind.as_str();
     let what = match kind {
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "lustre" | "afs"
@@ -72,47 +69,22 @@ pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
         _ if kind.starts_with("fuse") => {
             "requests pass through a program in user space, which may cache, reorder or serialise them"
         }
-        _ => return Vec::new(),
+        _ => return None,
     };
-    one(Finding::worth_knowing(
-        Topic::Target,
-        "file-system",
-        format!("{kind}: {what}"),
-    ))
+    Some(worth_knowing(format!("{kind}: {what}")))
 }
 
 /// Reports mount options that change results.
-pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
-    const KNOWN: [(&str, &str); 7] = [
-        (
-            "sync",
-            "every write is synchronous, whatever the experiment asks for",
-        ),
-        (
-            "nobarrier",
-            "fsync does not flush the device's cache: synced writes are fast but not durable",
-        ),
-        (
-            "barrier=0",
-            "fsync does not flush the device's cache: synced writes are fast but not durable",
-        ),
-        (
-            "data=journal",
-            "data is written twice, and O_DIRECT goes through the page cache",
-        ),
-        (
-            "dax",
-            "files bypass the page cache: hot and cold are the same",
-        ),
-        (
-            "dax=always",
-            "files bypass the page cache: hot and cold are the same",
-        ),
-        (
-            "discard",
-            "the file system trims deleted files at once, which can disturb the next run: pause between runs (--settle 10s)",
-        ),
-    ];
+pub(super) fn mount_options(facts: &Facts) -> Vec<Said> {
+    const KNOWN: [(&str, &str); 7] = table! {
+        ("sync", "every write is synchronous, whatever the experiment asks for");
+        ("nobarrier", "fsync does not flush the device's cache: synced writes are fast but not durable");
+        ("barrier=0", "fsync does not flush the device's cache: synced writes are fast but not durable");
+        ("data=journal", "data is written twice, and O_DIRECT goes through the page cache");
+        ("dax", "files bypass the page cache: hot and cold are the same");
+        ("dax=always", "files bypass the page cache: hot and cold are the same");
+        ("discard", "the file system trims deleted files at once, which can disturb the next run: pause between runs (--settle 10s)");
+    };
     let Some(fs) = &facts.file_system else {
         return Vec::new();
     };
@@ -120,21 +92,13 @@ pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
     KNOWN
         .iter()
         .filter(|(option, _)| options.contains(option))
-        .map(|(option, meaning)| {
-            Finding::worth_knowing(
-                Topic::Target,
-                "mount-option",
-                format!("mounted with {option}: {meaning}"),
-            )
-        })
+        .map(|(option, meaning)| worth_knowing(format!("mounted with {option}: {meaning}")))
         .collect()
 }
 
 /// Reports too little space for the scratch file, and a nearly full file system.
-pub(super) fn space(facts: &Facts) -> Vec<Finding> {
-    let Some(space) = facts.space.filter(|space| space.total > 0) else {
-        return Vec::new();
-    };
+pub(super) fn space(facts: &Facts) -> Option<Said> {
+    let space = facts.space.filter(|space| space.total > 0)?;
     let share = space.free as f64 / space.total as f64;
     let free = format!(
         "{} of {} are free ({})",
@@ -145,23 +109,15 @@ pub(super) fn space(facts: &Facts) -> Vec<Finding> {
     let makes_files = facts.place.kind == TargetKind::Scratch;
     let finding = if makes_files && space.free < facts.region_bytes {
         let wanted = format_bytes(facts.region_bytes as f64);
-        Finding::worth_knowing(
-            Topic::Target,
-            "space",
-            format!("{free}: less than the {wanted} that the default experiments use; they use a smaller region"),
-        )
+        worth_knowing(format!("{free}: less than the {wanted} that the default experiments use; they use a smaller region"))
         .remedy(format!("du -xhd1 {}    # see what takes the space", mount_point(facts)))
     } else if share < FREE_SHARE_LOW {
-        Finding::worth_knowing(
-            Topic::Target,
-            "space",
-            format!("{free}: nearly full file systems break files up, and nearly full drives write more slowly"),
-        )
+        worth_knowing(format!("{free}: nearly full file systems break files up, and nearly full drives write more slowly"))
         .remedy(format!("du -xhd1 {}    # see what takes the space", mount_point(facts)))
     } else {
-        Finding::fine(Topic::Target, "space", free)
+        fine(free)
     };
-    one(finding)
+    Some(finding)
 }
 
 fn mount_point(facts: &Facts) -> String {
@@ -196,12 +152,12 @@ mod tests {
     #[test]
     fn memory_must_not_be_taken_for_storage() {
         let mut facts = on("tmpfs", "rw");
-        assert!(is_silent(memory, &facts));
+        assert!(is_silent(memory(&facts)));
         facts.place = TargetFacts {
             is_memory: true,
             ..TargetFacts::default()
         };
-        let (severity, what, remedy) = only(memory, &facts);
+        let (severity, what, remedy) = only(memory(&facts));
         assert_eq!(severity, MustFix);
         insta::assert_snapshot!(what, @"tmpfs lives in memory: what is measured here is memory, not a device");
         assert!(remedy.is_some());
@@ -210,14 +166,14 @@ mod tests {
     #[test]
     fn file_systems_that_pass_requests_on_are_named() {
         for kind in ["nfs4", "virtiofs", "fuse.sshfs", "fuseblk", "zfs"] {
-            let (severity, what, _) = only(kind_of_file_system, &on(kind, ""));
+            let (severity, what, _) = only(kind_of_file_system(&on(kind, "")));
             assert_eq!(severity, WorthKnowing);
             assert!(what.starts_with(kind), "{what}");
         }
         for kind in ["ext4", "xfs", "btrfs"] {
-            assert!(kind_of_file_system(&on(kind, "")).is_empty());
+            assert!(kind_of_file_system(&on(kind, "")).is_none());
         }
-        assert!(kind_of_file_system(&Facts::default()).is_empty());
+        assert!(kind_of_file_system(&Facts::default()).is_none());
     }
 
     #[test]
@@ -239,15 +195,15 @@ mod tests {
             region_bytes: gib,
             ..on("ext4", "")
         };
-        assert!(is_silent(space, &with(50 * gib, 100 * gib)));
-        let (severity, what, remedy) = only(space, &with(5 * gib, 100 * gib));
+        assert!(is_silent(space(&with(50 * gib, 100 * gib))));
+        let (severity, what, remedy) = only(space(&with(5 * gib, 100 * gib)));
         assert_eq!(severity, WorthKnowing);
         insta::assert_snapshot!(what, @"5 GiB of 100 GiB are free (5.0 %): nearly full file systems break files up, and nearly full drives write more slowly");
         insta::assert_snapshot!(remedy.expect("space can be made"), @"du -xhd1 '/mnt/the disk'    # see what takes the space");
-        let (_, what, _) = only(space, &with(gib / 2, 2 * gib));
+        let (_, what, _) = only(space(&with(gib / 2, 2 * gib)));
         insta::assert_snapshot!(what, @"512 MiB of 2 GiB are free (25 %): less than the 1 GiB that the default experiments use; they use a smaller region");
         let mut file = with(gib / 2, 2 * gib);
         file.place.kind = TargetKind::File;
-        assert!(is_silent(space, &file));
+        assert!(is_silent(space(&file)));
     }
 }
