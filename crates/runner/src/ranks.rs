@@ -19,7 +19,6 @@ use std::time::Duration;
 use crate::timeouts::moving;
 use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{List, Team};
-use iolab_cluster::handshake::Hello;
 use iolab_cluster::link::Link;
 use iolab_cluster::participants;
 use iolab_cluster::participants::taking_part;
@@ -61,10 +60,8 @@ struct Member {
     team: Team<Box<dyn Link>>,
     clock: Clock,
     words: DescribeFailure,
-    /// Hosts of all ranks, in their order; known to the root.
+    /// Hosts of all ranks, in their order, once the ranks have met.
     hosts: Vec<Host>,
-    /// The rank above, once it has said who it is.
-    above: Option<Hello>,
     /// Number of the host of each rank.
     places: Vec<usize>,
     /// The targets, once they are opened.
@@ -100,7 +97,6 @@ impl Ranks {
             clock,
             words,
             hosts: Vec::new(),
-            above: None,
             places: Vec::new(),
             targets: Vec::new(),
             clients: Vec::new(),

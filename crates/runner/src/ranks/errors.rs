@@ -50,10 +50,7 @@ impl Member {
             return Some(&self.host.name);
         }
         let known = self.hosts.get(rank).map(|host| &*host.name);
-        let above = self.above.as_ref().filter(|above| above.is(rank));
-        known
-            .filter(|name| !name.is_empty())
-            .or(above.map(|above| &*above.host))
+        known.filter(|name| !name.is_empty())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_cluster::handshake::{HandshakeTimeouts, Hello};
+use iolab_cluster::handshake::{HandshakeTimeouts, RankIdentity};
 use iolab_cluster::link::{Link, LossReason};
 use iolab_cluster::root_order;
 use iolab_cluster::trial::Halt;
@@ -33,24 +33,21 @@ impl Member {
     }
 
     fn meet(&mut self, build: &str) -> Result<()> {
-        let rank = self.team.link().rank();
-        let own = Hello {
-            rank: u32::try_from(rank).unwrap_or(u32::MAX),
+        let own = RankIdentity {
+            rank: self.team.link().rank(),
             build: build.to_owned(),
             host: self.host.name.clone(),
+            kernel: self.host.kernel.clone(),
         };
-        let met = self.team.greet(&own, &self.host.kernel, LIMITS, &differs);
-        self.above = met.above;
-        if self.team.is_root() {
-            self.hosts = hosts::in_order(met.known, self.team.link().size());
-        }
+        let met = self.team.greet(own, LIMITS, &differs);
+        self.hosts = hosts::in_order(met.known, self.team.link().size());
         if let Some(halt) = met.halt {
             return Err(self.unmet(halt));
         }
-        let places = wire::encode(&hosts::places(&self.hosts));
-        let places = self.team.broadcast(&places, ANSWER);
-        let places = places.map_err(|lost| self.error(lost.into()))?;
-        self.places = wire::decode(&places).ok_or_else(unreadable)?;
+        let hosts = self.team.broadcast(&wire::encode(&self.hosts), ANSWER);
+        let hosts = hosts.map_err(|lost| self.error(lost.into()))?;
+        self.hosts = wire::decode(&hosts).ok_or_else(unreadable)?;
+        self.places = hosts::places(&self.hosts);
         Ok(())
     }
 

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use iolab_cluster::handshake::RankIdentity;
 use iolab_record::tables::Rank;
+use serde::{Deserialize, Serialize};
 
 /// A host.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Host {
     /// Name of the host.
     pub(super) name: String,
@@ -28,10 +29,12 @@ impl Host {
 /// The hosts of this many ranks in their order; without a name if none is known.
 pub(super) fn in_order(known: Vec<RankIdentity>, ranks: usize) -> Vec<Host> {
     let mut hosts = vec![Host::default(); ranks];
-    for (rank, (name, kernel)) in known {
-        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
-        if let Some(host) = hosts.get_mut(rank) {
-            *host = Host { name, kernel };
+    for one in known {
+        if let Some(host) = hosts.get_mut(one.rank) {
+            *host = Host {
+                name: one.host,
+                kernel: one.kernel,
+            };
         }
     }
     hosts
