@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::TrialSpec;
+use iolab_workload::trial::{Arrivals, TrialSpec};
 
 use crate::batch_probes;
 use crate::carry_over::may_end_unsynced;
@@ -28,6 +28,8 @@ pub struct Forecast {
     pub time: (Option<Duration>, Duration),
     /// The longest time of one trial of each cell; `None` if a trial has no time limit.
     block: Option<Duration>,
+    /// Most bytes that the trials write.
+    pub written: Written,
     /// Whether trials trim blocks, which loses what these held.
     pub trims: bool,
     /// Whether the number of trials alone ends it, and no budget.
@@ -37,10 +39,17 @@ pub struct Forecast {
     pub leaves_writes: bool,
     /// Writes before the first trial, as passes over this many bytes.
     pub precondition: (Precondition, u64),
-    /// Writes of each cell that writes data.
-    writing: Vec<Writing>,
     /// Most bytes that it writes to all targets, with their fill.
     budget: Option<u64>,
+}
+
+/// Bytes that trials write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// At most this many.
+    AtMost(u64),
+    /// Limited by time only: as many as the storage accepts.
+    Unbounded,
 }
 
 impl Forecast {
@@ -52,9 +61,8 @@ impl Forecast {
         let trials = (trials(fewest), trials(design.trials_max));
         let own = cells.iter().map(|cell| overhead(&cell.spec));
         let own = own.fold(Duration::ZERO, Duration::saturating_add);
-        let in_flight = block_time(cells);
         // Trials of other tools have no time limit, but take a minimum time on any storage.
-        let is_bounded = in_flight.is_some() || !own.is_zero();
+        let is_bounded = block_time(cells).is_some() || !own.is_zero();
         let at_most = plan.block_at_most(overhead);
         let block = is_bounded.then_some(at_most);
         let runs_program = cells.iter().any(|cell| cell.spec.runs_program());
@@ -66,8 +74,8 @@ impl Forecast {
         let granted = granted.saturating_add(probes);
         let budget = design.time_at_most(block);
         let trials_of_each = match plan.adds_cells() {
-            true => f64::INFINITY,
-            false => f64::from(design.trials_max + design.warm_ups()),
+            true => u64::MAX,
+            false => u64::from(design.trials_max + design.warm_ups()),
         };
         Self {
             experiment: plan.experiment().name.clone(),
@@ -78,19 +86,13 @@ impl Forecast {
                 budget.max(granted),
             ),
             block,
+            written: Written::of(cells, trials_of_each),
             trims: cells
                 .iter()
                 .any(|cell| cell.spec.trials().into_iter().any(TrialSpec::trims)),
             is_counted: design.is_counted(),
             leaves_writes: plan.leaves_writes(),
             precondition: (design.precondition, region),
-            writing: cells
-                .iter()
-                .filter_map(|cell| {
-                    let share = share_of_time(cell, in_flight, cells.len());
-                    Writing::of(cell, share, trials_of_each)
-                })
-                .collect(),
             budget: design.writes.map(|most| {
                 let targets = cells.iter().flat_map(|cell| cell.spec.targets());
                 most.saturating_mul(targets.collect::<BTreeSet<_>>().len() as u64)
@@ -101,7 +103,9 @@ impl Forecast {
     /// The forecast if filling the targets writes this many bytes, which a budget of writes pays for first.
     #[must_use]
     pub fn beside_fill(mut self, filled: u64) -> Self {
-        self.budget = self.budget.map(|budget| budget.saturating_sub(filled));
+        if let (Written::AtMost(bytes), Some(budget)) = (&mut self.written, self.budget) {
+            *bytes = (*bytes).min(budget.saturating_sub(filled));
+        }
         self
     }
 
@@ -122,76 +126,57 @@ impl Forecast {
             least_time.map(rest),
             rest(most_time).max(self.block.unwrap_or_default()),
         );
-        for cell in &mut self.writing {
-            cell.trials *= share;
+        if let Written::AtMost(bytes) = &mut self.written {
+            *bytes = (*bytes as f64 * self.trials.1 as f64 / most.max(1) as f64) as u64;
         }
         self
     }
 
     /// Whether its trials change stored data: they write or trim.
     pub fn changes_data(&self) -> bool {
-        !self.writing.is_empty() || self.trims
+        self.written != Written::AtMost(0) || self.trims
     }
 
-    /// Bytes that its trials write on storage that takes `rate` bytes per second.
-    pub fn writes_at(&self, rate: f64) -> Writes {
-        let cells = || self.writing.iter();
-        let per_second: f64 = cells()
-            .map(|cell| cell.per_second(rate) * cell.share_of_time)
-            .sum();
-        let in_time = per_second * self.time.1.as_secs_f64();
-        let in_trials = cells().map(|cell| cell.at_most(rate)).sum::<Option<f64>>();
-        let bytes = in_trials.map_or(in_time, |bytes| bytes.min(in_time)) as u64;
-        match self.written_at_most() {
-            Some(most) if most as f64 <= in_time => Writes::AtMost(most),
-            _ if cells().all(|cell| cell.is_paced(rate)) => Writes::Paced(bytes),
-            _ => Writes::Within(bytes),
+    /// Most bytes that its trials write on storage of the assumed rate.
+    pub fn writes(&self) -> Writes {
+        let in_time = (ASSUMED_RATE * self.time.1.as_secs_f64()) as u64;
+        match self.written {
+            Written::AtMost(bytes) if bytes <= in_time => Writes {
+                bytes,
+                is_bounded: true,
+            },
+            Written::AtMost(_) | Written::Unbounded => Writes {
+                bytes: in_time,
+                is_bounded: false,
+            },
         }
-    }
-
-    /// Most bytes that its trials write on any storage; `None` if only time limits them.
-    fn written_at_most(&self) -> Option<u64> {
-        let bytes: Option<f64> = self.writing.iter().map(Writing::bytes).sum();
-        let bytes = bytes? as u64;
-        Some(self.budget.map_or(bytes, |budget| budget.min(bytes)))
     }
 }
 
-/// Bytes that are written.
+/// Most bytes that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writes {
-    /// Limited by the trials themselves: at most this many.
-    AtMost(u64),
-    /// Limited by the rates of the requests: this many in all of the time.
-    Paced(u64),
-    /// Limited by time: as many as storage of the given rate takes in all of it.
-    Within(u64),
+pub struct Writes {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Whether the trials themselves bound it; otherwise time does, on storage of the assumed rate.
+    pub is_bounded: bool,
 }
 
 impl Writes {
+    /// No bytes.
+    pub const NOTHING: Self = Self {
+        bytes: 0,
+        is_bounded: true,
+    };
+
     /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let bytes = |one| match one {
-            Self::AtMost(bytes) | Self::Paced(bytes) | Self::Within(bytes) => bytes,
-        };
-        let sum = u64::saturating_add(bytes(self), bytes(other));
-        match (self, other) {
-            (Self::Within(_), _) | (_, Self::Within(_)) => Self::Within(sum),
-            (Self::Paced(_), _) | (_, Self::Paced(_)) => Self::Paced(sum),
-            (Self::AtMost(_), Self::AtMost(_)) => Self::AtMost(sum),
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            is_bounded: self.is_bounded && other.is_bounded,
         }
     }
-}
-
-/// The share of the time of a block of this many cells in which a cell has requests in flight (without idle time); equal for all cells
-/// if their times are unknown.
-fn share_of_time(cell: &PlannedCell, block: Option<Duration>, cells: usize) -> f64 {
-    let block = block.filter(|block| !block.is_zero());
-    let own = cell.spec.trial.time_foreseen().zip(block);
-    own.map_or(1.0 / cells as f64, |(own, block)| {
-        own.as_secs_f64() / block.as_secs_f64()
-    })
 }
 
 impl Plan {
@@ -281,136 +266,63 @@ fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
     times.try_fold(Duration::ZERO, |sum, time| Some(sum.saturating_add(time?)))
 }
 
-/// Writes of a cell.
-#[derive(Debug, Clone, PartialEq)]
-struct Writing {
-    /// The share of the time of a run in which the cell has requests in flight.
-    share_of_time: f64,
-    /// Its groups that write; a trial without groups is one.
-    groups: Vec<Writer>,
-    /// The longest time of a trial; `None` without a limit.
-    time: Option<Duration>,
-    /// Most trials, including warm-ups; infinite if the run adds cells, a part if earlier sessions made the others.
-    trials: f64,
-}
-
-/// Writes of the workers of one trial with the same task.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Writer {
-    /// Share of the requests that write data, times the share of time outside pauses of a given length.
-    share: f64,
-    /// Most bytes per second, of all requests.
-    rate: Option<f64>,
-    /// Pauses after a number of bytes.
-    pauses: Option<Pauses>,
-    /// Most bytes of a trial; `None` if only time limits it.
-    bytes: Option<u64>,
-}
-
-/// Pauses after a number of bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Pauses {
-    workers: f64,
-    /// Bytes of a worker between two pauses.
-    bytes: f64,
-    /// Length of a pause, seconds.
-    seconds: f64,
-}
-
-impl Writing {
-    /// `None` if the cell writes no data, or a program does.
-    fn of(cell: &PlannedCell, share_of_time: f64, trials: f64) -> Option<Self> {
+impl Written {
+    fn of(cells: &[PlannedCell], trials: u64) -> Self {
+        let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
         // Each group ends by its own limits.
-        let own = match cell.spec.only_trial() {
+        let writing = cells.flat_map(|cell| match cell.spec.only_trial() {
             Some(trial) => vec![trial.clone()],
-            None => {
-                let groups = cell.spec.group_trials().into_iter();
-                groups.map(|group| group.trial).collect()
-            }
-        };
-        let writing = own.iter();
-        let writing = writing.filter(|trial| trial.writes_data() && !cell.spec.runs_program());
-        let groups: Vec<Writer> = writing.map(Writer::of).collect();
-        (!groups.is_empty()).then_some(Self {
-            share_of_time,
-            groups,
-            time: cell.spec.trial.time_foreseen(),
-            trials,
-        })
-    }
-
-    /// Most bytes of all trials by their own limits; `None` if only time limits them.
-    fn bytes(&self) -> Option<f64> {
-        let each = self
-            .groups
-            .iter()
-            .map(|one| one.bytes.map(|bytes| bytes as f64));
-        each.sum::<Option<f64>>().map(|bytes| bytes * self.trials)
-    }
-
-    /// Most bytes of all trials on storage that takes `storage` bytes per second; `None` if nothing limits a trial.
-    fn at_most(&self, storage: f64) -> Option<f64> {
-        let time = self.time.map(|time| time.as_secs_f64() * self.trials);
-        let in_time = time.map(|seconds| self.per_second(storage) * seconds);
-        let bounds = [self.bytes(), in_time].into_iter().flatten();
-        bounds.min_by(f64::total_cmp)
-    }
-
-    /// Bytes per second of a trial, on storage that takes `storage` bytes per second. Groups write at the same time: groups with a rate keep it, and the fastest of the others is assumed to have the storage to itself.
-    fn per_second(&self, storage: f64) -> f64 {
-        let of = |paced: bool| {
-            let groups = self.groups.iter();
-            let groups = groups.filter(move |one| one.rate.is_some() == paced);
-            groups.map(|one| one.per_second(storage))
-        };
-        let all = of(true).sum::<f64>() + of(false).fold(0.0, f64::max);
-        all.min(storage)
-    }
-
-    /// Whether storage faster than this would not take more.
-    fn is_paced(&self, storage: f64) -> bool {
-        let rates: Option<Vec<f64>> = self.groups.iter().map(|one| one.rate).collect();
-        rates.is_some_and(|rates| rates.iter().sum::<f64>() <= storage)
-    }
-}
-
-impl Writer {
-    fn of(trial: &TrialSpec) -> Self {
-        let request = trial.mean_request();
-        let pauses = trial.thinktime.map(|pause| Pauses {
-            workers: f64::from(trial.threads),
-            bytes: request,
-            seconds: pause.as_secs_f64(),
+            None => cell
+                .spec
+                .group_trials()
+                .into_iter()
+                .map(|group| group.trial)
+                .collect(),
         });
-        let requests = trial.requests_bound();
-        let requested = requests.map(|count| (count as f64 * request) as u64);
-        let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
-        Self {
-            share: trial.data_share(),
-            rate: trial.rate.map(|rate| rate.per_second(request) * request),
-            pauses,
-            bytes: limit.map(|bytes| (bytes as f64 * trial.data_share()) as u64),
+        let of_block = writing.filter(TrialSpec::writes_data).map(|trial| {
+            let share = trial.data_share();
+            let requests = [trial.requests_bound(), requests_on_schedule(&trial)];
+            let requests = requests.into_iter().flatten().min();
+            let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
+            let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
+            let bytes = limit.map(|bytes| (bytes as f64 * share) as u64);
+            bytes.map_or(Self::Unbounded, |bytes| {
+                Self::AtMost(bytes.saturating_mul(trials))
+            })
+        });
+        of_block.fold(Self::AtMost(0), Self::and)
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
+            _ => Self::Unbounded,
         }
     }
+}
 
-    fn per_second(&self, storage: f64) -> f64 {
-        let paused = self.pauses.map(|pauses| {
-            let period = pauses.seconds + pauses.bytes / storage;
-            pauses.workers * pauses.bytes / period
-        });
-        let most = [self.rate, paused].into_iter().flatten();
-        self.share * most.fold(storage, f64::min)
-    }
+/// Most requests that a trial has at a rate with even spacing; `None` without one, or without a time limit.
+fn requests_on_schedule(trial: &TrialSpec) -> Option<u64> {
+    let rate = trial
+        .rate
+        .filter(|_| trial.arrivals == Arrivals::Constant)?;
+    let due = rate.per_second(trial.mean_request()) * trial.limit.time?.as_secs_f64();
+    // The first request of each thread may be due at the start.
+    Some((due.ceil() as u64).saturating_add(trial.threads.into()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
 
     use iolab_workload::settings::SETTINGS;
 
     use super::*;
     use crate::cells::OneProcess;
     use crate::experiment::Experiment;
+    use crate::suite::Suite;
 
     fn no_overhead(_: &CellSpec) -> Duration {
         Duration::ZERO
@@ -464,12 +376,12 @@ mod tests {
             &["bs=4k,8k", "time=100ms", "trials_min=6", "trials_max=10"],
         );
         assert_eq!((reads.cells, reads.trials), (2, (16, 22)));
-        assert_eq!(reads.written_at_most(), Some(0));
+        assert_eq!(reads.written, Written::AtMost(0));
         assert_eq!(reads.time.0, Some(Duration::from_millis(1600)));
         let writes = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
-        assert_eq!(writes.written_at_most(), Some(20 << 20));
+        assert_eq!(writes.written, Written::AtMost(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
-        assert_eq!(unbounded.written_at_most(), None);
+        assert_eq!(unbounded.written, Written::Unbounded);
         // The bytes that a group reads are not written.
         for (reader, writer) in [(100, 1), (1, 100)] {
             let bytes = [
@@ -484,72 +396,29 @@ mod tests {
             ]
             .concat();
             let groups = forecast("interference", &sets);
-            assert_eq!(groups.written_at_most(), Some(10 * (writer << 20)));
+            assert_eq!(groups.written, Written::AtMost(10 * (writer << 20)));
         }
     }
 
     #[test]
     fn time_and_rate_bound_the_written_bytes() {
-        let sets = [
-            "bs=4k,8k", "bytes=none", "time=1s", "budget=100s", "trials_max=1000",
+        let writes = |name: &str, sets: &[&str]| forecast(name, sets).writes();
+        let most = |bytes, is_bounded| Writes { bytes, is_bounded };
+        let sets = ["bs=4k,8k", "bytes=none", "time=1s", "budget=100s"];
+        assert_eq!(writes("write-size", &sets), most(300_000_000_000, false));
+        // A warm-up and 9 trials of 1000 requests, and the first one.
+        let paced = [
+            "bs=4k,8k", "bytes=none", "time=1s", "rate=1000", "trials_max=9",
         ];
-        let writes = forecast("write-size", &sets);
-        assert_eq!(writes.writes_at(1e9), Writes::Within(100_000_000_000));
-        // 30 trials and a warm-up of two cells.
-        let few = forecast("write-size", &sets[..4]);
-        assert_eq!(few.writes_at(1e9), Writes::Within(62_000_000_000));
-        let half = forecast("write-size", &[&sets[..], &["read_percent=50"]].concat());
-        assert_eq!(half.writes_at(1e9), Writes::Within(50_000_000_000));
-        let slow = [&sets[..], &["rate=1000"]].concat();
-        let slow = forecast("write-size", &slow);
-        let bytes = 1000 * (4096 + 8192) / 2 * 100;
-        assert_eq!(slow.writes_at(1e9), Writes::Paced(bytes));
-        let idle = forecast("write-size", &[&sets[..], &["idle=3s"]].concat());
-        assert_eq!(idle.writes_at(1e9), Writes::Within(25_000_000_000));
-        let few = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
-        assert_eq!(few.writes_at(1e9), Writes::AtMost(20 << 20));
-        let reads = forecast("read-size", &["bs=4k", "bytes=none"]);
-        assert_eq!(reads.writes_at(1e9), Writes::AtMost(0));
-        let both = Writes::AtMost(1).and(Writes::Within(2));
-        assert_eq!(both, Writes::Within(3));
-        let both = Writes::AtMost(1).and(Writes::Paced(2));
-        assert_eq!(
-            (both, both.and(Writes::Within(1))),
-            (Writes::Paced(3), Writes::Within(4))
-        );
-    }
-
-    /// On storage of 1 GB/s, for 100 s.
-    #[test]
-    fn pauses_and_rates_of_groups_count() {
-        let sets = [
-            "bs=1MiB", "bytes=none", "time=1s", "budget=100s", "trials_max=1000",
-        ];
-        let written = |sets_of_pauses: &[&str]| {
-            let all = [&sets[..], sets_of_pauses].concat();
-            match forecast("write-size", &all).writes_at(1e9) {
-                Writes::Within(bytes) => bytes as f64 / 100e9,
-                other => panic!("{other:?}"),
-            }
-        };
-        // A request of 1 MiB takes 1.05 ms.
-        let paused = written(&["thinktime=9437184ns"]);
-        assert!((paused - 0.1).abs() < 1e-9, "{paused}");
-        let four = written(&["thinktime=9437184ns", "threads=4"]);
-        assert!((four - 0.4).abs() < 1e-9, "{four}");
-        let groups = |rate: &str| {
-            let sets = [
-                rate, "reader.read_percent=0", "budget=100s", "trials_max=1000",
-            ];
-            forecast("interference", &sets).writes_at(1e9)
-        };
-        let reader = 1000 * 4096 * 100;
-        assert_eq!(groups("writer.rate=0"), Writes::Paced(reader));
-        assert_eq!(
-            groups("writer.rate=50MB/s"),
-            Writes::Paced(reader + 5_000_000_000)
-        );
-        assert_eq!(groups("writer.rate=none"), Writes::Within(100_000_000_000));
+        let bytes = 1001 * (4096 + 8192) * 10;
+        assert_eq!(writes("write-size", &paced), most(bytes, true));
+        let random = [&paced[..], &["arrivals=poisson"]].concat();
+        assert!(!writes("write-size", &random).is_bounded);
+        let few = ["bs=4k,8k", "bytes=1M", "trials_max=9"];
+        assert_eq!(writes("write-size", &few), most(20 << 20, true));
+        let reads = ["bs=4k", "bytes=none"];
+        assert_eq!(writes("read-size", &reads), Writes::NOTHING);
+        assert_eq!(most(1, true).and(most(2, false)), most(3, false));
     }
 
     #[test]
@@ -558,7 +427,7 @@ mod tests {
         let grid = ["bs=4k,8k,16k", "time=none"];
         let bytes = format!("bytes={most}");
         let found = forecast("write-random", &[grid[0], grid[1], &bytes]);
-        assert_eq!(found.written_at_most(), Some(u64::MAX));
+        assert_eq!(found.written, Written::AtMost(u64::MAX));
         let sets = [grid[0], grid[1], "rate=1B/s", &bytes];
         let found = forecast("write-random", &sets);
         assert_eq!(found.time.1, Duration::MAX);
@@ -589,5 +458,37 @@ mod tests {
             }
         }
         assert!(taken > 100, "{taken}");
+    }
+
+    #[test]
+    fn nothing_of_zero_bytes_gets_into_a_plan() {
+        let told = [
+            "bs",
+            "region",
+            "threads",
+            "depth",
+            "sync_every",
+        ]
+        .map(|name| {
+            for (experiment, group) in [("read-size", ""), ("interference", "writer.")] {
+                let mut experiment = Experiment::find(experiment).expect("built in");
+                let error = experiment.apply_set(&format!("{group}{name}=0"));
+                let error = error.expect_err(name);
+                assert_eq!(error.kind(), iolab_workload::Kind::Usage, "{error}");
+                assert!(error.message().contains(name), "{error}");
+            }
+            let suite = format!(
+                "name = 'x'\nabout = ''\nbudget = '1min'\n[settings]\n{name} = 0\n[[experiments]]\nuse = 'read-random'\n"
+            );
+            let error = Suite::from_toml(&suite, "x.toml", Path::new(".")).expect_err(name);
+            error.message().to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        x.toml, line 5, column 6: bs: '0' is out of range
+        x.toml, line 5, column 10: region: '0' is out of range
+        x.toml, line 5, column 11: threads: '0' is out of range
+        x.toml, line 5, column 9: depth: '0' is out of range
+        x.toml, line 5, column 14: sync_every: '0' is out of range
+        ");
     }
 }

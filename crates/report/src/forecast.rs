@@ -47,7 +47,7 @@ impl Row {
             trials: forecast.trials,
             time: forecast.time,
             has_rounds: forecast.precondition.0.rounds_of_cells().is_some(),
-            writes: forecast.writes_at(ASSUMED_RATE),
+            writes: forecast.writes(),
             trims: forecast.trims,
         }
     }
@@ -118,16 +118,14 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
 
 /// Bytes that all plans together write, for unknown storage.
 pub fn written_by_all(forecasts: &[Forecast]) -> String {
-    let own = forecasts
-        .iter()
-        .map(|forecast| forecast.writes_at(ASSUMED_RATE));
-    let written = in_words(own.fold(Writes::AtMost(0), Writes::and));
+    let own = forecasts.iter().map(Forecast::writes);
+    let written = in_words(own.fold(Writes::NOTHING, Writes::and));
     written + trimmed(forecasts.iter().any(|forecast| forecast.trims))
 }
 
 /// Bytes that a plan writes, for unknown storage: `at most 20 MiB`.
 pub fn written(forecast: &Forecast) -> String {
-    in_words(forecast.writes_at(ASSUMED_RATE)) + trimmed(forecast.trims)
+    in_words(forecast.writes()) + trimmed(forecast.trims)
 }
 
 /// Clause on trims, to follow the bytes that are written.
@@ -220,10 +218,9 @@ pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Opti
 }
 
 fn in_words(writes: Writes) -> String {
-    match writes {
-        Writes::AtMost(_) => bounded(writes),
-        Writes::Paced(_) => format!("{}, limited by their rate", bounded(writes)),
-        Writes::Within(_) => format!(
+    match writes.is_bounded {
+        true => bounded(writes),
+        false => format!(
             "{} at an assumed {} GB/s, more where storage is faster",
             bounded(writes),
             significant(ASSUMED_RATE / 1e9)
@@ -233,11 +230,10 @@ fn in_words(writes: Writes) -> String {
 
 /// The bytes without the rate.
 fn bounded(writes: Writes) -> String {
-    match writes {
-        Writes::AtMost(0) => "nothing".to_owned(),
-        Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
-        Writes::Paced(bytes) | Writes::Within(bytes) => {
-            format!("up to {}", format_bytes(bytes as f64))
-        }
+    let bytes = format_bytes(writes.bytes as f64);
+    match (writes.is_bounded, writes.bytes) {
+        (true, 0) => "nothing".to_owned(),
+        (true, _) => format!("at most {bytes}"),
+        (false, _) => format!("up to {bytes}"),
     }
 }

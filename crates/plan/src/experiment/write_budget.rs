@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::cells::{OneProcess, Plan};
-    use crate::forecast::{Forecast, Writes};
+    use crate::forecast::{Forecast, Written};
 
     fn plan(sets: &[&str]) -> Result<Plan> {
         let mut experiment = Experiment::find("glance").expect("built in");
@@ -111,8 +111,8 @@ mod tests {
         );
         // On storage of any speed, with all trials that it may make.
         let forecast = Forecast::of(&plan, &|_| Duration::ZERO).beside_fill(region);
-        match forecast.writes_at(1e15) {
-            Writes::AtMost(bytes) => assert!(bytes + region < 4 << 30, "{bytes}"),
+        match forecast.written {
+            Written::AtMost(bytes) => assert!(bytes + region < 4 << 30, "{bytes}"),
             other => panic!("{other:?}"),
         }
     }
