@@ -32,6 +32,9 @@ const NAME: &str = "storage-watch";
 /// Time between two looks at the threads.
 const STEP: Duration = Duration::from_secs(15);
 
+/// Most time that a thread runs which wakes up only to wait on, ns.
+const WAKE_UP_NS: u64 = 1_000_000;
+
 /// Time for restoring settings of the kernel before the process ends.
 const RESTORING: Duration = Duration::from_secs(5);
 
@@ -147,7 +150,8 @@ impl Watch {
         let caller = rustix::thread::gettid().as_raw_nonzero().to_string();
         let shared = Arc::clone(&state);
         let look = move || {
-            let (mut before, mut still) = (Threads::default(), Duration::ZERO);
+            // The threads as they were when they last ran, and when that was seen.
+            let mut last: Option<(Instant, Scheduled)> = None;
             loop {
                 let began = Instant::now();
                 if is_over.recv_timeout(STEP) != Err(RecvTimeoutError::Timeout) {
@@ -157,20 +161,22 @@ impl Watch {
                     let state = locked(&shared);
                     (state.due, state.patience)
                 };
-                if due.is_none_or(|due| Instant::now() < due) {
-                    (before, still) = (Threads::default(), Duration::ZERO);
-                    continue;
-                }
-                let now = Threads::seen(&caller);
+                let is_due = due.is_some_and(|due| Instant::now() >= due);
                 // If the process itself was stopped meanwhile, its threads could not run.
                 let was_stopped = began.elapsed() > STEP * 2;
-                let is_still = now.waits && now.stand_still(&before, still) && !was_stopped;
-                still = if is_still {
-                    still + STEP
-                } else {
-                    Duration::ZERO
+                let is_watched = is_due && !was_stopped;
+                let now = is_watched.then(|| scheduled(&caller)).flatten();
+                let still = last.take().zip(now.as_ref());
+                let still =
+                    still.filter(|((at, before), now)| stand_still(now, before, at.elapsed()));
+                last = match still {
+                    Some((still, _)) => Some(still),
+                    None => now.map(|now| (Instant::now(), now)),
                 };
-                if still >= patience {
+                if last
+                    .as_ref()
+                    .is_some_and(|(at, _)| at.elapsed() >= patience)
+                {
                     let state = locked(&shared);
                     let error = unanswered(&state);
                     let changes_system = state.changes_system;
@@ -180,7 +186,6 @@ impl Watch {
                         false => error,
                     });
                 }
-                before = now;
             }
         };
         // If the thread cannot be started, there is no limit.
@@ -307,84 +312,55 @@ fn patience(trial: &TrialSpec) -> Duration {
     }
 }
 
-/// The threads that measure, and the one that prepares.
-#[derive(Debug, Default)]
-struct Threads {
-    /// The kernel's counts of each thread, by its number.
-    counts: BTreeMap<String, Counts>,
-    /// Whether they may be waiting for storage: one does, or some of them measure. Otherwise the run waits for something
-    /// else: another program, or a terminal.
-    waits: bool,
-}
+/// The time that each thread has run, ns, and how often, by its number.
+type Scheduled = BTreeMap<String, (u64, u64)>;
 
-impl Threads {
-    fn seen(caller: &str) -> Self {
-        let mut threads = Self::default();
-        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
-        for task in tasks.flatten() {
-            let text = |name: &str| fs::read_to_string(task.path().join(name)).ok();
-            let Ok(number) = task.file_name().into_string() else {
-                continue;
-            };
-            let measures = text("comm").is_some_and(|name| is_of_worker(&name));
-            if !measures && number != caller {
-                continue;
-            }
-            // Some kernels report or count nothing: then the numbers of a running thread stand still too.
-            let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
-                continue;
-            };
-            let is_blocked = waits_for_storage(&task.path());
-            threads.waits |= measures || is_blocked;
-            let io = text("io");
-            let counts = Counts {
-                scheduled: counts,
-                io,
-                is_blocked,
-            };
-            threads.counts.insert(number, counts);
+/// The threads that measure, and the one that prepares. `None` if none of them may be waiting for storage: the run waits for
+/// something else: another program, or a terminal.
+fn scheduled(caller: &str) -> Option<Scheduled> {
+    let mut threads = Scheduled::new();
+    let mut waits = false;
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    for task in tasks.flatten() {
+        let text = |name: &str| fs::read_to_string(task.path().join(name)).ok();
+        let Ok(number) = task.file_name().into_string() else {
+            continue;
+        };
+        let measures = text("comm").is_some_and(|name| is_of_worker(&name));
+        if !measures && number != caller {
+            continue;
         }
-        threads
+        if let Some(counts) = text("schedstat").and_then(|text| counts(&text)) {
+            waits |= measures || waits_for_storage(&task.path());
+            threads.insert(number, counts);
+        }
     }
-
-    /// Whether none has run since an earlier look, before which they have stood still for so long.
-    fn stand_still(&self, before: &Self, still: Duration) -> bool {
-        let mut pairs = self.counts.iter().zip(&before.counts);
-        self.counts.len() == before.counts.len()
-            && pairs.all(|((own, now), (other, then))| own == other && now.stand_still(then, still))
-    }
+    waits.then_some(threads)
 }
 
-/// The kernel's counts of a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Counts {
-    /// The scheduler's counts: ns that it ran and that it waited, and how often it ran.
-    scheduled: String,
-    /// Its account of I/O, if the kernel keeps one.
-    io: Option<String>,
-    /// Whether it waits for storage.
-    is_blocked: bool,
+/// The time that a thread has run, ns, and how often, by the scheduler's counts. `None` if it counts nothing: its numbers of
+/// any thread are `0 0 0` then.
+fn counts(schedstat: &str) -> Option<(u64, u64)> {
+    let mut numbers = schedstat.split_whitespace();
+    let ran = numbers.next()?.parse().ok()?;
+    let times = numbers.nth(1)?.parse().ok()?;
+    (times > 0).then_some((ran, times))
 }
 
-impl Counts {
-    /// Whether it has not run since, except for wake-ups by the kernel itself. A thread that waits for a request to a block
-    /// device wakes up every `hung_task_timeout_secs` / 2 (60 s) and goes on waiting (`blk_io_schedule` of Linux).
-    fn stand_still(&self, before: &Self, still: Duration) -> bool {
-        let times = |counts: &Self| {
-            counts
-                .scheduled
-                .split_whitespace()
-                .nth(2)?
-                .parse::<u64>()
-                .ok()
-        };
-        let woke_once = || times(self) == times(before).map(|times| times + 1);
-        let has_waited_on = || {
-            let is_blocked = self.is_blocked && before.is_blocked;
-            is_blocked && self.io.is_some() && self.io == before.io
-        };
-        self.scheduled == before.scheduled || (still >= STEP && woke_once() && has_waited_on())
-    }
+/// Whether the same threads have not run for this long, but for the wake-ups of the kernel itself: a thread that waits for a
+/// request to a block device wakes up every `hung_task_timeout_secs` / 2 (60 s) and goes on waiting (`blk_io_schedule` of
+/// Linux).
+fn stand_still(now: &Scheduled, before: &Scheduled, time: Duration) -> bool {
+    let woken = 1 + time.as_secs() / 60;
+    let is_still = |(thread, (ran, times)): (&String, &(u64, u64))| {
+        before
+            .get(thread)
+            .is_some_and(|(ran_before, times_before)| {
+                (*times_before..=times_before + woken).contains(times)
+                    && ran.saturating_sub(*ran_before) <= woken * WAKE_UP_NS
+            })
+    };
+    now.len() == before.len() && now.iter().all(is_still)
 }
 
 /// Whether a thread of this name measures. A thread without a name of its own has the name of the binary, which may be
@@ -394,11 +370,6 @@ fn is_of_worker(name: &str) -> bool {
     number.is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     })
-}
-
-/// Whether the scheduler counts: without `sched_info` its numbers of any thread are `0 0 0`.
-fn counts_anything(schedstat: &str) -> bool {
-    schedstat.split_whitespace().any(|number| number != "0")
 }
 
 /// The storage of a run that waits.

@@ -1,5 +1,3 @@
-use std::sync::Mutex;
-
 use iolab_workload::trial::{CacheState, TrialLimit};
 
 use super::*;
@@ -46,26 +44,24 @@ fn the_binary_is_not_taken_for_a_worker() {
     }
 }
 
-/// As Linux wakes up a thread that waits for a suspended device.
 #[test]
-fn a_thread_waking_only_to_wait_stands_still() {
-    let seen = |scheduled: &str, io: &str, is_blocked| Counts {
-        scheduled: scheduled.to_owned(),
-        io: Some(io.to_owned()),
-        is_blocked,
+fn threads_waking_only_to_wait_stand_still() {
+    let threads = |counts| Scheduled::from([("7".to_owned(), counts)]);
+    let before = threads((1000, 7));
+    let still = |counts, minutes: u64| {
+        let time = Duration::from_secs(60 * minutes);
+        stand_still(&threads(counts), &before, time)
     };
-    let before = seen("1000 50 7", "syscr: 3", true);
-    let still = |now: &Counts| now.stand_still(&before, STEP);
-    assert!(still(&before));
-    let woke = seen("1900 60 8", "syscr: 3", true);
-    assert!(still(&woke));
-    assert!(!woke.stand_still(&before, Duration::ZERO));
-    // The thread was answered, goes on, or ran more than once.
-    assert!(!still(&seen("1900 60 8", "syscr: 4", true)));
-    assert!(!still(&seen("1900 60 8", "syscr: 3", false)));
-    assert!(!still(&seen("1900 60 9", "syscr: 3", true)));
-    let untold = Counts { io: None, ..woke };
-    assert!(!still(&untold));
+    assert!(still((1000, 7), 1) && still((50_000, 9), 1) && still((90_000, 10), 2));
+    // The thread goes on, computes, or is another one of this number.
+    assert!(!still((50_000, 10), 1) && !still((9_000_000, 8), 1) && !still((900, 6), 1));
+    assert!(!stand_still(&Scheduled::new(), &before, STEP));
+}
+
+#[test]
+fn zero_scheduler_counts_are_ignored() {
+    assert_eq!([counts("0 0 0\n"), counts("")], [None; 2]);
+    assert_eq!(counts("12 0 1\n"), Some((12, 1)));
 }
 
 #[test]
@@ -151,41 +147,6 @@ fn restored_kernel_settings_are_reported() {
     );
     let stuck = Err(Error::failed("stuck").hint("try"));
     assert_eq!(told(stuck), error().also("stuck; try"));
-}
-
-/// A thread that runs is seen to run, and one that waits for another one is not taken for one that waits for storage.
-#[test]
-fn a_thread_that_waits_stands_still() {
-    let lock = Mutex::new(());
-    let held = lock.lock().expect("not poisoned");
-    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
-    thread::scope(|scope| {
-        let (number, has_number) = mpsc::channel();
-        let lock = &lock;
-        scope.spawn(move || {
-            let own = rustix::thread::gettid().as_raw_nonzero().to_string();
-            number.send(own).expect("it is waited for");
-            let _waits = lock.lock();
-        });
-        let number = has_number.recv().expect("a number");
-        let state = format!("/proc/self/task/{number}/stat");
-        let sleeps = || fs::read_to_string(&state).is_ok_and(|text| text.contains(") S "));
-        while !sleeps() {
-            thread::yield_now();
-        }
-        let (before, busy) = (Threads::seen(&number), Threads::seen(&own));
-        for _ in 0..1000 {
-            thread::sleep(Duration::from_micros(1));
-        }
-        let after = Threads::seen(&number);
-        let at = |threads: &Threads| threads.counts.get(&number).cloned();
-        assert_eq!(at(&after), at(&before));
-        // A kernel without statistics of its scheduler reports nothing.
-        if !busy.counts.is_empty() {
-            assert_ne!(Threads::seen(&own).counts, busy.counts);
-        }
-        drop(held);
-    });
 }
 
 #[test]
